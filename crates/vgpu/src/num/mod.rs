@@ -1,0 +1,1 @@
+//! Pure numerics of the number formats that PTX computes with.

@@ -1,0 +1,2 @@
+//! `tuner`: an auto-tuner for CUDA C++ kernel templates.
+pub mod cli;
