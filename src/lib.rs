@@ -1,2 +1,20 @@
 //! `tuner`: an auto-tuner for CUDA C++ kernel templates.
+//!
+//! ```text
+//! search_spaces/*.yaml + templates/*/kernel.cu
+//!       └─► space ─► evolve ─► compile ─► gate ─► timing ─► store ─► leaderboard, export
+//! ```
+//!
+//! `ARCHITECTURE.md` at the repository's root says where everything lives and which invariants
+//! hold. Modules are declared in the order data flows through them.
+
+// Words that every stage speaks.
+pub mod exit;
+pub mod record;
+pub mod units;
+
+// The pipeline.
+pub mod space;
+
+// Composition.
 pub mod cli;

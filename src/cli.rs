@@ -1,5 +1,0 @@
-//! x
-/// x
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
-}

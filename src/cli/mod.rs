@@ -1,0 +1,73 @@
+//! The command line: one file a command, each an `Args` struct and a `run` function.
+
+pub mod output;
+
+use crate::exit;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Auto-tuner for CUDA C++ kernel templates.
+#[derive(Debug, Parser)]
+#[command(name = "tuner", version, about, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands, in the order a newcomer meets them.
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// What a command can end with besides success.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The user's mistake: bad usage or a bad input file. Exit code 2. The text is complete, with
+    /// place and fix, and is printed as it stands.
+    #[error("{0}")]
+    Usage(String),
+    /// The tuner itself failed. Exit code 1.
+    #[error(transparent)]
+    Failed(#[from] anyhow::Error),
+}
+
+/// The exit code of a command that did what it could.
+pub type CommandResult = Result<u8, CliError>;
+
+/// Parses the arguments, runs the command, and returns its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    init_tracing();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::DONE });
+        }
+    };
+    match run(cli.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(CliError::Usage(text)) => {
+            eprintln!("{}", text.trim_end());
+            ExitCode::from(exit::USAGE)
+        }
+        Err(CliError::Failed(error)) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn run(command: Command) -> CommandResult {
+    match command {}
+}
+
+/// Logs go to standard error; `TUNER_LOG=debug` (or a `tracing` filter) shows more.
+fn init_tracing() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TUNER_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .try_init();
+}

@@ -1,0 +1,87 @@
+//! The only place that writes to standard output.
+
+use clap::ValueEnum;
+use std::io::{IsTerminal as _, Write as _};
+
+/// How a read command prints its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values with a header row.
+    Csv,
+    /// A Markdown table.
+    Md,
+}
+
+/// Writes a result to standard output, with a final newline. A closed pipe (`| head`) is no error.
+///
+/// # Errors
+/// Any other failure to write, such as a full disk behind a redirection.
+pub fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let written = out
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
+        .and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether standard error is a terminal: decides between a live progress bar and plain lines.
+#[must_use]
+pub fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Rows under headings in the asked-for format. JSON is made by the caller from typed values,
+/// because a table's cells are already text.
+#[must_use]
+pub fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> String {
+    match format {
+        Format::Csv => csv(headings, rows),
+        Format::Md => markdown(headings, rows),
+        Format::Table | Format::Json => table(headings, rows),
+    }
+}
+
+fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    table.set_header(headings.iter().copied());
+    for row in rows {
+        table.add_row(row.iter().map(String::as_str));
+    }
+    let text = table.to_string();
+    let mut trimmed: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    if trimmed.is_empty() {
+        trimmed.push('\n');
+    }
+    trimmed
+}
+
+fn csv(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to a Vec cannot fail, and every row has as many cells as there are headings.
+    let _ = writer.write_record(headings);
+    for row in rows {
+        let _ = writer.write_record(row);
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn markdown(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(headings.iter().map(ToString::to_string).collect());
+    text.push_str(&line(headings.iter().map(|_| "---".to_owned()).collect()));
+    for row in rows {
+        text.push_str(&line(row.iter().map(|cell| cell.replace('|', "\\|")).collect()));
+    }
+    text
+}

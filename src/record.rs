@@ -1,0 +1,353 @@
+//! What one trial leaves behind: plain values that the engine makes, the store keeps, and the
+//! leaderboard and exports read.
+
+use crate::space::Value;
+use crate::units::{ContentHash, Micros, Seed};
+use serde::{Deserialize, Serialize};
+
+/// What kind of device a time comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// A real NVIDIA GPU.
+    Cuda,
+    /// The virtual GPU.
+    Vgpu,
+    /// Measurements recorded by others, played back.
+    Replay,
+}
+
+/// How a time came to be. Kinds never rank beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimingKind {
+    /// Timed on a real GPU by this tuner.
+    Measured,
+    /// Computed by the virtual GPU's model.
+    Predicted,
+    /// Read from a recorded file.
+    Recorded,
+}
+
+/// The judgement on one candidate, in the order of precedence when several hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Right, and (where it was asked for) timed.
+    Ok,
+    /// A constraint excludes it.
+    Rejected,
+    /// NVRTC or ptxas refused it.
+    CompileFailed,
+    /// Refused before launch, or over a device limit.
+    LaunchFailed,
+    /// Touched memory outside a buffer.
+    OutOfBounds,
+    /// An access not aligned to its size.
+    Misaligned,
+    /// Threads of one block waited at different barriers.
+    BarrierDivergence,
+    /// No thread could make progress.
+    Deadlock,
+    /// Unordered accesses to the same byte, one of them a plain write.
+    Race,
+    /// Read memory nobody wrote.
+    Uninitialized,
+    /// Did not end within its deadline or instruction budget.
+    Timeout,
+    /// Launch failure, assertion or trap; or the worker died.
+    Crashed,
+    /// More memory than the device or host has.
+    OutOfMemory,
+    /// Two runs on the same input differ bitwise.
+    Nondeterministic,
+    /// Faster than physics allows.
+    Implausible,
+    /// A wrong result.
+    Incorrect,
+    /// The virtual GPU lacks an instruction; no fault of the kernel.
+    Unsupported,
+}
+
+impl Verdict {
+    /// Every verdict, in order of precedence.
+    pub const ALL: [Self; 17] = [
+        Self::Ok,
+        Self::Rejected,
+        Self::CompileFailed,
+        Self::LaunchFailed,
+        Self::OutOfBounds,
+        Self::Misaligned,
+        Self::BarrierDivergence,
+        Self::Deadlock,
+        Self::Race,
+        Self::Uninitialized,
+        Self::Timeout,
+        Self::Crashed,
+        Self::OutOfMemory,
+        Self::Nondeterministic,
+        Self::Implausible,
+        Self::Incorrect,
+        Self::Unsupported,
+    ];
+
+    /// The name used in JSON, the database and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Rejected => "rejected",
+            Self::CompileFailed => "compile_failed",
+            Self::LaunchFailed => "launch_failed",
+            Self::OutOfBounds => "out_of_bounds",
+            Self::Misaligned => "misaligned",
+            Self::BarrierDivergence => "barrier_divergence",
+            Self::Deadlock => "deadlock",
+            Self::Race => "race",
+            Self::Uninitialized => "uninitialized",
+            Self::Timeout => "timeout",
+            Self::Crashed => "crashed",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Nondeterministic => "nondeterministic",
+            Self::Implausible => "implausible",
+            Self::Incorrect => "incorrect",
+            Self::Unsupported => "unsupported",
+        }
+    }
+
+    /// The verdict of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One thing a kernel did that it must not do, with the place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hazard {
+    /// The verdict this hazard amounts to.
+    pub kind: Verdict,
+    /// What happened, in a sentence; names both sides of a conflict.
+    pub detail: String,
+    /// The CUDA source file, where line information names one.
+    pub file: Option<String>,
+    /// The line in `file`, from 1.
+    pub line: Option<u32>,
+    /// The thread block, x y z.
+    pub block: Option<[u32; 3]>,
+    /// The thread in its block, x y z.
+    pub thread: Option<[u32; 3]>,
+    /// The address, `0x…` and the buffer or state space it lies in.
+    pub address: Option<String>,
+}
+
+/// A configuration by name, in the order of the space's parameters.
+pub type ConfigValues = Vec<(String, Value)>;
+
+/// What the compiler made of a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compilation {
+    /// Hash of the template file (and the files it includes) as read.
+    pub template_hash: ContentHash,
+    /// Hash of the machine code.
+    pub cubin_hash: ContentHash,
+    /// `major.minor` of the NVRTC that compiled it.
+    pub nvrtc_version: String,
+    /// Target, such as `sm_90`.
+    pub arch: String,
+    /// Registers a thread (the largest over the candidate's kernels).
+    pub registers: u32,
+    /// Bytes spilled to local memory, stores and loads (the largest over the kernels).
+    pub spill_bytes: u64,
+    /// Stack frame, bytes a thread.
+    pub stack_bytes: u64,
+    /// Shared memory a block, static and dynamic, bytes (the largest over the launches).
+    pub shared_bytes: u64,
+    /// Host time the compile took, microseconds; 0 when it came from the cache.
+    pub compile_us: u64,
+}
+
+/// A time with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// How the time came to be.
+    pub kind: TimingKind,
+    /// Median, microseconds.
+    pub p50: Micros,
+    /// 90th percentile, microseconds.
+    pub p90: Micros,
+    /// 95 % confidence interval of the median, microseconds.
+    pub ci95: [Micros; 2],
+    /// Raw samples, microseconds, in the order they were taken.
+    pub samples: Vec<f64>,
+    /// Name of the timing protocol, part of a measurement's identity (for example `recorded`).
+    pub protocol: String,
+    /// The same cubin with the same launch had been measured before, and that time was used.
+    pub reused: bool,
+}
+
+/// One judged candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Order in which results were told to the search within (run, kernel, problem), from 0.
+    pub sequence: u64,
+    /// The configuration.
+    pub config: ConfigValues,
+    /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for
+    /// recorded data of the file's content and the configuration.
+    pub candidate_hash: ContentHash,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Why, for people: compiler log, first wrong element, …; empty when all is well.
+    pub detail: String,
+    /// Everything the checks found.
+    pub hazards: Vec<Hazard>,
+    /// What the compiler made; `None` for recorded data and where the compile failed.
+    pub compilation: Option<Compilation>,
+    /// Largest error divided by its tolerance; `None` where nothing was compared.
+    pub max_error: Option<f64>,
+    /// The time; only where the verdict is `ok`.
+    pub measurement: Option<Measurement>,
+    /// Device-side cost charged to the budget on replay and vgpu, microseconds: compile + benchmark.
+    pub charged_us: u64,
+    /// The search's own name of the operator that proposed it (`seed`, `default`, `mutate`, …).
+    pub origin: String,
+}
+
+/// What identifies a tuning task: one kernel, one problem, one device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TaskKey {
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// Device name, such as `NVIDIA H200`, `vgpu:h100`, or a recorded file's device.
+    pub device: String,
+}
+
+/// Where a result comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Commit of the tree that holds the template; `None` outside git.
+    pub commit: Option<String>,
+    /// That tree had uncommitted changes to the template or the space file.
+    pub dirty: bool,
+    /// Host name.
+    pub host: String,
+    /// Version of this program.
+    pub tuner_version: String,
+    /// GPU driver version, on real devices.
+    pub driver: Option<String>,
+    /// `major.minor` of NVRTC, where one was used.
+    pub nvrtc_version: Option<String>,
+}
+
+/// One row of the leaderboard, as the contract's JSON has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaderboardRow {
+    /// Place within (kernel, problem, device), from 1; rows in a tie with the row above share it.
+    pub rank: u32,
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// Device name.
+    pub device: String,
+    /// Kind of device.
+    pub device_kind: DeviceKind,
+    /// How the time came to be.
+    pub timing: TimingKind,
+    /// Parameter values, in the order of the space.
+    #[serde(with = "config_as_object")]
+    pub config: ConfigValues,
+    /// Median, µs.
+    pub time_us_p50: f64,
+    /// 90th percentile, µs.
+    pub time_us_p90: f64,
+    /// 95 % interval of the median, µs.
+    pub ci95_us: [f64; 2],
+    /// Number of raw samples.
+    pub samples: u64,
+    /// The best row's interval and this one's cannot be told apart.
+    pub tied_with_best: bool,
+    /// The default configuration's time divided by this one's; null when the default has none.
+    pub speedup_vs_default: Option<f64>,
+    /// The baseline's time divided by this one's; null when there is none.
+    pub speedup_vs_baseline: Option<f64>,
+    /// Commit of the template's tree.
+    pub commit: Option<String>,
+    /// The tree was dirty; null for recorded rows.
+    pub dirty: Option<bool>,
+    /// Hash of the template.
+    pub template_hash: Option<String>,
+    /// Hash of the machine code.
+    pub cubin_hash: Option<String>,
+    /// Registers a thread.
+    pub registers: Option<u32>,
+    /// Spilled bytes.
+    pub spill_bytes: Option<u64>,
+    /// Shared memory a block, bytes.
+    pub shared_bytes: Option<u64>,
+    /// Largest error / tolerance.
+    pub max_error: Option<f64>,
+    /// Seed of the run.
+    pub seed: Seed,
+    /// The run.
+    pub run_id: String,
+    /// When, RFC 3339 UTC.
+    pub measured_at: String,
+}
+
+/// A configuration as a JSON object in parameter order.
+pub mod config_as_object {
+    use super::{ConfigValues, Value};
+    use serde::de::{MapAccess, Visitor};
+    use serde::ser::SerializeMap as _;
+
+    /// Writes the pairs as one object, in order.
+    ///
+    /// # Errors
+    /// The serializer's own.
+    pub fn serialize<S: serde::Serializer>(
+        config: &ConfigValues,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(config.len()))?;
+        for (name, value) in config {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+
+    /// Reads one object, keeping its order.
+    ///
+    /// # Errors
+    /// The deserializer's own, and values that are no parameter values.
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ConfigValues, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = ConfigValues;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object of parameter values")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ConfigValues, A::Error> {
+                let mut pairs = ConfigValues::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    pairs.push((name, value));
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}

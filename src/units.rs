@@ -1,0 +1,120 @@
+//! Quantities with their unit in the type.
+
+use serde::{Deserialize, Serialize};
+
+/// A kernel's run time in microseconds: finite and greater than zero.
+///
+/// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a
+/// nanosecond of resolution; the constructor keeps NaN, infinities and zero out, so ordering is
+/// total.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Micros(f64);
+
+impl Micros {
+    /// Wraps a time in microseconds; `None` unless it is finite and positive.
+    #[must_use]
+    pub fn new(us: f64) -> Option<Self> {
+        (us.is_finite() && us > 0.0).then_some(Self(us))
+    }
+
+    /// Wraps a time in milliseconds, the unit of Kernel Tuner's files.
+    #[must_use]
+    pub fn from_millis(ms: f64) -> Option<Self> {
+        Self::new(ms * 1e3)
+    }
+
+    /// The time in microseconds.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The time in milliseconds.
+    #[must_use]
+    pub fn as_millis(self) -> f64 {
+        self.0 / 1e3
+    }
+}
+
+impl Eq for Micros {}
+
+impl PartialOrd for Micros {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Micros {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl TryFrom<f64> for Micros {
+    type Error = String;
+
+    fn try_from(us: f64) -> Result<Self, Self::Error> {
+        Self::new(us).ok_or_else(|| format!("{us} is not a time: it must be finite and positive"))
+    }
+}
+
+impl From<Micros> for f64 {
+    fn from(time: Micros) -> Self {
+        time.0
+    }
+}
+
+/// The seed of everything random in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl std::fmt::Display for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A SHA-256 of content, in lower-case hexadecimal: how sources, cubins and spaces are named.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentHash(String);
+
+impl ContentHash {
+    /// Hashes the parts, each preceded by its length so that no two lists of parts collide.
+    #[must_use]
+    pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        use sha2::Digest as _;
+        let mut hasher = sha2::Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The 64 hexadecimal digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A hash read back from a file or the database.
+    #[must_use]
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The first 12 digits, for people.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
