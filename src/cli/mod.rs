@@ -8,7 +8,13 @@ use std::process::ExitCode;
 
 /// Auto-tuner for CUDA C++ kernel templates.
 #[derive(Debug, Parser)]
-#[command(name = "tuner", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "tuner",
+    version,
+    about,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -41,7 +47,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::DONE });
+            return ExitCode::from(if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::DONE
+            });
         }
     };
     match run(cli.command) {

@@ -24,7 +24,13 @@ pub fn print(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") })
+        .and_then(|()| {
+            if text.ends_with('\n') {
+                Ok(())
+            } else {
+                out.write_all(b"\n")
+            }
+        })
         .and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -58,7 +64,10 @@ fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
         table.add_row(row.iter().map(String::as_str));
     }
     let text = table.to_string();
-    let mut trimmed: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let mut trimmed: String = text
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
     if trimmed.is_empty() {
         trimmed.push('\n');
     }
@@ -81,7 +90,9 @@ fn markdown(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = line(headings.iter().map(ToString::to_string).collect());
     text.push_str(&line(headings.iter().map(|_| "---".to_owned()).collect()));
     for row in rows {
-        text.push_str(&line(row.iter().map(|cell| cell.replace('|', "\\|")).collect()));
+        text.push_str(&line(
+            row.iter().map(|cell| cell.replace('|', "\\|")).collect(),
+        ));
     }
     text
 }

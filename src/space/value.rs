@@ -139,9 +139,11 @@ impl Visitor<'_> for ValueVisitor {
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        i64::try_from(value)
-            .map(Value::Int)
-            .map_err(|_| E::custom(format!("{value} is larger than the largest integer, 2^63 - 1")))
+        i64::try_from(value).map(Value::Int).map_err(|_| {
+            E::custom(format!(
+                "{value} is larger than the largest integer, 2^63 - 1"
+            ))
+        })
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
