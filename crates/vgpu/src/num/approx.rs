@@ -1,0 +1,226 @@
+//! The approximate functions of PTX, within the error the ISA documents and the same everywhere.
+//!
+//! Polynomials in plain adds and multiplies (no platform libm, no contraction). Every function
+//! takes and returns subnormals; the `.ftz` forms flush operand and result with [`single::ftz`].
+//! Special values follow the tables of the PTX ISA.
+//!
+//! | function | documented bound |
+//! |---|---|
+//! | `ex2.approx.f32` | 2 ulp |
+//! | `lg2.approx.f32` | absolute 2^-22 in (0.5, 2), relative 2^-22 elsewhere |
+//! | `rcp.approx.f32` | 1 ulp |
+//! | `rsqrt.approx.f32` | relative 2^-22.9 |
+//! | `sqrt.approx.f32` | relative 2^-23 |
+//! | `sin`, `cos.approx.f32` | absolute 2^-20.5 in [-π, π] |
+//! | `tanh.approx.f32` | relative 2^-11 |
+//! | `div.approx.f32`, `div.full.f32` | 2 ulp |
+//! | `ex2.approx.f16`, `.bf16` | relative 2^-9.9, 2^-7 |
+//! | `tanh.approx.f16`, `.bf16` | absolute 2^-10.987, 2^-8 |
+//! | `rcp.approx.ftz.f64`, `rsqrt.approx.f64` | the upper 32 bits of the result; relative 2^-20 |
+
+use super::half::Half;
+use super::single::{NAN_BITS, canonical};
+
+const NAN: f32 = f32::from_bits(NAN_BITS);
+
+/// Adding and subtracting this rounds a small single to the nearest integer.
+const INTEGER_MAGIC: f32 = 12_582_912.0;
+
+/// `ex2.approx.f32`: 2^x.
+#[inline(always)]
+pub fn ex2(x: f32) -> f32 {
+    // Below -151 the result is zero and above 128 infinite: clamping keeps the exponent small.
+    let clamped = if x < 130.0 { x } else { 130.0 };
+    let clamped = if clamped > -152.0 { clamped } else { -152.0 };
+    let whole = (clamped + INTEGER_MAGIC) - INTEGER_MAGIC;
+    let t = clamped - whole;
+    // Minimax polynomial of 2^t on [-1/2, 1/2], constant term exactly 1.
+    let p = 1.535_336_2e-4;
+    let p = p * t + 1.339_887_4e-3;
+    let p = p * t + 9.618_437e-3;
+    let p = p * t + 5.550_332_4e-2;
+    let p = p * t + 2.402_264_7e-1;
+    let p = p * t + 6.931_472e-1;
+    let p = p * t + 1.0;
+    // Two factors: the first product is exact, so a subnormal result is rounded once.
+    let n = (clamped + INTEGER_MAGIC).to_bits() as i32 - INTEGER_MAGIC.to_bits() as i32;
+    let half = n >> 1;
+    let first = f32::from_bits(((half + 127) << 23) as u32);
+    let second = f32::from_bits(((n - half + 127) << 23) as u32);
+    let r = p * first * second;
+    if x.is_nan() { NAN } else { r }
+}
+
+/// `lg2.approx.f32`: log₂ x.
+#[inline(always)]
+pub fn lg2(x: f32) -> f32 {
+    let r = lg2_double(x.into()) as f32;
+    let r = if x == 0.0 { f32::NEG_INFINITY } else { r };
+    let r = if x == f32::INFINITY { x } else { r };
+    if x.is_nan() | (x < 0.0) { NAN } else { r }
+}
+
+/// log₂ of a positive finite number whose double is normal.
+#[inline(always)]
+fn lg2_double(x: f64) -> f64 {
+    // m in [√½, √2): subtracting √½'s code moves the binade border there.
+    let shifted = x.to_bits().wrapping_sub(0x3fe6_a09e_0000_0000);
+    let exponent = (shifted >> 32) as i32 >> 20;
+    let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff) + 0x3fe6_a09e_0000_0000);
+    // log₂ m = 2/ln 2 · artanh((m-1)/(m+1)); |s| ≤ 0.172, the next term is below 2^-34.
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let p = 1.0 / 9.0;
+    let p = p * z + 1.0 / 7.0;
+    let p = p * z + 1.0 / 5.0;
+    let p = p * z + 1.0 / 3.0;
+    let p = p * z + 1.0;
+    f64::from(exponent) + s * p * (2.0 * std::f64::consts::LOG2_E)
+}
+
+/// `rcp.approx.f32`: 1 / x.
+#[inline(always)]
+pub fn rcp(x: f32) -> f32 {
+    canonical(1.0 / x)
+}
+
+/// `sqrt.approx.f32`: √x; -0 stays -0.
+#[inline(always)]
+pub fn sqrt(x: f32) -> f32 {
+    canonical(x.sqrt())
+}
+
+/// `rsqrt.approx.f32`: 1 / √x; ±0 gives an infinity of that sign.
+#[inline(always)]
+pub fn rsqrt(x: f32) -> f32 {
+    canonical((1.0 / f64::from(x).sqrt()) as f32)
+}
+
+/// `div.approx.f32`: a / b, but 0 (or NaN for an infinite `a`) where 2^126 < |b| < 2^128.
+#[inline(always)]
+pub fn div(a: f32, b: f32) -> f32 {
+    let magnitude = b.abs();
+    let flushed = (magnitude > 8.507_059_2e37) & (magnitude < f32::INFINITY);
+    let b = if flushed { f32::INFINITY.copysign(b) } else { b };
+    canonical(a / b)
+}
+
+/// `div.full.f32`: a / b over the full range.
+#[inline(always)]
+pub fn div_full(a: f32, b: f32) -> f32 {
+    canonical(a / b)
+}
+
+/// `sin.approx.f32`; NaN for an infinite argument.
+#[inline(always)]
+pub fn sin(x: f32) -> f32 {
+    let (quadrant, t) = quarter_turns(x);
+    let r = if quadrant & 1 == 0 { sine(t) } else { cosine(t) };
+    let r = if quadrant & 2 == 0 { r } else { -r };
+    // Keeps the sign of zero.
+    if x == 0.0 { x } else { canonical(r as f32) }
+}
+
+/// `cos.approx.f32`; NaN for an infinite argument.
+#[inline(always)]
+pub fn cos(x: f32) -> f32 {
+    let (quadrant, t) = quarter_turns(x);
+    let r = if quadrant & 1 == 0 { cosine(t) } else { sine(t) };
+    let r = if quadrant.wrapping_add(1) & 2 == 0 { r } else { -r };
+    canonical(r as f32)
+}
+
+/// The nearest multiple of π/2 (modulo 2^32) and what remains.
+///
+/// π/2 is taken in two parts, so the remainder is good to 2^-30 up to |x| = 2^27; beyond that the
+/// ISA promises nothing, and the remainder only stays bounded.
+#[inline(always)]
+fn quarter_turns(x: f32) -> (u32, f64) {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    const HIGH: f64 = 1.570_796_310_901_641_845_703_125;
+    const LOW: f64 = 1.589_325_477_352_819_6e-8;
+    let wide = f64::from(x);
+    // Beyond 2^51 the magic number no longer rounds: wrap such arguments first.
+    let wide = if wide.abs() < 2_251_799_813_685_248.0 { wide } else { wide * 0.0 };
+    let shifted = wide * std::f64::consts::FRAC_2_PI + MAGIC;
+    let turns = shifted - MAGIC;
+    let t = (wide - turns * HIGH) - turns * LOW;
+    let t = if t.abs() < 0.8 { t } else { t * 0.0 };
+    (shifted.to_bits() as u32, t)
+}
+
+#[inline(always)]
+fn sine(t: f64) -> f64 {
+    let z = t * t;
+    let p = -1.0 / 39_916_800.0;
+    let p = p * z + 1.0 / 362_880.0;
+    let p = p * z - 1.0 / 5_040.0;
+    let p = p * z + 1.0 / 120.0;
+    let p = p * z - 1.0 / 6.0;
+    t + t * z * p
+}
+
+#[inline(always)]
+fn cosine(t: f64) -> f64 {
+    let z = t * t;
+    let p = 1.0 / 479_001_600.0;
+    let p = p * z - 1.0 / 3_628_800.0;
+    let p = p * z + 1.0 / 40_320.0;
+    let p = p * z - 1.0 / 720.0;
+    let p = p * z + 1.0 / 24.0;
+    let p = p * z - 0.5;
+    1.0 + z * p
+}
+
+/// `tanh.approx.f32`; keeps the sign of zero.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let a = x.abs();
+    // tanh a = 1 - 2 / (e^2a + 1), which cancels for small a: a series there.
+    let e = ex2(if a < 10.0 { a } else { 10.0 } * (2.0 * std::f32::consts::LOG2_E));
+    let large = 1.0 - 2.0 / (e + 1.0);
+    let large = if a < 10.0 { large } else { 1.0 };
+    let z = a * a;
+    let p = 17.0 / 315.0;
+    let p = 2.0 / 15.0 - p * z;
+    let p = p * z - 1.0 / 3.0;
+    let small = a + a * z * p;
+    let r = if a < 0.25 { small } else { large };
+    if x.is_nan() { NAN } else { r.copysign(x) }
+}
+
+/// `ex2.approx.{f16,bf16}`.
+#[inline(always)]
+pub fn ex2_half<H: Half>(x: u16) -> u16 {
+    H::narrow(ex2(H::widen(x)))
+}
+
+/// `tanh.approx.{f16,bf16}`.
+#[inline(always)]
+pub fn tanh_half<H: Half>(x: u16) -> u16 {
+    H::narrow(tanh(H::widen(x)))
+}
+
+/// `rcp.approx.ftz.f64`: the upper 32 bits of 1 / x, the lower 32 are zero; subnormal operands and
+/// results flush.
+#[inline]
+pub fn rcp_f64(x: f64) -> f64 {
+    gross(1.0 / flush_f64(x))
+}
+
+/// `rsqrt.approx.f64`, and its `.ftz` form with `ftz`: the upper 32 bits of 1 / √x.
+#[inline]
+pub fn rsqrt_f64(x: f64, ftz: bool) -> f64 {
+    gross(1.0 / (if ftz { flush_f64(x) } else { x }).sqrt())
+}
+
+fn flush_f64(x: f64) -> f64 {
+    if x.abs() < f64::MIN_POSITIVE { 0.0_f64.copysign(x) } else { x }
+}
+
+fn gross(x: f64) -> f64 {
+    if x.is_nan() {
+        return f64::from_bits(super::double::NAN_BITS);
+    }
+    f64::from_bits(flush_f64(x).to_bits() & 0xffff_ffff_0000_0000)
+}

@@ -1,0 +1,279 @@
+//! The 16-bit formats: `f16` and `bf16`, scalar and packed in pairs.
+//!
+//! Values are raw codes (`u16`, or `u32` for a pair with the first element in the low half). All
+//! arithmetic rounds once, to nearest even, and yields the canonical NaN 0x7fff; subnormals are
+//! kept unless [`Half::flush`] is applied to operands and result.
+
+use super::soft::{self, BF16, F16, F32, Format};
+use super::{Overflow, Round, single};
+
+/// The canonical NaN of both formats.
+pub const NAN: u16 = 0x7fff;
+
+/// A 16-bit format; implemented by [`Fp16`] and [`Bfloat16`].
+pub trait Half {
+    /// The format's description.
+    const FORMAT: Format;
+    /// Whether the product of two values is always exact in single precision.
+    const EXACT_PRODUCT: bool;
+    /// Code of 1.
+    const ONE: u16;
+    /// Exact value; NaN becomes the canonical single NaN.
+    fn widen(bits: u16) -> f32;
+    /// Rounds to nearest even.
+    fn narrow(value: f32) -> u16;
+
+    /// `.ftz`: a subnormal becomes a zero of the same sign.
+    #[inline(always)]
+    fn flush(bits: u16) -> u16 {
+        let smallest = 1 << Self::FORMAT.fraction;
+        if bits & 0x7fff < smallest { bits & 0x8000 } else { bits }
+    }
+
+    /// Whether the code is a NaN.
+    #[inline(always)]
+    fn is_nan(bits: u16) -> bool {
+        bits & 0x7fff > Self::FORMAT.infinity() as u16
+    }
+}
+
+/// IEEE half precision, PTX `.f16`.
+#[derive(Clone, Copy, Debug)]
+pub struct Fp16;
+
+/// The upper half of a single, PTX `.bf16`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bfloat16;
+
+impl Half for Fp16 {
+    const FORMAT: Format = F16;
+    const EXACT_PRODUCT: bool = true;
+    const ONE: u16 = 0x3c00;
+
+    #[inline(always)]
+    fn widen(bits: u16) -> f32 {
+        f16_to_f32(bits)
+    }
+
+    #[inline(always)]
+    fn narrow(value: f32) -> u16 {
+        f32_to_f16(value)
+    }
+}
+
+impl Half for Bfloat16 {
+    const FORMAT: Format = BF16;
+    const EXACT_PRODUCT: bool = false;
+    const ONE: u16 = 0x3f80;
+
+    #[inline(always)]
+    fn widen(bits: u16) -> f32 {
+        bf16_to_f32(bits)
+    }
+
+    #[inline(always)]
+    fn narrow(value: f32) -> u16 {
+        f32_to_bf16(value)
+    }
+}
+
+/// `cvt.f32.f16`.
+#[inline(always)]
+pub fn f16_to_f32(bits: u16) -> f32 {
+    single::canonical(f16_to_f32_raw(bits.into()))
+}
+
+/// The value of the low 16 bits, NaN payloads kept; branch-free so that loops vectorise.
+#[inline(always)]
+pub(crate) fn f16_to_f32_raw(bits: u32) -> f32 {
+    let magnitude = (bits & 0x7fff) << 13;
+    // As a single the exponent is 112 too small; the product is exact, subnormals included.
+    let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+    let special = if magnitude >= 0x0f80_0000 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(scaled.to_bits() | special | (bits & 0x8000) << 16)
+}
+
+/// `cvt.rn.f16.f32`.
+#[inline(always)]
+pub fn f32_to_f16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let magnitude = bits & 0x7fff_ffff;
+    // Rebias by -112 binades and round half to even on the 13 bits that go.
+    let odd = (magnitude >> 13) & 1;
+    let normal = magnitude.wrapping_add(0xc800_0fff).wrapping_add(odd) >> 13;
+    // Adding 0.5 leaves the subnormal code in the low bits, rounded by the addition.
+    let tiny = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+    let finite = if magnitude < 0x3880_0000 { tiny } else { normal };
+    let large = if magnitude > 0x7f80_0000 { 0x7fff } else { 0x7c00 };
+    let code = if magnitude >= 0x477f_f000 { large } else { finite };
+    let sign = if magnitude > 0x7f80_0000 { 0 } else { (bits >> 16) & 0x8000 };
+    (code | sign) as u16
+}
+
+/// `cvt.f32.bf16`.
+#[inline(always)]
+pub fn bf16_to_f32(bits: u16) -> f32 {
+    single::canonical(f32::from_bits(u32::from(bits) << 16))
+}
+
+/// `cvt.rn.bf16.f32`.
+#[inline(always)]
+pub fn f32_to_bf16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    if value.is_nan() { NAN } else { rounded as u16 }
+}
+
+/// `cvt.{rn,rz,rm,rp,rna}{.satfinite}.{f16,bf16}.f32`.
+#[inline]
+pub fn from_f32<H: Half>(value: f32, round: Round, overflow: Overflow) -> u16 {
+    if round == Round::Rn && overflow == Overflow::Infinite {
+        return H::narrow(value);
+    }
+    soft::convert(F32, H::FORMAT, value.to_bits().into(), round, overflow) as u16
+}
+
+/// `.relu`: negative values and -0 become +0; NaN becomes canonical.
+#[inline(always)]
+pub fn relu<H: Half>(bits: u16) -> u16 {
+    if H::is_nan(bits) {
+        NAN
+    } else if bits & 0x8000 != 0 {
+        0
+    } else {
+        bits
+    }
+}
+
+/// `.sat`: clamps to [0, 1]; NaN becomes +0.
+#[inline(always)]
+pub fn sat<H: Half>(bits: u16) -> u16 {
+    if H::is_nan(bits) | (bits & 0x8000 != 0) { 0 } else { bits.min(H::ONE) }
+}
+
+/// `a + b`.
+#[inline(always)]
+pub fn add<H: Half>(a: u16, b: u16) -> u16 {
+    // Twice the fraction and more in the intermediate: the double rounding is harmless.
+    H::narrow(H::widen(a) + H::widen(b))
+}
+
+/// `a - b`.
+#[inline(always)]
+pub fn sub<H: Half>(a: u16, b: u16) -> u16 {
+    H::narrow(H::widen(a) - H::widen(b))
+}
+
+/// `a · b`.
+#[inline(always)]
+pub fn mul<H: Half>(a: u16, b: u16) -> u16 {
+    let product = H::widen(a) * H::widen(b);
+    if !H::EXACT_PRODUCT && product.abs() < f32::MIN_POSITIVE {
+        return soft::mul(H::FORMAT, a.into(), b.into(), Round::Rn) as u16;
+    }
+    H::narrow(product)
+}
+
+/// `a · b + c` with one rounding.
+#[inline(always)]
+pub fn fma<H: Half>(a: u16, b: u16, c: u16) -> u16 {
+    let product = H::widen(a) * H::widen(b);
+    let addend = H::widen(c);
+    if !H::EXACT_PRODUCT && !(1e-30..1e38).contains(&product.abs()) {
+        return soft::fma(H::FORMAT, a.into(), b.into(), c.into(), Round::Rn) as u16;
+    }
+    H::narrow(add_odd(product, addend))
+}
+
+/// `a + b` rounded to odd: the neighbour with an odd fraction where inexact. A second rounding to
+/// a format at least two bits narrower is then right.
+#[inline(always)]
+fn add_odd(a: f32, b: f32) -> f32 {
+    let sum = a + b;
+    let b_part = sum - a;
+    let error = (a - (sum - b_part)) + (b - b_part);
+    let bits = sum.to_bits();
+    // Not `error != 0`: NaN from an infinite sum must leave it alone.
+    let inexact = (error < 0.0) | (error > 0.0);
+    let step = if (error > 0.0) == (sum > 0.0) { 1 } else { u32::MAX };
+    let odd = bits.wrapping_add(step);
+    f32::from_bits(if inexact & (bits & 1 == 0) { odd } else { bits })
+}
+
+#[inline(always)]
+fn order(bits: u16) -> i16 {
+    let x = bits as i16;
+    x ^ (((x >> 15) as u16) >> 1) as i16
+}
+
+/// `min`: a NaN operand yields the other one; -0 is below +0.
+#[inline(always)]
+pub fn min<H: Half>(a: u16, b: u16) -> u16 {
+    select::<H>(a, b, order(a) <= order(b))
+}
+
+/// `max`: a NaN operand yields the other one; +0 is above -0.
+#[inline(always)]
+pub fn max<H: Half>(a: u16, b: u16) -> u16 {
+    select::<H>(a, b, order(a) >= order(b))
+}
+
+#[inline(always)]
+fn select<H: Half>(a: u16, b: u16, first: bool) -> u16 {
+    let number = if first { a } else { b };
+    let r = if H::is_nan(a) { b } else { number };
+    let r = if H::is_nan(b) { a } else { r };
+    if H::is_nan(r) { NAN } else { r }
+}
+
+/// `min.NaN`: a NaN operand yields the canonical NaN.
+#[inline(always)]
+pub fn min_nan<H: Half>(a: u16, b: u16) -> u16 {
+    if H::is_nan(a) | H::is_nan(b) { NAN } else { min::<H>(a, b) }
+}
+
+/// `max.NaN`: a NaN operand yields the canonical NaN.
+#[inline(always)]
+pub fn max_nan<H: Half>(a: u16, b: u16) -> u16 {
+    if H::is_nan(a) | H::is_nan(b) { NAN } else { max::<H>(a, b) }
+}
+
+/// `{min,max}.xorsign.abs`: `result` of the magnitudes gets the exclusive or of both signs.
+#[inline(always)]
+pub fn xorsign_abs<H: Half>(a: u16, b: u16, select: impl Fn(u16, u16) -> u16) -> u16 {
+    let r = select(a & 0x7fff, b & 0x7fff);
+    if H::is_nan(r) { r } else { r | (a ^ b) & 0x8000 }
+}
+
+/// The low and high half of a register.
+#[inline(always)]
+pub fn unpack(pair: u32) -> (u16, u16) {
+    (pair as u16, (pair >> 16) as u16)
+}
+
+/// A register of two halves.
+#[inline(always)]
+pub fn pack(low: u16, high: u16) -> u32 {
+    u32::from(low) | u32::from(high) << 16
+}
+
+/// Applies a unary operation to both halves.
+#[inline(always)]
+pub fn map1(a: u32, f: impl Fn(u16) -> u16) -> u32 {
+    let (low, high) = unpack(a);
+    pack(f(low), f(high))
+}
+
+/// Applies a binary operation to both halves.
+#[inline(always)]
+pub fn map2(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    let ((a0, a1), (b0, b1)) = (unpack(a), unpack(b));
+    pack(f(a0, b0), f(a1, b1))
+}
+
+/// Applies a ternary operation to both halves.
+#[inline(always)]
+pub fn map3(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
+    let ((a0, a1), (b0, b1), (c0, c1)) = (unpack(a), unpack(b), unpack(c));
+    pack(f(a0, b0, c0), f(a1, b1, c1))
+}

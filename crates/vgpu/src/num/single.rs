@@ -1,0 +1,270 @@
+//! Single precision: exactly rounded arithmetic, flushing, saturation, minimum and maximum.
+//!
+//! Arithmetic that yields NaN yields the canonical 0x7fffffff, as PTX says for `.f32`.
+
+use super::soft::{self, F32};
+use super::{Lanes, Round};
+
+/// The canonical NaN of `.f32`.
+pub const NAN_BITS: u32 = 0x7fff_ffff;
+const NAN: f32 = f32::from_bits(NAN_BITS);
+
+/// Replaces any NaN by the canonical one.
+#[inline(always)]
+pub fn canonical(x: f32) -> f32 {
+    if x.is_nan() { NAN } else { x }
+}
+
+/// `.ftz`: a subnormal becomes a zero of the same sign.
+#[inline(always)]
+pub fn ftz(x: f32) -> f32 {
+    let bits = x.to_bits();
+    if x.abs() < f32::MIN_POSITIVE { f32::from_bits(bits & 0x8000_0000) } else { x }
+}
+
+/// `.sat`: clamps to [0, 1]; NaN becomes +0.
+#[inline(always)]
+pub fn sat(x: f32) -> f32 {
+    // Written so that NaN and -0 fail the first comparison.
+    let low = if x > 0.0 { x } else { 0.0 };
+    if low < 1.0 { low } else { 1.0 }
+}
+
+/// `a + b` to nearest.
+#[inline(always)]
+pub fn add_rn(a: f32, b: f32) -> f32 {
+    canonical(a + b)
+}
+
+/// `a - b` to nearest.
+#[inline(always)]
+pub fn sub_rn(a: f32, b: f32) -> f32 {
+    canonical(a - b)
+}
+
+/// `a · b` to nearest.
+#[inline(always)]
+pub fn mul_rn(a: f32, b: f32) -> f32 {
+    canonical(a * b)
+}
+
+/// `a · b + c` to nearest with one rounding.
+#[inline(always)]
+pub fn fma_rn(a: f32, b: f32, c: f32) -> f32 {
+    if cfg!(target_feature = "fma") {
+        return canonical(a.mul_add(b, c));
+    }
+    let (sum, suspicious) = fma_double(a, b, c);
+    if suspicious { fma_odd(a, b, c) } else { canonical(sum) }
+}
+
+/// The product is exact in double precision; the sum is then rounded twice, which is wrong only if
+/// the first rounding lands on a tie of the second. Returns the result and whether it may be wrong.
+#[inline(always)]
+fn fma_double(a: f32, b: f32, c: f32) -> (f32, bool) {
+    let sum = f64::from(a) * f64::from(b) + f64::from(c);
+    let bits = sum.to_bits() as u32;
+    // A subnormal result has its tie elsewhere: leave it to the careful path.
+    let tie = bits & 0x1fff_ffff == 0x1000_0000;
+    let tiny = (sum.abs() < f64::from(f32::MIN_POSITIVE)) & (sum != 0.0);
+    (sum as f32, tie | tiny)
+}
+
+/// As [`fma_rn`], through a double-precision sum rounded to odd, which makes the second rounding
+/// harmless (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+#[cold]
+#[inline(never)]
+fn fma_odd(a: f32, b: f32, c: f32) -> f32 {
+    let (sum, error) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
+    let bits = sum.to_bits();
+    if error == 0.0 || error.is_nan() || bits & 1 == 1 {
+        return canonical(sum as f32);
+    }
+    let outward = (error > 0.0) == (sum > 0.0);
+    let odd = if outward { bits + 1 } else { bits - 1 };
+    f64::from_bits(odd) as f32
+}
+
+/// `a + b` and its rounding error, exact (Knuth).
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    let error = (a - (sum - b_part)) + (b - b_part);
+    (sum, error)
+}
+
+/// `fma.rn.f32` of a whole warp, with optional flushing and saturation.
+///
+/// The lanes are checked together for the rare double rounding, so that the loop vectorises on
+/// hosts whose baseline has no fused multiply-add.
+#[inline]
+pub fn fma_rn_lanes(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    let mut d = [0; 32];
+    if cfg!(target_feature = "fma") {
+        for lane in 0..32 {
+            let [x, y, z] = [a[lane], b[lane], c[lane]].map(f32::from_bits);
+            d[lane] = canonical(x.mul_add(y, z)).to_bits();
+        }
+        return d;
+    }
+    let mut any = false;
+    for lane in 0..32 {
+        let (x, y, z) =
+            (f32::from_bits(a[lane]), f32::from_bits(b[lane]), f32::from_bits(c[lane]));
+        let (sum, suspicious) = fma_double(x, y, z);
+        d[lane] = canonical(sum).to_bits();
+        any |= suspicious;
+    }
+    if any {
+        for lane in 0..32 {
+            let [x, y, z] = [a[lane], b[lane], c[lane]].map(f32::from_bits);
+            d[lane] = fma_odd(x, y, z).to_bits();
+        }
+    }
+    d
+}
+
+/// `a + b` in any rounding.
+#[inline]
+pub fn add(a: f32, b: f32, round: Round) -> f32 {
+    match round {
+        Round::Rn | Round::Rna => add_rn(a, b),
+        _ => directed(f64::from(a), f64::from(b), round),
+    }
+}
+
+/// `a - b` in any rounding.
+#[inline]
+pub fn sub(a: f32, b: f32, round: Round) -> f32 {
+    add(a, -b, round)
+}
+
+/// `a · b` in any rounding.
+#[inline]
+pub fn mul(a: f32, b: f32, round: Round) -> f32 {
+    match round {
+        Round::Rn | Round::Rna => mul_rn(a, b),
+        _ => {
+            let product = f64::from(a) * f64::from(b);
+            directed(product, 0.0_f64.copysign(product), round)
+        }
+    }
+}
+
+/// `a · b + c` in any rounding, rounded once.
+#[inline]
+pub fn fma(a: f32, b: f32, c: f32, round: Round) -> f32 {
+    match round {
+        Round::Rn | Round::Rna => fma_rn(a, b, c),
+        _ => directed(f64::from(a) * f64::from(b), f64::from(c), round),
+    }
+}
+
+/// `x + y` rounded to single in a directed mode. `x` is a single or an exact product of two.
+#[inline]
+fn directed(x: f64, y: f64, round: Round) -> f32 {
+    let (sum, error) = two_sum(x, y);
+    if !sum.is_finite() {
+        return canonical(sum as f32);
+    }
+    if sum == 0.0 {
+        // Exact: an inexact sum of these operands never vanishes in double precision.
+        let same = x.is_sign_negative() == y.is_sign_negative();
+        return if same || round != Round::Rm { sum as f32 } else { -0.0 };
+    }
+    // Rounding is monotonic, so the order of `near` and the exact value shows in `sum`, or in
+    // the error where they coincide.
+    let near = sum as f32;
+    let wide = f64::from(near);
+    let above = wide > sum || (wide == sum && error < 0.0);
+    let below = wide < sum || (wide == sum && error > 0.0);
+    let down = match round {
+        Round::Rz => near.is_sign_positive(),
+        Round::Rm => true,
+        _ => false,
+    };
+    if down && above {
+        near.next_down()
+    } else if !down && below {
+        near.next_up()
+    } else {
+        near
+    }
+}
+
+/// `a / b` in any rounding.
+#[inline]
+pub fn div(a: f32, b: f32, round: Round) -> f32 {
+    match round {
+        Round::Rn | Round::Rna => canonical(a / b),
+        _ => {
+            f32::from_bits(soft::div(F32, a.to_bits().into(), b.to_bits().into(), round) as u32)
+        }
+    }
+}
+
+/// `1 / a` in any rounding.
+#[inline]
+pub fn rcp(a: f32, round: Round) -> f32 {
+    div(1.0, a, round)
+}
+
+/// `√a` in any rounding.
+#[inline]
+pub fn sqrt(a: f32, round: Round) -> f32 {
+    match round {
+        Round::Rn | Round::Rna => canonical(a.sqrt()),
+        _ => f32::from_bits(soft::sqrt(F32, a.to_bits().into(), round) as u32),
+    }
+}
+
+/// `min.f32`: a NaN operand yields the other one; -0 is below +0.
+#[inline(always)]
+pub fn min(a: f32, b: f32) -> f32 {
+    let (x, y) = (a.to_bits() as i32, b.to_bits() as i32);
+    // Sign-magnitude to two's complement order: one integer comparison ranks the zeros too.
+    let first = order(x) <= order(y);
+    let number = if first { a } else { b };
+    let r = if a.is_nan() { b } else { number };
+    let r = if b.is_nan() { a } else { r };
+    canonical(r)
+}
+
+/// `max.f32`: a NaN operand yields the other one; +0 is above -0.
+#[inline(always)]
+pub fn max(a: f32, b: f32) -> f32 {
+    let (x, y) = (a.to_bits() as i32, b.to_bits() as i32);
+    let first = order(x) >= order(y);
+    let number = if first { a } else { b };
+    let r = if a.is_nan() { b } else { number };
+    let r = if b.is_nan() { a } else { r };
+    canonical(r)
+}
+
+#[inline(always)]
+fn order(bits: i32) -> i32 {
+    bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
+/// `min.NaN.f32`: a NaN operand yields the canonical NaN.
+#[inline(always)]
+pub fn min_nan(a: f32, b: f32) -> f32 {
+    if a.is_nan() | b.is_nan() { NAN } else { min(a, b) }
+}
+
+/// `max.NaN.f32`: a NaN operand yields the canonical NaN.
+#[inline(always)]
+pub fn max_nan(a: f32, b: f32) -> f32 {
+    if a.is_nan() | b.is_nan() { NAN } else { max(a, b) }
+}
+
+/// `{min,max}.xorsign.abs`: `result` of the magnitudes gets the exclusive or of both signs.
+///
+/// Call as `xorsign_abs(a, b, min)`; a NaN result keeps the canonical bits.
+#[inline(always)]
+pub fn xorsign_abs(a: f32, b: f32, select: impl Fn(f32, f32) -> f32) -> f32 {
+    let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
+    let r = select(a.abs(), b.abs());
+    if r.is_nan() { r } else { f32::from_bits((r.to_bits() & 0x7fff_ffff) | sign) }
+}

@@ -1,0 +1,124 @@
+//! TF32 and the formats of one byte and less: e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0.
+//!
+//! Codes of less than a byte occupy its low bits.
+
+use super::soft::{self, E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format, TF32};
+use super::{Overflow, Round};
+
+/// A format of at most eight bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Small {
+    /// FP8: 4 exponent bits, no infinity, largest value 448, NaN 0x7f.
+    E4m3,
+    /// FP8: 5 exponent bits, IEEE-like, largest value 57344, NaN 0x7f.
+    E5m2,
+    /// FP6: largest value 7.5, neither infinity nor NaN.
+    E2m3,
+    /// FP6: largest value 28, neither infinity nor NaN.
+    E3m2,
+    /// FP4: largest value 6, neither infinity nor NaN.
+    E2m1,
+}
+
+impl Small {
+    /// The format's description.
+    pub const fn format(self) -> Format {
+        match self {
+            Small::E4m3 => E4M3,
+            Small::E5m2 => E5M2,
+            Small::E2m3 => E2M3,
+            Small::E3m2 => E3M2,
+            Small::E2m1 => E2M1,
+        }
+    }
+}
+
+/// `cvt.rn.satfinite{.relu}.<format>.f32`: to nearest even, saturating to the largest finite value.
+///
+/// NaN becomes the canonical NaN, or the largest finite value where the format has none.
+pub fn from_f32(format: Small, value: f32, relu: bool) -> u8 {
+    // Relu maps the negative numbers and -0 to +0 and leaves NaN.
+    let value = if relu && value.is_sign_negative() && !value.is_nan() { 0.0 } else { value };
+    let bits = value.to_bits().into();
+    soft::convert(F32, format.format(), bits, Round::Rn, Overflow::Finite) as u8
+}
+
+/// Exact value of a code; NaN becomes the canonical single NaN.
+#[inline(always)]
+pub fn to_f32(format: Small, code: u8) -> f32 {
+    match format {
+        Small::E4m3 => E4M3_VALUES[usize::from(code)],
+        Small::E5m2 => super::half::f16_to_f32(u16::from(code) << 8),
+        other => {
+            let bits = soft::convert(
+                other.format(),
+                F32,
+                code.into(),
+                Round::Rn,
+                Overflow::Infinite,
+            );
+            f32::from_bits(bits as u32)
+        }
+    }
+}
+
+/// Values of all e4m3 codes.
+pub static E4M3_VALUES: [f32; 256] = e4m3_values();
+
+const fn e4m3_values() -> [f32; 256] {
+    let mut values = [0.0; 256];
+    let mut code = 0;
+    while code < 256 {
+        let (field, fraction) = ((code >> 3) & 15, code & 7);
+        let magnitude = if code & 0x7f == 0x7f {
+            f32::from_bits(super::single::NAN_BITS)
+        } else if field == 0 {
+            fraction as f32 / 512.0
+        } else {
+            f32::from_bits(((field + 120) << 23 | fraction << 20) as u32)
+        };
+        values[code] = if code < 128 || code == 255 { magnitude } else { -magnitude };
+        code += 1;
+    }
+    values
+}
+
+/// `cvt.{rn,rz,rna}{.satfinite}.tf32.f32`: the result as a register, low 13 bits zero; NaN is
+/// 0x7fffffff.
+#[inline]
+pub fn to_tf32(value: f32, round: Round, overflow: Overflow) -> u32 {
+    if value.is_nan() {
+        return super::single::NAN_BITS;
+    }
+    let code = soft::convert(F32, TF32, value.to_bits().into(), round, overflow);
+    (code as u32) << 13
+}
+
+/// `cvt.rz.satfinite.ue8m0.f32` and its `.rp` form: the power of two as its biased exponent.
+///
+/// The value must be a magnitude: the sign is ignored. NaN and, without saturation, infinity give
+/// 0xff; the smallest power is 2^-127.
+pub fn to_ue8m0(value: f32, round: Round, overflow: Overflow) -> u8 {
+    let bits = value.to_bits() & 0x7fff_ffff;
+    if bits > 0x7f80_0000 {
+        return 0xff;
+    }
+    let exponent = bits >> 23;
+    // A subnormal above 2^-127 rounds up to 2^-126; at or below it, 2^-127 is the floor.
+    let up = match exponent {
+        0 => bits > 0x0040_0000,
+        _ => bits & 0x007f_ffff != 0,
+    };
+    let code = exponent + u32::from(round == Round::Rp && up);
+    let largest = if overflow == Overflow::Finite { 254 } else { 255 };
+    code.min(largest) as u8
+}
+
+/// The value of a `ue8m0` code: `2^(code - 127)`; 0xff is NaN.
+pub fn ue8m0_to_f32(code: u8) -> f32 {
+    match code {
+        0 => f32::from_bits(0x0040_0000),
+        255 => f32::from_bits(super::single::NAN_BITS),
+        _ => f32::from_bits(u32::from(code) << 23),
+    }
+}
