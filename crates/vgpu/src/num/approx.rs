@@ -101,7 +101,11 @@ pub fn rsqrt(x: f32) -> f32 {
 pub fn div(a: f32, b: f32) -> f32 {
     let magnitude = b.abs();
     let flushed = (magnitude > 8.507_059_2e37) & (magnitude < f32::INFINITY);
-    let b = if flushed { f32::INFINITY.copysign(b) } else { b };
+    let b = if flushed {
+        f32::INFINITY.copysign(b)
+    } else {
+        b
+    };
     canonical(a / b)
 }
 
@@ -115,7 +119,11 @@ pub fn div_full(a: f32, b: f32) -> f32 {
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
     let (quadrant, t) = quarter_turns(x);
-    let r = if quadrant & 1 == 0 { sine(t) } else { cosine(t) };
+    let r = if quadrant & 1 == 0 {
+        sine(t)
+    } else {
+        cosine(t)
+    };
     let r = if quadrant & 2 == 0 { r } else { -r };
     // Keeps the sign of zero.
     if x == 0.0 { x } else { canonical(r as f32) }
@@ -125,8 +133,16 @@ pub fn sin(x: f32) -> f32 {
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
     let (quadrant, t) = quarter_turns(x);
-    let r = if quadrant & 1 == 0 { cosine(t) } else { sine(t) };
-    let r = if quadrant.wrapping_add(1) & 2 == 0 { r } else { -r };
+    let r = if quadrant & 1 == 0 {
+        cosine(t)
+    } else {
+        sine(t)
+    };
+    let r = if quadrant.wrapping_add(1) & 2 == 0 {
+        r
+    } else {
+        -r
+    };
     canonical(r as f32)
 }
 
@@ -141,7 +157,11 @@ fn quarter_turns(x: f32) -> (u32, f64) {
     const LOW: f64 = 1.589_325_477_352_819_6e-8;
     let wide = f64::from(x);
     // Beyond 2^51 the magic number no longer rounds: wrap such arguments first.
-    let wide = if wide.abs() < 2_251_799_813_685_248.0 { wide } else { wide * 0.0 };
+    let wide = if wide.abs() < 2_251_799_813_685_248.0 {
+        wide
+    } else {
+        wide * 0.0
+    };
     let shifted = wide * std::f64::consts::FRAC_2_PI + MAGIC;
     let turns = shifted - MAGIC;
     let t = (wide - turns * HIGH) - turns * LOW;
@@ -215,7 +235,11 @@ pub fn rsqrt_f64(x: f64, ftz: bool) -> f64 {
 }
 
 fn flush_f64(x: f64) -> f64 {
-    if x.abs() < f64::MIN_POSITIVE { 0.0_f64.copysign(x) } else { x }
+    if x.abs() < f64::MIN_POSITIVE {
+        0.0_f64.copysign(x)
+    } else {
+        x
+    }
 }
 
 fn gross(x: f64) -> f64 {

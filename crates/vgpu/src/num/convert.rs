@@ -121,8 +121,11 @@ pub fn int_to_f16(register: u64, from: IntType, round: Round) -> u16 {
 /// Integer to any float format.
 pub fn int_to_float(register: u64, from: IntType, to: Format, round: Round) -> u64 {
     let value = from.value(register);
-    let exact =
-        Finite { negative: value < 0, significand: value.unsigned_abs(), exponent: 0 };
+    let exact = Finite {
+        negative: value < 0,
+        significand: value.unsigned_abs(),
+        exponent: 0,
+    };
     soft::encode(to, exact, round, Overflow::Infinite)
 }
 

@@ -12,7 +12,11 @@ pub const NAN_BITS: u64 = 0x7fff_ffff_ffff_ffff;
 /// Replaces any NaN by the canonical one.
 #[inline(always)]
 pub fn canonical(x: f64) -> f64 {
-    if x.is_nan() { f64::from_bits(NAN_BITS) } else { x }
+    if x.is_nan() {
+        f64::from_bits(NAN_BITS)
+    } else {
+        x
+    }
 }
 
 /// `a + b`.

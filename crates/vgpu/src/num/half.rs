@@ -27,7 +27,11 @@ pub trait Half {
     #[inline(always)]
     fn flush(bits: u16) -> u16 {
         let smallest = 1 << Self::FORMAT.fraction;
-        if bits & 0x7fff < smallest { bits & 0x8000 } else { bits }
+        if bits & 0x7fff < smallest {
+            bits & 0x8000
+        } else {
+            bits
+        }
     }
 
     /// Whether the code is a NaN.
@@ -89,7 +93,11 @@ pub(crate) fn f16_to_f32_raw(bits: u32) -> f32 {
     let magnitude = (bits & 0x7fff) << 13;
     // As a single the exponent is 112 too small; the product is exact, subnormals included.
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
-    let special = if magnitude >= 0x0f80_0000 { 0x7f80_0000 } else { 0 };
+    let special = if magnitude >= 0x0f80_0000 {
+        0x7f80_0000
+    } else {
+        0
+    };
     f32::from_bits(scaled.to_bits() | special | (bits & 0x8000) << 16)
 }
 
@@ -102,11 +110,29 @@ pub fn f32_to_f16(value: f32) -> u16 {
     let odd = (magnitude >> 13) & 1;
     let normal = magnitude.wrapping_add(0xc800_0fff).wrapping_add(odd) >> 13;
     // Adding 0.5 leaves the subnormal code in the low bits, rounded by the addition.
-    let tiny = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
-    let finite = if magnitude < 0x3880_0000 { tiny } else { normal };
-    let large = if magnitude > 0x7f80_0000 { 0x7fff } else { 0x7c00 };
-    let code = if magnitude >= 0x477f_f000 { large } else { finite };
-    let sign = if magnitude > 0x7f80_0000 { 0 } else { (bits >> 16) & 0x8000 };
+    let tiny = (f32::from_bits(magnitude) + 0.5)
+        .to_bits()
+        .wrapping_sub(0x3f00_0000);
+    let finite = if magnitude < 0x3880_0000 {
+        tiny
+    } else {
+        normal
+    };
+    let large = if magnitude > 0x7f80_0000 {
+        0x7fff
+    } else {
+        0x7c00
+    };
+    let code = if magnitude >= 0x477f_f000 {
+        large
+    } else {
+        finite
+    };
+    let sign = if magnitude > 0x7f80_0000 {
+        0
+    } else {
+        (bits >> 16) & 0x8000
+    };
     (code | sign) as u16
 }
 
@@ -148,7 +174,11 @@ pub fn relu<H: Half>(bits: u16) -> u16 {
 /// `.sat`: clamps to [0, 1]; NaN becomes +0.
 #[inline(always)]
 pub fn sat<H: Half>(bits: u16) -> u16 {
-    if H::is_nan(bits) | (bits & 0x8000 != 0) { 0 } else { bits.min(H::ONE) }
+    if H::is_nan(bits) | (bits & 0x8000 != 0) {
+        0
+    } else {
+        bits.min(H::ONE)
+    }
 }
 
 /// `a + b`.
@@ -195,7 +225,11 @@ fn add_odd(a: f32, b: f32) -> f32 {
     let bits = sum.to_bits();
     // Not `error != 0`: NaN from an infinite sum must leave it alone.
     let inexact = (error < 0.0) | (error > 0.0);
-    let step = if (error > 0.0) == (sum > 0.0) { 1 } else { u32::MAX };
+    let step = if (error > 0.0) == (sum > 0.0) {
+        1
+    } else {
+        u32::MAX
+    };
     let odd = bits.wrapping_add(step);
     f32::from_bits(if inexact & (bits & 1 == 0) { odd } else { bits })
 }
@@ -229,20 +263,32 @@ fn select<H: Half>(a: u16, b: u16, first: bool) -> u16 {
 /// `min.NaN`: a NaN operand yields the canonical NaN.
 #[inline(always)]
 pub fn min_nan<H: Half>(a: u16, b: u16) -> u16 {
-    if H::is_nan(a) | H::is_nan(b) { NAN } else { min::<H>(a, b) }
+    if H::is_nan(a) | H::is_nan(b) {
+        NAN
+    } else {
+        min::<H>(a, b)
+    }
 }
 
 /// `max.NaN`: a NaN operand yields the canonical NaN.
 #[inline(always)]
 pub fn max_nan<H: Half>(a: u16, b: u16) -> u16 {
-    if H::is_nan(a) | H::is_nan(b) { NAN } else { max::<H>(a, b) }
+    if H::is_nan(a) | H::is_nan(b) {
+        NAN
+    } else {
+        max::<H>(a, b)
+    }
 }
 
 /// `{min,max}.xorsign.abs`: `result` of the magnitudes gets the exclusive or of both signs.
 #[inline(always)]
 pub fn xorsign_abs<H: Half>(a: u16, b: u16, select: impl Fn(u16, u16) -> u16) -> u16 {
     let r = select(a & 0x7fff, b & 0x7fff);
-    if H::is_nan(r) { r } else { r | (a ^ b) & 0x8000 }
+    if H::is_nan(r) {
+        r
+    } else {
+        r | (a ^ b) & 0x8000
+    }
 }
 
 /// The low and high half of a register.

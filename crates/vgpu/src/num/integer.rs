@@ -55,7 +55,11 @@ pub fn prmt(a: u32, b: u32, selector: u32, mode: Permute) -> u32 {
             let one = |i: u32| {
                 let nibble = selector >> (4 * i);
                 let byte = pick(nibble);
-                if nibble & 8 != 0 { (byte as i8 >> 7) as u8 } else { byte }
+                if nibble & 8 != 0 {
+                    (byte as i8 >> 7) as u8
+                } else {
+                    byte
+                }
             };
             [one(0), one(1), one(2), one(3)]
         }
@@ -88,9 +92,17 @@ pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 
     let field = if position > top { 0 } else { value >> position };
     // Bits that the source provides; the rest is filled by the sign.
     let present = length.min(width.saturating_sub(position));
-    let mask = if present >= 64 { u64::MAX } else { (1 << present) - 1 };
+    let mask = if present >= 64 {
+        u64::MAX
+    } else {
+        (1 << present) - 1
+    };
     let result = if sign { field | !mask } else { field & mask };
-    if width == 32 { u64::from(result as u32) } else { result }
+    if width == 32 {
+        u64::from(result as u32)
+    } else {
+        result
+    }
 }
 
 /// `bfi.{b32,b64}`: inserts the low `length` bits of `a` into `b` at `position`.
@@ -100,10 +112,18 @@ pub fn bfi(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
     if position >= width || length == 0 {
         return b;
     }
-    let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
+    let ones = if length >= 64 {
+        u64::MAX
+    } else {
+        (1 << length) - 1
+    };
     let mask = ones << position;
     let result = (b & !mask) | (a << position) & mask;
-    if width == 32 { u64::from(result as u32) } else { result }
+    if width == 32 {
+        u64::from(result as u32)
+    } else {
+        result
+    }
 }
 
 /// `bfind{.shiftamt}`: position of the highest bit that differs from the sign, `u32::MAX` if none;
@@ -115,12 +135,20 @@ pub fn bfind(a: u64, width: u32, signed: bool, shift_amount: bool) -> u32 {
         (32, false) => i64::from(a as u32),
         _ => a as i64,
     };
-    let value = if signed && extended < 0 { !extended } else { extended } as u64;
+    let value = if signed && extended < 0 {
+        !extended
+    } else {
+        extended
+    } as u64;
     if value == 0 {
         return u32::MAX;
     }
     let position = 63 - value.leading_zeros();
-    if shift_amount { width - 1 - position } else { position }
+    if shift_amount {
+        width - 1 - position
+    } else {
+        position
+    }
 }
 
 /// `fns.b32`: position of the `offset`-th set bit at or above (below, if negative) `base`.
@@ -130,7 +158,11 @@ pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
         return u32::MAX;
     }
     if offset == 0 {
-        return if mask >> base & 1 == 1 { base } else { u32::MAX };
+        return if mask >> base & 1 == 1 {
+            base
+        } else {
+            u32::MAX
+        };
     }
     let step = offset.signum();
     let mut left = offset.abs();
@@ -155,14 +187,21 @@ pub fn szext(a: u32, bits: u32, signed: bool, wrap: bool) -> u32 {
         return 0;
     }
     let unused = 32 - n;
-    if signed { ((a << unused) as i32 >> unused) as u32 } else { (a << unused) >> unused }
+    if signed {
+        ((a << unused) as i32 >> unused) as u32
+    } else {
+        (a << unused) >> unused
+    }
 }
 
 /// `bmsk{.clamp,.wrap}`: `length` ones from `position`.
 #[inline]
 pub fn bmsk(position: u32, length: u32, wrap: bool) -> u32 {
-    let (p, n) =
-        if wrap { (position & 31, length & 31) } else { (position.min(32), length.min(32)) };
+    let (p, n) = if wrap {
+        (position & 31, length & 31)
+    } else {
+        (position.min(32), length.min(32))
+    };
     ((((1_u64 << n) - 1) << p) & 0xffff_ffff) as u32
 }
 
@@ -171,13 +210,21 @@ pub fn bmsk(position: u32, length: u32, wrap: bool) -> u32 {
 pub fn shf(low: u32, high: u32, amount: u32, left: bool, wrap: bool) -> u32 {
     let n = if wrap { amount & 31 } else { amount.min(32) };
     let funnel = u64::from(high) << 32 | u64::from(low);
-    if left { ((funnel << n) >> 32) as u32 } else { (funnel >> n) as u32 }
+    if left {
+        ((funnel << n) >> 32) as u32
+    } else {
+        (funnel >> n) as u32
+    }
 }
 
 #[inline(always)]
 fn byte(x: u32, i: u32, signed: bool) -> i32 {
     let b = (x >> (8 * i)) as u8;
-    if signed { i32::from(b as i8) } else { i32::from(b) }
+    if signed {
+        i32::from(b as i8)
+    } else {
+        i32::from(b)
+    }
 }
 
 /// `dp4a`: `c` plus the dot product of four bytes, wrapping.
@@ -196,7 +243,11 @@ pub fn dp2a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, high: bool) 
     let mut sum = c as i32;
     for i in 0..2 {
         let half = (a >> (16 * i)) as u16;
-        let x = if a_signed { i32::from(half as i16) } else { i32::from(half) };
+        let x = if a_signed {
+            i32::from(half as i16)
+        } else {
+            i32::from(half)
+        };
         let y = byte(b, i + if high { 2 } else { 0 }, b_signed);
         sum = sum.wrapping_add(x.wrapping_mul(y));
     }
@@ -206,16 +257,22 @@ pub fn dp2a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, high: bool) 
 /// `sad.{u32,s32}`: `c + |a - b|`, wrapping.
 #[inline(always)]
 pub fn sad(a: u32, b: u32, c: u32, signed: bool) -> u32 {
-    let distance =
-        if signed { (a as i32).abs_diff(b as i32) } else { a.abs_diff(b) };
+    let distance = if signed {
+        (a as i32).abs_diff(b as i32)
+    } else {
+        a.abs_diff(b)
+    };
     c.wrapping_add(distance)
 }
 
 /// `sad.{u64,s64}`.
 #[inline(always)]
 pub fn sad64(a: u64, b: u64, c: u64, signed: bool) -> u64 {
-    let distance =
-        if signed { (a as i64).abs_diff(b as i64) } else { a.abs_diff(b) };
+    let distance = if signed {
+        (a as i64).abs_diff(b as i64)
+    } else {
+        a.abs_diff(b)
+    };
     c.wrapping_add(distance)
 }
 

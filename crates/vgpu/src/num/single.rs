@@ -19,7 +19,11 @@ pub fn canonical(x: f32) -> f32 {
 #[inline(always)]
 pub fn ftz(x: f32) -> f32 {
     let bits = x.to_bits();
-    if x.abs() < f32::MIN_POSITIVE { f32::from_bits(bits & 0x8000_0000) } else { x }
+    if x.abs() < f32::MIN_POSITIVE {
+        f32::from_bits(bits & 0x8000_0000)
+    } else {
+        x
+    }
 }
 
 /// `.sat`: clamps to [0, 1]; NaN becomes +0.
@@ -55,7 +59,11 @@ pub fn fma_rn(a: f32, b: f32, c: f32) -> f32 {
         return canonical(a.mul_add(b, c));
     }
     let (sum, suspicious) = fma_double(a, b, c);
-    if suspicious { fma_odd(a, b, c) } else { canonical(sum) }
+    if suspicious {
+        fma_odd(a, b, c)
+    } else {
+        canonical(sum)
+    }
 }
 
 /// The product is exact in double precision; the sum is then rounded twice, which is wrong only if
@@ -110,8 +118,11 @@ pub fn fma_rn_lanes(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     }
     let mut any = false;
     for lane in 0..32 {
-        let (x, y, z) =
-            (f32::from_bits(a[lane]), f32::from_bits(b[lane]), f32::from_bits(c[lane]));
+        let (x, y, z) = (
+            f32::from_bits(a[lane]),
+            f32::from_bits(b[lane]),
+            f32::from_bits(c[lane]),
+        );
         let (sum, suspicious) = fma_double(x, y, z);
         d[lane] = canonical(sum).to_bits();
         any |= suspicious;
@@ -171,7 +182,11 @@ fn directed(x: f64, y: f64, round: Round) -> f32 {
     if sum == 0.0 {
         // Exact: an inexact sum of these operands never vanishes in double precision.
         let same = x.is_sign_negative() == y.is_sign_negative();
-        return if same || round != Round::Rm { sum as f32 } else { -0.0 };
+        return if same || round != Round::Rm {
+            sum as f32
+        } else {
+            -0.0
+        };
     }
     // Rounding is monotonic, so the order of `near` and the exact value shows in `sum`, or in
     // the error where they coincide.
@@ -198,9 +213,7 @@ fn directed(x: f64, y: f64, round: Round) -> f32 {
 pub fn div(a: f32, b: f32, round: Round) -> f32 {
     match round {
         Round::Rn | Round::Rna => canonical(a / b),
-        _ => {
-            f32::from_bits(soft::div(F32, a.to_bits().into(), b.to_bits().into(), round) as u32)
-        }
+        _ => f32::from_bits(soft::div(F32, a.to_bits().into(), b.to_bits().into(), round) as u32),
     }
 }
 
@@ -250,13 +263,21 @@ fn order(bits: i32) -> i32 {
 /// `min.NaN.f32`: a NaN operand yields the canonical NaN.
 #[inline(always)]
 pub fn min_nan(a: f32, b: f32) -> f32 {
-    if a.is_nan() | b.is_nan() { NAN } else { min(a, b) }
+    if a.is_nan() | b.is_nan() {
+        NAN
+    } else {
+        min(a, b)
+    }
 }
 
 /// `max.NaN.f32`: a NaN operand yields the canonical NaN.
 #[inline(always)]
 pub fn max_nan(a: f32, b: f32) -> f32 {
-    if a.is_nan() | b.is_nan() { NAN } else { max(a, b) }
+    if a.is_nan() | b.is_nan() {
+        NAN
+    } else {
+        max(a, b)
+    }
 }
 
 /// `{min,max}.xorsign.abs`: `result` of the magnitudes gets the exclusive or of both signs.
@@ -266,5 +287,9 @@ pub fn max_nan(a: f32, b: f32) -> f32 {
 pub fn xorsign_abs(a: f32, b: f32, select: impl Fn(f32, f32) -> f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
     let r = select(a.abs(), b.abs());
-    if r.is_nan() { r } else { f32::from_bits((r.to_bits() & 0x7fff_ffff) | sign) }
+    if r.is_nan() {
+        r
+    } else {
+        f32::from_bits((r.to_bits() & 0x7fff_ffff) | sign)
+    }
 }

@@ -38,7 +38,11 @@ impl Small {
 /// NaN becomes the canonical NaN, or the largest finite value where the format has none.
 pub fn from_f32(format: Small, value: f32, relu: bool) -> u8 {
     // Relu maps the negative numbers and -0 to +0 and leaves NaN.
-    let value = if relu && value.is_sign_negative() && !value.is_nan() { 0.0 } else { value };
+    let value = if relu && value.is_sign_negative() && !value.is_nan() {
+        0.0
+    } else {
+        value
+    };
     let bits = value.to_bits().into();
     soft::convert(F32, format.format(), bits, Round::Rn, Overflow::Finite) as u8
 }
@@ -77,7 +81,11 @@ const fn e4m3_values() -> [f32; 256] {
         } else {
             f32::from_bits(((field + 120) << 23 | fraction << 20) as u32)
         };
-        values[code] = if code < 128 || code == 255 { magnitude } else { -magnitude };
+        values[code] = if code < 128 || code == 255 {
+            magnitude
+        } else {
+            -magnitude
+        };
         code += 1;
     }
     values
@@ -110,7 +118,11 @@ pub fn to_ue8m0(value: f32, round: Round, overflow: Overflow) -> u8 {
         _ => bits & 0x007f_ffff != 0,
     };
     let code = exponent + u32::from(round == Round::Rp && up);
-    let largest = if overflow == Overflow::Finite { 254 } else { 255 };
+    let largest = if overflow == Overflow::Finite {
+        254
+    } else {
+        255
+    };
     code.min(largest) as u8
 }
 

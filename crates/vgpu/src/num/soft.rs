@@ -29,7 +29,11 @@ pub enum Specials {
 }
 
 const fn ieee(exponent: u32, fraction: u32) -> Format {
-    Format { fraction, exponent, specials: Specials::Ieee }
+    Format {
+        fraction,
+        exponent,
+        specials: Specials::Ieee,
+    }
 }
 
 /// IEEE double precision.
@@ -45,13 +49,29 @@ pub const TF32: Format = ieee(8, 10);
 /// FP8 with five exponent bits.
 pub const E5M2: Format = ieee(5, 2);
 /// FP8 with four exponent bits; largest finite value 448.
-pub const E4M3: Format = Format { fraction: 3, exponent: 4, specials: Specials::NanOnly };
+pub const E4M3: Format = Format {
+    fraction: 3,
+    exponent: 4,
+    specials: Specials::NanOnly,
+};
 /// FP6 with two exponent bits; largest value 7.5.
-pub const E2M3: Format = Format { fraction: 3, exponent: 2, specials: Specials::None };
+pub const E2M3: Format = Format {
+    fraction: 3,
+    exponent: 2,
+    specials: Specials::None,
+};
 /// FP6 with three exponent bits; largest value 28.
-pub const E3M2: Format = Format { fraction: 2, exponent: 3, specials: Specials::None };
+pub const E3M2: Format = Format {
+    fraction: 2,
+    exponent: 3,
+    specials: Specials::None,
+};
 /// FP4; largest value 6.
-pub const E2M1: Format = Format { fraction: 1, exponent: 2, specials: Specials::None };
+pub const E2M1: Format = Format {
+    fraction: 1,
+    exponent: 2,
+    specials: Specials::None,
+};
 
 impl Format {
     const fn bias(self) -> i32 {
@@ -119,7 +139,11 @@ pub fn decode(format: Format, bits: u64) -> Value {
     let fraction = magnitude & ((1 << format.fraction) - 1);
     let hidden = u64::from(field != 0) << format.fraction;
     let exponent = field.max(1) - format.bias() - format.fraction as i32;
-    Value::Finite(Finite { negative, significand: (fraction | hidden).into(), exponent })
+    Value::Finite(Finite {
+        negative,
+        significand: (fraction | hidden).into(),
+        exponent,
+    })
 }
 
 /// Rounds a finite value to `format` and returns its code.
@@ -259,9 +283,17 @@ pub fn div(format: Format, a: u64, b: u64, round: Round) -> u64 {
         _ => return format.nan(),
     };
     if y.significand == 0 {
-        return if x.significand == 0 { format.nan() } else { infinite(format, negative) };
+        return if x.significand == 0 {
+            format.nan()
+        } else {
+            infinite(format, negative)
+        };
     }
-    let up = if x.significand == 0 { 0 } else { x.significand.leading_zeros() };
+    let up = if x.significand == 0 {
+        0
+    } else {
+        x.significand.leading_zeros()
+    };
     let numerator = x.significand << up;
     let sticky = u128::from(!numerator.is_multiple_of(y.significand));
     let quotient = Finite {
@@ -301,7 +333,11 @@ pub fn sqrt(format: Format, a: u64, round: Round) -> u64 {
 /// The sum with its low bits jammed; an exact zero takes the sign that `round` asks for.
 fn sum(a: Finite, b: Finite, round: Round) -> Finite {
     if a.significand == 0 && b.significand == 0 {
-        let negative = if a.negative == b.negative { a.negative } else { round == Round::Rm };
+        let negative = if a.negative == b.negative {
+            a.negative
+        } else {
+            round == Round::Rm
+        };
         return Finite { negative, ..a };
     }
     if a.significand == 0 {
@@ -317,19 +353,31 @@ fn sum(a: Finite, b: Finite, round: Round) -> Finite {
     let x = jammed(a.significand, exponent - a.exponent);
     let y = jammed(b.significand, exponent - b.exponent);
     if a.negative == b.negative {
-        return Finite { negative: a.negative, significand: x + y, exponent };
+        return Finite {
+            negative: a.negative,
+            significand: x + y,
+            exponent,
+        };
     }
     let negative = match x.cmp(&y) {
         std::cmp::Ordering::Greater => a.negative,
         std::cmp::Ordering::Less => b.negative,
         std::cmp::Ordering::Equal => round == Round::Rm,
     };
-    Finite { negative, significand: x.abs_diff(y), exponent }
+    Finite {
+        negative,
+        significand: x.abs_diff(y),
+        exponent,
+    }
 }
 
 fn normalised(x: Finite) -> Finite {
     let up = x.significand.leading_zeros() as i32 - 2;
-    Finite { significand: x.significand << up, exponent: x.exponent - up, ..x }
+    Finite {
+        significand: x.significand << up,
+        exponent: x.exponent - up,
+        ..x
+    }
 }
 
 fn jammed(significand: u128, down: i32) -> u128 {
