@@ -1,3 +1,27 @@
 //! A virtual GPU: executes PTX on the CPU and reports every memory and synchronisation hazard.
+//!
+//! ```text
+//! PTX text ──ptx──► syntax tree ──lower──► flat program ──exec──► results + hazards + counters
+//!                                                          │
+//!                            memory (bytes, who wrote, guard gaps) and hazard (happens-before)
+//! ```
+//! [`Module::load`] reads PTX once; [`launch`] runs one entry of it over a [`GlobalMemory`].
 
+pub mod ptx;
 pub mod num;
+pub mod arch;
+mod lower;
+pub mod memory;
+pub mod hazard;
+pub mod counters;
+pub mod exec;
+mod module;
+
+pub use arch::Arch;
+pub use counters::Counters;
+pub use exec::launch::{
+    Arg, BlockSet, Checks, End, Launch, LaunchError, LaunchReport, Schedule, launch,
+};
+pub use hazard::{Hazard, HazardKind, SourceLine, Space};
+pub use memory::{BufferId, GlobalMemory, MemoryError};
+pub use module::{Entry, LoadError, Module, Parameter, Unsupported};

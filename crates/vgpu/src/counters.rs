@@ -1,0 +1,117 @@
+//! Counters of one launch: what the executed blocks did.
+
+use std::ops::AddAssign;
+
+/// Instruction classes counted apart, by the unit that executes them on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// 32-bit float add, multiply, fused multiply-add, compare.
+    Fp32,
+    /// Double precision.
+    Fp64,
+    /// Half precision, packed or not.
+    Fp16,
+    /// Integer and logic.
+    Int,
+    /// Moves, selects and predicate logic.
+    Move,
+    /// Conversions.
+    Convert,
+    /// Approximations: `ex2`, `lg2`, `rcp`, `rsqrt`, `sin`, `cos`, `tanh`.
+    Special,
+    /// Branches, calls, returns.
+    Control,
+    /// Barriers, fences, `mbarrier`, waits.
+    Sync,
+    /// Global loads and stores, `cp.async` too.
+    Global,
+    /// Shared loads and stores, `ldmatrix`, `stmatrix`.
+    Shared,
+    /// Local loads and stores.
+    Local,
+    /// Constant and parameter loads.
+    Const,
+    /// Atomics and reductions.
+    Atomic,
+    /// `shfl`, `vote`, `match`, `redux`.
+    Shuffle,
+    /// Matrix instructions.
+    Tensor,
+}
+
+/// Number of [`Class`] values.
+pub const CLASSES: usize = 16;
+
+/// Totals over the executed blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Blocks executed.
+    pub blocks: u64,
+    /// Instructions issued by warps.
+    pub warp_instructions: u64,
+    /// The same times active lanes.
+    pub lane_instructions: u64,
+    /// Warp instructions by [`Class`].
+    pub by_class: [u64; CLASSES],
+    /// Bytes that global loads asked for.
+    pub global_load_bytes: u64,
+    /// Bytes that global stores asked for.
+    pub global_store_bytes: u64,
+    /// 32-byte sectors touched by global loads, each warp instruction on its own.
+    pub global_load_sectors: u64,
+    /// 32-byte sectors touched by global stores.
+    pub global_store_sectors: u64,
+    /// Bytes that shared loads and stores asked for.
+    pub shared_bytes: u64,
+    /// Wavefronts of shared accesses (1 a warp instruction without conflicts, 128 bytes each).
+    pub shared_wavefronts: u64,
+    /// Wavefronts beyond the least possible: bank conflicts.
+    pub bank_conflicts: u64,
+    /// Bytes that local loads and stores asked for.
+    pub local_bytes: u64,
+    /// Single-precision operations (a fused multiply-add counts two).
+    pub fp32_flops: u64,
+    /// Half-precision operations outside matrix instructions.
+    pub fp16_flops: u64,
+    /// Double-precision operations.
+    pub fp64_flops: u64,
+    /// Operations of matrix instructions (a multiply-add counts two).
+    pub tensor_flops: u64,
+    /// Block-wide barriers passed.
+    pub barriers: u64,
+    /// Branches that split a warp.
+    pub divergent_branches: u64,
+}
+
+impl Counters {
+    /// Warp instructions of one class.
+    pub fn class(&self, class: Class) -> u64 {
+        self.by_class[class as usize]
+    }
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, o: Counters) {
+        for (mine, theirs) in self.by_class.iter_mut().zip(o.by_class) {
+            *mine += theirs;
+        }
+        self.blocks += o.blocks;
+        self.warp_instructions += o.warp_instructions;
+        self.lane_instructions += o.lane_instructions;
+        self.global_load_bytes += o.global_load_bytes;
+        self.global_store_bytes += o.global_store_bytes;
+        self.global_load_sectors += o.global_load_sectors;
+        self.global_store_sectors += o.global_store_sectors;
+        self.shared_bytes += o.shared_bytes;
+        self.shared_wavefronts += o.shared_wavefronts;
+        self.bank_conflicts += o.bank_conflicts;
+        self.local_bytes += o.local_bytes;
+        self.fp32_flops += o.fp32_flops;
+        self.fp16_flops += o.fp16_flops;
+        self.fp64_flops += o.fp64_flops;
+        self.tensor_flops += o.tensor_flops;
+        self.barriers += o.barriers;
+        self.divergent_branches += o.divergent_branches;
+    }
+}

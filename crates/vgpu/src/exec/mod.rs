@@ -1,0 +1,3 @@
+//! The executor: warps in lockstep, blocks on all cores.
+
+pub mod launch;

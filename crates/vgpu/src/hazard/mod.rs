@@ -1,0 +1,116 @@
+//! Hazards: what a kernel did wrong, where, and what it conflicts with.
+
+pub(crate) mod clock;
+pub(crate) mod shadow;
+pub(crate) mod sync;
+pub(crate) mod report;
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A line of CUDA source, from the `.loc` directives of `-lineinfo`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine {
+    /// File name as the compiler recorded it.
+    pub file: Arc<str>,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// The memory an access went to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// Memory of one block.
+    Shared,
+    /// Memory of one thread.
+    Local,
+    /// Constant memory.
+    Const,
+    /// Kernel or function parameters.
+    Param,
+    /// An address in none of the windows.
+    Generic,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Const => "const",
+            Space::Param => "param",
+            Space::Generic => "generic",
+        })
+    }
+}
+
+/// What went wrong, in order of precedence (the first is the verdict).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HazardKind {
+    /// An access outside every allocation, counted from requested sizes.
+    OutOfBounds,
+    /// An address that is not a multiple of the access size.
+    Misaligned,
+    /// Threads wait at different barriers of one phase, or left while others wait.
+    BarrierDivergence,
+    /// No thread can make progress.
+    Deadlock,
+    /// Two accesses to one byte, at least one a write, not both atomic, without order.
+    Race,
+    /// A load of bytes nobody wrote.
+    Uninitialized,
+    /// The instruction budget or the deadline ran out.
+    Timeout,
+    /// Trap, failed assertion or illegal operand.
+    Crashed,
+}
+
+impl HazardKind {
+    /// The word used in verdicts, such as `out_of_bounds`.
+    pub fn name(self) -> &'static str {
+        match self {
+            HazardKind::OutOfBounds => "out_of_bounds",
+            HazardKind::Misaligned => "misaligned",
+            HazardKind::BarrierDivergence => "barrier_divergence",
+            HazardKind::Deadlock => "deadlock",
+            HazardKind::Race => "race",
+            HazardKind::Uninitialized => "uninitialized",
+            HazardKind::Timeout => "timeout",
+            HazardKind::Crashed => "crashed",
+        }
+    }
+}
+
+/// One hazard; equal ones (same kind and instructions) are counted in `repeated`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hazard {
+    /// What went wrong.
+    pub kind: HazardKind,
+    /// One sentence for people.
+    pub detail: String,
+    /// CUDA line of the access that was caught.
+    pub source: Option<SourceLine>,
+    /// CUDA line of the access it conflicts with.
+    pub other: Option<SourceLine>,
+    /// Line in the PTX text, from 1.
+    pub ptx_line: u32,
+    /// Block index of the thread.
+    pub block: [u32; 3],
+    /// Thread index in its block.
+    pub thread: [u32; 3],
+    /// Address within `space` (global: virtual address; shared and local: offset).
+    pub address: u64,
+    /// Memory space of the access.
+    pub space: Space,
+    /// How many times it happened in all, this one included.
+    pub repeated: u64,
+}

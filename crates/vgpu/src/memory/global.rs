@@ -1,0 +1,207 @@
+//! Device memory: allocations in a 64-bit address space, with gaps between them that belong to
+//! nobody, so that an access beyond a requested size never lands in a neighbour.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::hazard::shadow::GlobalShadow;
+use crate::memory::init::InitMap;
+
+/// Alignment of every allocation, as `cudaMalloc` promises.
+const ALIGN: u64 = 256;
+/// Bytes nobody owns behind each allocation: far enough that a stride error still lands in it.
+const GAP: u64 = 1 << 20;
+/// First address given out.
+const FIRST: u64 = 0x10_0000_0000;
+
+/// Names one allocation of a [`GlobalMemory`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub(crate) usize);
+
+/// Why an allocation was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The limit given to [`GlobalMemory::new`] would be passed.
+    #[error("out of device memory: `{name}` wants {wanted} bytes, {used} of {limit} are in use")]
+    OutOfMemory {
+        /// Name given to the allocation.
+        name: String,
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes in use.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// One allocation: its words, who wrote them, and the race shadow.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) name: String,
+    pub(crate) words: Vec<AtomicU32>,
+    pub(crate) init: InitMap,
+    pub(crate) shadow: GlobalShadow,
+    /// Constants of a module: reading them cannot race.
+    pub(crate) module: Option<u64>,
+}
+
+/// The memory of one device context. Addresses are never used again, so a stale pointer of an
+/// earlier buffer is out of bounds, not somebody else's data.
+#[derive(Debug)]
+pub struct GlobalMemory {
+    limit: u64,
+    used: u64,
+    next: u64,
+    pub(crate) allocations: Vec<Arc<Allocation>>,
+    /// Launches so far: tells the shadow cells of one launch from those of another.
+    pub(crate) launches: u32,
+}
+
+/// Result of resolving an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    /// Index of the allocation.
+    pub(crate) index: usize,
+    /// Byte offset in it.
+    pub(crate) offset: u64,
+}
+
+impl GlobalMemory {
+    /// An empty memory that refuses to hold more than `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> GlobalMemory {
+        GlobalMemory {
+            limit: limit_bytes,
+            used: 0,
+            next: FIRST,
+            allocations: Vec::new(),
+            launches: 0,
+        }
+    }
+
+    /// Allocates `bytes` (zero is allowed: every access is then out of bounds), unwritten.
+    pub fn alloc(&mut self, bytes: u64, name: &str) -> Result<BufferId, MemoryError> {
+        if bytes > self.limit.saturating_sub(self.used) {
+            return Err(MemoryError::OutOfMemory {
+                name: name.to_owned(),
+                wanted: bytes,
+                used: self.used,
+                limit: self.limit,
+            });
+        }
+        let words = bytes.div_ceil(4);
+        let base = self.next;
+        self.used += bytes;
+        self.next = (base + bytes + GAP).next_multiple_of(ALIGN);
+        self.allocations.push(Arc::new(Allocation {
+            base,
+            bytes,
+            name: name.to_owned(),
+            words: (0..words).map(|_| AtomicU32::new(0)).collect(),
+            init: InitMap::new(bytes),
+            shadow: GlobalShadow::new(words as usize),
+            module: None,
+        }));
+        Ok(BufferId(self.allocations.len() - 1))
+    }
+
+    /// Allocates memory that belongs to a loaded module: its `.global` variables.
+    pub(crate) fn alloc_module(
+        &mut self,
+        module: u64,
+        bytes: u64,
+        name: &str,
+    ) -> Result<BufferId, MemoryError> {
+        let id = self.alloc(bytes, name)?;
+        if let Some(allocation) = Arc::get_mut(&mut self.allocations[id.0]) {
+            allocation.module = Some(module);
+        }
+        Ok(id)
+    }
+
+    /// Copies `data` to `offset` and marks it written.
+    ///
+    /// # Panics
+    /// When the range is outside the buffer.
+    pub fn write(&mut self, buffer: BufferId, offset: u64, data: &[u8]) {
+        let allocation = &self.allocations[buffer.0];
+        assert!(offset + data.len() as u64 <= allocation.bytes, "write outside the buffer");
+        allocation.store_bytes(offset, data);
+        allocation.init.mark(offset..offset + data.len() as u64);
+    }
+
+    /// The buffer's bytes.
+    pub fn read(&self, buffer: BufferId) -> Vec<u8> {
+        let allocation = &self.allocations[buffer.0];
+        let mut bytes = vec![0; allocation.bytes as usize];
+        for (chunk, word) in bytes.chunks_mut(4).zip(&allocation.words) {
+            chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..chunk.len()]);
+        }
+        bytes
+    }
+
+    /// Fills the buffer with repeats of `pattern` and marks every byte as written by nobody.
+    pub fn fill_uninitialised(&mut self, buffer: BufferId, pattern: &[u8]) {
+        let allocation = &self.allocations[buffer.0];
+        let length = allocation.bytes as usize;
+        if !pattern.is_empty() {
+            let bytes: Vec<u8> = pattern.iter().copied().cycle().take(length).collect();
+            allocation.store_bytes(0, &bytes);
+        }
+        allocation.init.clear();
+    }
+
+    /// Byte ranges that nobody wrote.
+    pub fn unwritten(&self, buffer: BufferId) -> impl Iterator<Item = Range<u64>> {
+        self.allocations[buffer.0].init.unwritten().into_iter()
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self, buffer: BufferId) -> u64 {
+        self.allocations[buffer.0].base
+    }
+
+    /// Size asked for, bytes.
+    pub fn len(&self, buffer: BufferId) -> u64 {
+        self.allocations[buffer.0].bytes
+    }
+
+    /// Whether nothing was allocated yet.
+    pub fn is_empty(&self) -> bool {
+        self.allocations.is_empty()
+    }
+
+    /// The allocation that holds `address`, if any.
+    #[inline]
+    pub(crate) fn find(&self, address: u64) -> Option<Lookup> {
+        let index = self.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+        let allocation = &self.allocations[index];
+        let offset = address - allocation.base;
+        (offset < allocation.bytes).then_some(Lookup { index, offset })
+    }
+
+    /// The allocation that `address` most likely meant: the nearest one at or below.
+    pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
+        let index = self.allocations.partition_point(|a| a.base <= address);
+        self.allocations.get(index.saturating_sub(1)).map(|a| &**a)
+    }
+}
+
+impl Allocation {
+    fn store_bytes(&self, offset: u64, data: &[u8]) {
+        let mut at = offset as usize;
+        let mut rest = data;
+        while !rest.is_empty() {
+            let (word, within) = (at / 4, at % 4);
+            let n = rest.len().min(4 - within);
+            let mut bytes = self.words[word].load(Relaxed).to_le_bytes();
+            bytes[within..within + n].copy_from_slice(&rest[..n]);
+            self.words[word].store(u32::from_le_bytes(bytes), Relaxed);
+            at += n;
+            rest = &rest[n..];
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Which bytes somebody wrote: one bit a byte, shared by all worker threads.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// Bits, one a byte; a flag spares the look-up for buffers that were written whole.
+#[derive(Debug)]
+pub(crate) struct InitMap {
+    bits: Vec<AtomicU32>,
+    all: AtomicBool,
+    bytes: u64,
+}
+
+impl InitMap {
+    pub(crate) fn new(bytes: u64) -> InitMap {
+        let words = bytes.div_ceil(32) as usize;
+        let bits = (0..words).map(|_| AtomicU32::new(0)).collect();
+        InitMap { bits, all: AtomicBool::new(false), bytes }
+    }
+
+    /// Marks `range` written (by the host).
+    pub(crate) fn mark(&self, range: Range<u64>) {
+        if range.start == 0 && range.end >= self.bytes {
+            self.all.store(true, Relaxed);
+        }
+        for byte in range {
+            self.bits[(byte / 32) as usize].fetch_or(1 << (byte % 32), Relaxed);
+        }
+    }
+
+    /// Marks every byte unwritten.
+    pub(crate) fn clear(&self) {
+        self.all.store(false, Relaxed);
+        for word in &self.bits {
+            word.store(0, Relaxed);
+        }
+    }
+
+    /// Marks the bytes `mask` (4 bits) of a 4-byte word written.
+    #[inline]
+    pub(crate) fn mark_word(&self, word: usize, mask: u32) {
+        if self.all.load(Relaxed) {
+            return;
+        }
+        let cell = &self.bits[word / 8];
+        let bits = mask << (word % 8 * 4);
+        if cell.load(Relaxed) & bits != bits {
+            cell.fetch_or(bits, Relaxed);
+        }
+    }
+
+    /// Whether the bytes `mask` of a 4-byte word were all written.
+    #[inline]
+    pub(crate) fn has_word(&self, word: usize, mask: u32) -> bool {
+        if self.all.load(Relaxed) {
+            return true;
+        }
+        let bits = mask << (word % 8 * 4);
+        self.bits[word / 8].load(Relaxed) & bits == bits
+    }
+
+    /// Ranges of bytes nobody wrote.
+    pub(crate) fn unwritten(&self) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        if self.all.load(Relaxed) {
+            return ranges;
+        }
+        for byte in 0..self.bytes {
+            if self.bits[(byte / 32) as usize].load(Relaxed) >> (byte % 32) & 1 == 1 {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some(last) if last.end == byte => last.end = byte + 1,
+                _ => ranges.push(byte..byte + 1),
+            }
+        }
+        ranges
+    }
+}
