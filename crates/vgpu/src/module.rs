@@ -27,7 +27,10 @@ pub struct Unsupported {
 }
 
 fn at(source: &Option<SourceLine>) -> String {
-    source.as_ref().map(|s| format!(", {s}")).unwrap_or_default()
+    source
+        .as_ref()
+        .map(|s| format!(", {s}"))
+        .unwrap_or_default()
 }
 
 /// Why PTX was not loaded.
@@ -69,7 +72,9 @@ impl Module {
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let _ = ptx;
-        Ok(Module { entries: Vec::new() })
+        Ok(Module {
+            entries: Vec::new(),
+        })
     }
 
     /// The kernels.

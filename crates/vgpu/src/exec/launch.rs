@@ -204,5 +204,9 @@ pub fn launch(
     launch: &Launch,
 ) -> Result<LaunchReport, LaunchError> {
     let _ = (module, memory, arch, launch);
-    Ok(LaunchReport { hazards: Vec::new(), end: End::Completed, counters: Counters::default() })
+    Ok(LaunchReport {
+        hazards: Vec::new(),
+        end: End::Completed,
+        counters: Counters::default(),
+    })
 }

@@ -128,7 +128,10 @@ impl GlobalMemory {
     /// When the range is outside the buffer.
     pub fn write(&mut self, buffer: BufferId, offset: u64, data: &[u8]) {
         let allocation = &self.allocations[buffer.0];
-        assert!(offset + data.len() as u64 <= allocation.bytes, "write outside the buffer");
+        assert!(
+            offset + data.len() as u64 <= allocation.bytes,
+            "write outside the buffer"
+        );
         allocation.store_bytes(offset, data);
         allocation.init.mark(offset..offset + data.len() as u64);
     }
@@ -177,7 +180,10 @@ impl GlobalMemory {
     /// The allocation that holds `address`, if any.
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<Lookup> {
-        let index = self.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+        let index = self
+            .allocations
+            .partition_point(|a| a.base <= address)
+            .checked_sub(1)?;
         let allocation = &self.allocations[index];
         let offset = address - allocation.base;
         (offset < allocation.bytes).then_some(Lookup { index, offset })

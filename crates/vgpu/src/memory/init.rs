@@ -15,7 +15,11 @@ impl InitMap {
     pub(crate) fn new(bytes: u64) -> InitMap {
         let words = bytes.div_ceil(32) as usize;
         let bits = (0..words).map(|_| AtomicU32::new(0)).collect();
-        InitMap { bits, all: AtomicBool::new(false), bytes }
+        InitMap {
+            bits,
+            all: AtomicBool::new(false),
+            bytes,
+        }
     }
 
     /// Marks `range` written (by the host).

@@ -3,5 +3,5 @@
 mod global;
 pub(crate) mod init;
 
-pub use global::{BufferId, GlobalMemory, MemoryError};
 pub(crate) use global::{Allocation, Lookup};
+pub use global::{BufferId, GlobalMemory, MemoryError};
