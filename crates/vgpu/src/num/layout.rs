@@ -1,1 +1,98 @@
-//! Stub.
+//! Which matrix element each lane holds where: `mma.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
+//!
+//! The figures of the PTX ISA for all shapes but the legacy `m8n8k4.f16` follow one rule. With
+//! lane = 4·g + t and E elements in a register, a register of the multiplicand A is a block of
+//! 8 rows by 4·E columns in row-major order: the lane holds row g, columns E·t … E·t+E-1. The
+//! blocks go down the rows first. B is laid out as A of its transpose, and an accumulator as A with
+//! two elements in a register, which for 32-bit elements are two registers.
+
+use super::Lanes;
+
+/// Row and column of element `sub` of `register` of the multiplicand A with `m` rows.
+#[inline]
+pub const fn a_element(
+    m: usize,
+    per_register: usize,
+    lane: usize,
+    register: usize,
+    sub: usize,
+) -> (usize, usize) {
+    let blocks = m / 8;
+    let row = lane / 4 + 8 * (register % blocks);
+    let column = per_register * (lane % 4) + sub + 4 * per_register * (register / blocks);
+    (row, column)
+}
+
+/// Row (along k) and column of element `sub` of `register` of the multiplicand B with 8 columns.
+#[inline]
+pub const fn b_element(
+    per_register: usize,
+    lane: usize,
+    register: usize,
+    sub: usize,
+) -> (usize, usize) {
+    let (column, row) = a_element(8, per_register, lane, register, sub);
+    (row, column)
+}
+
+/// Row and column of an element of an accumulator with 8 columns; `per_register` is 2 for f16 and
+/// 1 for wider elements.
+#[inline]
+pub const fn accumulator_element(
+    per_register: usize,
+    lane: usize,
+    register: usize,
+    sub: usize,
+) -> (usize, usize) {
+    let (block, sub) = if per_register == 2 {
+        (register, sub)
+    } else {
+        (register / 2, register % 2)
+    };
+    (lane / 4 + 8 * block, 2 * (lane % 4) + sub)
+}
+
+/// `ldmatrix…b16`: one destination register from the eight rows of one 8×8 matrix.
+///
+/// Row `r` of matrix `i` is the 16 bytes at the address of lane `8·i + r`.
+#[inline]
+pub fn ldmatrix(rows: &[[u32; 4]; 8], trans: bool) -> Lanes {
+    let mut register = [0; 32];
+    for (lane, word) in register.iter_mut().enumerate() {
+        let (g, t) = (lane / 4, lane % 4);
+        *word = if trans {
+            half(rows, 2 * t, g) | half(rows, 2 * t + 1, g) << 16
+        } else {
+            rows[g][t]
+        };
+    }
+    register
+}
+
+/// `stmatrix…b16`: the eight rows that one source register stores, the inverse of [`ldmatrix`].
+#[inline]
+pub fn stmatrix(register: &Lanes, trans: bool) -> [[u32; 4]; 8] {
+    let mut rows = [[0; 4]; 8];
+    for (lane, word) in register.iter().enumerate() {
+        rows[lane / 4][lane % 4] = *word;
+    }
+    if !trans {
+        return rows;
+    }
+    let turned = ldmatrix(&rows, true);
+    for (lane, word) in turned.iter().enumerate() {
+        rows[lane / 4][lane % 4] = *word;
+    }
+    rows
+}
+
+/// `movmatrix.sync.aligned.m8n8.trans.b16`: the transpose across the warp.
+#[inline]
+pub fn movmatrix(register: &Lanes) -> Lanes {
+    ldmatrix(&stmatrix(register, false), true)
+}
+
+#[inline(always)]
+fn half(rows: &[[u32; 4]; 8], row: usize, column: usize) -> u32 {
+    (rows[row][column / 2] >> (16 * (column % 2))) & 0xffff
+}

@@ -1,1 +1,370 @@
-//! Stub.
+//! `mma.sync` of a whole warp.
+//!
+//! **Accumulation model.** The products are exact. Their sum over k is formed in single precision
+//! with round-to-nearest in the order of k, then the accumulator is added with one more rounding;
+//! an f16 accumulator is rounded once more. Tensor cores align the products and the accumulator of
+//! a k-block to the largest exponent and truncate, with a width that differs between generations;
+//! the ISA promises only "at least single precision" for f32 accumulators. The error of this model
+//! is at most k·2^-24 of the sum of the magnitudes, within what hardware does. 8- and 4-bit integer
+//! products stay below 2^24 in sum, so the same loop is exact for them. Double-precision forms are
+//! chains of fused multiply-adds in the order of k.
+
+use super::layout::{a_element, accumulator_element, b_element};
+use super::{Lanes, Round, double, half};
+
+/// Type of a multiplicand's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE half.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// TensorFloat-32; the low 13 bits of a register are ignored.
+    Tf32,
+    /// FP8 with four exponent bits.
+    E4m3,
+    /// FP8 with five exponent bits.
+    E5m2,
+    /// Signed byte.
+    S8,
+    /// Unsigned byte.
+    U8,
+    /// Signed nibble.
+    S4,
+    /// Unsigned nibble.
+    U4,
+}
+
+impl Element {
+    /// Elements in a 32-bit register.
+    pub const fn per_register(self) -> usize {
+        match self {
+            Element::Tf32 => 1,
+            Element::F16 | Element::Bf16 => 2,
+            Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 4,
+            Element::S4 | Element::U4 => 8,
+        }
+    }
+
+    const fn is_integer(self) -> bool {
+        matches!(self, Element::S8 | Element::U8 | Element::S4 | Element::U4)
+    }
+}
+
+/// Type of the accumulators C and D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accumulator {
+    /// Two halves in a register.
+    F16,
+    /// A single.
+    F32,
+    /// A signed integer, for integer multiplicands.
+    S32,
+}
+
+impl Accumulator {
+    /// Elements in a 32-bit register.
+    pub const fn per_register(self) -> usize {
+        if matches!(self, Accumulator::F16) {
+            2
+        } else {
+            1
+        }
+    }
+}
+
+/// Numbers of 32-bit registers of the four operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// Registers of A.
+    pub a: usize,
+    /// Registers of B.
+    pub b: usize,
+    /// Registers of C.
+    pub c: usize,
+    /// Registers of D.
+    pub d: usize,
+}
+
+/// One form of `mma.sync.aligned.….row.col` with 32-bit registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mma {
+    /// Rows of A and D: 8 or 16.
+    pub m: usize,
+    /// Columns of B and D: 8.
+    pub n: usize,
+    /// Columns of A and rows of B.
+    pub k: usize,
+    /// Elements of A.
+    pub a: Element,
+    /// Elements of B.
+    pub b: Element,
+    /// Elements of C.
+    pub c: Accumulator,
+    /// Elements of D.
+    pub d: Accumulator,
+    /// `.satfinite`: clamp an integer result instead of wrapping.
+    pub saturate: bool,
+}
+
+const MAX_K: usize = 64;
+
+impl Mma {
+    /// The operands' register counts, or `None` where PTX has no such form.
+    pub fn registers(&self) -> Option<Registers> {
+        use Accumulator::{F16, F32, S32};
+        use Element as E;
+        let accumulators_fit = match (self.a, self.b) {
+            (a, b) if a.is_integer() || b.is_integer() => {
+                let same_width = a.per_register() == b.per_register();
+                a.is_integer() && b.is_integer() && same_width && self.c == S32 && self.d == S32
+            }
+            (E::F16, E::F16) | (E::E4m3 | E::E5m2, E::E4m3 | E::E5m2) => {
+                matches!((self.c, self.d), (F16, F16) | (F32, F32))
+            }
+            (E::Bf16, E::Bf16) | (E::Tf32, E::Tf32) => self.c == F32 && self.d == F32,
+            _ => false,
+        };
+        let per = self.a.per_register();
+        let shape_fits = match (self.a, self.m, self.k) {
+            (E::Tf32, 16, 4 | 8) | (E::F16 | E::Bf16, 16, 8 | 16) => true,
+            (E::E4m3 | E::E5m2, 16, 16 | 32) => true,
+            (E::S8 | E::U8, 16, 16 | 32) | (E::S8 | E::U8, 8, 16) => true,
+            (E::S4 | E::U4, 16, 32 | 64) | (E::S4 | E::U4, 8, 32) => true,
+            _ => false,
+        };
+        if !accumulators_fit || !shape_fits || self.n != 8 {
+            return None;
+        }
+        let of = |acc: Accumulator| self.m * self.n / 32 / acc.per_register();
+        Some(Registers {
+            a: self.m * self.k / 32 / per,
+            b: self.k * self.n / 32 / per,
+            c: of(self.c),
+            d: of(self.d),
+        })
+    }
+
+    /// D = A·B + C. The slices hold as many registers as [`Mma::registers`] says.
+    pub fn run(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        let mut dot = [[0.0; 8]; 16];
+        match self.k {
+            4 => self.products::<4>(a, b, &mut dot),
+            8 => self.products::<8>(a, b, &mut dot),
+            16 => self.products::<16>(a, b, &mut dot),
+            32 => self.products::<32>(a, b, &mut dot),
+            _ => self.products::<MAX_K>(a, b, &mut dot),
+        }
+        self.accumulate(&dot, c, d);
+    }
+
+    #[inline(always)]
+    fn products<const K: usize>(&self, a: &[Lanes], b: &[Lanes], dot: &mut [[f32; 8]; 16]) {
+        let mut left = [[0.0; K]; 16];
+        let mut right = [[0.0; 8]; K];
+        let (per, blocks) = (self.a.per_register(), self.m / 8);
+        let width = 4 * per;
+        let mut block = [0.0; 256];
+        for (i, register) in a.iter().enumerate() {
+            unpack(self.a, register, &mut block);
+            let column = width * (i / blocks);
+            let rows = &mut left[8 * (i % blocks)..][..8];
+            for (row, values) in rows.iter_mut().zip(block.chunks_exact(width)) {
+                row[column..column + width].copy_from_slice(values);
+            }
+        }
+        for (i, register) in b.iter().enumerate() {
+            unpack(self.b, register, &mut block);
+            let rows = &mut right[width * i..][..width];
+            for (column, values) in block.chunks_exact(width).take(8).enumerate() {
+                for (row, value) in rows.iter_mut().zip(values) {
+                    row[column] = *value;
+                }
+            }
+        }
+        let rows = self.m;
+        for (sums, rows) in dot[..rows]
+            .chunks_exact_mut(4)
+            .zip(left[..rows].chunks_exact(4))
+        {
+            multiply_rows(rows, &right, sums);
+        }
+    }
+
+    fn accumulate(&self, dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes]) {
+        match (self.c, self.d) {
+            (Accumulator::F32, Accumulator::F32) => accumulate_f32(dot, c, d),
+            (Accumulator::S32, _) => accumulate_s32(dot, c, d, self.saturate),
+            _ => accumulate_mixed(dot, self.c, self.d, c, d),
+        }
+    }
+}
+
+/// Four rows at a time: eight accumulator vectors hide the latency of the additions.
+#[inline(always)]
+fn multiply_rows<const K: usize>(left: &[[f32; K]], right: &[[f32; 8]; K], sums: &mut [[f32; 8]]) {
+    let (Ok(left), Ok(sums)) = (
+        <&[[f32; K]; 4]>::try_from(left),
+        <&mut [[f32; 8]; 4]>::try_from(sums),
+    ) else {
+        return;
+    };
+    let mut acc = [[0.0_f32; 8]; 4];
+    for (k, columns) in right.iter().enumerate() {
+        for (row, sum) in left.iter().zip(&mut acc) {
+            let x = row[k];
+            for (s, y) in sum.iter_mut().zip(columns) {
+                *s += x * y;
+            }
+        }
+    }
+    *sums = acc;
+}
+
+/// A register's block in row-major order: `32 · per_register` values.
+#[inline(always)]
+fn unpack(element: Element, register: &Lanes, block: &mut [f32; 256]) {
+    match element {
+        Element::Tf32 => fill::<1>(register, block, |w, _| f32::from_bits(w & 0xffff_e000)),
+        Element::F16 => fill::<2>(register, block, |w, i| half::f16_to_f32_raw(w >> (16 * i))),
+        Element::Bf16 => fill::<2>(register, block, |w, i| {
+            f32::from_bits(if i == 0 { w << 16 } else { w & 0xffff_0000 })
+        }),
+        Element::E4m3 => fill::<4>(register, block, |w, i| e4m3(w >> (8 * i))),
+        Element::E5m2 => {
+            fill::<4>(register, block, |w, i| {
+                half::f16_to_f32_raw((w >> (8 * i) & 0xff) << 8)
+            });
+        }
+        Element::S8 => fill::<4>(register, block, |w, i| f32::from((w >> (8 * i)) as i8)),
+        Element::U8 => fill::<4>(register, block, |w, i| f32::from((w >> (8 * i)) as u8)),
+        Element::S4 => {
+            fill::<8>(register, block, |w, i| {
+                ((w << (28 - 4 * i)) as i32 >> 28) as f32
+            });
+        }
+        Element::U4 => fill::<8>(register, block, |w, i| ((w >> (4 * i)) & 15) as f32),
+    }
+}
+
+#[inline(always)]
+fn fill<const E: usize>(
+    register: &Lanes,
+    block: &mut [f32; 256],
+    value: impl Fn(u32, usize) -> f32,
+) {
+    for (chunk, word) in block.chunks_exact_mut(E).zip(register) {
+        for (i, slot) in chunk.iter_mut().enumerate() {
+            *slot = value(*word, i);
+        }
+    }
+}
+
+/// Value of the low byte; the exponent is 120 too small as a single, the product exact.
+#[inline(always)]
+fn e4m3(bits: u32) -> f32 {
+    let magnitude = bits & 0x7f;
+    let scaled = f32::from_bits(magnitude << 20) * f32::from_bits(0x7b80_0000);
+    let special = if magnitude == 0x7f { 0x7fc0_0000 } else { 0 };
+    f32::from_bits(scaled.to_bits() | special | (bits & 0x80) << 24)
+}
+
+fn accumulate_f32(dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes]) {
+    for (block, (c, d)) in c.chunks_exact(2).zip(d.chunks_exact_mut(2)).enumerate() {
+        for lane in 0..32 {
+            let pair = &dot[lane / 4 + 8 * block][2 * (lane % 4)..][..2];
+            for sub in 0..2 {
+                let sum = f32::from_bits(c[sub][lane]) + pair[sub];
+                d[sub][lane] = super::single::canonical(sum).to_bits();
+            }
+        }
+    }
+}
+
+fn accumulate_s32(dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes], saturate: bool) {
+    for (register, (c, d)) in c.iter().zip(d).enumerate() {
+        for lane in 0..32 {
+            let (row, column) = accumulator_element(1, lane, register, 0);
+            let (c, sum) = (c[lane] as i32, dot[row][column] as i32);
+            let sum = if saturate {
+                c.saturating_add(sum)
+            } else {
+                c.wrapping_add(sum)
+            };
+            d[lane] = sum as u32;
+        }
+    }
+}
+
+/// Accumulators of which at least one is f16 (`mma` has both f16, `wmma` any mixture).
+fn accumulate_mixed(
+    dot: &[[f32; 8]; 16],
+    c_type: Accumulator,
+    d_type: Accumulator,
+    c: &[Lanes],
+    d: &mut [Lanes],
+) {
+    let mut sums = *dot;
+    for (register, words) in c.iter().enumerate() {
+        for (lane, word) in words.iter().enumerate() {
+            for sub in 0..c_type.per_register() {
+                let (row, column) = accumulator_element(c_type.per_register(), lane, register, sub);
+                sums[row][column] += match c_type {
+                    Accumulator::F16 => half::f16_to_f32_raw(word >> (16 * sub)),
+                    _ => f32::from_bits(*word),
+                };
+            }
+        }
+    }
+    for (register, words) in d.iter_mut().enumerate() {
+        for (lane, word) in words.iter_mut().enumerate() {
+            let value = |sub| {
+                let (row, column) = accumulator_element(d_type.per_register(), lane, register, sub);
+                sums[row][column]
+            };
+            *word = match d_type {
+                Accumulator::F16 => {
+                    half::pack(half::f32_to_f16(value(0)), half::f32_to_f16(value(1)))
+                }
+                _ => super::single::canonical(value(0)).to_bits(),
+            };
+        }
+    }
+}
+
+/// `mma.sync.…f64`: m8n8k4 and m16n8k{4,8,16}. `a`, `b`, `c` and `d` hold one 64-bit register of
+/// all lanes each.
+///
+/// The counts are m·k/32, k/4, m/4 and m/4.
+pub fn mma_f64(
+    m: usize,
+    k: usize,
+    a: &[[u64; 32]],
+    b: &[[u64; 32]],
+    c: &[[u64; 32]],
+    d: &mut [[u64; 32]],
+    round: Round,
+) {
+    let mut left = [[0.0; 16]; 16];
+    let mut right = [[0.0; 8]; 16];
+    for lane in 0..32 {
+        for (register, words) in a.iter().enumerate() {
+            let (row, column) = a_element(m, 1, lane, register, 0);
+            left[row][column] = f64::from_bits(words[lane]);
+        }
+        for (register, words) in b.iter().enumerate() {
+            let (row, column) = b_element(1, lane, register, 0);
+            right[row][column] = f64::from_bits(words[lane]);
+        }
+    }
+    for (register, (c, d)) in c.iter().zip(d).enumerate() {
+        for lane in 0..32 {
+            let (row, column) = accumulator_element(1, lane, register, 0);
+            let mut sum = f64::from_bits(c[lane]);
+            for (x, y) in left[row].iter().zip(&right).take(k) {
+                sum = double::fma(*x, y[column], sum, round);
+            }
+            d[lane] = sum.to_bits();
+        }
+    }
+}

@@ -1,1 +1,263 @@
-//! Stub.
+//! The `wmma.*` forms, as compositions of `mma.sync` tiles.
+//!
+//! The ISA leaves the distribution of a fragment open. Here a fragment is a list of `mma.sync`
+//! fragments (layout in [`super::layout`]): m16n16 is two tiles of 8 columns, m32n8 two tiles of
+//! 16 rows, and m8n32 the transpose of m32n8. The f16 multiplicands have more registers than
+//! elements; the surplus ones repeat the first.
+
+use super::layout::{a_element, accumulator_element, b_element};
+use super::mma::{Accumulator, Element, Mma};
+use super::{Lanes, half, single};
+
+/// Which operand of the product a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// Left multiplicand, m×k.
+    A,
+    /// Right multiplicand, k×n.
+    B,
+    /// Accumulator C or D, m×n.
+    Accumulator,
+}
+
+/// One form of `wmma.mma.sync` with 32-bit registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wmma {
+    /// Rows of A and D.
+    pub m: usize,
+    /// Columns of B and D.
+    pub n: usize,
+    /// Columns of A and rows of B.
+    pub k: usize,
+    /// Elements of A.
+    pub a: Element,
+    /// Elements of B.
+    pub b: Element,
+    /// Elements of C.
+    pub c: Accumulator,
+    /// Elements of D.
+    pub d: Accumulator,
+    /// `.satfinite`.
+    pub saturate: bool,
+}
+
+/// Distribution of one fragment over lanes and registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fragment {
+    /// Which operand it is.
+    pub operand: Operand,
+    /// 32-bit registers a lane holds, in PTX's count.
+    pub registers: usize,
+    /// Elements in a register, lowest bits first.
+    pub per_register: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    /// Registers that hold distinct elements; later ones repeat them.
+    distinct: usize,
+}
+
+impl Fragment {
+    /// The fragment of a multiplicand; `None` where `wmma` has no such shape.
+    pub fn multiplicand(
+        operand: Operand,
+        (m, n, k): (usize, usize, usize),
+        element: Element,
+    ) -> Option<Fragment> {
+        let tall = matches!((m, n), (16, 16) | (32, 8) | (8, 32));
+        let fits = match element {
+            Element::F16 | Element::Bf16 | Element::S8 | Element::U8 => tall && k == 16,
+            Element::Tf32 => (m, n, k) == (16, 16, 8),
+            Element::S4 | Element::U4 => (m, n, k) == (8, 8, 32),
+            Element::E4m3 | Element::E5m2 => false,
+        };
+        let rows = match operand {
+            Operand::A => m,
+            Operand::B => n,
+            Operand::Accumulator => return None,
+        };
+        let per_register = element.per_register();
+        let distinct = rows * k / 32 / per_register;
+        let registers = if element == Element::F16 { 8 } else { distinct };
+        fits.then_some(Fragment {
+            operand,
+            registers,
+            per_register,
+            m,
+            n,
+            k,
+            distinct,
+        })
+    }
+
+    /// The fragment of an accumulator; `None` where `wmma` has no such shape.
+    pub fn accumulator((m, n, k): (usize, usize, usize), element: Accumulator) -> Option<Fragment> {
+        let fits = matches!(
+            (m, n, k),
+            (16, 16, 16 | 8) | (32, 8, 16) | (8, 32, 16) | (8, 8, 32 | 128)
+        );
+        let per_register = element.per_register();
+        let registers = m * n / 32 / per_register;
+        let operand = Operand::Accumulator;
+        fits.then_some(Fragment {
+            operand,
+            registers,
+            per_register,
+            m,
+            n,
+            k,
+            distinct: registers,
+        })
+    }
+
+    /// Row and column of an element in its matrix (A is m×k, B is k×n, C is m×n).
+    pub fn element(&self, lane: usize, register: usize, sub: usize) -> (usize, usize) {
+        let per = self.per_register;
+        let register = register % self.distinct;
+        let transposed = (self.m, self.n) == (8, 32);
+        match (self.operand, transposed) {
+            (Operand::A, false) => tiled_a(self.m, self.k, per, lane, register, sub),
+            (Operand::B, true) => swap(tiled_a(self.n, self.k, per, lane, register, sub)),
+            (Operand::B, false) => tiled_b(self.k, per, lane, register, sub),
+            (Operand::A, true) => swap(tiled_b(self.k, per, lane, register, sub)),
+            (Operand::Accumulator, false) => tiled_accumulator(self.m, per, lane, register, sub),
+            (Operand::Accumulator, true) => {
+                swap(tiled_accumulator(self.n, per, lane, register, sub))
+            }
+        }
+    }
+}
+
+fn swap((row, column): (usize, usize)) -> (usize, usize) {
+    (column, row)
+}
+
+fn tiled_a(
+    m: usize,
+    k: usize,
+    per: usize,
+    lane: usize,
+    register: usize,
+    sub: usize,
+) -> (usize, usize) {
+    let tile_rows = m.min(16);
+    let each = tile_rows * k / 32 / per;
+    let (row, column) = a_element(tile_rows, per, lane, register % each, sub);
+    (row + 16 * (register / each), column)
+}
+
+fn tiled_b(k: usize, per: usize, lane: usize, register: usize, sub: usize) -> (usize, usize) {
+    let each = k / 4 / per;
+    let (row, column) = b_element(per, lane, register % each, sub);
+    (row, column + 8 * (register / each))
+}
+
+/// Tiles of 16×8 (8×8 for m = 8), down the rows for m = 32, else along the columns.
+fn tiled_accumulator(
+    m: usize,
+    per: usize,
+    lane: usize,
+    register: usize,
+    sub: usize,
+) -> (usize, usize) {
+    let each = m.min(16) / 4 / per;
+    let (row, column) = accumulator_element(per, lane, register % each, sub);
+    let tile = register / each;
+    if m == 32 {
+        (row + 16 * tile, column)
+    } else {
+        (row, column + 8 * tile)
+    }
+}
+
+impl Wmma {
+    /// The fragments of A, B, C and D; `None` where PTX has no such form.
+    pub fn fragments(&self) -> Option<[Fragment; 4]> {
+        let shape = (self.m, self.n, self.k);
+        let integer = |e| matches!(e, Element::S8 | Element::U8 | Element::S4 | Element::U4);
+        let accumulators_fit = match (self.c, self.d) {
+            (Accumulator::S32, Accumulator::S32) => integer(self.a),
+            (Accumulator::F32, Accumulator::F32) => !integer(self.a),
+            (Accumulator::S32, _) | (_, Accumulator::S32) => false,
+            _ => self.a == Element::F16,
+        };
+        (accumulators_fit && self.a == self.b).then_some(())?;
+        Some([
+            Fragment::multiplicand(Operand::A, shape, self.a)?,
+            Fragment::multiplicand(Operand::B, shape, self.b)?,
+            Fragment::accumulator(shape, self.c)?,
+            Fragment::accumulator(shape, self.d)?,
+        ])
+    }
+
+    /// D = A·B + C. The slices hold as many registers as [`Wmma::fragments`] says.
+    pub fn run(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+        if (self.m, self.n) == (8, 32) {
+            // (A·B)ᵀ = Bᵀ·Aᵀ, and the fragments are those of the transposes.
+            let turned = Wmma {
+                m: 32,
+                n: 8,
+                a: self.b,
+                b: self.a,
+                ..*self
+            };
+            return turned.run(b, a, c, d);
+        }
+        let rows = self.m.min(16);
+        let tile = Mma {
+            m: rows,
+            n: 8,
+            k: self.k,
+            a: self.a,
+            b: self.b,
+            c: self.c,
+            d: self.d,
+            saturate: self.saturate,
+        };
+        let per = self.a.per_register();
+        let (a_each, b_each) = (rows * self.k / 32 / per, self.k / 4 / per);
+        let c_each = rows / 4 / self.c.per_register();
+        let d_each = rows / 4 / self.d.per_register();
+        let tall = self.m / rows;
+        for i in 0..tall * self.n / 8 {
+            let (row, column) = if tall == 2 { (i, 0) } else { (0, i) };
+            tile.run(
+                &a[a_each * row..][..a_each],
+                &b[b_each * column..][..b_each],
+                &c[c_each * i..][..c_each],
+                &mut d[d_each * i..][..d_each],
+            );
+        }
+        if self.saturate {
+            self.make_finite(d);
+        }
+    }
+
+    /// `.satfinite` of floating-point results: infinities to the largest finite value, NaN to +0.
+    fn make_finite(&self, d: &mut [Lanes]) {
+        for word in d.iter_mut().flatten() {
+            *word = match self.d {
+                Accumulator::S32 => *word,
+                Accumulator::F32 => finite_f32(*word),
+                Accumulator::F16 => half::map1(*word, finite_f16),
+            };
+        }
+    }
+}
+
+fn finite_f32(bits: u32) -> u32 {
+    let x = f32::from_bits(bits);
+    if x.is_nan() {
+        0
+    } else {
+        single::canonical(x.clamp(f32::MIN, f32::MAX)).to_bits()
+    }
+}
+
+fn finite_f16(bits: u16) -> u16 {
+    match bits & 0x7fff {
+        0x7c00 => bits - 1,
+        magnitude if magnitude > 0x7c00 => 0,
+        _ => bits,
+    }
+}
