@@ -15,6 +15,7 @@ pub mod units;
 
 // The pipeline.
 pub mod space;
+pub mod gate;
 
 // Composition.
 pub mod cli;

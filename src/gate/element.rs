@@ -1,0 +1,162 @@
+//! Element types of kernel arguments: how a number is stored, and what storing it costs.
+//!
+//! The conversions are deliberately not the virtual GPU's: the judge shares no code with the judged.
+
+use super::fp8;
+use half::{bf16, f16};
+
+/// The type of one element of a buffer, or of a scalar argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE 754 half precision.
+    F16,
+    /// The upper half of an `f32`.
+    Bf16,
+    /// IEEE 754 single precision.
+    F32,
+    /// IEEE 754 double precision.
+    F64,
+    /// Signed 8-bit integer.
+    I8,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Signed 32-bit integer.
+    I32,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Signed 64-bit integer.
+    I64,
+    /// 8-bit float with 4 exponent bits, no infinities (OCP FP8 E4M3).
+    F8E4M3,
+    /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
+    F8E5M2,
+}
+
+impl Element {
+    /// The type of that name in a space file.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            "f32" => Self::F32,
+            "f64" => Self::F64,
+            "i8" => Self::I8,
+            "u8" => Self::U8,
+            "i32" => Self::I32,
+            "u32" => Self::U32,
+            "i64" => Self::I64,
+            "f8e4m3" => Self::F8E4M3,
+            "f8e5m2" => Self::F8E5M2,
+            _ => return None,
+        })
+    }
+
+    /// Bytes one element takes.
+    #[must_use]
+    pub fn size(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 | Self::F8E4M3 | Self::F8E5M2 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F64 | Self::I64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        !matches!(self, Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64)
+    }
+
+    /// Unit roundoff: the largest relative error of rounding to nearest, half an ulp of 1.
+    /// Zero for integers.
+    #[must_use]
+    pub fn unit_roundoff(self) -> f64 {
+        match self {
+            Self::F16 => 2f64.powi(-11),
+            Self::Bf16 => 2f64.powi(-8),
+            Self::F32 => 2f64.powi(-24),
+            Self::F64 => 2f64.powi(-53),
+            Self::F8E4M3 => 2f64.powi(-4),
+            Self::F8E5M2 => 2f64.powi(-3),
+            _ => 0.0,
+        }
+    }
+
+    /// The smallest step of the type near zero (its smallest subnormal), absolute.
+    #[must_use]
+    pub fn smallest_step(self) -> f64 {
+        match self {
+            Self::F16 => 2f64.powi(-24),
+            Self::Bf16 => 2f64.powi(-133),
+            Self::F32 => 2f64.powi(-149),
+            Self::F8E4M3 => 2f64.powi(-9),
+            Self::F8E5M2 => 2f64.powi(-16),
+            _ => 0.0,
+        }
+    }
+
+    /// Appends `value`, rounded to nearest-even (integers: to nearest, clamped), little-endian.
+    pub fn encode(self, value: f64, out: &mut Vec<u8>) {
+        match self {
+            Self::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
+            Self::Bf16 => out.extend(bf16::from_f64(value).to_le_bytes()),
+            Self::F32 => out.extend((value as f32).to_le_bytes()),
+            Self::F64 => out.extend(value.to_le_bytes()),
+            Self::I8 => out.extend((value.round_ties_even() as i8).to_le_bytes()),
+            Self::U8 => out.push(value.round_ties_even() as u8),
+            Self::I32 => out.extend((value.round_ties_even() as i32).to_le_bytes()),
+            Self::U32 => out.extend((value.round_ties_even() as u32).to_le_bytes()),
+            Self::I64 => out.extend((value.round_ties_even() as i64).to_le_bytes()),
+            Self::F8E4M3 => out.push(fp8::E4M3.encode(value)),
+            Self::F8E5M2 => out.push(fp8::E5M2.encode(value)),
+        }
+    }
+
+    /// The value stored at the start of `bytes`; NaN where too few bytes are given.
+    #[must_use]
+    pub fn decode(self, bytes: &[u8]) -> f64 {
+        fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+            bytes.get(..N).and_then(|part| part.try_into().ok())
+        }
+        let value = match self {
+            Self::F16 => take(bytes).map(|b| f16::from_le_bytes(b).to_f64()),
+            Self::Bf16 => take(bytes).map(|b| bf16::from_le_bytes(b).to_f64()),
+            Self::F32 => take(bytes).map(|b| f64::from(f32::from_le_bytes(b))),
+            Self::F64 => take(bytes).map(f64::from_le_bytes),
+            Self::I8 => take(bytes).map(|b| f64::from(i8::from_le_bytes(b))),
+            Self::U8 => take(bytes).map(|b: [u8; 1]| f64::from(b[0])),
+            Self::I32 => take(bytes).map(|b| f64::from(i32::from_le_bytes(b))),
+            Self::U32 => take(bytes).map(|b| f64::from(u32::from_le_bytes(b))),
+            Self::I64 => take(bytes).map(|b| i64::from_le_bytes(b) as f64),
+            Self::F8E4M3 => take(bytes).map(|b: [u8; 1]| fp8::E4M3.decode(b[0])),
+            Self::F8E5M2 => take(bytes).map(|b: [u8; 1]| fp8::E5M2.decode(b[0])),
+        };
+        value.unwrap_or(f64::NAN)
+    }
+
+    /// `value` as this type would store it.
+    #[must_use]
+    pub fn round(self, value: f64) -> f64 {
+        let mut bytes = Vec::with_capacity(8);
+        self.encode(value, &mut bytes);
+        self.decode(&bytes)
+    }
+
+    /// The byte pattern that marks an element nobody wrote: a NaN for floating-point types, a
+    /// value far from any result for integers.
+    #[must_use]
+    pub fn poison(self) -> &'static [u8] {
+        match self {
+            Self::F16 => &[0xff, 0x7f],
+            Self::Bf16 => &[0xff, 0x7f],
+            Self::F32 => &[0xff, 0xff, 0xff, 0x7f],
+            Self::F64 => &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+            Self::I8 | Self::U8 => &[0xa5],
+            Self::I32 | Self::U32 => &[0xa5; 4],
+            Self::I64 => &[0xa5; 8],
+            Self::F8E4M3 | Self::F8E5M2 => &[0x7f],
+        }
+    }
+}

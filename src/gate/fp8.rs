@@ -1,0 +1,95 @@
+//! The two 8-bit floating-point formats of the OCP specification (OFP8, 2023).
+
+/// An 8-bit format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fp8 {
+    exponent_bits: u32,
+    bias: i32,
+    /// E4M3 has no infinities: its largest exponent holds numbers, except all ones, which is NaN.
+    has_infinity: bool,
+}
+
+/// 4 exponent bits, 3 mantissa bits: largest value 448.
+pub(super) const E4M3: Fp8 = Fp8 { exponent_bits: 4, bias: 7, has_infinity: false };
+
+/// 5 exponent bits, 2 mantissa bits: largest finite value 57344.
+pub(super) const E5M2: Fp8 = Fp8 { exponent_bits: 5, bias: 15, has_infinity: true };
+
+impl Fp8 {
+    /// The value of a code.
+    #[must_use]
+    pub(super) fn decode(self, code: u8) -> f64 {
+        let mantissa_bits = 7 - self.exponent_bits;
+        let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
+        let exponent = i32::from((code & 0x7f) >> mantissa_bits);
+        let mantissa = f64::from(code & ((1 << mantissa_bits) - 1));
+        let scale = 2f64.powi(-(mantissa_bits as i32));
+        let top = (1 << self.exponent_bits) - 1;
+        if self.has_infinity && exponent == top {
+            return if mantissa == 0.0 { sign * f64::INFINITY } else { f64::NAN };
+        }
+        if !self.has_infinity && code & 0x7f == 0x7f {
+            return f64::NAN;
+        }
+        if exponent == 0 {
+            sign * mantissa * scale * 2f64.powi(1 - self.bias)
+        } else {
+            sign * (1.0 + mantissa * scale) * 2f64.powi(exponent - self.bias)
+        }
+    }
+
+    /// The code nearest to `value`, ties to even, saturating to the largest finite value (the
+    /// `satfinite` conversion of the PTX ISA); NaN stays NaN.
+    #[must_use]
+    pub(super) fn encode(self, value: f64) -> u8 {
+        if value.is_nan() {
+            return 0x7f;
+        }
+        let sign = if value.is_sign_negative() { 0x80 } else { 0 };
+        let magnitude = value.abs();
+        let largest = if self.has_infinity { 0x7b } else { 0x7e };
+        // Codes are ordered like their values: find the last one not above the magnitude.
+        let mut low = 0u8;
+        let mut high = largest;
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.decode(middle) <= magnitude { low = middle } else { high = middle - 1 }
+        }
+        if low == largest {
+            return sign | largest;
+        }
+        let (below, above) = (self.decode(low), self.decode(low + 1));
+        let nearer_up = magnitude - below > above - magnitude;
+        let tie = magnitude - below == above - magnitude;
+        sign | if nearer_up || (tie && low & 1 == 1) { low + 1 } else { low }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finite_code_survives_a_round_trip() {
+        for format in [E4M3, E5M2] {
+            for code in 0..=255u8 {
+                let value = format.decode(code);
+                if value.is_finite() {
+                    assert_eq!(format.encode(value), code, "{value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_between_two_codes_go_to_the_nearer_one_and_ties_to_even() {
+        assert_eq!(E4M3.decode(0x7e), 448.0);
+        assert_eq!(E5M2.decode(0x7b), 57344.0);
+        assert_eq!(E4M3.encode(1e9), 0x7e);
+        // 1.0 is 0x38 and 1.125 is 0x39 in E4M3: the middle goes to the even code.
+        assert_eq!(E4M3.encode(1.0625), 0x38);
+        assert_eq!(E4M3.encode(1.07), 0x39);
+        // 1.125 (0x39) and 1.25 (0x3a): the middle goes up to the even code.
+        assert_eq!(E4M3.encode(1.1875), 0x3a);
+    }
+}

@@ -1,0 +1,7 @@
+//! Is it right? Seeded inputs, float64 references with error bounds, and the comparison.
+
+pub mod compare;
+pub mod element;
+mod fp8;
+pub mod inputs;
+pub mod oracle;

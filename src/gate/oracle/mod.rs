@@ -1,0 +1,140 @@
+//! Built-in references: float64 results with an error bound for each element.
+//!
+//! An oracle computes only the elements it is asked for, so a large problem of which a few thread
+//! blocks were run costs no more than a small one. The bounds follow from quantities that the
+//! reference computes along the way, not from a flat tolerance: a flat 1e-2 passes an attention
+//! kernel that drops keys at S = 8192.
+
+mod attention;
+mod gemm;
+mod row;
+
+use super::element::Element;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One argument as the gate sees it: type, shape and bytes.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// Argument name.
+    pub name: String,
+    /// Element type.
+    pub element: Element,
+    /// Extent of each dimension, outermost first.
+    pub shape: Vec<u64>,
+    /// Contents, little-endian, row-major. Empty for outputs.
+    pub bytes: Arc<[u8]>,
+}
+
+impl Tensor {
+    /// Number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Element `index` as float64.
+    #[must_use]
+    pub fn at(&self, index: u64) -> f64 {
+        let start = usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(self.element.size());
+        self.bytes.get(start..).map_or(f64::NAN, |rest| self.element.decode(rest))
+    }
+
+    /// `count` elements from `start` on, `step` apart, as float64.
+    #[must_use]
+    pub fn strided(&self, start: u64, count: u64, step: u64) -> Vec<f64> {
+        (0..count).map(|i| self.at(start + i * step)).collect()
+    }
+}
+
+/// What the arguments and sizes of one problem are, for building an oracle.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Inputs, in argument order.
+    pub inputs: Vec<Tensor>,
+    /// Outputs, in argument order, without bytes.
+    pub outputs: Vec<Tensor>,
+    /// Scalar arguments by name, as the kernel receives them (rounded to their type).
+    pub scalars: BTreeMap<String, f64>,
+    /// The problem's sizes and flags by name.
+    pub sizes: BTreeMap<String, f64>,
+}
+
+/// The right value of one element, and how far from it an honest kernel may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// The value in exact arithmetic, up to float64 rounding.
+    pub value: f64,
+    /// Largest allowed absolute difference.
+    pub tolerance: f64,
+    /// Expected root-mean-square error of an honest kernel times a safety factor: its sum of
+    /// squares over a tile bounds the tile's error norm.
+    pub rms: f64,
+}
+
+/// A built-in reference.
+pub trait Oracle: Send + Sync {
+    /// The expectations of `count` consecutive elements of output number `output`, from `start`.
+    fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected>;
+
+    /// Elements that are judged together by their norm: consecutive runs of this length.
+    fn tile(&self, output: usize) -> u64;
+}
+
+/// Why an oracle cannot judge these arguments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OracleError {
+    /// No oracle of that name.
+    #[error("unknown oracle `{0}`; the built-in ones are {known}", known = NAMES.join(", "))]
+    Unknown(String),
+    /// The arguments do not have the oracle's form.
+    #[error("oracle `{oracle}` needs {needs}")]
+    Form {
+        /// The oracle.
+        oracle: &'static str,
+        /// What it needs.
+        needs: String,
+    },
+}
+
+/// Names of the built-in oracles.
+pub const NAMES: [&str; 5] = ["gemm", "attention", "softmax", "layernorm", "reduce_sum"];
+
+/// Builds the oracle of that name for a problem.
+///
+/// # Errors
+/// An unknown name, or arguments whose number or shapes do not fit the operation.
+pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleError> {
+    Ok(match name {
+        "gemm" => Arc::new(gemm::Gemm::new(problem)?),
+        "attention" => Arc::new(attention::Attention::new(problem)?),
+        "softmax" => Arc::new(row::Row::softmax(problem)?),
+        "layernorm" => Arc::new(row::Row::layernorm(problem)?),
+        "reduce_sum" => Arc::new(row::Row::reduce_sum(problem)?),
+        other => return Err(OracleError::Unknown(other.to_owned())),
+    })
+}
+
+/// Error of a float32 accumulation of `terms` products whose root sum of squares is `root`, as an
+/// absolute bound: 2⁻²² for every 16 terms, because tensor cores truncate each accumulation step
+/// of 16; never less than four such steps, so that a handful of terms may be rounded in any order.
+fn accumulation(terms: f64, root: f64) -> f64 {
+    (terms / 16.0).max(4.0) * 2f64.powi(-22) * root
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::gate::inputs::Fill;
+
+    pub(crate) fn input(name: &str, element: Element, shape: &[u64], seed: u64) -> Tensor {
+        let count = shape.iter().product();
+        let fill = Fill::Normal { mean: 0.0, std: 1.0 };
+        let bytes = fill.bytes(element, seed, 0, count).into();
+        Tensor { name: name.into(), element, shape: shape.to_vec(), bytes }
+    }
+
+    pub(crate) fn output(name: &str, element: Element, shape: &[u64]) -> Tensor {
+        Tensor { name: name.into(), element, shape: shape.to_vec(), bytes: Arc::new([]) }
+    }
+}
