@@ -48,7 +48,8 @@ impl Comparison {
         self.max_error = self.max_error.max(ratio);
         if ratio > 1.0 {
             self.wrong += 1;
-            self.first_wrong.get_or_insert((index, got, want.value, want.tolerance));
+            self.first_wrong
+                .get_or_insert((index, got, want.value, want.tolerance));
         }
     }
 
@@ -105,8 +106,12 @@ pub fn with_oracle(
         let expected = oracle.span(output, at, next - at);
         let (mut error, mut bound) = (0.0, 0.0);
         for (index, want) in (at..next).zip(&expected) {
-            let from = usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(size);
-            let got = bytes.get(from..).map_or(f64::NAN, |rest| element.decode(rest));
+            let from = usize::try_from(index)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(size);
+            let got = bytes
+                .get(from..)
+                .map_or(f64::NAN, |rest| element.decode(rest));
             result.element(index, got, *want);
             error += (got - want.value).powi(2);
             bound += want.rms.powi(2) + element.smallest_step().powi(2);
@@ -134,7 +139,15 @@ pub fn with_reference(
     for (index, (got, want)) in (0u64..).zip(parts) {
         let value = element.decode(want);
         let tolerance = atol + rtol * value.abs();
-        result.element(index, element.decode(got), Expected { value, tolerance, rms: 0.0 });
+        result.element(
+            index,
+            element.decode(got),
+            Expected {
+                value,
+                tolerance,
+                rms: 0.0,
+            },
+        );
     }
     result
 }
@@ -150,9 +163,19 @@ mod tests {
 
     #[test]
     fn a_nan_in_place_of_a_number_is_wrong_however_loose_the_tolerance() {
-        let result = with_reference(Element::F32, &bytes(&[1.0, f32::NAN]), &bytes(&[1.0, 2.0]), 1e9, 1.0);
+        let result = with_reference(
+            Element::F32,
+            &bytes(&[1.0, f32::NAN]),
+            &bytes(&[1.0, 2.0]),
+            1e9,
+            1.0,
+        );
         assert_eq!((result.wrong, result.passed()), (1, false));
-        assert!(result.describe("c", &[1, 2]).contains("c[0][1] = NaN"), "{}", result.describe("c", &[1, 2]));
+        assert!(
+            result.describe("c", &[1, 2]).contains("c[0][1] = NaN"),
+            "{}",
+            result.describe("c", &[1, 2])
+        );
     }
 
     #[test]

@@ -66,7 +66,10 @@ impl Element {
     /// Whether it is a floating-point type.
     #[must_use]
     pub fn is_float(self) -> bool {
-        !matches!(self, Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64)
+        !matches!(
+            self,
+            Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64
+        )
     }
 
     /// Unit roundoff: the largest relative error of rounding to nearest, half an ulp of 1.

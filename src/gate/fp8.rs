@@ -10,10 +10,18 @@ pub(super) struct Fp8 {
 }
 
 /// 4 exponent bits, 3 mantissa bits: largest value 448.
-pub(super) const E4M3: Fp8 = Fp8 { exponent_bits: 4, bias: 7, has_infinity: false };
+pub(super) const E4M3: Fp8 = Fp8 {
+    exponent_bits: 4,
+    bias: 7,
+    has_infinity: false,
+};
 
 /// 5 exponent bits, 2 mantissa bits: largest finite value 57344.
-pub(super) const E5M2: Fp8 = Fp8 { exponent_bits: 5, bias: 15, has_infinity: true };
+pub(super) const E5M2: Fp8 = Fp8 {
+    exponent_bits: 5,
+    bias: 15,
+    has_infinity: true,
+};
 
 impl Fp8 {
     /// The value of a code.
@@ -26,7 +34,11 @@ impl Fp8 {
         let scale = 2f64.powi(-(mantissa_bits as i32));
         let top = (1 << self.exponent_bits) - 1;
         if self.has_infinity && exponent == top {
-            return if mantissa == 0.0 { sign * f64::INFINITY } else { f64::NAN };
+            return if mantissa == 0.0 {
+                sign * f64::INFINITY
+            } else {
+                f64::NAN
+            };
         }
         if !self.has_infinity && code & 0x7f == 0x7f {
             return f64::NAN;
@@ -53,7 +65,11 @@ impl Fp8 {
         let mut high = largest;
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.decode(middle) <= magnitude { low = middle } else { high = middle - 1 }
+            if self.decode(middle) <= magnitude {
+                low = middle
+            } else {
+                high = middle - 1
+            }
         }
         if low == largest {
             return sign | largest;
@@ -61,7 +77,11 @@ impl Fp8 {
         let (below, above) = (self.decode(low), self.decode(low + 1));
         let nearer_up = magnitude - below > above - magnitude;
         let tie = magnitude - below == above - magnitude;
-        sign | if nearer_up || (tie && low & 1 == 1) { low + 1 } else { low }
+        sign | if nearer_up || (tie && low & 1 == 1) {
+            low + 1
+        } else {
+            low
+        }
     }
 }
 

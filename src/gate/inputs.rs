@@ -69,7 +69,9 @@ impl Fill {
     #[must_use]
     pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Vec<u8> {
         let size = element.size();
-        let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size);
+        let total = usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size);
         if *self == Self::Zeros {
             return vec![0; total];
         }
@@ -87,7 +89,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
-        let fill = Fill::Normal { mean: 0.0, std: 1.0 };
+        let fill = Fill::Normal {
+            mean: 0.0,
+            std: 1.0,
+        };
         let one = fill.bytes(Element::F16, 1, 0, 1000);
         assert_eq!(one, fill.bytes(Element::F16, 1, 0, 1000));
         assert_ne!(one, fill.bytes(Element::F16, 2, 0, 1000));
@@ -96,7 +101,10 @@ mod tests {
 
     #[test]
     fn normal_values_have_their_mean_and_deviation() {
-        let fill = Fill::Normal { mean: 3.0, std: 2.0 };
+        let fill = Fill::Normal {
+            mean: 3.0,
+            std: 2.0,
+        };
         let n = 100_000u64;
         let values: Vec<f64> = (0..n).map(|i| fill.value(7, 3, i)).collect();
         let mean = values.iter().sum::<f64>() / n as f64;
@@ -107,7 +115,10 @@ mod tests {
 
     #[test]
     fn uniform_values_stay_inside_their_bounds_and_fill_them() {
-        let fill = Fill::Uniform { min: -1.0, max: 1.0 };
+        let fill = Fill::Uniform {
+            min: -1.0,
+            max: 1.0,
+        };
         let values: Vec<f64> = (0..10_000).map(|i| fill.value(9, 0, i)).collect();
         assert!(values.iter().all(|v| (-1.0..=1.0).contains(v)));
         assert!(values.iter().any(|v| *v < -0.99) && values.iter().any(|v| *v > 0.99));

@@ -52,7 +52,9 @@ impl Attention {
         let (head, position) = (row / self.queries, row % self.queries);
         let query = self.q.strided(row * self.depth, self.depth, 1);
         let visible = if self.causal {
-            (position + 1 + self.keys).saturating_sub(self.queries).min(self.keys)
+            (position + 1 + self.keys)
+                .saturating_sub(self.queries)
+                .min(self.keys)
         } else {
             self.keys
         };
@@ -80,20 +82,29 @@ impl Attention {
                 *square += term * term;
             }
         }
-        value.into_iter().zip(squares).map(|(v, square)| self.bound(v, square.sqrt())).collect()
+        value
+            .into_iter()
+            .zip(squares)
+            .map(|(v, square)| self.bound(v, square.sqrt()))
+            .collect()
     }
 
     /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ with A₂ = √Σ(p v)²; the tile's norm within
     /// 0.8 u of the reference's. P is held in the input's type, so its roundoff counts.
     fn bound(&self, value: f64, root: f64) -> Expected {
-        let u = self.out.element.unit_roundoff().max(self.v.element.unit_roundoff());
+        let u = self
+            .out
+            .element
+            .unit_roundoff()
+            .max(self.v.element.unit_roundoff());
         let steps = (self.keys as f64 / 16.0).max(4.0);
         Expected {
             value,
             tolerance: 3.0 * u * (value.abs() + root)
                 + steps * 2f64.powi(-22) * root
                 + self.out.element.smallest_step(),
-            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * 2f64.powi(-22) * root).powi(2)).sqrt(),
+            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * 2f64.powi(-22) * root).powi(2))
+                .sqrt(),
         }
     }
 }
@@ -143,10 +154,17 @@ mod tests {
     #[test]
     fn a_constant_v_comes_out_unchanged() {
         let mut problem = problem(0.0, 5, 9);
-        let ones: Vec<u8> = (0..2 * 9 * 16).flat_map(|_| 0x3c00u16.to_le_bytes()).collect();
+        let ones: Vec<u8> = (0..2 * 9 * 16)
+            .flat_map(|_| 0x3c00u16.to_le_bytes())
+            .collect();
         problem.inputs[2].bytes = ones.into();
         let oracle = Attention::new(&problem).unwrap();
-        assert!(oracle.span(0, 0, 2 * 5 * 16).iter().all(|e| (e.value - 1.0).abs() < 1e-12));
+        assert!(
+            oracle
+                .span(0, 0, 2 * 5 * 16)
+                .iter()
+                .all(|e| (e.value - 1.0).abs() < 1e-12)
+        );
     }
 
     #[test]
@@ -161,7 +179,10 @@ mod tests {
     #[test]
     fn a_longer_key_sequence_aligns_the_causal_mask_to_its_end() {
         let problem = problem(1.0, 1, 9);
-        let full = Problem { sizes: BTreeMap::new(), ..problem.clone() };
+        let full = Problem {
+            sizes: BTreeMap::new(),
+            ..problem.clone()
+        };
         let causal = Attention::new(&problem).unwrap().span(0, 0, 32);
         assert_eq!(causal, Attention::new(&full).unwrap().span(0, 0, 32));
     }

@@ -33,10 +33,21 @@ impl Gemm {
         if (m, k, n) != (m2, k2, n2) {
             return Err(form());
         }
-        let columns = (k * n <= KEEP_COLUMNS)
-            .then(|| (0..n).flat_map(|j| b.strided(j, k, n)).collect::<Vec<f64>>());
+        let columns = (k * n <= KEEP_COLUMNS).then(|| {
+            (0..n)
+                .flat_map(|j| b.strided(j, k, n))
+                .collect::<Vec<f64>>()
+        });
         let alpha = problem.scalars.get("alpha").copied().unwrap_or(1.0);
-        Ok(Self { a: a.clone(), b: b.clone(), out: out.clone(), n, k, alpha, columns })
+        Ok(Self {
+            a: a.clone(),
+            b: b.clone(),
+            out: out.clone(),
+            n,
+            k,
+            alpha,
+            columns,
+        })
     }
 
     fn element(&self, row: &[f64], j: u64) -> Expected {
@@ -102,7 +113,10 @@ mod tests {
 
     fn problem(m: u64, n: u64, k: u64, element: Element) -> Problem {
         Problem {
-            inputs: vec![input("a", element, &[m, k], 1), input("b", element, &[k, n], 2)],
+            inputs: vec![
+                input("a", element, &[m, k], 1),
+                input("b", element, &[k, n], 2),
+            ],
             outputs: vec![output("c", element, &[m, n])],
             scalars: BTreeMap::new(),
             sizes: BTreeMap::new(),

@@ -36,8 +36,12 @@ impl Tensor {
     /// Element `index` as float64.
     #[must_use]
     pub fn at(&self, index: u64) -> f64 {
-        let start = usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(self.element.size());
-        self.bytes.get(start..).map_or(f64::NAN, |rest| self.element.decode(rest))
+        let start = usize::try_from(index)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.element.size());
+        self.bytes
+            .get(start..)
+            .map_or(f64::NAN, |rest| self.element.decode(rest))
     }
 
     /// `count` elements from `start` on, `step` apart, as float64.
@@ -129,12 +133,25 @@ pub(crate) mod testing {
 
     pub(crate) fn input(name: &str, element: Element, shape: &[u64], seed: u64) -> Tensor {
         let count = shape.iter().product();
-        let fill = Fill::Normal { mean: 0.0, std: 1.0 };
+        let fill = Fill::Normal {
+            mean: 0.0,
+            std: 1.0,
+        };
         let bytes = fill.bytes(element, seed, 0, count).into();
-        Tensor { name: name.into(), element, shape: shape.to_vec(), bytes }
+        Tensor {
+            name: name.into(),
+            element,
+            shape: shape.to_vec(),
+            bytes,
+        }
     }
 
     pub(crate) fn output(name: &str, element: Element, shape: &[u64]) -> Tensor {
-        Tensor { name: name.into(), element, shape: shape.to_vec(), bytes: Arc::new([]) }
+        Tensor {
+            name: name.into(),
+            element,
+            shape: shape.to_vec(),
+            bytes: Arc::new([]),
+        }
     }
 }

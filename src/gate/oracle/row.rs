@@ -24,7 +24,12 @@ pub(super) struct Row {
 impl Row {
     /// y = softmax(x) over the last dimension; y has x's shape.
     pub(super) fn softmax(problem: &Problem) -> Result<Self, OracleError> {
-        Self::new(problem, Operation::Softmax, "softmax", "an input and an output of one shape")
+        Self::new(
+            problem,
+            Operation::Softmax,
+            "softmax",
+            "an input and an output of one shape",
+        )
     }
 
     /// y = (x − mean) / √(variance + eps) · gamma + beta; gamma and beta are the second and third
@@ -32,16 +37,25 @@ impl Row {
     pub(super) fn layernorm(problem: &Problem) -> Result<Self, OracleError> {
         let needs = "inputs x [.., N] and, where used, gamma [N] and beta [N], and y of x's shape";
         let oracle = Self::new(problem, Operation::LayerNorm, "layernorm", needs)?;
-        let fits = |tensor: &Option<Tensor>| tensor.as_ref().is_none_or(|t| t.count() == oracle.length);
+        let fits =
+            |tensor: &Option<Tensor>| tensor.as_ref().is_none_or(|t| t.count() == oracle.length);
         if fits(&oracle.gamma) && fits(&oracle.beta) {
             return Ok(oracle);
         }
-        Err(OracleError::Form { oracle: "layernorm", needs: needs.into() })
+        Err(OracleError::Form {
+            oracle: "layernorm",
+            needs: needs.into(),
+        })
     }
 
     /// The sum of each row, or of all elements where the output has one.
     pub(super) fn reduce_sum(problem: &Problem) -> Result<Self, OracleError> {
-        Self::new(problem, Operation::Sum, "reduce_sum", "an input [.., N] and an output [..] or [1]")
+        Self::new(
+            problem,
+            Operation::Sum,
+            "reduce_sum",
+            "an input [.., N] and an output [..] or [1]",
+        )
     }
 
     fn new(
@@ -50,7 +64,10 @@ impl Row {
         oracle: &'static str,
         needs: &str,
     ) -> Result<Self, OracleError> {
-        let form = || OracleError::Form { oracle, needs: needs.into() };
+        let form = || OracleError::Form {
+            oracle,
+            needs: needs.into(),
+        };
         let ([x, ..], [out, ..]) = (problem.inputs.as_slice(), problem.outputs.as_slice()) else {
             return Err(form());
         };
@@ -132,7 +149,9 @@ impl Row {
 impl Oracle for Row {
     fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
         if self.operation == Operation::Sum {
-            return (start..start + count).flat_map(|row| self.row(row)).collect();
+            return (start..start + count)
+                .flat_map(|row| self.row(row))
+                .collect();
         }
         let mut expected = Vec::new();
         let mut current = (u64::MAX, Vec::new());
@@ -148,7 +167,11 @@ impl Oracle for Row {
     }
 
     fn tile(&self, _output: usize) -> u64 {
-        if self.operation == Operation::Sum { 1 } else { self.length }
+        if self.operation == Operation::Sum {
+            1
+        } else {
+            self.length
+        }
     }
 }
 
