@@ -15,6 +15,7 @@ pub mod units;
 
 // The pipeline.
 pub mod space;
+pub mod compile;
 pub mod gate;
 
 // Composition.

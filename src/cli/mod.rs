@@ -1,5 +1,6 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
+pub mod compile_worker;
 pub mod output;
 
 use crate::exit;
@@ -22,7 +23,10 @@ pub struct Cli {
 
 /// The commands, in the order a newcomer meets them.
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
+    CompileWorker,
+}
 
 /// What a command can end with besides success.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +72,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> CommandResult {
-    match command {}
+    match command {
+        Command::CompileWorker => compile_worker::run(),
+    }
 }
 
 /// Logs go to standard error; `TUNER_LOG=debug` (or a `tracing` filter) shows more.

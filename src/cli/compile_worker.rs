@@ -1,0 +1,16 @@
+//! `tuner compile-worker` (hidden): the process that NVRTC runs in. Started by the compile pool.
+
+use super::{CliError, CommandResult};
+use crate::exit;
+use anyhow::Context as _;
+
+/// Serves compiles over the pipes until they close.
+///
+/// # Errors
+/// When the pipes break; started by hand, at once.
+pub fn run() -> CommandResult {
+    crate::compile::serve()
+        .context("this command is for the tuner itself")
+        .map_err(CliError::Failed)?;
+    Ok(exit::DONE)
+}

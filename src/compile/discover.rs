@@ -1,0 +1,419 @@
+//! Where NVRTC and the CUDA headers are on this machine. Only looks at file names: loading is
+//! `nvrtc`'s job.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A `libnvrtc` file, with how it was come by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The library.
+    pub library: PathBuf,
+    /// Which rule found it, for `tuner doctor`.
+    pub origin: String,
+}
+
+/// The environment that the search depends on, read once, so that tests can make their own.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// `TUNER_NVRTC`: the library itself or a folder that holds it.
+    pub explicit: Option<PathBuf>,
+    /// `TUNER_CUDA_INCLUDE`: the folder with `cuda_fp16.h`.
+    pub include: Option<PathBuf>,
+    /// `CUDA_PATH`, then `CUDA_HOME`.
+    pub toolkits: Vec<PathBuf>,
+    /// The dynamic linker's search path.
+    pub linker_path: Vec<PathBuf>,
+    /// Parent of `cuda*` folders: `/usr/local`.
+    pub local: PathBuf,
+    /// `site-packages` folders: the active virtual environment, then the user's.
+    pub site_packages: Vec<PathBuf>,
+    /// `.cuda` folders of the project, filled by `make`.
+    pub project: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    /// Reads the process's environment.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let path = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        Self {
+            explicit: path("TUNER_NVRTC"),
+            include: path("TUNER_CUDA_INCLUDE"),
+            toolkits: ["CUDA_PATH", "CUDA_HOME"]
+                .into_iter()
+                .filter_map(path)
+                .collect(),
+            linker_path: linker_path(std::env::var_os("LD_LIBRARY_PATH")),
+            local: PathBuf::from("/usr/local"),
+            site_packages: site_packages(path("VIRTUAL_ENV"), path("CONDA_PREFIX"), path("HOME")),
+            project: project_folders(),
+        }
+    }
+
+    /// Every NVRTC there is, in order of preference: `TUNER_NVRTC` alone where it is set, else
+    /// `CUDA_PATH`/`CUDA_HOME`, the linker's path, `/usr/local/cuda*`, a Python environment, and
+    /// the project's own `.cuda`.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        if let Some(explicit) = &self.explicit {
+            if explicit.is_file() {
+                found.push(Candidate {
+                    library: explicit.clone(),
+                    origin: "TUNER_NVRTC".into(),
+                });
+            } else {
+                self.add_roots(&mut found, "TUNER_NVRTC", std::slice::from_ref(explicit));
+            }
+            return found;
+        }
+        self.add_roots(&mut found, "CUDA_PATH or CUDA_HOME", &self.toolkits);
+        add_folders(&mut found, "system library path", &self.linker_path);
+        self.add_roots(
+            &mut found,
+            "/usr/local/cuda*",
+            &numbered_toolkits(&self.local),
+        );
+        self.add_roots(&mut found, "Python environment", &self.site_packages);
+        self.add_roots(&mut found, "project folder .cuda", &self.project);
+        found
+    }
+
+    /// The places that were looked at, for the message when there is nothing.
+    #[must_use]
+    pub fn searched(&self) -> Vec<String> {
+        let list = |paths: &[PathBuf]| {
+            let shown: Vec<_> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            if shown.is_empty() {
+                "none".to_owned()
+            } else {
+                shown.join(", ")
+            }
+        };
+        if let Some(explicit) = &self.explicit {
+            return vec![format!("TUNER_NVRTC: {}", explicit.display())];
+        }
+        vec![
+            "TUNER_NVRTC: not set".to_owned(),
+            format!("CUDA_PATH, CUDA_HOME: {}", list(&self.toolkits)),
+            format!("system library path: {}", list(&self.linker_path)),
+            format!("{}/cuda*/lib64", self.local.display()),
+            format!("Python environments: {}", list(&self.site_packages)),
+            format!("project folders: {}", list(&self.project)),
+        ]
+    }
+
+    /// The folder of the headers that belong to a library (`cuda_fp16.h` and friends).
+    #[must_use]
+    pub fn headers_for(&self, library: &Path) -> Option<PathBuf> {
+        let mut folders: Vec<PathBuf> = self.include.iter().cloned().collect();
+        if let Some(root) = library.parent().and_then(Path::parent) {
+            // A toolkit and the 13.x wheels: <root>/{lib,lib64}, <root>/include.
+            folders.push(root.join("include"));
+            // The 12.x wheels: nvidia/cuda_nvrtc/lib, nvidia/cuda_runtime/include.
+            folders.extend(
+                root.parent()
+                    .map(|nvidia| nvidia.join("cuda_runtime/include")),
+            );
+        }
+        for toolkit in &self.toolkits {
+            folders.push(toolkit.join("include"));
+        }
+        folders
+            .into_iter()
+            .find(|folder| folder.join("cuda_fp16.h").is_file())
+    }
+
+    /// Libraries below roots that are a toolkit, a `site-packages`, or something like them.
+    fn add_roots(&self, found: &mut Vec<Candidate>, origin: &str, roots: &[PathBuf]) {
+        for root in roots {
+            let mut folders: Vec<PathBuf> = [
+                "",
+                "lib64",
+                "lib",
+                "targets/x86_64-linux/lib",
+                "targets/sbsa-linux/lib",
+            ]
+            .map(|folder| root.join(folder))
+            .into();
+            // nvidia/cu13/lib of the 13.x wheels, nvidia/cuda_nvrtc/lib of the 12.x ones.
+            folders.extend(sorted_children(&root.join("nvidia")).map(|wheel| wheel.join("lib")));
+            add_folders(found, origin, &folders);
+        }
+    }
+}
+
+/// The `libnvrtc-builtins` that belongs to a library: beside it, of the same major version.
+#[must_use]
+pub(super) fn builtins_of(library: &Path) -> Option<PathBuf> {
+    let major = version_of(library, "libnvrtc.so").first().copied();
+    let mut found: Vec<PathBuf> = sorted_children(library.parent()?)
+        .filter(|path| file_name(path).starts_with("libnvrtc-builtins.so"))
+        .collect();
+    found.sort_by_key(|path| {
+        let version = version_of(path, "libnvrtc-builtins.so");
+        (
+            major.is_some() && version.first().copied() == major,
+            version,
+        )
+    });
+    found.pop()
+}
+
+/// Adds the best library of each folder.
+fn add_folders(found: &mut Vec<Candidate>, origin: &str, folders: &[PathBuf]) {
+    for folder in folders {
+        let best = sorted_children(folder)
+            .filter(|path| {
+                let name = file_name(path);
+                name == "libnvrtc.so" || name.starts_with("libnvrtc.so.")
+            })
+            .max_by_key(|path| version_of(path, "libnvrtc.so"));
+        if let Some(library) = best
+            && !found.iter().any(|seen| seen.library == library)
+        {
+            found.push(Candidate {
+                library,
+                origin: origin.to_owned(),
+            });
+        }
+    }
+}
+
+/// The numbers behind `stem` in a file name: `libnvrtc.so.13.0.88` is `[13, 0, 88]`.
+fn version_of(path: &Path, stem: &str) -> Vec<u32> {
+    let name = file_name(path);
+    let numbers = name.strip_prefix(stem).unwrap_or_default();
+    numbers
+        .split('.')
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The entries of a folder in the order of their names; none where it cannot be read.
+fn sorted_children(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries: BTreeSet<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    entries.into_iter()
+}
+
+/// `cuda`, then `cuda-*` with the newest first.
+fn numbered_toolkits(local: &Path) -> Vec<PathBuf> {
+    let mut numbered: Vec<PathBuf> = sorted_children(local)
+        .filter(|path| file_name(path).starts_with("cuda-"))
+        .collect();
+    numbered.sort_by_key(|path| std::cmp::Reverse(version_of(path, "cuda-")));
+    let mut toolkits = vec![local.join("cuda")];
+    toolkits.append(&mut numbered);
+    toolkits.retain(|path| path.is_dir());
+    toolkits
+}
+
+/// `LD_LIBRARY_PATH`, the folders of `/etc/ld.so.conf`, and the linker's defaults.
+fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
+    let fragments = sorted_children(Path::new("/etc/ld.so.conf.d"));
+    for file in std::iter::once(PathBuf::from("/etc/ld.so.conf")).chain(fragments) {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        folders.extend(
+            text.lines()
+                .map(str::trim)
+                .filter(|line| line.starts_with('/'))
+                .map(PathBuf::from),
+        );
+    }
+    folders.extend(
+        [
+            "/lib/x86_64-linux-gnu",
+            "/usr/lib/x86_64-linux-gnu",
+            "/lib/aarch64-linux-gnu",
+            "/lib64",
+        ]
+        .map(PathBuf::from),
+    );
+    folders.extend(["/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from));
+    let mut seen = BTreeSet::new();
+    folders.retain(|folder| {
+        // `/lib` is a link to `/usr/lib` on most systems: look once.
+        let real = folder.canonicalize();
+        real.is_ok_and(|real| real.is_dir() && seen.insert(real))
+    });
+    folders
+}
+
+/// The `site-packages` of the active environments, then of the user.
+fn site_packages(
+    venv: Option<PathBuf>,
+    conda: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> Vec<PathBuf> {
+    let roots = [venv, conda, home.map(|home| home.join(".local"))];
+    let mut found = Vec::new();
+    for root in roots.into_iter().flatten() {
+        let mut pythons: Vec<PathBuf> = sorted_children(&root.join("lib"))
+            .filter(|path| file_name(path).starts_with("python"))
+            .collect();
+        pythons.sort_by_key(|path| std::cmp::Reverse(version_of(path, "python")));
+        found.extend(
+            pythons
+                .into_iter()
+                .map(|python| python.join("site-packages")),
+        );
+    }
+    found.retain(|folder| folder.is_dir());
+    found
+}
+
+/// `.cuda` in the working directory or above it, and above the executable.
+fn project_folders() -> Vec<PathBuf> {
+    let starts = [std::env::current_dir(), std::env::current_exe()];
+    let mut found = Vec::new();
+    for start in starts.into_iter().flatten() {
+        let folder = start
+            .ancestors()
+            .map(|folder| folder.join(".cuda"))
+            .find(|f| f.is_dir());
+        found.extend(folder.filter(|folder| !found.contains(folder)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Surroundings, builtins_of};
+    use std::path::Path;
+
+    fn touch(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+
+    #[test]
+    fn places_are_searched_in_the_documented_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for file in [
+            "toolkit/lib64/libnvrtc.so.12",
+            "linker/libnvrtc.so.12",
+            "local/cuda-12.4/lib64/libnvrtc.so.12",
+            "local/cuda-13.0/lib64/libnvrtc.so.13",
+            "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
+            "site/nvidia/cu13/lib/libnvrtc.so.13",
+            "site/nvidia/cu13/lib/libnvrtc.alt.so.13",
+            "project/.cuda/nvidia/cu13/lib/libnvrtc.so.13",
+        ] {
+            touch(&at(file));
+        }
+        let surroundings = Surroundings {
+            toolkits: vec![at("toolkit")],
+            linker_path: vec![at("linker")],
+            local: at("local"),
+            site_packages: vec![at("site")],
+            project: vec![at("project/.cuda")],
+            ..Surroundings::default()
+        };
+        let found: Vec<String> = surroundings
+            .candidates()
+            .iter()
+            .map(|candidate| {
+                candidate
+                    .library
+                    .strip_prefix(dir.path())
+                    .unwrap()
+                    .display()
+                    .to_string()
+            })
+            .collect();
+        insta::assert_snapshot!(found.join("\n"), @r"
+        toolkit/lib64/libnvrtc.so.12
+        linker/libnvrtc.so.12
+        local/cuda-13.0/lib64/libnvrtc.so.13
+        local/cuda-12.4/lib64/libnvrtc.so.12
+        site/nvidia/cu13/lib/libnvrtc.so.13
+        site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
+        project/.cuda/nvidia/cu13/lib/libnvrtc.so.13
+        ");
+    }
+
+    #[test]
+    fn an_explicit_place_is_the_only_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("a/libnvrtc.so.12");
+        touch(&library);
+        touch(&dir.path().join("linker/libnvrtc.so.13"));
+        for explicit in [
+            library.clone(),
+            dir.path().join("a"),
+            dir.path().join("absent"),
+        ] {
+            let expected = usize::from(explicit.exists());
+            let surroundings = Surroundings {
+                explicit: Some(explicit),
+                linker_path: vec![dir.path().join("linker")],
+                ..Surroundings::default()
+            };
+            assert_eq!(surroundings.candidates().len(), expected);
+        }
+    }
+
+    #[test]
+    fn the_newest_library_of_a_folder_and_its_own_builtins_are_chosen() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "libnvrtc.so",
+            "libnvrtc.so.12",
+            "libnvrtc.so.13",
+            "libnvrtc.so.13.0.88",
+            "libnvrtc-builtins.so.12.9",
+            "libnvrtc-builtins.so.13.0",
+        ] {
+            touch(&dir.path().join(name));
+        }
+        let surroundings = Surroundings {
+            linker_path: vec![dir.path().to_owned()],
+            ..Surroundings::default()
+        };
+        let found = surroundings.candidates();
+        assert_eq!(found[0].library, dir.path().join("libnvrtc.so.13.0.88"));
+        let builtins = |name: &str| builtins_of(&dir.path().join(name)).unwrap();
+        assert!(builtins("libnvrtc.so.13").ends_with("libnvrtc-builtins.so.13.0"));
+        assert!(builtins("libnvrtc.so.12").ends_with("libnvrtc-builtins.so.12.9"));
+    }
+
+    #[test]
+    fn headers_are_found_beside_both_generations_of_wheels() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        touch(&at("new/nvidia/cu13/include/cuda_fp16.h"));
+        touch(&at("old/nvidia/cuda_runtime/include/cuda_fp16.h"));
+        let headers = |library: &str| Surroundings::default().headers_for(&at(library));
+        assert_eq!(
+            headers("new/nvidia/cu13/lib/libnvrtc.so.13"),
+            Some(at("new/nvidia/cu13/include"))
+        );
+        assert_eq!(
+            headers("old/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
+            Some(at("old/nvidia/cuda_runtime/include"))
+        );
+        assert_eq!(headers("none/lib/libnvrtc.so.12"), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! From a bound configuration to machine code: render the source, compile it with NVRTC in worker
+//! processes, read registers, spills and shared memory, remember the result on disk.
+//!
+//! ```text
+//! Template + macros ─ render ─► Source ─ cache? ─► pool of workers ─ NVRTC ─► Image
+//! ```
+//!
+//! A source that does not compile, or that hangs, crashes or bloats the compiler, is a
+//! [`CompileOutcome`]; an error here means that the tuner's own tools are broken.
+
+mod cache;
+mod compiler;
+mod cubin;
+mod discover;
+mod image;
+mod nvrtc;
+mod options;
+mod pool;
+mod render;
+mod resources;
+mod template;
+mod wire;
+mod worker;
+
+pub use cache::{CACHE_BYTES_MAX, DiskCache};
+pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
+pub use discover::{Candidate, Surroundings};
+pub use image::{CompileOutcome, Image};
+pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
+pub use render::{Binding, LaunchShape, Source, render};
+pub use resources::{KernelResources, messages_of, parse_log};
+pub use template::{Header, MacroDefault, Template, included_names};
+pub use worker::{WORKER_COMMAND, serve};

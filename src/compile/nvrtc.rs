@@ -1,0 +1,415 @@
+//! The door to NVRTC: the only place that calls it, and with that the only `unsafe` of the stage.
+//!
+//! The types are cudarc's. The functions are looked up here, because cudarc 0.19 finds the library
+//! by a fixed list of bare names (it has no `libnvrtc.so.13` for the version it is built for),
+//! panics where it finds none, and receives result codes into an enum that newer NVRTC versions
+//! have outgrown.
+#![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
+
+use super::discover::{Candidate, Surroundings, builtins_of};
+use super::template::Header;
+use cudarc::nvrtc::sys::{nvrtcProgram, nvrtcResult};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
+use std::ffi::{CStr, CString, NulError, c_char, c_int};
+use std::path::PathBuf;
+
+/// A result code. Kept as a number: a newer NVRTC may return codes that no enum here knows.
+type Code = u32;
+const SUCCESS: Code = nvrtcResult::NVRTC_SUCCESS as Code;
+
+type Create = unsafe extern "C" fn(
+    *mut nvrtcProgram,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> Code;
+type Compile = unsafe extern "C" fn(nvrtcProgram, c_int, *const *const c_char) -> Code;
+type Destroy = unsafe extern "C" fn(*mut nvrtcProgram) -> Code;
+type Size = unsafe extern "C" fn(nvrtcProgram, *mut usize) -> Code;
+type Fetch = unsafe extern "C" fn(nvrtcProgram, *mut c_char) -> Code;
+type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> Code;
+type Count = unsafe extern "C" fn(*mut c_int) -> Code;
+type Name = unsafe extern "C" fn(Code) -> *const c_char;
+
+/// No usable NVRTC on this machine.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(
+    "NVRTC (the CUDA run-time compiler) was not found\n{}\n\
+     fix: run `make nvrtc` in the project, or `pip install 'nvidia-cuda-nvrtc==13.0.*' \
+     'nvidia-cuda-runtime==13.0.*'`, or set TUNER_NVRTC to an existing libnvrtc.so",
+    .tried.iter().map(|line| format!("  looked at {line}")).collect::<Vec<_>>().join("\n")
+)]
+pub struct NvrtcMissing {
+    /// Where was looked, and what went wrong with what was found.
+    pub tried: Vec<String>,
+}
+
+/// What NVRTC made of a source.
+#[derive(Debug, Clone)]
+pub(super) enum Compiled {
+    /// It compiled.
+    Done {
+        /// The PTX text.
+        ptx: String,
+        /// The machine code; empty when the target is a `compute_XX`.
+        cubin: Vec<u8>,
+        /// Warnings and the assembler's report.
+        log: String,
+    },
+    /// It was refused.
+    Refused {
+        /// The compiler's messages.
+        log: String,
+    },
+    /// The compiler ran out of memory and said so.
+    OutOfMemory,
+}
+
+/// NVRTC itself is broken: not the source's fault.
+#[derive(Debug, thiserror::Error)]
+pub enum NvrtcError {
+    /// A call failed that a working installation does not fail.
+    #[error(
+        "{call} failed with {name} (code {code}); reinstall NVRTC or set TUNER_NVRTC to another"
+    )]
+    Call {
+        /// The function.
+        call: &'static str,
+        /// NVRTC's name for the code.
+        name: String,
+        /// The code.
+        code: u32,
+    },
+    /// The built-in functions' library could not be opened by NVRTC.
+    #[error(
+        "NVRTC cannot open its built-ins library: {log}; libnvrtc-builtins must lie beside {library}"
+    )]
+    Builtins {
+        /// The library in use.
+        library: String,
+        /// What NVRTC said.
+        log: String,
+    },
+}
+
+/// A loaded NVRTC. Its functions may be called from several threads.
+pub struct Nvrtc {
+    library: PathBuf,
+    builtins: Option<PathBuf>,
+    include: Option<PathBuf>,
+    origin: String,
+    version: (u32, u32),
+    create: Create,
+    compile: Compile,
+    destroy: Destroy,
+    log_size: Size,
+    log: Fetch,
+    ptx_size: Size,
+    ptx: Fetch,
+    cubin_size: Size,
+    cubin: Fetch,
+    error_name: Name,
+    arch_count: Count,
+    archs: Count,
+    // Last, so that the functions above never outlive the code they point to.
+    _libraries: Vec<Library>,
+}
+
+impl std::fmt::Debug for Nvrtc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Nvrtc")
+            .field("library", &self.library)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Nvrtc {
+    /// Loads the first NVRTC of the documented search order that works.
+    ///
+    /// # Errors
+    /// When there is none; the message lists where was looked and the command that helps.
+    pub fn find(surroundings: &Surroundings) -> Result<Self, NvrtcMissing> {
+        let mut tried = Vec::new();
+        for candidate in surroundings.candidates() {
+            match Self::load(&candidate, surroundings) {
+                Ok(nvrtc) => return Ok(nvrtc),
+                Err(why) => tried.push(format!("{}: {why}", candidate.library.display())),
+            }
+        }
+        tried.extend(surroundings.searched());
+        Err(NvrtcMissing { tried })
+    }
+
+    fn load(candidate: &Candidate, surroundings: &Surroundings) -> Result<Self, String> {
+        let library = candidate
+            .library
+            .canonicalize()
+            .map_err(|error| error.to_string())?;
+        let builtins = builtins_of(&library).or_else(|| builtins_of(&candidate.library));
+        let mut libraries = Vec::new();
+        if let Some(path) = &builtins {
+            // NVRTC opens this file by its bare name; once it is loaded by path, that succeeds.
+            // SAFETY: loading runs the library's initialisers; NVIDIA's have no preconditions.
+            let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+            libraries.push(opened.map_err(|error| error.to_string())?);
+        }
+        // SAFETY: as above.
+        let opened = unsafe { Library::open(Some(&library), RTLD_LAZY) };
+        let handle = opened.map_err(|error| error.to_string())?;
+        let include = surroundings
+            .headers_for(&candidate.library)
+            .or_else(|| surroundings.headers_for(&library));
+        let version = read_version(&handle)?;
+        let loaded = Self {
+            include,
+            builtins,
+            origin: candidate.origin.clone(),
+            version,
+            create: symbol(&handle, "nvrtcCreateProgram")?,
+            compile: symbol(&handle, "nvrtcCompileProgram")?,
+            destroy: symbol(&handle, "nvrtcDestroyProgram")?,
+            log_size: symbol(&handle, "nvrtcGetProgramLogSize")?,
+            log: symbol(&handle, "nvrtcGetProgramLog")?,
+            ptx_size: symbol(&handle, "nvrtcGetPTXSize")?,
+            ptx: symbol(&handle, "nvrtcGetPTX")?,
+            cubin_size: symbol(&handle, "nvrtcGetCUBINSize")?,
+            cubin: symbol(&handle, "nvrtcGetCUBIN")?,
+            error_name: symbol(&handle, "nvrtcGetErrorString")?,
+            arch_count: symbol(&handle, "nvrtcGetNumSupportedArchs")?,
+            archs: symbol(&handle, "nvrtcGetSupportedArchs")?,
+            library,
+            _libraries: {
+                libraries.push(handle);
+                libraries
+            },
+        };
+        Ok(loaded)
+    }
+
+    /// The library's path, links resolved.
+    #[must_use]
+    pub fn library(&self) -> &std::path::Path {
+        &self.library
+    }
+
+    /// The built-ins library that was loaded with it.
+    #[must_use]
+    pub fn builtins(&self) -> Option<&std::path::Path> {
+        self.builtins.as_deref()
+    }
+
+    /// The folder of the CUDA headers that belong to it, passed by `-I`.
+    #[must_use]
+    pub fn include(&self) -> Option<&std::path::Path> {
+        self.include.as_deref()
+    }
+
+    /// Which rule of the search found it.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// `major.minor`.
+    #[must_use]
+    pub fn version(&self) -> String {
+        format!("{}.{}", self.version.0, self.version.1)
+    }
+
+    /// The targets it compiles for, as `sm_XX`, ascending. Empty when it cannot tell.
+    #[must_use]
+    pub fn architectures(&self) -> Vec<String> {
+        let mut count: c_int = 0;
+        // SAFETY: both functions write through a valid pointer; the array has the count's length.
+        let numbers = unsafe {
+            if (self.arch_count)(&raw mut count) != SUCCESS {
+                return Vec::new();
+            }
+            let mut numbers = vec![0; usize::try_from(count).unwrap_or(0)];
+            if (self.archs)(numbers.as_mut_ptr()) != SUCCESS {
+                return Vec::new();
+            }
+            numbers
+        };
+        numbers
+            .into_iter()
+            .map(|number| format!("sm_{number}"))
+            .collect()
+    }
+
+    /// Compiles one source. `name` is what diagnostics call text outside `#line`.
+    ///
+    /// # Errors
+    /// Only when NVRTC itself is broken; a refused source is a value.
+    pub(super) fn compile(
+        &self,
+        text: &str,
+        name: &str,
+        headers: &[Header],
+        options: &[String],
+    ) -> Result<Compiled, NvrtcError> {
+        let strings = || -> Result<_, NulError> {
+            let spelled: Result<Vec<_>, _> = headers
+                .iter()
+                .map(|header| CString::new(header.spelled.as_str()))
+                .collect();
+            let texts: Result<Vec<_>, _> = headers
+                .iter()
+                .map(|header| CString::new(header.text.as_str()))
+                .collect();
+            let options: Result<Vec<_>, _> = options
+                .iter()
+                .map(|option| CString::new(option.as_str()))
+                .collect();
+            Ok((
+                CString::new(text)?,
+                CString::new(name)?,
+                texts?,
+                spelled?,
+                options?,
+            ))
+        };
+        let Ok((text, name, texts, spelled, options)) = strings() else {
+            let log = format!("{name}: the source or an option contains a NUL byte; remove it");
+            return Ok(Compiled::Refused { log });
+        };
+        let program = Program::create(self, &text, &name, &texts, &spelled)?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        // SAFETY: the program is live; the pointers are to NUL-terminated strings that outlive the
+        // call.
+        let code =
+            unsafe { (self.compile)(program.handle, pointers.len() as c_int, pointers.as_ptr()) };
+        let log = program.fetch("nvrtcGetProgramLog", self.log_size, self.log)?;
+        let log = text_of(log);
+        const OUT_OF_MEMORY: Code = nvrtcResult::NVRTC_ERROR_OUT_OF_MEMORY as Code;
+        const COMPILATION: Code = nvrtcResult::NVRTC_ERROR_COMPILATION as Code;
+        const INVALID_OPTION: Code = nvrtcResult::NVRTC_ERROR_INVALID_OPTION as Code;
+        const BUILTINS: Code = nvrtcResult::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE as Code;
+        match code {
+            SUCCESS => Ok(Compiled::Done {
+                ptx: text_of(program.fetch("nvrtcGetPTX", self.ptx_size, self.ptx)?),
+                cubin: program.fetch("nvrtcGetCUBIN", self.cubin_size, self.cubin)?,
+                log,
+            }),
+            COMPILATION | INVALID_OPTION => Ok(Compiled::Refused { log }),
+            OUT_OF_MEMORY => Ok(Compiled::OutOfMemory),
+            BUILTINS => Err(NvrtcError::Builtins {
+                library: self.library.display().to_string(),
+                log,
+            }),
+            // An internal error of the compiler is about this source: another one may well pass.
+            other => Ok(Compiled::Refused {
+                log: format!("{}NVRTC: {}\n", log, self.name_of(other)),
+            }),
+        }
+    }
+
+    fn check(&self, call: &'static str, code: Code) -> Result<(), NvrtcError> {
+        match code {
+            SUCCESS => Ok(()),
+            code => Err(NvrtcError::Call {
+                call,
+                name: self.name_of(code),
+                code,
+            }),
+        }
+    }
+
+    fn name_of(&self, code: Code) -> String {
+        // SAFETY: returns a pointer to a static string for every code, known or not.
+        let name = unsafe { (self.error_name)(code) };
+        if name.is_null() {
+            return format!("code {code}");
+        }
+        // SAFETY: not null, static and NUL-terminated.
+        unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// A program being compiled; destroyed when dropped.
+struct Program<'a> {
+    nvrtc: &'a Nvrtc,
+    handle: nvrtcProgram,
+}
+
+impl<'a> Program<'a> {
+    fn create(
+        nvrtc: &'a Nvrtc,
+        text: &CStr,
+        name: &CStr,
+        headers: &[CString],
+        spelled: &[CString],
+    ) -> Result<Self, NvrtcError> {
+        let texts: Vec<*const c_char> = headers.iter().map(|text| text.as_ptr()).collect();
+        let names: Vec<*const c_char> = spelled.iter().map(|name| name.as_ptr()).collect();
+        let mut handle: nvrtcProgram = std::ptr::null_mut();
+        // SAFETY: all strings are NUL-terminated and live during the call, which copies them; the
+        // two arrays have the stated length.
+        let code = unsafe {
+            (nvrtc.create)(
+                &raw mut handle,
+                text.as_ptr(),
+                name.as_ptr(),
+                texts.len() as c_int,
+                texts.as_ptr(),
+                names.as_ptr(),
+            )
+        };
+        nvrtc.check("nvrtcCreateProgram", code)?;
+        Ok(Self { nvrtc, handle })
+    }
+
+    /// Reads one of the results: asks for its size, then for its bytes.
+    fn fetch(&self, call: &'static str, size: Size, fetch: Fetch) -> Result<Vec<u8>, NvrtcError> {
+        let mut length = 0_usize;
+        // SAFETY: the program is live, the pointer valid.
+        let code = unsafe { size(self.handle, &raw mut length) };
+        self.nvrtc.check(call, code)?;
+        let mut bytes = vec![0_u8; length];
+        if length > 0 {
+            // SAFETY: the buffer has the size that NVRTC asked for.
+            let code = unsafe { fetch(self.handle, bytes.as_mut_ptr().cast()) };
+            self.nvrtc.check(call, code)?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created by the same library and destroyed once.
+        let _ = unsafe { (self.nvrtc.destroy)(&raw mut self.handle) };
+    }
+}
+
+fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
+    // SAFETY: each call site names a function together with the C signature of nvrtc.h, which has
+    // not changed since CUDA 11.1.
+    let found = unsafe { library.get::<T>(name) };
+    found
+        .map(|symbol| *symbol)
+        .map_err(|error| error.to_string())
+}
+
+fn read_version(library: &Library) -> Result<(u32, u32), String> {
+    let version: Version = symbol(library, "nvrtcVersion")?;
+    let (mut major, mut minor): (c_int, c_int) = (0, 0);
+    // SAFETY: writes through two valid pointers.
+    match unsafe { version(&raw mut major, &raw mut minor) } {
+        SUCCESS => Ok((major.cast_unsigned(), minor.cast_unsigned())),
+        code => Err(format!("nvrtcVersion failed with code {code}")),
+    }
+}
+
+/// NVRTC's texts end with a NUL.
+fn text_of(mut bytes: Vec<u8>) -> String {
+    while bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}

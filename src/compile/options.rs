@@ -1,0 +1,42 @@
+//! The option vector given to NVRTC. Built here and not by a wrapper, so that every word of it is
+//! known, hashed and shown.
+
+/// Spellings of the option that names the language standard.
+const STANDARD: [&str; 2] = ["--std", "-std"];
+/// Spellings of the option that names the target.
+const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
+
+/// Our options, then the search space's own; its `--std` and `-arch` replace ours.
+///
+/// `-lineinfo` is always on: hazards are reported with their source line. It adds debug sections,
+/// not instructions, and the cubin's hash leaves those sections out.
+pub(super) fn compose(arch: &str, own: &[String]) -> Vec<String> {
+    let mut options = Vec::new();
+    if value_of(own, TARGET).is_none() {
+        options.push(format!("--gpu-architecture={arch}"));
+    }
+    if value_of(own, STANDARD).is_none() {
+        options.push("--std=c++17".to_owned());
+    }
+    options.push("-lineinfo".to_owned());
+    options.push("--ptxas-options=-v".to_owned());
+    options.extend_from_slice(own);
+    options
+}
+
+/// The target that the options compile for.
+pub(super) fn target<'a>(arch: &'a str, own: &'a [String]) -> &'a str {
+    value_of(own, TARGET).unwrap_or(arch)
+}
+
+/// The value of `NAME=value`, or of `NAME` followed by it.
+fn value_of<'a>(options: &'a [String], names: [&str; 2]) -> Option<&'a str> {
+    options.iter().enumerate().find_map(|(index, option)| {
+        names
+            .into_iter()
+            .find_map(|name| match option.strip_prefix(name)? {
+                "" => options.get(index + 1).map(String::as_str),
+                rest => rest.strip_prefix('='),
+            })
+    })
+}

@@ -1,0 +1,316 @@
+//! The compile stage against the real NVRTC, in worker processes of the real binary.
+//!
+//! `make test` gets NVRTC before it runs these.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tuner::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, Image, Isolation, LaunchShape, Source,
+    Surroundings, Template, render,
+};
+use tuner::space::Value;
+
+const SCALE: &str = r#"
+extern "C" __global__ void scale(float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= FACTOR;
+}
+"#;
+
+fn settings(cache: Option<&Path>) -> CompilerSettings {
+    CompilerSettings {
+        jobs: 2,
+        cache: cache.map(Path::to_owned),
+        isolation: Isolation::Workers {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_tuner")),
+        },
+        ..CompilerSettings::default()
+    }
+}
+
+fn compiler(cache: Option<&Path>) -> Compiler {
+    Compiler::new(settings(cache)).expect("NVRTC is present")
+}
+
+fn source(text: &str, factor: i64) -> Source {
+    source_for(text, factor, "sm_90", "scale")
+}
+
+fn source_for(text: &str, factor: i64, arch: &str, entry: &str) -> Source {
+    let template = Template::new("templates/scale/kernel.cu", text, Vec::new(), Vec::new());
+    let macros = [("FACTOR".to_owned(), Value::Int(factor))];
+    let launches = [LaunchShape {
+        entry: entry.to_owned(),
+        dynamic_shared: 100,
+    }];
+    let binding = Binding {
+        macros: &macros,
+        options: &[],
+        launches: &launches,
+    };
+    render(&template, binding, arch)
+}
+
+fn image(outcome: CompileOutcome) -> std::sync::Arc<Image> {
+    match outcome {
+        CompileOutcome::Compiled(image) => image,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(outcome: CompileOutcome) -> String {
+    outcome.failure().expect("a failure").1
+}
+
+#[test]
+fn a_kernel_compiles_to_ptx_and_machine_code_with_its_resources() {
+    for arch in ["sm_80", "sm_89", "sm_90"] {
+        let image = image(
+            compiler(None)
+                .compile(&source_for(SCALE, 3, arch, "scale"))
+                .unwrap(),
+        );
+        assert!(
+            image.ptx.contains(&format!(".target {arch}")),
+            "{}",
+            image.ptx
+        );
+        assert!(
+            image.ptx.contains(".file\t1 \"templates/scale/kernel.cu\""),
+            "{}",
+            image.ptx
+        );
+        assert!(image.cubin.starts_with(b"\x7fELF"));
+        assert_eq!(image.facts.arch, arch);
+        assert!((1..=255).contains(&image.facts.registers));
+        assert_eq!(image.facts.spill_bytes, 0);
+        assert_eq!(image.facts.shared_bytes, 100);
+        assert_eq!(image.kernels["scale"].registers, image.facts.registers);
+        assert_eq!(image.log, "");
+    }
+}
+
+#[test]
+fn spills_stack_and_static_shared_memory_are_reported() {
+    let text = r#"
+extern "C" __global__ void __launch_bounds__(1024, 2) scale(float* x, int n) {
+  __shared__ float tile[512];
+  float v[64];
+  for (int i = 0; i < 64; ++i) v[i] = x[i * n + threadIdx.x];
+  tile[threadIdx.x % 512] = v[n & 63];
+  __syncthreads();
+  for (int r = 0; r < n; ++r)
+    for (int i = 0; i < 64; ++i) v[i] = v[i] * v[(i * 7 + 1) & 63] + tile[i];
+  for (int i = 0; i < 64; ++i) x[i * n + threadIdx.x] = v[i] * FACTOR;
+}
+"#;
+    let image = image(compiler(None).compile(&source(text, 1)).unwrap());
+    let kernel = image.kernels["scale"];
+    assert_eq!(kernel.static_shared, 2048);
+    assert_eq!(image.facts.shared_bytes, 2148);
+    assert_eq!(
+        kernel.registers, 32,
+        "1024 threads twice leave 32 registers each"
+    );
+    assert!(
+        kernel.spill_store > 0 && kernel.spill_load > 0,
+        "{kernel:?}"
+    );
+    assert!(kernel.stack >= 256, "{kernel:?}");
+}
+
+#[test]
+fn errors_point_into_the_template_at_its_own_line() {
+    let broken = SCALE.replace("*= FACTOR", "*= FACTOR_");
+    let log = failure(compiler(None).compile(&source(&broken, 1)).unwrap());
+    assert!(
+        log.contains("templates/scale/kernel.cu(4): error: identifier \"FACTOR_\""),
+        "{log}"
+    );
+    let refused = format!("#if FACTOR > 2\n#error FACTOR must be at most 2\n#endif\n{SCALE}");
+    let log = failure(compiler(None).compile(&source(&refused, 3)).unwrap());
+    assert!(log.contains("templates/scale/kernel.cu(2)"), "{log}");
+    assert!(log.contains("FACTOR must be at most 2"), "{log}");
+}
+
+#[test]
+fn a_kernel_that_is_not_there_is_a_failure_that_names_those_that_are() {
+    let source = source_for(SCALE, 1, "sm_90", "scael");
+    let log = failure(compiler(None).compile(&source).unwrap());
+    assert!(log.contains("no kernel `scael` (found: scale)"), "{log}");
+}
+
+#[test]
+fn an_unknown_target_or_option_is_a_failure_with_the_compilers_words() {
+    let log = failure(
+        compiler(None)
+            .compile(&source_for(SCALE, 1, "sm_12", "scale"))
+            .unwrap(),
+    );
+    assert!(log.contains("gpu-architecture"), "{log}");
+}
+
+#[test]
+fn a_comment_changes_no_hash_and_a_constant_does() {
+    let compiler = compiler(None);
+    let hash = |text: &str, factor| {
+        image(compiler.compile(&source(text, factor)).unwrap())
+            .facts
+            .cubin_hash
+            .clone()
+    };
+    let commented = SCALE.replace("  if", "  // a comment, and a line more\n\n  if");
+    assert_eq!(hash(SCALE, 3), hash(&commented, 3));
+    assert_ne!(hash(SCALE, 3), hash(SCALE, 5));
+    assert_ne!(
+        source(SCALE, 3).identity("13.0"),
+        source(&commented, 3).identity("13.0"),
+        "an edited template is another candidate"
+    );
+}
+
+#[test]
+fn included_files_come_from_memory_and_cuda_headers_from_the_installation() {
+    let text = "#include \"twice.cuh\"\n#include <cuda_fp16.h>\nextern \"C\" __global__ void scale(__half* x) \
+                { x[0] = __float2half(twice(FACTOR)); }\n";
+    let header = tuner::compile::Header {
+        spelled: "twice.cuh".into(),
+        path: "templates/scale/twice.cuh".into(),
+        text: "#pragma once\n__device__ inline float twice(float x) { return 2 * x; }\n".into(),
+    };
+    let template = Template::new("templates/scale/kernel.cu", text, vec![header], Vec::new());
+    let macros = [("FACTOR".to_owned(), Value::Int(2))];
+    let launches = [LaunchShape {
+        entry: "scale".into(),
+        dynamic_shared: 0,
+    }];
+    let source = render(
+        &template,
+        Binding {
+            macros: &macros,
+            options: &[],
+            launches: &launches,
+        },
+        "sm_89",
+    );
+    image(compiler(None).compile(&source).unwrap());
+}
+
+#[test]
+fn a_cached_result_is_the_same_and_took_no_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = image(
+        compiler(Some(dir.path()))
+            .compile(&source(SCALE, 3))
+            .unwrap(),
+    );
+    let again = image(
+        compiler(Some(dir.path()))
+            .compile(&source(SCALE, 3))
+            .unwrap(),
+    );
+    assert!(first.facts.compile_us > 0);
+    assert_eq!(again.facts.compile_us, 0);
+    assert_eq!(first.ptx, again.ptx);
+    assert_eq!(first.cubin, again.cubin);
+    assert_eq!(first.kernels, again.kernels);
+}
+
+/// A compiler whose workers misbehave on sources that contain `tuner_fault`. The variable is set
+/// for a shell between, because this test's own environment is shared by all its threads.
+fn faulty_compiler(
+    fault: &str,
+    dir: &Path,
+    change: impl FnOnce(&mut CompilerSettings),
+) -> Compiler {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = dir.join("worker.sh");
+    let tuner = env!("CARGO_BIN_EXE_tuner");
+    std::fs::write(
+        &program,
+        format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut settings = settings(None);
+    settings.isolation = Isolation::Workers { program };
+    change(&mut settings);
+    Compiler::new(settings).expect("NVRTC is present")
+}
+
+#[test]
+fn the_pool_survives_a_worker_that_hangs_or_crashes_and_noise_on_its_output() {
+    let bad = source(&format!("// tuner_fault\n{SCALE}"), 3);
+    let good = source(SCALE, 3);
+    let dir = tempfile::tempdir().unwrap();
+    let hanging = faulty_compiler("hang", dir.path(), |settings| {
+        settings.jobs = 1;
+        settings.deadline = Duration::from_secs(3);
+    });
+    for _ in 0..2 {
+        assert!(matches!(
+            hanging.compile(&bad).unwrap(),
+            CompileOutcome::TimedOut { .. }
+        ));
+        image(hanging.compile(&good).unwrap());
+    }
+    drop(hanging);
+    let crashing = faulty_compiler("crash", dir.path(), |settings| settings.jobs = 1);
+    for _ in 0..2 {
+        let detail = failure(crashing.compile(&bad).unwrap());
+        assert!(detail.contains("signal 6"), "{detail}");
+        image(crashing.compile(&good).unwrap());
+    }
+    drop(crashing);
+    let noisy = faulty_compiler("noise", dir.path(), |settings| settings.jobs = 1);
+    image(noisy.compile(&bad).unwrap());
+}
+
+#[test]
+fn a_source_that_bloats_the_compiler_is_an_outcome_and_the_pool_goes_on() {
+    // Each line doubles the text: 2^28 additions do not fit.
+    let mut text = String::from("#define D0 + FACTOR\n");
+    for level in 1..=28 {
+        text.push_str(&format!("#define D{level} D{} D{}\n", level - 1, level - 1));
+    }
+    text.push_str("extern \"C\" __global__ void scale(int* x) { x[0] = 0 D28; }\n");
+    let mut settings = settings(None);
+    settings.memory_bytes = 400 << 20;
+    settings.jobs = 1;
+    let compiler = Compiler::new(settings).expect("NVRTC is present");
+    let outcome = compiler.compile(&source(&text, 1)).unwrap();
+    assert!(
+        matches!(outcome, CompileOutcome::OutOfMemory { .. }),
+        "{outcome:?}"
+    );
+    image(compiler.compile(&source(SCALE, 1)).unwrap());
+}
+
+#[test]
+fn without_nvrtc_the_message_says_where_was_looked_and_what_helps() {
+    let settings = CompilerSettings {
+        surroundings: Surroundings {
+            explicit: Some(PathBuf::from("/nowhere/libnvrtc.so")),
+            ..Surroundings::default()
+        },
+        ..settings(None)
+    };
+    let message = Compiler::new(settings).unwrap_err().to_string();
+    assert!(message.contains("/nowhere/libnvrtc.so"), "{message}");
+    assert!(message.contains("make nvrtc"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_no_library_is_named_with_its_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libnvrtc.so.13");
+    std::fs::write(&library, "not a library").unwrap();
+    let surroundings = Surroundings {
+        explicit: Some(library.clone()),
+        ..Surroundings::default()
+    };
+    let error = tuner::compile::Nvrtc::find(&surroundings)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(library.to_str().unwrap()), "{error}");
+}
