@@ -10,6 +10,7 @@
 
 // Words that every stage speaks.
 pub mod exit;
+pub mod provenance;
 pub mod record;
 pub mod units;
 
@@ -17,6 +18,9 @@ pub mod units;
 pub mod space;
 pub mod compile;
 pub mod gate;
+
+// Results.
+pub mod store;
 
 // Composition.
 pub mod cli;

@@ -351,3 +351,38 @@ pub mod config_as_object {
         deserializer.deserialize_map(Pairs)
     }
 }
+
+/// What a kernel's space was when it was tuned: enough to export without the YAML at hand.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Definition {
+    /// The parameters, in the order of the space.
+    pub parameters: Vec<ParameterDefinition>,
+    /// Derived names and their expressions, in order.
+    pub derived: Vec<(String, String)>,
+    /// The constraints, in order; empty for a recorded file without expressions.
+    pub constraints: Vec<ConstraintDefinition>,
+}
+
+/// One parameter of a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterDefinition {
+    /// The macro's name.
+    pub name: String,
+    /// The values it may take, in order.
+    pub values: Vec<Value>,
+    /// The default; `None` in recorded files.
+    pub default: Option<Value>,
+    /// What it means; may be empty.
+    #[serde(default)]
+    pub doc: String,
+}
+
+/// One constraint of a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstraintDefinition {
+    /// The expression that must hold.
+    pub rule: String,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub why: String,
+}

@@ -1,0 +1,429 @@
+//! The leaderboard is a query: the best measurement of every candidate, ranked within kernel,
+//! problem, device and kind of time.
+//!
+//! Only the newest version of a kernel ranks: within each group, that of the latest run which has
+//! a time (an edited template, changed sizes or another recorded file make a new version).
+
+use super::begin::{kind_from_name, kind_name};
+use super::error::StoreError;
+use super::rank::{Timed, places};
+use super::rows::{TRIAL_COLUMNS, config_from_text, timing_from_name, timing_name, trial_from_row};
+use super::run::RecordingSource;
+use crate::record::{
+    ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
+};
+use crate::units::Seed;
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Which devices a question is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceFilter {
+    /// The stored name, whatever its case.
+    Name(String),
+    /// All of a kind.
+    Kind(DeviceKind),
+    /// Runs whose resolved selector this was, such as `cuda:1`.
+    Selector(String),
+    /// Runs on this recorded file, by content or by path.
+    Recording(RecordingSource),
+}
+
+/// What to rank.
+#[derive(Debug, Clone, Default)]
+pub struct LeaderboardQuery {
+    /// One kernel, or all.
+    pub kernel: Option<String>,
+    /// Some devices, or all.
+    pub device: Option<DeviceFilter>,
+    /// One problem, or all.
+    pub problem: Option<String>,
+    /// Rows a group; all when `None`.
+    pub top: Option<usize>,
+    /// Kinds of time; all when empty.
+    pub timings: Vec<TimingKind>,
+}
+
+/// One ranked group.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// Kind of device.
+    pub device_kind: DeviceKind,
+    /// Kind of time.
+    pub timing: TimingKind,
+    /// The problem's sizes.
+    pub sizes: ConfigValues,
+    /// The device's names in expressions and their values.
+    pub environment: ConfigValues,
+    /// Target such as `sm_90`; may be empty.
+    pub arch: String,
+    /// Parameters and constraints, as of the latest run.
+    pub definition: Definition,
+    /// Driver of the best row, where it has one.
+    pub driver: Option<String>,
+    /// Ranked rows, best first.
+    pub rows: Vec<LeaderboardRow>,
+    problem_id: i64,
+    device_id: i64,
+}
+
+/// How many candidates of a kernel, problem and device got a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictCount {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Candidates.
+    pub count: u64,
+}
+
+/// A candidate with the verdict that counts: its best time, or else its latest failure.
+#[derive(Debug, Clone)]
+pub struct StoredCandidate {
+    /// What was stored.
+    pub trial: TrialRecord,
+    /// When, RFC 3339 UTC.
+    pub judged_at: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct GroupRow {
+    kernel: String,
+    problem: String,
+    problem_id: i64,
+    sizes: String,
+    device: String,
+    device_id: i64,
+    device_kind: String,
+    arch: String,
+    environment: String,
+    timing: Option<String>,
+    definition: String,
+    default_config: Option<String>,
+}
+
+const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS problem_id, p.sizes,
+        d.name AS device, d.id AS device_id, d.kind AS device_kind, d.arch, d.environment,
+        (SELECT m.kind FROM verdicts v JOIN measurements m ON m.verdict = v.id
+         WHERE v.task = t.id AND v.verdict = 'ok' LIMIT 1) AS timing,
+        f.body AS definition, t.default_config
+     FROM tasks t
+     JOIN runs r ON r.id = t.run
+     JOIN devices d ON d.id = r.device
+     JOIN problems p ON p.id = t.problem
+     JOIN kernels k ON k.id = p.kernel
+     JOIN definitions f ON f.id = t.definition
+     WHERE (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
+       AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
+       AND (?5 IS NULL OR r.selector = ?5)
+       AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
+       AND EXISTS (SELECT 1 FROM verdicts v WHERE v.task = t.id)
+     ORDER BY t.id DESC";
+
+/// Tasks that the query selects, newest first.
+async fn groups(
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<GroupRow>, sqlx::Error> {
+    let (mut name, mut kind, mut selector, mut recording) = (None, None, None, None);
+    match &query.device {
+        None => {}
+        Some(DeviceFilter::Name(wanted)) => name = Some(wanted.clone()),
+        Some(DeviceFilter::Kind(wanted)) => kind = Some(kind_name(*wanted)),
+        Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted.clone()),
+        Some(DeviceFilter::Recording(wanted)) => recording = Some(wanted),
+    }
+    sqlx::query_as(GROUPS)
+        .bind(query.kernel.clone())
+        .bind(query.problem.clone())
+        .bind(name)
+        .bind(kind)
+        .bind(selector)
+        .bind(recording.map(|source| source.hash.to_string()))
+        .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
+        .fetch_all(connection)
+        .await
+}
+
+/// Ranks every group that the query selects; sorted by kernel, problem, device, kind.
+pub(super) async fn boards(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<Board>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut newest: BTreeMap<(String, String, String, String, String), GroupRow> = BTreeMap::new();
+    for group in groups(connection, query).await.map_err(fail)? {
+        let Some(timing) = group.timing.clone() else {
+            continue;
+        };
+        let wanted = query.timings.is_empty()
+            || timing_from_name(&timing).is_some_and(|kind| query.timings.contains(&kind));
+        if wanted {
+            let key = (
+                group.kernel.clone(),
+                group.problem.clone(),
+                group.device.clone(),
+                group.device_kind.clone(),
+                timing,
+            );
+            newest.entry(key).or_insert(group);
+        }
+    }
+    let mut boards = Vec::with_capacity(newest.len());
+    for group in newest.into_values() {
+        boards.push(board(connection, group, query.top).await.map_err(fail)?);
+    }
+    Ok(boards)
+}
+
+#[derive(sqlx::FromRow)]
+struct TimeRow {
+    candidate: i64,
+    verdict: i64,
+    config: String,
+    p50_us: f64,
+    ci_low_us: f64,
+    ci_high_us: f64,
+}
+
+async fn board(
+    connection: &mut SqliteConnection,
+    group: GroupRow,
+    top: Option<usize>,
+) -> Result<Board, sqlx::Error> {
+    let timing = group.timing.clone().unwrap_or_default();
+    // Narrow rows first: all of them decide places and ties, few are shown.
+    let mut times: Vec<TimeRow> = sqlx::query_as(
+        "SELECT v.candidate, v.id AS verdict, c.config, m.p50_us, m.ci_low_us, m.ci_high_us
+         FROM tasks t JOIN runs r ON r.id = t.run JOIN verdicts v ON v.task = t.id
+         JOIN measurements m ON m.verdict = v.id JOIN candidates c ON c.id = v.candidate
+         WHERE t.problem = ? AND r.device = ? AND m.kind = ? AND v.verdict = 'ok'",
+    )
+    .bind(group.problem_id)
+    .bind(group.device_id)
+    .bind(timing.clone())
+    .fetch_all(&mut *connection)
+    .await?;
+    times.sort_by(|a, b| {
+        a.p50_us
+            .total_cmp(&b.p50_us)
+            .then_with(|| a.config.cmp(&b.config))
+            .then_with(|| a.verdict.cmp(&b.verdict))
+    });
+    let mut seen = BTreeSet::new();
+    times.retain(|row| seen.insert(row.candidate));
+    let timed: Vec<Timed> = times
+        .iter()
+        .map(|row| Timed {
+            p50: row.p50_us,
+            low: row.ci_low_us,
+            high: row.ci_high_us,
+        })
+        .collect();
+    let default_us = group.default_config.as_ref().and_then(|default| {
+        let row = times.iter().find(|row| row.config == *default)?;
+        Some(row.p50_us)
+    });
+    let decode = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
+    let mut board = Board {
+        device_kind: kind_from_name(&group.device_kind).unwrap_or(DeviceKind::Cuda),
+        timing: timing_from_name(&timing).unwrap_or(TimingKind::Measured),
+        sizes: config_from_text(&group.sizes).map_err(decode)?,
+        environment: config_from_text(&group.environment).map_err(decode)?,
+        arch: group.arch,
+        definition: serde_json::from_str(&group.definition).map_err(decode)?,
+        driver: None,
+        rows: Vec::new(),
+        problem_id: group.problem_id,
+        device_id: group.device_id,
+        key: TaskKey {
+            kernel: group.kernel,
+            problem: group.problem,
+            device: group.device,
+        },
+    };
+    let shown = times
+        .iter()
+        .zip(places(&timed))
+        .take(top.unwrap_or(usize::MAX));
+    for (time, place) in shown {
+        let (driver, mut row) = full_row(connection, &board, time.verdict).await?;
+        row.rank = place.rank;
+        row.tied_with_best = place.tied_with_best;
+        row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
+        if board.rows.is_empty() {
+            board.driver = driver;
+        }
+        board.rows.push(row);
+    }
+    Ok(board)
+}
+
+/// A row of the leaderboard and its driver; places and ratios are the caller's to fill.
+async fn full_row(
+    connection: &mut SqliteConnection,
+    board: &Board,
+    verdict: i64,
+) -> Result<(Option<String>, LeaderboardRow), sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
+            o.git_commit, o.dirty, o.driver, k.template_hash, x.cubin_hash, x.registers,
+            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at
+         FROM verdicts v
+         JOIN measurements m ON m.verdict = v.id
+         JOIN candidates c ON c.id = v.candidate
+         JOIN problems p ON p.id = c.problem
+         JOIN kernels k ON k.id = p.kernel
+         JOIN tasks t ON t.id = v.task
+         JOIN runs r ON r.id = t.run
+         JOIN provenance o ON o.id = v.provenance
+         LEFT JOIN compilations x ON x.candidate = c.id
+         WHERE v.id = ?",
+    )
+    .bind(verdict)
+    .fetch_one(connection)
+    .await?;
+    // Others made recorded times from sources unknown to us: no commit or hash of ours applies.
+    let ours = board.timing != TimingKind::Recorded;
+    let commit: Option<String> = row
+        .try_get::<Option<String>, _>("git_commit")?
+        .filter(|_| ours);
+    let dirty = row.try_get::<i64, _>("dirty")? != 0;
+    let unsigned = |column: &str| -> Result<Option<u64>, sqlx::Error> {
+        Ok(row
+            .try_get::<Option<i64>, _>(column)?
+            .and_then(|value| u64::try_from(value).ok()))
+    };
+    let seed: String = row.try_get("seed")?;
+    let leaderboard_row = LeaderboardRow {
+        rank: 0,
+        kernel: board.key.kernel.clone(),
+        problem: board.key.problem.clone(),
+        device: board.key.device.clone(),
+        device_kind: board.device_kind,
+        timing: board.timing,
+        config: config_from_text(row.try_get("config")?)
+            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+        time_us_p50: row.try_get("p50_us")?,
+        time_us_p90: row.try_get("p90_us")?,
+        ci95_us: [row.try_get("ci_low_us")?, row.try_get("ci_high_us")?],
+        samples: unsigned("sample_count")?.unwrap_or(0),
+        tied_with_best: false,
+        speedup_vs_default: None,
+        speedup_vs_baseline: None,
+        dirty: commit.is_some().then_some(dirty),
+        commit,
+        template_hash: row
+            .try_get::<Option<String>, _>("template_hash")?
+            .filter(|_| ours),
+        cubin_hash: row
+            .try_get::<Option<String>, _>("cubin_hash")?
+            .filter(|_| ours),
+        registers: unsigned("registers")?.and_then(|value| u32::try_from(value).ok()),
+        spill_bytes: unsigned("spill_bytes")?,
+        shared_bytes: unsigned("shared_bytes")?,
+        max_error: row.try_get("max_error")?,
+        seed: Seed(seed.parse().unwrap_or(0)),
+        run_id: row.try_get("name")?,
+        measured_at: row.try_get("judged_at")?,
+    };
+    Ok((row.try_get("driver")?, leaderboard_row))
+}
+
+/// Verdicts of the newest version of each kernel, problem and device; every candidate counts once
+/// a verdict.
+pub(super) async fn verdict_counts(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<VerdictCount>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut newest: BTreeMap<(TaskKey, String), (i64, i64)> = BTreeMap::new();
+    for group in groups(connection, query).await.map_err(fail)? {
+        let key = TaskKey {
+            kernel: group.kernel,
+            problem: group.problem,
+            device: group.device,
+        };
+        newest
+            .entry((key, group.device_kind))
+            .or_insert((group.problem_id, group.device_id));
+    }
+    let mut counts = Vec::new();
+    for ((key, _), (problem, device)) in newest {
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT v.verdict, count(DISTINCT v.candidate) FROM tasks t
+             JOIN runs r ON r.id = t.run JOIN verdicts v ON v.task = t.id
+             WHERE t.problem = ? AND r.device = ? GROUP BY v.verdict",
+        )
+        .bind(problem)
+        .bind(device)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(fail)?;
+        let mut group: Vec<VerdictCount> = rows
+            .into_iter()
+            .filter_map(|(verdict, count)| {
+                Some(VerdictCount {
+                    key: key.clone(),
+                    verdict: Verdict::from_name(&verdict)?,
+                    count: u64::try_from(count).ok()?,
+                })
+            })
+            .collect();
+        group.sort_by_key(|count| count.verdict);
+        counts.extend(group);
+    }
+    Ok(counts)
+}
+
+/// See [`super::Store::candidates`]; in the order in which candidates were first judged.
+pub(super) async fn candidates(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    board: &Board,
+) -> Result<Vec<StoredCandidate>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let sql = format!(
+        "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
+         WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
+         ORDER BY c.id, v.verdict <> 'ok', m.p50_us, iif(m.kind IS NULL, -v.id, v.id)"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(board.problem_id)
+        .bind(board.device_id)
+        .bind(timing_name(board.timing))
+        .fetch_all(connection)
+        .await
+        .map_err(fail)?;
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for row in &rows {
+        let (_, trial) = trial_from_row(row).map_err(fail)?;
+        if seen.insert(trial.candidate_hash.clone()) {
+            let judged_at = row.try_get("judged_at").map_err(fail)?;
+            candidates.push(StoredCandidate { trial, judged_at });
+        }
+    }
+    Ok(candidates)
+}
+
+/// See [`super::Store::kernels`].
+pub(super) async fn kernels(
+    path: &Path,
+    connection: &mut SqliteConnection,
+) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(
+        "SELECT DISTINCT k.name FROM kernels k JOIN problems p ON p.kernel = k.id
+         JOIN tasks t ON t.problem = p.id
+         WHERE EXISTS (SELECT 1 FROM verdicts v WHERE v.task = t.id) ORDER BY k.name",
+    )
+    .fetch_all(connection)
+    .await
+    .map_err(|error| StoreError::from_sqlx(path, &error))
+}

@@ -1,0 +1,271 @@
+//! Connections, and a schema that is up to date or a clear error.
+
+use super::error::{StoreError, primary_code};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a statement waits for another process's transaction. Ours last milliseconds; a minute
+/// bridges a laptop's sleeping disk, and then the message is worth more than the patience.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+
+/// The newest schema version this program knows.
+pub(super) fn known_version() -> i64 {
+    MIGRATIONS.iter().map(|m| m.version).max().unwrap_or(0)
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        // FULL, not the NORMAL that is usual with WAL: an acknowledged result survives power loss.
+        // Grouping many results in one transaction pays for it.
+        .synchronous(SqliteSynchronous::Full)
+        .statement_cache_capacity(64)
+}
+
+/// Opens for writing: creates directories and file, switches to WAL, applies migrations.
+pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError> {
+    create_parent(path)?;
+    ignore_file_size_signal();
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut connection = options(path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .map_err(fail)?;
+    let result = async {
+        refuse_foreign(path, &mut connection).await?;
+        switch_to_wal(path, &mut connection).await?;
+        migrate(path, &mut connection).await
+    }
+    .await;
+    match result {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            let _ = connection.close().await;
+            Err(error)
+        }
+    }
+}
+
+/// Opens for reading, also where nothing may be written: a database without pending log in a
+/// directory that cannot be written is read as immutable.
+pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError> {
+    match std::fs::metadata(path) {
+        Ok(facts) if facts.is_file() && facts.len() == 0 => {
+            return Err(StoreError::Missing {
+                path: path.to_owned(),
+            });
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StoreError::Missing {
+                path: path.to_owned(),
+            });
+        }
+        Err(error) => return Err(cannot_open(path, &error)),
+    }
+    let mut connection = open_read_only(path, false).await;
+    if matches!(
+        connection,
+        Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
+    ) && !has_pending_log(path)
+    {
+        connection = open_read_only(path, true).await;
+    }
+    let mut connection = connection?;
+    match check_history(path, &mut connection).await? {
+        History::Current => Ok(connection),
+        History::None => Err(StoreError::Foreign {
+            path: path.to_owned(),
+        }),
+        History::Older => {
+            // Migrate through a writing connection, then read.
+            drop(connection);
+            writable(path)
+                .await?
+                .close()
+                .await
+                .map_err(|error| StoreError::from_sqlx(path, &error))?;
+            open_read_only(path, false).await
+        }
+    }
+}
+
+async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut connection = options(path)
+        .read_only(true)
+        .immutable(immutable)
+        .connect()
+        .await
+        .map_err(fail)?;
+    // Opening is lazy: the first read meets a damaged header or a log that cannot be opened.
+    sqlx::query("SELECT count(*) FROM sqlite_schema")
+        .execute(&mut connection)
+        .await
+        .map_err(fail)?;
+    Ok(connection)
+}
+
+fn has_pending_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|facts| facts.len() > 0)
+}
+
+fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::CannotOpen {
+        path: path.to_owned(),
+        detail: error.to_string(),
+    }
+}
+
+fn create_parent(path: &Path) -> Result<(), StoreError> {
+    let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    if parent.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(parent).map_err(|error| cannot_open(path, &error))?;
+    // The new directory's own entry must survive power loss too.
+    if let Some(Ok(above)) = parent.parent().map(std::fs::File::open) {
+        let _ = above.sync_all();
+    }
+    Ok(())
+}
+
+/// A write beyond `ulimit -f` raises SIGXFSZ, whose default is death; with a handler installed the
+/// write fails instead, and becomes an error that says what is stored.
+fn ignore_file_size_signal() {
+    let kind = tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ);
+    if let Err(error) = tokio::signal::unix::signal(kind) {
+        tracing::debug!(%error, "no handler for SIGXFSZ");
+    }
+}
+
+/// Another program's database is left alone.
+async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let (tables, ours): (i64, i64) = sqlx::query_as(
+        "SELECT count(*), count(*) FILTER (WHERE name = '_sqlx_migrations') FROM sqlite_schema",
+    )
+    .fetch_one(connection)
+    .await
+    .map_err(|error| StoreError::from_sqlx(path, &error))?;
+    if tables > 0 && ours == 0 {
+        return Err(StoreError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The switch to WAL needs the file for itself and does not wait for a lock the way statements do
+/// (SQLite calls no busy handler where waiting could deadlock), so two processes that start on a
+/// fresh database would fail one another: try again until the timeout.
+async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let started = Instant::now();
+    loop {
+        let mode: Result<String, sqlx::Error> = sqlx::query_scalar("PRAGMA journal_mode = WAL")
+            .fetch_one(&mut *connection)
+            .await;
+        match mode {
+            // A file system without shared memory keeps its old mode; slower, and as safe.
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                let busy = matches!(primary_code(&error), Some(5 | 6));
+                if !busy || started.elapsed() > BUSY_TIMEOUT {
+                    return Err(StoreError::from_sqlx(path, &error));
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+enum History {
+    Current,
+    Older,
+    None,
+}
+
+/// Compares the migrations applied with those known.
+async fn check_history(
+    path: &Path,
+    connection: &mut SqliteConnection,
+) -> Result<History, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let ours: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(fail)?;
+    if ours == 0 {
+        return Ok(History::None);
+    }
+    let applied: Vec<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations ORDER BY version")
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(fail)?;
+    let known = known_version();
+    if let Some((found, _)) = applied.last().filter(|(version, _)| *version > known) {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: *found,
+            known,
+        });
+    }
+    for (version, checksum) in &applied {
+        let reason = match MIGRATIONS.iter().find(|m| m.version == *version) {
+            None => "unknown here",
+            Some(ours) if ours.checksum.as_ref() != checksum.as_slice() => "different text",
+            Some(_) => continue,
+        };
+        return Err(StoreError::OtherHistory {
+            path: path.to_owned(),
+            version: *version,
+            reason,
+        });
+    }
+    Ok(if applied.len() == MIGRATIONS.iter().count() {
+        History::Current
+    } else {
+        History::Older
+    })
+}
+
+/// Applies what is missing, all in one transaction that other processes wait for.
+async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    if matches!(check_history(path, connection).await?, History::Current) {
+        return Ok(());
+    }
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut transaction = connection
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .map_err(fail)?;
+    // Another process may have been faster while we waited.
+    if !matches!(
+        check_history(path, &mut transaction).await?,
+        History::Current
+    ) {
+        MIGRATIONS
+            .run(&mut *transaction)
+            .await
+            .map_err(|error| match error {
+                sqlx::migrate::MigrateError::Execute(error)
+                | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => {
+                    StoreError::from_sqlx(path, &error)
+                }
+                other => StoreError::broken(path, other.to_string()),
+            })?;
+    }
+    transaction.commit().await.map_err(fail)
+}

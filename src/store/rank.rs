@@ -1,0 +1,121 @@
+//! Places and ties, from times alone. Pure.
+
+/// A candidate's time with its uncertainty, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Timed {
+    pub(super) p50: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// A place, and whether the best cannot be told apart from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) rank: u32,
+    pub(super) tied_with_best: bool,
+}
+
+/// Whether the 95 % interval of the ratio `other / best` contains 1.
+///
+/// The medians come from separate samples, so the interval of their ratio is built from the two
+/// intervals in log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions
+/// of the normal mean and standard deviation", 2012, eq. 3): its lower end is
+/// `ln r − √((ln p − ln l)² + (ln U − ln P)²)`, lower case for the slower. A single sample has an
+/// interval of no width, and so ties only with an equal time.
+pub(super) fn ties(best: Timed, other: Timed) -> bool {
+    let apart = (other.p50 / best.p50).ln();
+    let down = (other.p50 / other.low).ln();
+    let up = (best.high / best.p50).ln();
+    apart <= down.hypot(up)
+}
+
+/// Places of candidates sorted by time. A row shares the place above when the times are equal or
+/// when both tie with the best; otherwise its place is its position, so places never decrease.
+pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
+    let Some(best) = sorted.first().copied() else {
+        return Vec::new();
+    };
+    let mut places: Vec<Place> = Vec::with_capacity(sorted.len());
+    for (index, time) in sorted.iter().enumerate() {
+        let tied_with_best = ties(best, *time);
+        let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
+            (Some(above), Some(time_above))
+                if time_above.p50.total_cmp(&time.p50).is_eq()
+                    || (above.rank == 1 && above.tied_with_best && tied_with_best) =>
+            {
+                above.rank
+            }
+            _ => position,
+        };
+        places.push(Place {
+            rank,
+            tied_with_best,
+        });
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(times: &[(f64, f64, f64)], expected: &[(u32, bool)]) {
+        let times: Vec<Timed> = times
+            .iter()
+            .map(|(p50, low, high)| Timed {
+                p50: *p50,
+                low: *low,
+                high: *high,
+            })
+            .collect();
+        let got: Vec<(u32, bool)> = places(&times)
+            .iter()
+            .map(|place| (place.rank, place.tied_with_best))
+            .collect();
+        assert_eq!(got, expected, "{times:?}");
+    }
+
+    #[test]
+    fn single_samples_tie_only_when_equal() {
+        check(
+            &[
+                (1.0, 1.0, 1.0),
+                (1.0, 1.0, 1.0),
+                (1.1, 1.1, 1.1),
+                (1.1, 1.1, 1.1),
+            ],
+            &[(1, true), (1, true), (3, false), (3, false)],
+        );
+    }
+
+    #[test]
+    fn overlapping_intervals_tie_and_separate_ones_do_not() {
+        check(
+            &[(10.0, 9.8, 10.2), (10.1, 9.9, 10.3), (11.0, 10.9, 11.1)],
+            &[(1, true), (1, true), (3, false)],
+        );
+    }
+
+    #[test]
+    fn intervals_that_touch_may_still_differ() {
+        // Each is ±2 %, 3.5 % apart: the intervals overlap, the ratio's does not contain 1.
+        check(
+            &[(10.0, 9.8, 10.2), (10.35, 10.143, 10.557)],
+            &[(1, true), (2, false)],
+        );
+    }
+
+    #[test]
+    fn a_noisy_straggler_ties_without_climbing_over_the_one_between() {
+        check(
+            &[(10.0, 9.99, 10.01), (10.5, 10.49, 10.51), (11.0, 9.0, 13.0)],
+            &[(1, true), (2, false), (3, true)],
+        );
+    }
+
+    #[test]
+    fn nothing_has_no_places() {
+        check(&[], &[]);
+    }
+}

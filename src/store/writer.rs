@@ -1,0 +1,235 @@
+//! The one writer: takes what is waiting, writes it in one transaction, and only then says so.
+//!
+//! A commit costs a flush to the disk, a millisecond or ten; results come every few microseconds on
+//! replay. So the task takes everything that queued up during the last commit: the slower the disk,
+//! the larger the groups, and no timer is needed.
+
+use super::begin::{self, OpenTask};
+use super::error::StoreError;
+use super::rows::{self, PendingTrial};
+use super::run::{RunEnd, RunId, RunStart};
+use crate::record::{TaskKey, TrialRecord};
+use sqlx::{Connection as _, SqliteConnection};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Commands that may wait; beyond it, submitting waits (memory stays bounded).
+pub(super) const QUEUE: usize = 4096;
+
+/// Trials a transaction takes at most, so that other processes get their turn.
+const GROUP: usize = 1024;
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+pub(super) enum Command {
+    Submit {
+        run: RunId,
+        task: TaskKey,
+        trial: Box<TrialRecord>,
+        announced: bool,
+        reply: Reply<()>,
+    },
+    Begin(Box<RunStart>, Reply<RunId>),
+    Reopen(RunId, Box<RunStart>, Reply<()>),
+    Finish(RunId, RunEnd, Reply<()>),
+    Close(Reply<()>),
+}
+
+pub(super) struct Writer {
+    pub(super) path: PathBuf,
+    pub(super) connection: SqliteConnection,
+    open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
+    /// Announced and not yet resolved: task and candidate.
+    announced: BTreeSet<(i64, String)>,
+    stored: u64,
+    /// The first failure to write. Later results are refused with it: a gap in the middle of a
+    /// run's order would be worse than its early end.
+    failed: Option<StoreError>,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, connection: SqliteConnection) -> Self {
+        Self {
+            path,
+            connection,
+            open: BTreeMap::new(),
+            announced: BTreeSet::new(),
+            stored: 0,
+            failed: None,
+        }
+    }
+
+    /// Runs until every handle is gone or one says close.
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut waiting = Vec::with_capacity(GROUP);
+        let mut closing = None;
+        while closing.is_none() && commands.recv_many(&mut waiting, GROUP).await > 0 {
+            let mut group = Vec::new();
+            for command in waiting.drain(..) {
+                match command {
+                    Command::Submit {
+                        run,
+                        task,
+                        trial,
+                        announced,
+                        reply,
+                    } => match self.pending(&run, &task, *trial, announced) {
+                        Ok(trial) => group.push((trial, reply)),
+                        Err(error) => answer(reply, Err(error)),
+                    },
+                    Command::Close(reply) => closing = Some(reply),
+                    control => {
+                        self.write(&mut group).await;
+                        self.control(control).await;
+                    }
+                }
+            }
+            self.write(&mut group).await;
+        }
+        // The last connection to close folds the log into the database.
+        let path = self.path;
+        let closed = self
+            .connection
+            .close()
+            .await
+            .map_err(|error| StoreError::from_sqlx(&path, &error));
+        if let Some(reply) = closing {
+            answer(reply, closed);
+        }
+    }
+
+    fn pending(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        trial: TrialRecord,
+        announced: bool,
+    ) -> Result<PendingTrial, StoreError> {
+        let open = self
+            .open
+            .get(run)
+            .and_then(|tasks| tasks.get(task))
+            .ok_or_else(|| {
+                StoreError::broken(
+                    &self.path,
+                    format!(
+                        "run {run} has no open task {} {}",
+                        task.kernel, task.problem
+                    ),
+                )
+            })?;
+        Ok(PendingTrial {
+            task: open.task,
+            problem: open.problem,
+            provenance: open.provenance,
+            trial,
+            announced,
+        })
+    }
+
+    /// One transaction for the whole group, then the answers.
+    async fn write(&mut self, group: &mut Vec<(PendingTrial, Reply<()>)>) {
+        if group.is_empty() {
+            return;
+        }
+        let (trials, replies): (Vec<_>, Vec<_>) = group.drain(..).unzip();
+        let result = match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => self.insert(&trials).await,
+        };
+        if result.is_ok() {
+            self.stored += trials.len() as u64;
+        }
+        for reply in replies {
+            answer(reply, result.clone());
+        }
+    }
+
+    async fn insert(&mut self, trials: &[PendingTrial]) -> Result<(), StoreError> {
+        // An announcement and its result may share a group: only the result is then written.
+        let resolved: BTreeSet<(i64, &str)> = trials
+            .iter()
+            .filter(|row| !row.announced)
+            .map(|row| (row.task, row.trial.candidate_hash.as_str()))
+            .collect();
+        let rows: Vec<&PendingTrial> = trials
+            .iter()
+            .filter(|row| {
+                !row.announced || !resolved.contains(&(row.task, row.trial.candidate_hash.as_str()))
+            })
+            .collect();
+        let replaces: Vec<(i64, String)> = rows
+            .iter()
+            .map(|row| (row.task, row.trial.candidate_hash.to_string()))
+            .filter(|key| self.announced.contains(key))
+            .collect();
+        let judged_at = now();
+        let committed = async {
+            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
+            rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
+            transaction.commit().await
+        }
+        .await;
+        if let Err(error) = committed {
+            let lost = trials.len() as u64;
+            let error = StoreError::from_sqlx(&self.path, &error).with_counts(self.stored, lost);
+            self.failed = Some(error.clone());
+            return Err(error);
+        }
+        for row in rows {
+            let key = (row.task, row.trial.candidate_hash.to_string());
+            if row.announced {
+                self.announced.insert(key);
+            } else {
+                self.announced.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    async fn control(&mut self, command: Command) {
+        match command {
+            Command::Begin(start, reply) => {
+                let result = begin::begin(&self.path, &mut self.connection, &start).await;
+                answer(
+                    reply,
+                    result.map(|(id, tasks)| {
+                        self.open.insert(id.clone(), tasks);
+                        id
+                    }),
+                );
+            }
+            Command::Reopen(id, start, reply) => {
+                let result = begin::reopen(&self.path, &mut self.connection, &id, &start).await;
+                answer(
+                    reply,
+                    result.map(|(tasks, announced)| {
+                        self.open.insert(id, tasks);
+                        self.announced.extend(announced);
+                    }),
+                );
+            }
+            Command::Finish(id, end, reply) => {
+                let result = begin::finish(&self.path, &mut self.connection, &id, end).await;
+                if result.is_ok() {
+                    self.open.remove(&id);
+                }
+                answer(reply, result);
+            }
+            // Both are handled where they arrive.
+            Command::Submit { .. } | Command::Close(_) => {}
+        }
+    }
+}
+
+/// This moment, RFC 3339 UTC to the millisecond.
+pub(super) fn now() -> Arc<str> {
+    format!("{:.3}", jiff::Timestamp::now()).into()
+}
+
+/// Answers; a caller that no longer waits has given up its interest, not its data.
+fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) {
+    let _ = reply.send(result);
+}

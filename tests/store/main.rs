@@ -1,0 +1,4 @@
+//! The store and the exports, as one program: linking costs more than testing.
+
+mod basics;
+mod support;
