@@ -46,10 +46,11 @@ pub fn mul(a: f64, b: f64, round: Round) -> f64 {
 /// `a · b + c`, rounded once.
 #[inline]
 pub fn fma(a: f64, b: f64, c: f64, round: Round) -> f64 {
-    if cfg!(target_feature = "fma") && matches!(round, Round::Rn | Round::Rna) {
-        return canonical(a.mul_add(b, c));
+    match round {
+        // Specified as IEEE 754's fusedMultiplyAdd, also where the host has no instruction for it.
+        Round::Rn | Round::Rna => canonical(a.mul_add(b, c)),
+        _ => f64::from_bits(soft::fma(F64, a.to_bits(), b.to_bits(), c.to_bits(), round)),
     }
-    f64::from_bits(soft::fma(F64, a.to_bits(), b.to_bits(), c.to_bits(), round))
 }
 
 /// `a / b`.
@@ -67,11 +68,21 @@ pub fn rcp(a: f64, round: Round) -> f64 {
     div(1.0, a, round)
 }
 
+/// `√a` to nearest; see [`super::single::sqrt_rn`] for the shape of the test.
+#[inline(always)]
+pub fn sqrt_rn(a: f64) -> f64 {
+    if a >= 0.0 {
+        a.sqrt()
+    } else {
+        f64::from_bits(NAN_BITS)
+    }
+}
+
 /// `√a`.
 #[inline]
 pub fn sqrt(a: f64, round: Round) -> f64 {
     match round {
-        Round::Rn | Round::Rna => canonical(a.sqrt()),
+        Round::Rn | Round::Rna => sqrt_rn(a),
         _ => f64::from_bits(soft::sqrt(F64, a.to_bits(), round)),
     }
 }

@@ -25,6 +25,9 @@ pub mod layout;
 pub mod mma;
 pub mod wmma;
 
+#[cfg(test)]
+mod tests;
+
 /// One 32-bit register of all lanes of a warp.
 pub type Lanes = [u32; 32];
 

@@ -223,11 +223,19 @@ pub fn rcp(a: f32, round: Round) -> f32 {
     div(1.0, a, round)
 }
 
+/// `√a` to nearest.
+#[inline(always)]
+pub fn sqrt_rn(a: f32) -> f32 {
+    // Not `canonical(a.sqrt())`: the optimiser (LLVM 21) takes the root of a negative subnormal for
+    // a number and drops the test.
+    if a >= 0.0 { a.sqrt() } else { NAN }
+}
+
 /// `√a` in any rounding.
 #[inline]
 pub fn sqrt(a: f32, round: Round) -> f32 {
     match round {
-        Round::Rn | Round::Rna => canonical(a.sqrt()),
+        Round::Rn | Round::Rna => sqrt_rn(a),
         _ => f32::from_bits(soft::sqrt(F32, a.to_bits().into(), round) as u32),
     }
 }
