@@ -130,6 +130,18 @@ pub enum StoreError {
         /// How long was waited, seconds.
         waited_s: u64,
     },
+    /// The disk or file system failed.
+    #[error(
+        "{}: the disk or file system failed ({detail}); check it (`dmesg`), or name a file on \
+         another with --db. Nothing stored is known to be lost",
+        path.display()
+    )]
+    Disk {
+        /// The database.
+        path: PathBuf,
+        /// SQLite's words.
+        detail: String,
+    },
     /// Something that should not happen.
     #[error("{}: {detail}", path.display())]
     Broken {
@@ -153,9 +165,11 @@ impl StoreError {
             | Self::Foreign { .. }
             | Self::Corrupt { .. }
             | Self::CannotOpen { .. } => true,
-            Self::ReadOnly { .. } | Self::Full { .. } | Self::Busy { .. } | Self::Broken { .. } => {
-                false
-            }
+            Self::Disk { .. }
+            | Self::ReadOnly { .. }
+            | Self::Full { .. }
+            | Self::Busy { .. }
+            | Self::Broken { .. } => false,
         }
     }
 
@@ -166,14 +180,17 @@ impl StoreError {
         }
     }
 
-    /// Sorts a SQLite failure by its primary result code (<https://sqlite.org/rescode.html>).
+    /// Sorts a SQLite failure by its result code (<https://sqlite.org/rescode.html>).
     pub(super) fn from_sqlx(path: &Path, error: &sqlx::Error) -> Self {
         let path = path.to_owned();
         let detail = match error {
             sqlx::Error::Database(database) => database.message().to_owned(),
             other => other.to_string(),
         };
+        // A write beyond a quota or size limit is SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
+        let cannot_grow = matches!(extended_code(error), Some(778 | 1034 | 1546 | 4874));
         match primary_code(error) {
+            Some(10) if !cannot_grow => Self::Disk { path, detail },
             Some(5 | 6) => Self::Busy {
                 path,
                 waited_s: super::open::BUSY_TIMEOUT.as_secs(),
@@ -206,11 +223,14 @@ impl StoreError {
     }
 }
 
-/// SQLite's primary result code; the low byte of the extended one.
-pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
     let sqlx::Error::Database(database) = error else {
         return None;
     };
-    let code: i32 = database.code()?.parse().ok()?;
-    Some(code & 0xff)
+    database.code()?.parse().ok()
+}
+
+/// SQLite's primary result code; the low byte of the extended one.
+pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    extended_code(error).map(|code| code & 0xff)
 }

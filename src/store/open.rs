@@ -62,6 +62,10 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
                 path: path.to_owned(),
             });
         }
+        Ok(facts) if facts.is_dir() => {
+            let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
+            return Err(cannot_open(path, &error));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(StoreError::Missing {

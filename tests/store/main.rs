@@ -1,4 +1,7 @@
 //! The store and the exports, as one program: linking costs more than testing.
 
 mod basics;
+mod child;
+mod faults;
+mod schema;
 mod support;
