@@ -1,5 +1,24 @@
 //! What may be tried: parameters, expressions and constraints as an exact, compressed set.
+//!
+//! A constraint is parsed once ([`Expr`]), its names are resolved to shared terms, and the
+//! parameters are split into groups that share no constraint. Each group becomes a decision
+//! diagram: one layer a parameter, one node for all partial choices with the same completions.
+//! Nothing is ever enumerated, so spaces of 10^15 configurations are ordinary.
 
+mod build;
+mod construct;
+mod diagram;
+mod expr;
+mod frontier;
+mod interval;
+mod outlook;
+mod parameter;
+mod set;
+mod states;
 mod value;
 
+pub use construct::{Constraint, Environment, Place, SpaceError};
+pub use expr::{Expr, ExprError, Fault};
+pub use parameter::{Config, Neighbourhood, Parameter};
+pub use set::{ConfigError, Space};
 pub use value::Value;

@@ -1,0 +1,277 @@
+//! Building a group's diagram: layer by layer from the top, equal states merged, constraints
+//! checked as soon as their last parameter is chosen; then reduced from the bottom.
+
+use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
+use super::expr::{Bits, Program, TermId, Terms, Val};
+use super::frontier::{frontier, order, splits};
+use super::interval::Abs;
+use super::outlook::Outlook;
+use super::states::{Mixer, NONE, States, Table};
+use std::hash::{Hash as _, Hasher as _};
+
+/// A group that needs more memory than this to build is refused.
+const MOST_BYTES: usize = 512 << 20;
+
+/// Why a group cannot be built.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Too many states once the parameters in `fixed` are chosen; `open` are the constraints
+    /// that keep them apart.
+    TooLarge {
+        open: Vec<TermId>,
+    },
+    Overflow,
+}
+
+impl From<Overflow> for Failure {
+    fn from(_: Overflow) -> Self {
+        Self::Overflow
+    }
+}
+
+/// A group of parameters and the constraints over them.
+pub(super) struct Group<'a> {
+    pub(super) terms: &'a mut Terms,
+    pub(super) roots: &'a [TermId],
+    /// Every parameter's term and values.
+    pub(super) inputs: &'a [TermId],
+    pub(super) domains: &'a [Vec<Val>],
+    /// The choices of every parameter that pass its own constraints.
+    pub(super) allowed: &'a [Vec<u32>],
+}
+
+impl Group<'_> {
+    /// Builds the diagram of the parameters in `vars`.
+    pub(super) fn build(&mut self, vars: &[u32]) -> Result<Diagram, Failure> {
+        let sizes: Vec<usize> = self.allowed.iter().map(Vec::len).collect();
+        let order = order(self.terms, self.roots, vars, &sizes);
+        let mut fixed = Bits::default();
+        let mut states = States::new(0);
+        states.push(&mut Vec::new());
+        let mut layers: Vec<Vec<u32>> = Vec::new();
+        let mut slots: Vec<TermId> = Vec::new();
+        let mut bytes = 0;
+        for var in &order {
+            let layer = self.layer(*var, &mut fixed, &slots);
+            let rows = self.expand(&layer, &states, &mut bytes)?;
+            layers.push(rows.children);
+            states = rows.states;
+            slots = layer.slots;
+        }
+        self.reduce(&order, &layers)
+    }
+
+    /// Compiles what happens when `var` is chosen after the parameters in `fixed`.
+    fn layer(&mut self, var: u32, fixed: &mut Bits, before: &[TermId]) -> Layer {
+        let earlier = fixed.clone();
+        fixed.insert(var);
+        let alive: Vec<TermId> = self
+            .roots
+            .iter()
+            .copied()
+            .filter(|root| !self.terms.vars(*root).is_subset(&earlier))
+            .collect();
+        let (closing, open): (Vec<TermId>, Vec<TermId>) = alive
+            .iter()
+            .partition(|root| self.terms.vars(**root).is_subset(fixed));
+        let slots = frontier(self.terms, &open, fixed);
+        let known: Vec<TermId> = alive.iter().chain(&slots).copied().collect();
+        let splits_before = splits(self.terms, &known, &earlier);
+        let mut inputs = before.to_vec();
+        inputs.push(self.inputs[var as usize]);
+        let mut phases: Vec<&[TermId]> = closing.chunks(1).collect();
+        phases.push(&slots);
+        let program = Program::compile(self.terms, &phases, &inputs, &splits_before);
+        let splits_after = splits(self.terms, &open, fixed);
+        let outlook = Outlook::new(self, &open, &slots, &splits_after, fixed);
+        Layer {
+            var,
+            slots,
+            open,
+            closing: closing.len(),
+            program,
+            outlook,
+        }
+    }
+
+    fn expand(&self, layer: &Layer, from: &States, bytes: &mut usize) -> Result<Expanded, Failure> {
+        let allowed = &self.allowed[layer.var as usize];
+        let domain = &self.domains[layer.var as usize];
+        let mut next = Merger::new(layer);
+        let mut children = Vec::new();
+        let mut registers = layer.program.registers();
+        for state in 0..from.len() {
+            let values = from.get(state);
+            registers[..values.len()].clone_from_slice(values);
+            for choice in allowed {
+                registers[values.len()] = domain[*choice as usize].clone();
+                children.push(if layer.passes(&mut registers) {
+                    next.state(layer, &registers)
+                } else {
+                    NONE
+                });
+            }
+            if *bytes + children.len() * 4 + next.bytes() > MOST_BYTES {
+                let open = layer.open.clone();
+                return Err(Failure::TooLarge { open });
+            }
+        }
+        *bytes += children.len() * 4;
+        Ok(Expanded {
+            children,
+            states: next.states,
+        })
+    }
+
+    /// Merges nodes with equal children, from the last layer to the first.
+    fn reduce(&self, order: &[u32], layers: &[Vec<u32>]) -> Result<Diagram, Failure> {
+        let mut reducer = Reducer::new(order.iter().map(|var| *var as usize).collect());
+        // The single state after the last layer.
+        let mut nodes: Vec<Option<u32>> = vec![Some(TERMINAL)];
+        for (var, children) in order.iter().zip(layers).rev() {
+            let allowed = &self.allowed[*var as usize];
+            let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(allowed.len());
+            let mut above = Vec::with_capacity(children.len() / allowed.len().max(1));
+            for row in children.chunks(allowed.len().max(1)) {
+                pairs.clear();
+                for (choice, child) in allowed.iter().zip(row) {
+                    if let Some(Some(node)) = nodes.get(*child as usize) {
+                        pairs.push((*choice, *node));
+                    }
+                }
+                above.push(reducer.node(&pairs)?);
+            }
+            nodes = above;
+        }
+        let root = nodes.first().copied().flatten();
+        Ok(reducer.finish(root))
+    }
+}
+
+struct Expanded {
+    children: Vec<u32>,
+    states: States,
+}
+
+/// One parameter's choice: what to compute, check and remember.
+struct Layer {
+    var: u32,
+    /// The terms whose values are the state afterwards.
+    slots: Vec<TermId>,
+    open: Vec<TermId>,
+    /// Number of constraints decided by this choice: the program's first phases.
+    closing: usize,
+    program: Program,
+    outlook: Outlook,
+}
+
+impl Layer {
+    /// Runs the program; false as soon as a constraint is violated.
+    #[inline]
+    fn passes(&self, registers: &mut [Val]) -> bool {
+        let mut done = 0;
+        for (phase, end) in self.program.ends.iter().enumerate() {
+            for step in &self.program.steps[done..*end] {
+                registers[step.dst as usize] = step.run(registers);
+            }
+            done = *end;
+            if phase < self.closing {
+                let value = &registers[self.program.outputs[phase] as usize];
+                if !matches!(value, Val::Unset) && value.truth() != Some(true) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Finds or makes the state of given values.
+struct Merger {
+    states: States,
+    canonical: Table,
+    /// States as computed, before the outlook forgot slots: saves judging them again.
+    raw: Table,
+    raw_values: Vec<Val>,
+    raw_states: Vec<u32>,
+    scratch: Vec<Val>,
+    ranges: Vec<Abs>,
+}
+
+impl Merger {
+    fn new(layer: &Layer) -> Self {
+        Self {
+            states: States::new(layer.slots.len()),
+            canonical: Table::new(),
+            raw: Table::new(),
+            raw_values: Vec::new(),
+            raw_states: Vec::new(),
+            scratch: Vec::new(),
+            ranges: layer.outlook.registers(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.bytes()
+            + self.canonical.bytes()
+            + self.raw.bytes()
+            + self.raw_values.len() * size_of::<Val>()
+            + self.raw_states.len() * size_of::<u32>()
+    }
+
+    fn state(&mut self, layer: &Layer, registers: &[Val]) -> u32 {
+        let outputs = &layer.program.outputs[layer.closing..];
+        let width = outputs.len();
+        let mut hasher = Mixer::new(width as u64);
+        for output in outputs {
+            registers[*output as usize].hash(&mut hasher);
+        }
+        let raw_values = &self.raw_values;
+        let found = self.raw.find(hasher.finish(), |index| {
+            let known = &raw_values[index as usize * width..][..width];
+            known
+                .iter()
+                .zip(outputs)
+                .all(|(known, output)| *known == registers[*output as usize])
+        });
+        let place = match found {
+            Ok(index) => return self.raw_states[index as usize],
+            Err(place) => place,
+        };
+        self.raw.insert(place, hasher.finish());
+        self.raw_values.extend(
+            outputs
+                .iter()
+                .map(|output| registers[*output as usize].clone()),
+        );
+        let state = self.canonical_state(layer, width);
+        self.raw_states.push(state);
+        state
+    }
+
+    /// The state of the values last added to `raw_values`, or `NONE` if it leads nowhere.
+    fn canonical_state(&mut self, layer: &Layer, width: usize) -> u32 {
+        let start = self.raw_values.len() - width;
+        let state = &mut self.scratch;
+        state.clear();
+        state.extend_from_slice(&self.raw_values[start..]);
+        if !layer.outlook.judge(&mut self.ranges, state) {
+            return NONE;
+        }
+        let mut hasher = Mixer::new(width as u64);
+        for value in state.iter() {
+            value.hash(&mut hasher);
+        }
+        let states = &self.states;
+        let found = self.canonical.find(hasher.finish(), |index| {
+            states.get(index as usize) == &state[..]
+        });
+        match found {
+            Ok(index) => index,
+            Err(place) => {
+                self.canonical.insert(place, hasher.finish());
+                self.states.push(state)
+            }
+        }
+    }
+}

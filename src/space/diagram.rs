@@ -1,0 +1,364 @@
+//! The decision diagram of one group of parameters that share constraints.
+//!
+//! A node stands for all ways to complete the choices made so far; an edge for the choices that
+//! lead to the same child. Counts on the edges give the number of completions, so the set is
+//! indexed, drawn from and tested without ever being listed.
+
+use rand::{Rng, RngExt as _};
+use std::collections::HashMap;
+
+/// The node every complete path ends in.
+pub(super) const TERMINAL: u32 = 0;
+
+/// Choices that lead to the same child.
+#[derive(Debug, Clone)]
+struct Edge {
+    child: u32,
+    /// Place of the sorted choices in the pool.
+    choices: (u32, u32),
+    /// Completions through the edges before this one.
+    below: u128,
+    /// Completions of each choice.
+    each: u128,
+}
+
+/// A reduced, layered decision diagram; layer `i` decides `vars[i]`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Diagram {
+    pub(super) vars: Vec<usize>,
+    /// First edge of each node, and one past the last node's; children come before parents.
+    first: Vec<u32>,
+    counts: Vec<u128>,
+    edges: Vec<Edge>,
+    pool: Vec<u32>,
+    /// `None` when nothing is valid.
+    root: Option<u32>,
+}
+
+/// The number of configurations does not fit in 128 bits.
+#[derive(Debug)]
+pub(super) struct Overflow;
+
+/// Builds a diagram from the last layer to the first, sharing equal nodes and lists.
+#[derive(Debug)]
+pub(super) struct Reducer {
+    diagram: Diagram,
+    nodes: HashMap<Box<[(u32, u32)]>, u32>,
+    lists: HashMap<Box<[u32]>, u32>,
+    places: Vec<(u32, u32)>,
+}
+
+impl Reducer {
+    pub(super) fn new(vars: Vec<usize>) -> Self {
+        Self {
+            diagram: Diagram {
+                vars,
+                first: vec![0, 0],
+                counts: vec![1],
+                ..Diagram::default()
+            },
+            nodes: HashMap::new(),
+            lists: HashMap::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// The node with these (choice, child) pairs, given in rising order of choice; `None` if
+    /// there are none.
+    pub(super) fn node(&mut self, pairs: &[(u32, u32)]) -> Result<Option<u32>, Overflow> {
+        let mut by_child: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut place: HashMap<u32, usize> = HashMap::new();
+        for (choice, child) in pairs {
+            let at = match by_child.last() {
+                Some((last, _)) if last == child => by_child.len() - 1,
+                _ => *place.entry(*child).or_insert_with(|| {
+                    by_child.push((*child, Vec::new()));
+                    by_child.len() - 1
+                }),
+            };
+            by_child[at].1.push(*choice);
+        }
+        if by_child.is_empty() {
+            return Ok(None);
+        }
+        let key: Box<[(u32, u32)]> = by_child
+            .into_iter()
+            .map(|(child, choices)| (child, self.list(choices)))
+            .collect();
+        if let Some(known) = self.nodes.get(&key) {
+            return Ok(Some(*known));
+        }
+        let node = self.add(&key)?;
+        self.nodes.insert(key, node);
+        Ok(Some(node))
+    }
+
+    fn list(&mut self, choices: Vec<u32>) -> u32 {
+        if let Some(known) = self.lists.get(&choices[..]) {
+            return *known;
+        }
+        let pool = &mut self.diagram.pool;
+        self.places.push((pool.len() as u32, choices.len() as u32));
+        pool.extend_from_slice(&choices);
+        let list = self.places.len() as u32 - 1;
+        self.lists.insert(choices.into(), list);
+        list
+    }
+
+    fn add(&mut self, key: &[(u32, u32)]) -> Result<u32, Overflow> {
+        let diagram = &mut self.diagram;
+        let mut below = 0_u128;
+        for (child, list) in key {
+            let choices = self.places[*list as usize];
+            let each = diagram.counts[*child as usize];
+            diagram.edges.push(Edge {
+                child: *child,
+                choices,
+                below,
+                each,
+            });
+            below = each
+                .checked_mul(u128::from(choices.1))
+                .and_then(|through| below.checked_add(through))
+                .ok_or(Overflow)?;
+        }
+        diagram.counts.push(below);
+        diagram.first.push(diagram.edges.len() as u32);
+        Ok(diagram.counts.len() as u32 - 1)
+    }
+
+    pub(super) fn finish(mut self, root: Option<u32>) -> Diagram {
+        self.diagram.root = root;
+        self.diagram.edges.shrink_to_fit();
+        self.diagram.pool.shrink_to_fit();
+        self.diagram
+    }
+}
+
+impl Diagram {
+    pub(super) fn count(&self) -> u128 {
+        self.root.map_or(0, |root| self.counts[root as usize])
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes = self.edges.capacity() * size_of::<Edge>()
+            + self.pool.capacity() * size_of::<u32>()
+            + self.counts.capacity() * size_of::<u128>()
+            + self.first.capacity() * size_of::<u32>()
+            + self.vars.capacity() * size_of::<usize>()
+            + size_of::<Self>();
+        bytes as u64
+    }
+
+    fn edges(&self, node: u32) -> &[Edge] {
+        let node = node as usize;
+        &self.edges[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+
+    fn choices(&self, edge: &Edge) -> &[u32] {
+        &self.pool[edge.choices.0 as usize..][..edge.choices.1 as usize]
+    }
+
+    /// The edge that takes a choice, and the choice's place on it.
+    fn find(&self, node: u32, choice: u32) -> Option<(&Edge, usize)> {
+        self.edges(node).iter().find_map(|edge| {
+            let choices = self.choices(edge);
+            let at = if choices.len() == 1 {
+                (choices[0] == choice).then_some(0)
+            } else {
+                choices.binary_search(&choice).ok()
+            };
+            at.map(|at| (edge, at))
+        })
+    }
+
+    /// The node reached from `node` in layer `from` by the choices of a configuration.
+    fn follow(&self, mut node: u32, from: usize, config: &[u32]) -> Option<u32> {
+        for var in &self.vars[from..] {
+            node = self.find(node, config[*var])?.0.child;
+        }
+        Some(node)
+    }
+
+    pub(super) fn contains(&self, config: &[u32]) -> bool {
+        self.root
+            .is_some_and(|root| self.follow(root, 0, config).is_some())
+    }
+
+    pub(super) fn index_of(&self, config: &[u32]) -> Option<u128> {
+        let mut node = self.root?;
+        let mut index = 0;
+        for var in &self.vars {
+            let (edge, at) = self.find(node, config[*var])?;
+            index += edge.below + edge.each * at as u128;
+            node = edge.child;
+        }
+        Some(index)
+    }
+
+    /// Writes the choices of configuration number `index`, which is below `count`.
+    pub(super) fn write(&self, index: u128, config: &mut [u32]) {
+        let Some(mut node) = self.root else { return };
+        match u64::try_from(index) {
+            Ok(mut index) if self.counts[node as usize] <= u128::from(u64::MAX) => {
+                // The common case in 64 bits: 128-bit division would dominate a draw.
+                for var in &self.vars {
+                    let edges = self.edges(node);
+                    let after = edges.partition_point(|edge| edge.below as u64 <= index);
+                    let edge = &edges[after - 1];
+                    let (rest, each) = (index - edge.below as u64, edge.each as u64);
+                    let (at, rest) = if each == 1 {
+                        (rest, 0)
+                    } else {
+                        (rest / each, rest % each)
+                    };
+                    config[*var] = self.pool[edge.choices.0 as usize + at as usize];
+                    index = rest;
+                    node = edge.child;
+                }
+            }
+            _ => self.write_wide(node, index, config),
+        }
+    }
+
+    fn write_wide(&self, mut node: u32, mut index: u128, config: &mut [u32]) {
+        for var in &self.vars {
+            let edges = self.edges(node);
+            let edge = &edges[edges.partition_point(|edge| edge.below <= index) - 1];
+            let rest = index - edge.below;
+            config[*var] = self.pool[edge.choices.0 as usize + (rest / edge.each) as usize];
+            index = rest % edge.each;
+            node = edge.child;
+        }
+    }
+
+    /// Writes a configuration drawn uniformly; the diagram is not empty.
+    pub(super) fn draw(&self, rng: &mut impl Rng, config: &mut [u32]) {
+        self.write(below(self.count(), rng), config);
+    }
+
+    /// All choices of layer `layer` that leave the configuration valid.
+    pub(super) fn alternatives(&self, layer: usize, config: &[u32], found: &mut Vec<u32>) {
+        let Some(mut node) = self.root else { return };
+        for var in &self.vars[..layer] {
+            match self.find(node, config[*var]) {
+                Some((edge, _)) => node = edge.child,
+                None => return,
+            }
+        }
+        for edge in self.edges(node) {
+            if self.follow(edge.child, layer + 1, config).is_some() {
+                found.extend_from_slice(self.choices(edge));
+            }
+        }
+        found.sort_unstable();
+    }
+
+    /// Draws uniformly among the configurations that agree with the fixed choices and writes
+    /// the choice of every parameter of the group; false when there are none.
+    pub(super) fn complete(
+        &self,
+        fixed: &[Option<u32>],
+        rng: &mut impl Rng,
+        config: &mut [u32],
+    ) -> bool {
+        let Some(root) = self.root else { return false };
+        let last = self.vars.iter().rposition(|var| fixed[*var].is_some());
+        let mut counts = HashMap::new();
+        let total = self.completions(root, 0, last.map_or(0, |last| last + 1), fixed, &mut counts);
+        if total == 0 {
+            return false;
+        }
+        let mut index = below(total, rng);
+        let mut node = root;
+        for (layer, var) in self.vars.iter().enumerate() {
+            let known = |child: u32| match last {
+                Some(last) if layer < last => counts.get(&child).copied().unwrap_or(0),
+                _ => self.counts[child as usize],
+            };
+            for edge in self.edges(node) {
+                let each = known(edge.child);
+                let choices = self.choices(edge);
+                let (offered, first) = match fixed[*var] {
+                    Some(choice) => match choices.binary_search(&choice) {
+                        Ok(at) => (1, at),
+                        Err(_) => continue,
+                    },
+                    None => (choices.len(), 0),
+                };
+                let through = each * offered as u128;
+                if index < through {
+                    config[*var] = choices[first + (index / each) as usize];
+                    index %= each;
+                    node = edge.child;
+                    break;
+                }
+                index -= through;
+            }
+        }
+        true
+    }
+
+    /// Whether some configuration agrees with the fixed choices.
+    pub(super) fn admits(&self, fixed: &[Option<u32>]) -> bool {
+        let Some(root) = self.root else { return false };
+        let last = self.vars.iter().rposition(|var| fixed[*var].is_some());
+        // Every node has completions, so reaching the layer after the last fixed one is enough.
+        let mut reached = vec![root];
+        for var in &self.vars[..last.map_or(0, |last| last + 1)] {
+            let mut next: Vec<u32> = Vec::new();
+            for node in reached {
+                match fixed[*var] {
+                    Some(choice) => {
+                        next.extend(self.find(node, choice).map(|(edge, _)| edge.child))
+                    }
+                    None => next.extend(self.edges(node).iter().map(|edge| edge.child)),
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            reached = next;
+        }
+        !reached.is_empty()
+    }
+
+    /// Number of completions of a node that agree with the fixed choices before layer `end`.
+    fn completions(
+        &self,
+        node: u32,
+        layer: usize,
+        end: usize,
+        fixed: &[Option<u32>],
+        counts: &mut HashMap<u32, u128>,
+    ) -> u128 {
+        if layer == end {
+            return self.counts[node as usize];
+        }
+        if let Some(known) = counts.get(&node) {
+            return *known;
+        }
+        let mut total = 0;
+        for edge in self.edges(node) {
+            let choices = self.choices(edge);
+            let offered = match fixed[self.vars[layer]] {
+                Some(choice) => usize::from(choices.binary_search(&choice).is_ok()),
+                None => choices.len(),
+            };
+            if offered > 0 {
+                let each = self.completions(edge.child, layer + 1, end, fixed, counts);
+                total += each * offered as u128;
+            }
+        }
+        counts.insert(node, total);
+        total
+    }
+}
+
+/// A number below `count`, uniformly; `count` is not zero.
+fn below(count: u128, rng: &mut impl Rng) -> u128 {
+    match u64::try_from(count) {
+        Ok(1) => 0,
+        Ok(count) => u128::from(rng.random_range(0..count)),
+        Err(_) => rng.random_range(0..count),
+    }
+}

@@ -1,0 +1,108 @@
+//! The expression language: Python's expressions over parameters, derived values, problem sizes
+//! and device limits, parsed once and evaluated as straight-line code over slots.
+//!
+//! Nothing is ever handed to an interpreter: the grammar below is all there is. Whole numbers are
+//! exact to 127 bits; beyond that, and for division by zero, evaluation gives a [`Fault`].
+
+mod lexer;
+mod number;
+mod ops;
+mod parser;
+mod program;
+mod terms;
+mod val;
+
+pub use parser::Expr;
+pub use val::Fault;
+
+pub(crate) use ops::Op;
+pub(crate) use program::{Program, Splits};
+pub(crate) use terms::{Bits, Kind, Scope, Symbol, Term, TermId, Terms};
+pub(crate) use val::Val;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is wrong with an expression, and where in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExprError {
+    /// The expression.
+    pub text: Arc<str>,
+    /// The bytes of `text` that are wrong.
+    pub at: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl ExprError {
+    pub(crate) fn new(text: &str, at: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            at,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for ExprError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.at.start).unwrap_or(&self.text);
+        let marked = self.text.get(self.at.clone()).unwrap_or("");
+        // A long expression is shown around the place that is wrong.
+        let skipped = before.chars().count().saturating_sub(60);
+        let shown: String = self.text.chars().skip(skipped).take(120).collect();
+        writeln!(f, "{}", self.message)?;
+        writeln!(f, "  {}", shown.replace(['\n', '\t'], " "))?;
+        write!(
+            f,
+            "  {}{}",
+            " ".repeat(before.chars().count() - skipped),
+            "^".repeat(marked.chars().count().clamp(1, 60))
+        )?;
+        match &self.help {
+            Some(help) => write!(f, "\n  help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ExprError {}
+
+/// The known name nearest to a mistyped one, if any is near.
+pub(crate) fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = 1 + typed.chars().count() / 4;
+    known
+        .map(|name| (distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Edits between two names (insert, delete, replace, swap of neighbours), ignoring case.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,355 @@
+//! What each operation of the language does, with Python's meaning.
+
+use super::number;
+use super::val::{Fault, Val, compare_int_float};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// One operation. Arity is fixed but for `Add Mul And Or List Min Max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Op {
+    Neg,
+    Pos,
+    Invert,
+    Not,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Mod,
+    Pow,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+    In,
+    NotIn,
+    And,
+    Or,
+    /// `args[1] if args[0] else args[2]`
+    If,
+    List,
+    Min,
+    Max,
+    Abs,
+    CeilDiv,
+    Sqrt,
+    Log2,
+    Int,
+    Float,
+    Bool,
+    Len,
+    Round,
+    Floor,
+    Ceil,
+}
+
+/// The functions by name, with the fewest and the most arguments they take.
+pub(crate) const FUNCTIONS: [(&str, Op, usize, usize); 14] = [
+    ("abs", Op::Abs, 1, 1),
+    ("bool", Op::Bool, 1, 1),
+    ("ceil", Op::Ceil, 1, 1),
+    ("ceil_div", Op::CeilDiv, 2, 2),
+    ("float", Op::Float, 1, 1),
+    ("floor", Op::Floor, 1, 1),
+    ("int", Op::Int, 1, 1),
+    ("len", Op::Len, 1, 1),
+    ("log2", Op::Log2, 1, 1),
+    ("max", Op::Max, 1, usize::MAX),
+    ("min", Op::Min, 1, usize::MAX),
+    ("pow", Op::Pow, 2, 2),
+    ("round", Op::Round, 1, 2),
+    ("sqrt", Op::Sqrt, 1, 1),
+];
+
+impl Op {
+    /// How the operation is written, for messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Neg | Self::Sub => "`-`",
+            Self::Pos | Self::Add => "`+`",
+            Self::Invert => "`~`",
+            Self::Not => "`not`",
+            Self::Mul => "`*`",
+            Self::Div => "`/`",
+            Self::FloorDiv => "`//`",
+            Self::Mod => "`%`",
+            Self::Pow => "`**`",
+            Self::BitAnd => "`&`",
+            Self::BitOr => "`|`",
+            Self::BitXor => "`^`",
+            Self::Shl => "`<<`",
+            Self::Shr => "`>>`",
+            Self::Lt => "`<`",
+            Self::Le => "`<=`",
+            Self::Gt => "`>`",
+            Self::Ge => "`>=`",
+            Self::Eq => "`==`",
+            Self::Ne => "`!=`",
+            Self::In => "`in`",
+            Self::NotIn => "`not in`",
+            Self::And => "`and`",
+            Self::Or => "`or`",
+            Self::If => "`if`",
+            Self::List => "a list",
+            Self::Min => "`min`",
+            Self::Max => "`max`",
+            Self::Abs => "`abs`",
+            Self::CeilDiv => "`ceil_div`",
+            Self::Sqrt => "`sqrt`",
+            Self::Log2 => "`log2`",
+            Self::Int => "`int`",
+            Self::Float => "`float`",
+            Self::Bool => "`bool`",
+            Self::Len => "`len`",
+            Self::Round => "`round`",
+            Self::Floor => "`floor`",
+            Self::Ceil => "`ceil`",
+        }
+    }
+
+    fn type_fault(self) -> Val {
+        Val::Fault(Fault::Type(self.name()))
+    }
+}
+
+/// Applies an operation to its operands.
+pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
+    if args.iter().any(|arg| matches!(arg, Val::Unset)) {
+        return Val::Unset;
+    }
+    match op {
+        Op::And => return junction(args, false),
+        Op::Or => return junction(args, true),
+        Op::If => {
+            return match args[0].truth() {
+                Some(true) => args[1].clone(),
+                Some(false) => args[2].clone(),
+                None => args[0].clone(),
+            };
+        }
+        _ => {}
+    }
+    if let Some(fault) = args.iter().find(|arg| matches!(arg, Val::Fault(_))) {
+        return (*fault).clone();
+    }
+    match (op, args) {
+        (Op::List, _) => Val::List(
+            args.iter()
+                .map(|arg| (*arg).clone())
+                .collect::<Arc<[Val]>>(),
+        ),
+        (Op::Min | Op::Max, [Val::List(items)]) => extremum(op, &items.iter().collect::<Vec<_>>()),
+        (Op::Min | Op::Max, [_]) => op.type_fault(),
+        (Op::Min | Op::Max, _) => extremum(op, args),
+        (_, [a]) => unary(op, a),
+        (_, [a, b]) => binary(op, a, b),
+        // Sums and products of whole numbers are flattened.
+        (_, [first, rest @ ..]) => rest
+            .iter()
+            .fold((*first).clone(), |sum, next| binary(op, &sum, next)),
+        (_, []) => op.type_fault(),
+    }
+}
+
+/// `and` (`stop` false) or `or` (`stop` true): the first operand that decides, else the last.
+fn junction(args: &[&Val], stop: bool) -> Val {
+    let (last, rest) = args.split_last().expect("a junction has operands");
+    for arg in rest {
+        match arg.truth() {
+            Some(truth) if truth != stop => {}
+            _ => return (*arg).clone(),
+        }
+    }
+    (*last).clone()
+}
+
+fn extremum(op: Op, items: &[&Val]) -> Val {
+    let wanted = if op == Op::Min {
+        Ordering::Less
+    } else {
+        Ordering::Greater
+    };
+    let mut best = match items.first() {
+        Some(first) => *first,
+        None => return Val::Fault(Fault::Domain(op.name())),
+    };
+    for item in &items[1..] {
+        match order(op, item, best) {
+            Ok(Some(ordering)) if ordering == wanted => best = item,
+            Ok(_) => {}
+            Err(fault) => return Val::Fault(fault),
+        }
+    }
+    best.clone()
+}
+
+/// The order of two values: `Ok(None)` beside NaN, a fault where Python raises a `TypeError`.
+fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
+    match (a, b) {
+        (Val::Text(a), Val::Text(b)) => return Ok(Some(a.cmp(b))),
+        (Val::List(a), Val::List(b)) => {
+            for (a, b) in a.iter().zip(b.iter()) {
+                if !equal(a, b) {
+                    return order(op, a, b);
+                }
+            }
+            return Ok(Some(a.len().cmp(&b.len())));
+        }
+        _ => {}
+    }
+    match (a, b) {
+        (Val::Float(a), Val::Float(b)) => Ok(a.partial_cmp(b)),
+        (Val::Float(a), _) => match b.int() {
+            Some(b) => Ok(compare_int_float(b, *a).map(Ordering::reverse)),
+            None => Err(Fault::Type(op.name())),
+        },
+        (_, Val::Float(b)) => match a.int() {
+            Some(a) => Ok(compare_int_float(a, *b)),
+            None => Err(Fault::Type(op.name())),
+        },
+        _ => match (a.int(), b.int()) {
+            (Some(a), Some(b)) => Ok(Some(a.cmp(&b))),
+            _ => Err(Fault::Type(op.name())),
+        },
+    }
+}
+
+/// `==`: numbers by value, text with text; different kinds are unequal, never a fault.
+fn equal(a: &Val, b: &Val) -> bool {
+    match (a, b) {
+        (Val::List(a), Val::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| equal(a, b))
+        }
+        _ => matches!(order(Op::Eq, a, b), Ok(Some(Ordering::Equal))),
+    }
+}
+
+fn contains(list: &Val, item: &Val) -> Option<bool> {
+    match (list, item) {
+        (Val::List(items), _) => Some(items.iter().any(|each| equal(each, item))),
+        (Val::Text(text), Val::Text(part)) => Some(text.contains(&**part)),
+        _ => None,
+    }
+}
+
+fn unary(op: Op, a: &Val) -> Val {
+    match op {
+        Op::Not => a
+            .truth()
+            .map_or_else(|| a.clone(), |truth| Val::Bool(!truth)),
+        Op::Bool => a.truth().map_or_else(|| a.clone(), Val::Bool),
+        // `x * 1` after folding: a boolean becomes a number, as in Python.
+        Op::Add | Op::Mul => a.int().map_or_else(|| a.clone(), Val::Int),
+        Op::Len => match a {
+            Val::Text(text) => Val::Int(text.chars().count() as i128),
+            Val::List(items) => Val::Int(items.len() as i128),
+            _ => op.type_fault(),
+        },
+        Op::Int | Op::Float if matches!(a, Val::Text(_)) => parse_text(op, a),
+        _ => match a {
+            Val::Float(value) => number::unary_float(op, *value),
+            _ => match a.int() {
+                Some(value) => number::unary_int(op, value),
+                None => op.type_fault(),
+            },
+        },
+    }
+}
+
+/// `int("64")` and `float("0.5")`.
+fn parse_text(op: Op, a: &Val) -> Val {
+    let Val::Text(text) = a else {
+        return op.type_fault();
+    };
+    let text = text.trim();
+    let parsed = if op == Op::Int {
+        text.parse().ok().map(Val::Int)
+    } else {
+        text.parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite())
+            .map(Val::Float)
+    };
+    parsed.unwrap_or(Val::Fault(Fault::Domain(op.name())))
+}
+
+fn binary(op: Op, a: &Val, b: &Val) -> Val {
+    match op {
+        Op::Eq => return Val::Bool(equal(a, b)),
+        Op::Ne => return Val::Bool(!equal(a, b)),
+        Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+            return match order(op, a, b) {
+                Ok(ordering) => Val::Bool(ordering.is_some_and(|ordering| match op {
+                    Op::Lt => ordering.is_lt(),
+                    Op::Le => ordering.is_le(),
+                    Op::Gt => ordering.is_gt(),
+                    _ => ordering.is_ge(),
+                })),
+                Err(fault) => Val::Fault(fault),
+            };
+        }
+        Op::In | Op::NotIn => {
+            return match contains(b, a) {
+                Some(found) => Val::Bool(found == (op == Op::In)),
+                None => op.type_fault(),
+            };
+        }
+        _ => {}
+    }
+    if let (Val::Int(a), Val::Int(b)) = (a, b) {
+        return number::binary_int(op, *a, *b);
+    }
+    if let (Op::BitAnd | Op::BitOr | Op::BitXor, Val::Bool(a), Val::Bool(b)) = (op, a, b) {
+        return Val::Bool(match op {
+            Op::BitAnd => a & b,
+            Op::BitOr => a | b,
+            _ => a ^ b,
+        });
+    }
+    match (a.int(), b.int()) {
+        (Some(a), Some(b)) => number::binary_int(op, a, b),
+        _ => match (a.float(), b.float()) {
+            (Some(x), Some(y)) => number::binary_float(op, x, y),
+            _ => text_binary(op, a, b),
+        },
+    }
+}
+
+/// Text that text operations would make longer than this is a fault.
+const LONGEST_TEXT: usize = 1 << 16;
+
+/// `+` of two texts or lists, and a text times a whole number.
+fn text_binary(op: Op, a: &Val, b: &Val) -> Val {
+    match (op, a, b) {
+        (Op::Add, Val::Text(a), Val::Text(b)) if a.len() + b.len() <= LONGEST_TEXT => {
+            Val::Text(format!("{a}{b}").into())
+        }
+        (Op::Add, Val::List(a), Val::List(b)) if a.len() + b.len() <= LONGEST_TEXT => {
+            Val::List(a.iter().chain(b.iter()).cloned().collect())
+        }
+        (Op::Mul, Val::Text(text), times) | (Op::Mul, times, Val::Text(text)) => {
+            match times.int() {
+                Some(times) => {
+                    let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+                    match text.len().checked_mul(times) {
+                        Some(length) if length <= LONGEST_TEXT => {
+                            Val::Text(text.repeat(times).into())
+                        }
+                        _ => Val::Fault(Fault::Overflow),
+                    }
+                }
+                None => op.type_fault(),
+            }
+        }
+        _ => op.type_fault(),
+    }
+}

@@ -1,0 +1,456 @@
+//! Tokens to a syntax tree, kept as a flat list in which operands come before their operation.
+
+use super::lexer::{Token, tokens};
+use super::ops::{FUNCTIONS, Op};
+use super::{ExprError, suggest, val::Val};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Nesting beyond this is refused (Python itself refuses at 200 brackets), so that no input can
+/// exhaust the stack.
+const DEEPEST: u32 = 200;
+
+/// One node; operands are indices of earlier nodes.
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    Const(Val),
+    Name(Arc<str>),
+    Op(Op, Vec<u32>),
+}
+
+/// A parsed expression with the text it came from.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    pub(crate) text: Arc<str>,
+    pub(crate) nodes: Vec<(Node, Range<u32>)>,
+}
+
+impl Expr {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
+        let mut parser = Parser {
+            text,
+            tokens: tokens(text)?,
+            next: 0,
+            depth: 0,
+            nodes: Vec::new(),
+        };
+        if matches!(parser.peek(), Token::End) {
+            return Err(ExprError::new(
+                text,
+                0..text.len(),
+                "the expression is empty",
+            ));
+        }
+        if matches!(parser.peek(), Token::Name("lambda")) {
+            let at = parser.at();
+            return Err(ExprError::new(text, at, "a lambda cannot be evaluated")
+                .help("write the condition itself, over the parameters' names"));
+        }
+        let root = parser.expression()?;
+        if !matches!(parser.peek(), Token::End) {
+            return Err(parser.unexpected());
+        }
+        debug_assert_eq!(root as usize + 1, parser.nodes.len());
+        Ok(Self {
+            text: text.into(),
+            nodes: parser.nodes,
+        })
+    }
+
+    /// The text as written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The names it uses, each with the bytes of its first use, in order of appearance.
+    pub fn names(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        self.nodes.iter().filter_map(|(node, span)| match node {
+            Node::Name(name) => Some((&**name, span.start as usize..span.end as usize)),
+            _ => None,
+        })
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<(Token<'t>, Range<usize>)>,
+    next: usize,
+    depth: u32,
+    nodes: Vec<(Node, Range<u32>)>,
+}
+
+/// Binary operators by how tightly they bind, loosest first; comparisons are apart.
+const BINARY: [&[(&str, Op)]; 6] = [
+    &[("|", Op::BitOr)],
+    &[("^", Op::BitXor)],
+    &[("&", Op::BitAnd)],
+    &[("<<", Op::Shl), (">>", Op::Shr)],
+    &[("+", Op::Add), ("-", Op::Sub)],
+    &[
+        ("*", Op::Mul),
+        ("/", Op::Div),
+        ("//", Op::FloorDiv),
+        ("%", Op::Mod),
+    ],
+];
+
+impl<'t> Parser<'t> {
+    fn peek(&self) -> &Token<'t> {
+        &self.tokens[self.next].0
+    }
+
+    fn at(&self) -> Range<usize> {
+        self.tokens[self.next].1.clone()
+    }
+
+    fn advance(&mut self) {
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Token::Sign(next) if *next == sign);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Token::Name(next) if *next == word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn unexpected(&self) -> ExprError {
+        let at = self.at();
+        let (message, help) = match self.peek() {
+            Token::End => ("the expression ends too early".to_owned(), None),
+            Token::Sign("=") => (
+                "`=` is no operator here".to_owned(),
+                Some("expressions are Python's: write `==`"),
+            ),
+            Token::Sign("[") => (
+                "values have no elements to index".to_owned(),
+                Some("write the parameter's name alone"),
+            ),
+            Token::Sign(".") => (
+                "values have no attributes".to_owned(),
+                Some("write the function's name alone, for example `sqrt(x)`"),
+            ),
+            _ => (
+                format!("unexpected `{}`", &self.text[at.clone()]),
+                Some("an operator such as `and` or `*` is missing before it"),
+            ),
+        };
+        let error = ExprError::new(self.text, at, message);
+        match help {
+            Some(help) => error.help(help),
+            None => error,
+        }
+    }
+
+    fn push(&mut self, node: Node, span: Range<usize>) -> u32 {
+        self.nodes.push((node, span.start as u32..span.end as u32));
+        self.nodes.len() as u32 - 1
+    }
+
+    fn op(&mut self, op: Op, args: Vec<u32>) -> u32 {
+        let spans = args.iter().map(|arg| &self.nodes[*arg as usize].1);
+        let start = spans.clone().map(|span| span.start).min().unwrap_or(0);
+        let end = spans.map(|span| span.end).max().unwrap_or(0);
+        self.push(Node::Op(op, args), start as usize..end as usize)
+    }
+
+    fn nested<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, ExprError>,
+    ) -> Result<T, ExprError> {
+        if self.depth == DEEPEST {
+            return Err(ExprError::new(
+                self.text,
+                self.at(),
+                "the expression is nested too deeply",
+            )
+            .help("name parts of it under `derived:`"));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// `a if c else b`, or anything that binds tighter.
+    fn expression(&mut self) -> Result<u32, ExprError> {
+        self.nested(|parser| {
+            let value = parser.disjunction()?;
+            if !parser.take_word("if") {
+                return Ok(value);
+            }
+            let condition = parser.disjunction()?;
+            if !parser.take_word("else") {
+                return Err(parser.unexpected());
+            }
+            let otherwise = parser.expression()?;
+            Ok(parser.op(Op::If, vec![condition, value, otherwise]))
+        })
+    }
+
+    fn disjunction(&mut self) -> Result<u32, ExprError> {
+        let mut parts = vec![self.conjunction()?];
+        while self.take_word("or") {
+            parts.push(self.conjunction()?);
+        }
+        Ok(self.join(Op::Or, parts))
+    }
+
+    fn conjunction(&mut self) -> Result<u32, ExprError> {
+        let mut parts = vec![self.negation()?];
+        while self.take_word("and") {
+            parts.push(self.negation()?);
+        }
+        Ok(self.join(Op::And, parts))
+    }
+
+    fn join(&mut self, op: Op, parts: Vec<u32>) -> u32 {
+        match parts[..] {
+            [only] => only,
+            _ => self.op(op, parts),
+        }
+    }
+
+    fn negation(&mut self) -> Result<u32, ExprError> {
+        let start = self.at().start;
+        if self.take_word("not") {
+            let operand = self.nested(Self::negation)?;
+            let end = self.nodes[operand as usize].1.end as usize;
+            return Ok(self.push(Node::Op(Op::Not, vec![operand]), start..end));
+        }
+        self.comparison()
+    }
+
+    /// `a < b <= c` is `a < b and b <= c`.
+    fn comparison(&mut self) -> Result<u32, ExprError> {
+        let mut left = self.binary(0)?;
+        let mut parts = Vec::new();
+        while let Some(op) = self.comparator()? {
+            let right = self.binary(0)?;
+            parts.push(self.op(op, vec![left, right]));
+            left = right;
+        }
+        if parts.is_empty() {
+            return Ok(left);
+        }
+        Ok(self.join(Op::And, parts))
+    }
+
+    fn comparator(&mut self) -> Result<Option<Op>, ExprError> {
+        let op = match self.peek() {
+            Token::Sign("<") => Op::Lt,
+            Token::Sign("<=") => Op::Le,
+            Token::Sign(">") => Op::Gt,
+            Token::Sign(">=") => Op::Ge,
+            Token::Sign("==") => Op::Eq,
+            Token::Sign("!=") => Op::Ne,
+            Token::Name("in") => Op::In,
+            Token::Name("not") => {
+                self.advance();
+                if !matches!(self.peek(), Token::Name("in")) {
+                    return Err(self.unexpected());
+                }
+                Op::NotIn
+            }
+            Token::Name("is") => {
+                return Err(ExprError::new(
+                    self.text,
+                    self.at(),
+                    "`is` compares identity, not values",
+                )
+                .help("write `==`"));
+            }
+            _ => return Ok(None),
+        };
+        self.advance();
+        Ok(Some(op))
+    }
+
+    fn binary(&mut self, level: usize) -> Result<u32, ExprError> {
+        let Some(operators) = BINARY.get(level) else {
+            return self.unary();
+        };
+        let mut left = self.binary(level + 1)?;
+        loop {
+            let found = match self.peek() {
+                Token::Sign(sign) => operators.iter().find(|(name, _)| name == sign),
+                _ => None,
+            };
+            let Some((_, op)) = found else {
+                return Ok(left);
+            };
+            self.advance();
+            let right = self.binary(level + 1)?;
+            left = self.op(*op, vec![left, right]);
+        }
+    }
+
+    fn unary(&mut self) -> Result<u32, ExprError> {
+        let start = self.at().start;
+        let op = match self.peek() {
+            Token::Sign("-") => Op::Neg,
+            Token::Sign("+") => Op::Pos,
+            Token::Sign("~") => Op::Invert,
+            _ => return self.power(),
+        };
+        self.advance();
+        let operand = self.nested(Self::unary)?;
+        let end = self.nodes[operand as usize].1.end as usize;
+        Ok(self.push(Node::Op(op, vec![operand]), start..end))
+    }
+
+    /// `**` binds tighter than a sign on its left, and not than one on its right.
+    fn power(&mut self) -> Result<u32, ExprError> {
+        let base = self.atom()?;
+        if self.take("**") {
+            let exponent = self.nested(Self::unary)?;
+            return Ok(self.op(Op::Pow, vec![base, exponent]));
+        }
+        Ok(base)
+    }
+
+    fn atom(&mut self) -> Result<u32, ExprError> {
+        let (token, at) = self.tokens[self.next].clone();
+        match token {
+            Token::Number(value) => {
+                self.advance();
+                Ok(self.push(Node::Const(value), at))
+            }
+            Token::Text(value) => {
+                self.advance();
+                Ok(self.push(Node::Const(Val::Text(value.into())), at))
+            }
+            Token::Sign("(") => self.bracketed(at),
+            Token::Sign("[") => {
+                self.advance();
+                let items = self.arguments("]")?;
+                Ok(self.list(items, at.start))
+            }
+            Token::Name(name) => self.named(name, at),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Parentheses: a group, or a tuple if there is a comma.
+    fn bracketed(&mut self, at: Range<usize>) -> Result<u32, ExprError> {
+        self.advance();
+        if self.take(")") {
+            return Ok(self.list(Vec::new(), at.start));
+        }
+        let first = self.expression()?;
+        if self.take(")") {
+            return Ok(first);
+        }
+        if !self.take(",") {
+            return Err(match self.peek() {
+                Token::End => ExprError::new(self.text, at, "this bracket is never closed"),
+                _ => self.unexpected(),
+            });
+        }
+        let mut items = vec![first];
+        items.extend(self.arguments(")")?);
+        Ok(self.list(items, at.start))
+    }
+
+    fn list(&mut self, items: Vec<u32>, start: usize) -> u32 {
+        let end = self.tokens[self.next.saturating_sub(1)].1.end;
+        self.push(Node::Op(Op::List, items), start..end)
+    }
+
+    /// Comma-separated expressions up to a closing bracket.
+    fn arguments(&mut self, close: &str) -> Result<Vec<u32>, ExprError> {
+        let mut items = Vec::new();
+        loop {
+            if self.take(close) {
+                return Ok(items);
+            }
+            items.push(self.expression()?);
+            if !self.take(",") {
+                return if self.take(close) {
+                    Ok(items)
+                } else {
+                    Err(self.unexpected())
+                };
+            }
+        }
+    }
+
+    fn named(&mut self, name: &'t str, at: Range<usize>) -> Result<u32, ExprError> {
+        match name {
+            "True" | "true" => {
+                self.advance();
+                return Ok(self.push(Node::Const(Val::Bool(true)), at));
+            }
+            "False" | "false" => {
+                self.advance();
+                return Ok(self.push(Node::Const(Val::Bool(false)), at));
+            }
+            "and" | "or" | "not" | "in" | "is" | "if" | "else" | "lambda" => {
+                return Err(self.unexpected());
+            }
+            _ => self.advance(),
+        }
+        if matches!(name, "math" | "np" | "numpy") && self.take(".") {
+            let at = self.at();
+            return match *self.peek() {
+                Token::Name(function) => {
+                    self.advance();
+                    self.call(function, at)
+                }
+                _ => Err(self.unexpected()),
+            };
+        }
+        if matches!(self.peek(), Token::Sign("(")) {
+            return self.call(name, at);
+        }
+        Ok(self.push(Node::Name(name.into()), at))
+    }
+
+    fn call(&mut self, name: &str, at: Range<usize>) -> Result<u32, ExprError> {
+        let Some((_, op, fewest, most)) = FUNCTIONS.iter().find(|(known, ..)| *known == name)
+        else {
+            let error = ExprError::new(self.text, at, format!("unknown function `{name}`"));
+            let known = FUNCTIONS.iter().map(|(known, ..)| *known);
+            return Err(match suggest(name, known.clone()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!(
+                    "the functions are {}",
+                    known.collect::<Vec<_>>().join(", ")
+                )),
+            });
+        };
+        if !self.take("(") {
+            return Err(self.unexpected());
+        }
+        let args = self.arguments(")")?;
+        let end = self.tokens[self.next.saturating_sub(1)].1.end;
+        if args.len() < *fewest || args.len() > *most {
+            let wanted = match (fewest, most) {
+                (1, 1) => "one argument".to_owned(),
+                (1, 2) => "one or two arguments".to_owned(),
+                (2, 2) => "two arguments".to_owned(),
+                _ => "at least one argument".to_owned(),
+            };
+            return Err(ExprError::new(
+                self.text,
+                at.start..end,
+                format!("`{name}` takes {wanted}, not {}", args.len()),
+            ));
+        }
+        Ok(self.push(Node::Op(*op, args), at.start..end))
+    }
+}

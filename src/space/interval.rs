@@ -1,0 +1,279 @@
+//! What a constraint can still become: abstract evaluation over ranges.
+//!
+//! While a diagram is built, a constraint whose remaining parameters are open is evaluated over
+//! the ranges of their values. If it cannot become true the state is dropped at once; if it
+//! cannot become false its part of the state is forgotten, so that more states merge. Floating
+//! point is monotone, so evaluating the bounds bounds the results; beyond 2^53, where whole
+//! numbers are exact and floats are not, bounds are widened.
+
+use super::expr::{Op, Val};
+
+/// Everything a term may evaluate to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Abs {
+    /// Bounds, where it is a number.
+    lo: f64,
+    hi: f64,
+    /// It may be true, be false, be a fault.
+    pub(super) yes: bool,
+    pub(super) no: bool,
+    fault: bool,
+    /// It depends on a forgotten part of the state.
+    pub(super) unset: bool,
+}
+
+/// Whole numbers up to here are exact in a float.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+impl Abs {
+    const ANY: Self = Self {
+        lo: f64::NEG_INFINITY,
+        hi: f64::INFINITY,
+        yes: true,
+        no: true,
+        fault: true,
+        unset: false,
+    };
+
+    pub(super) const UNSET: Self = Self {
+        unset: true,
+        ..Self::ANY
+    };
+
+    fn range(lo: f64, hi: f64) -> Self {
+        let widen = |bound: f64, outward: f64| {
+            if bound.abs() <= EXACT { bound } else { outward }
+        };
+        let (lo, hi) = (widen(lo, lo.next_down()), widen(hi, hi.next_up()));
+        // Near the limit of 127 bits a result may be a fault; NaN compares false.
+        if !(lo >= -1e38 && hi <= 1e38) {
+            return Self::ANY;
+        }
+        Self {
+            lo,
+            hi,
+            yes: lo != 0.0 || hi != 0.0,
+            no: lo <= 0.0 && hi >= 0.0,
+            fault: false,
+            unset: false,
+        }
+    }
+
+    fn truth(yes: bool, no: bool, fault: bool) -> Self {
+        Self {
+            lo: f64::from(u8::from(!no)),
+            hi: f64::from(u8::from(yes)),
+            yes,
+            no,
+            fault,
+            unset: false,
+        }
+    }
+
+    /// Exactly one value.
+    pub(super) fn of(value: &Val) -> Self {
+        match value {
+            Val::Unset => Self::UNSET,
+            Val::Bool(value) => Self::truth(*value, !*value, false),
+            Val::Fault(_) => Self {
+                fault: true,
+                yes: false,
+                no: false,
+                ..Self::ANY
+            },
+            Val::Text(_) | Val::List(_) => Self::ANY,
+            Val::Int(_) | Val::Float(_) => {
+                let value = value.float().unwrap_or(f64::NAN);
+                Self::range(value, value)
+            }
+        }
+    }
+
+    /// Any of several values.
+    pub(super) fn hull(self, other: Self) -> Self {
+        Self {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            yes: self.yes || other.yes,
+            no: self.no || other.no,
+            fault: self.fault || other.fault,
+            unset: self.unset || other.unset,
+        }
+    }
+
+    fn with_fault(mut self, fault: bool) -> Self {
+        self.fault |= fault;
+        self
+    }
+
+    /// The constraint is true whatever the open parameters become.
+    pub(super) fn always(self) -> bool {
+        self.unset || (self.yes && !self.no && !self.fault)
+    }
+
+    /// The constraint cannot be true.
+    pub(super) fn never(self) -> bool {
+        !self.unset && !self.yes
+    }
+}
+
+/// Applies an operation to ranges.
+pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
+    if args.iter().any(|arg| arg.unset) {
+        return Abs::UNSET;
+    }
+    match (op, args) {
+        (Op::And, _) => junction(args, false),
+        (Op::Or, _) => junction(args, true),
+        (Op::If, [condition, yes, no]) => choose(*condition, *yes, *no),
+        (Op::Not, [a]) => Abs::truth(a.no, a.yes, a.fault),
+        (Op::Bool, [a]) => Abs::truth(a.yes, a.no, a.fault),
+        _ => {
+            let fault = args.iter().any(|arg| arg.fault);
+            if args.iter().any(|arg| !arg.yes && !arg.no) {
+                return Abs::truth(false, false, true);
+            }
+            numeric(op, args).with_fault(fault)
+        }
+    }
+}
+
+/// `and`/`or` over possibilities: an operand is met if all before it may have let it be.
+fn junction(args: &[Abs], stop: bool) -> Abs {
+    let mut hull: Option<Abs> = None;
+    let (mut stopped, mut fault) = (false, false);
+    for (at, arg) in args.iter().enumerate() {
+        let (stops, passes) = if stop {
+            (arg.yes, arg.no)
+        } else {
+            (arg.no, arg.yes)
+        };
+        hull = Some(hull.map_or(*arg, |hull| hull.hull(*arg)));
+        stopped |= stops;
+        fault |= arg.fault;
+        let last = at + 1 == args.len();
+        if !passes || last {
+            let (yes, no) = if stop {
+                (stopped, last && passes)
+            } else {
+                (last && passes, stopped)
+            };
+            let hull = hull.unwrap_or(Abs::ANY);
+            return Abs {
+                yes,
+                no,
+                fault,
+                ..hull
+            };
+        }
+    }
+    Abs::ANY
+}
+
+fn choose(condition: Abs, yes: Abs, no: Abs) -> Abs {
+    let chosen = match (condition.yes, condition.no) {
+        (true, true) => yes.hull(no),
+        (true, false) => yes,
+        (false, true) => no,
+        (false, false) => return Abs::truth(false, false, true),
+    };
+    chosen.with_fault(condition.fault)
+}
+
+fn numeric(op: Op, args: &[Abs]) -> Abs {
+    match (op, args) {
+        (Op::Add, _) => args.iter().skip(1).fold(args[0], |sum, next| {
+            Abs::range(sum.lo + next.lo, sum.hi + next.hi)
+        }),
+        (Op::Mul, _) => args.iter().skip(1).fold(args[0], |product, next| {
+            corners(product, *next, |a, b| a * b)
+        }),
+        (Op::Min | Op::Max, [_, _, ..]) => args.iter().skip(1).fold(args[0], |best, next| {
+            if op == Op::Min {
+                Abs::range(best.lo.min(next.lo), best.hi.min(next.hi))
+            } else {
+                Abs::range(best.lo.max(next.lo), best.hi.max(next.hi))
+            }
+        }),
+        (Op::Neg, [a]) => Abs::range(-a.hi, -a.lo),
+        (Op::Pos, [a]) => Abs::range(a.lo, a.hi),
+        (Op::Abs, [a]) => {
+            let far = a.lo.abs().max(a.hi.abs());
+            let near = if a.lo <= 0.0 && a.hi >= 0.0 {
+                0.0
+            } else {
+                a.lo.abs().min(a.hi.abs())
+            };
+            Abs::range(near, far)
+        }
+        (Op::Sub, [a, b]) => Abs::range(a.lo - b.hi, a.hi - b.lo),
+        (Op::Div | Op::FloorDiv | Op::CeilDiv, [a, b]) => quotient(op, *a, *b),
+        (Op::Mod, [a, b]) => remainder(*a, *b),
+        (Op::Lt, [a, b]) => compare(a.lo < b.hi, a.hi >= b.lo, a, b),
+        (Op::Le, [a, b]) => compare(a.lo <= b.hi, a.hi > b.lo, a, b),
+        (Op::Gt, [a, b]) => compare(a.hi > b.lo, a.lo <= b.hi, a, b),
+        (Op::Ge, [a, b]) => compare(a.hi >= b.lo, a.lo < b.hi, a, b),
+        (Op::Eq | Op::Ne, [a, b]) => {
+            let meet = a.lo <= b.hi && b.lo <= a.hi;
+            let single = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo && a.lo.abs() < EXACT;
+            // Text and lists have the widest range, so they always may and may not be equal.
+            if op == Op::Eq {
+                Abs::truth(meet, !single, false)
+            } else {
+                Abs::truth(!single, meet, false)
+            }
+        }
+        (Op::In | Op::NotIn, _) => Abs::truth(true, true, true),
+        _ => Abs::ANY,
+    }
+}
+
+/// A comparison; an operand of unknown kind may be text, which is a fault beside a number.
+fn compare(yes: bool, no: bool, a: &Abs, b: &Abs) -> Abs {
+    let unknown = a.lo == f64::NEG_INFINITY || b.lo == f64::NEG_INFINITY;
+    if unknown {
+        return Abs::truth(true, true, true);
+    }
+    Abs::truth(yes, no, false)
+}
+
+/// The extremes of a function that is monotone in each argument.
+fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
+    let all = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
+    if all.iter().any(|corner| corner.is_nan()) {
+        return Abs::ANY;
+    }
+    Abs::range(
+        all.iter().copied().fold(f64::INFINITY, f64::min),
+        all.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+fn quotient(op: Op, a: Abs, b: Abs) -> Abs {
+    if b.lo <= 0.0 && b.hi >= 0.0 {
+        return Abs::ANY;
+    }
+    let quotient = corners(a, b, |a, b| a / b);
+    // A rounded quotient has the floor of the exact one while both operands are this small.
+    const SMALL: f64 = 1_099_511_627_776.0;
+    let small = [a.lo, a.hi, b.lo, b.hi].iter().all(|x| x.abs() <= SMALL);
+    match op {
+        Op::Div => quotient,
+        _ if !small => Abs::range(quotient.lo.floor() - 1.0, quotient.hi.ceil() + 1.0),
+        Op::FloorDiv => Abs::range(quotient.lo.floor(), quotient.hi.floor()),
+        _ => Abs::range(quotient.lo.ceil(), quotient.hi.ceil()),
+    }
+}
+
+fn remainder(a: Abs, b: Abs) -> Abs {
+    if b.lo > 0.0 {
+        if a.lo >= 0.0 && a.hi < b.lo {
+            return Abs::range(a.lo, a.hi);
+        }
+        Abs::range(0.0, b.hi)
+    } else if b.hi < 0.0 {
+        Abs::range(b.lo, 0.0)
+    } else {
+        Abs::ANY
+    }
+}

@@ -1,0 +1,114 @@
+//! What the open constraints can still become while a diagram is built.
+
+use super::build::Group;
+use super::expr::{Bits, Op, Program, Splits, TermId, Val};
+use super::interval::{self, Abs};
+
+/// What the open constraints can still become, given a state.
+pub(super) struct Outlook {
+    program: Program,
+    /// Registers with the ranges of open parameters and all that depends on these alone.
+    registers: Vec<Abs>,
+    /// The steps that depend on the state.
+    dynamic: Vec<usize>,
+    /// The open constraints that each slot serves.
+    users: Vec<Vec<usize>>,
+}
+
+impl Outlook {
+    pub(super) fn new(
+        group: &Group<'_>,
+        open: &[TermId],
+        slots: &[TermId],
+        splits: &Splits,
+        fixed: &Bits,
+    ) -> Self {
+        let mut vars = Bits::default();
+        for root in open {
+            vars.union(group.terms.vars(*root));
+        }
+        let ahead: Vec<u32> = vars.iter().filter(|var| !fixed.contains(*var)).collect();
+        let mut inputs = slots.to_vec();
+        inputs.extend(ahead.iter().map(|var| group.inputs[*var as usize]));
+        let phases: Vec<&[TermId]> = open.chunks(1).collect();
+        let program = Program::compile(group.terms, &phases, &inputs, splits);
+        let mut registers: Vec<Abs> = program.registers().iter().map(Abs::of).collect();
+        for (at, var) in ahead.iter().enumerate() {
+            let domain = &group.domains[*var as usize];
+            registers[slots.len() + at] = group.allowed[*var as usize]
+                .iter()
+                .map(|choice| Abs::of(&domain[*choice as usize]))
+                .reduce(Abs::hull)
+                .unwrap_or(Abs::UNSET);
+        }
+        // Which slots a register depends on, to find what is fixed for the whole layer and whom
+        // each slot serves.
+        let mut depends: Vec<Bits> = vec![Bits::default(); registers.len()];
+        for (slot, bits) in depends.iter_mut().take(slots.len()).enumerate() {
+            bits.insert(slot as u32);
+        }
+        let mut dynamic = Vec::new();
+        for (at, step) in program.steps.iter().enumerate() {
+            let mut bits = Bits::default();
+            for arg in &step.args {
+                bits.union(&depends[*arg as usize]);
+            }
+            if bits.is_empty() {
+                registers[step.dst as usize] = run(step.op, &step.args, &registers);
+            } else {
+                dynamic.push(at);
+            }
+            depends[step.dst as usize] = bits;
+        }
+        let users = (0..slots.len() as u32)
+            .map(|slot| {
+                (0..open.len())
+                    .filter(|root| depends[program.outputs[*root] as usize].contains(slot))
+                    .collect()
+            })
+            .collect();
+        Self {
+            program,
+            registers,
+            dynamic,
+            users,
+        }
+    }
+
+    /// Scratch registers for `judge`.
+    pub(super) fn registers(&self) -> Vec<Abs> {
+        self.registers.clone()
+    }
+
+    /// Whether the state can lead to anything; forgets the slots that no longer matter.
+    pub(super) fn judge(&self, registers: &mut [Abs], state: &mut [Val]) -> bool {
+        for (register, value) in registers.iter_mut().zip(state.iter()) {
+            *register = Abs::of(value);
+        }
+        for at in &self.dynamic {
+            let step = &self.program.steps[*at];
+            registers[step.dst as usize] = run(step.op, &step.args, registers);
+        }
+        let verdict = |root: usize| registers[self.program.outputs[root] as usize];
+        if (0..self.program.outputs.len()).any(|root| verdict(root).never()) {
+            return false;
+        }
+        for (value, users) in state.iter_mut().zip(&self.users) {
+            if users.iter().all(|root| verdict(*root).always()) {
+                *value = Val::Unset;
+            }
+        }
+        true
+    }
+}
+
+fn run(op: Op, args: &[u32], registers: &[Abs]) -> Abs {
+    match *args {
+        [a] => interval::apply(op, &[registers[a as usize]]),
+        [a, b] => interval::apply(op, &[registers[a as usize], registers[b as usize]]),
+        ref many => {
+            let args: Vec<Abs> = many.iter().map(|arg| registers[*arg as usize]).collect();
+            interval::apply(op, &args)
+        }
+    }
+}
