@@ -95,7 +95,8 @@ fn read(file: &Path) -> (String, Vec<Parameter>, Vec<Constraint>) {
     let text = std::fs::read_to_string(file).expect("the file is readable");
     let json: serde_json::Value = serde_json::from_str(&text).expect("the file is JSON");
     let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
-    let parameters = list("params").iter().map(|each| {
+    let parameters = list("params");
+    let parameters = parameters.iter().map(|each| {
         let values: Vec<Value> =
             serde_json::from_value(each["values"].clone()).expect("values are scalars");
         Parameter::new(each["name"].as_str().unwrap_or_default(), values)
