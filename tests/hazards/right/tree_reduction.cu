@@ -4,7 +4,6 @@
 //@ arg y f32[2] output
 //@ expect y = block_sum(x, 128)
 extern "C" __global__ void kernel(const float* x, float* y) {
-    extern __shared__ float unused[];
     __shared__ float s[128];
     int t = threadIdx.x;
     s[t] = x[blockIdx.x * 128 + t];

@@ -1,6 +1,5 @@
 // The tile is read after the copy was started, without waiting for its mbarrier.
 //@ verdict race
-//@ also uninitialized
 //@ arch sm_90
 //@ launch kernel grid 1 block 32
 //@ arg x f32[256] input arange

@@ -1,6 +1,5 @@
 // The copies are committed and a barrier follows, but nobody waits for the group.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 1 block 64
 //@ arg x f32[256] input arange
 //@ arg y f32[256] output

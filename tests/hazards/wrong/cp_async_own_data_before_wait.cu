@@ -1,6 +1,5 @@
 // A thread reads the very words it copies, before it waits for them.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 1 block 32
 //@ arg x f32[32] input arange
 //@ arg y f32[32] output

@@ -1,6 +1,5 @@
 // The barrier expects no bytes, so its phase ends with the arrival and not with the copy.
 //@ verdict race
-//@ also uninitialized
 //@ arch sm_90
 //@ launch kernel grid 1 block 32
 //@ arg x f32[256] input arange

@@ -1,6 +1,5 @@
 // The wait asks for the phase before the first one, which counts as complete: the copy is not waited for.
 //@ verdict race
-//@ also uninitialized
 //@ arch sm_90
 //@ launch kernel grid 1 block 32
 //@ arg x f32[256] input arange

@@ -1,6 +1,5 @@
 // The barrier counts one warp, so the consumer does not wait for the producer.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 1 block 64
 //@ arg x i32[32] input arange
 //@ arg y i32[32] output

@@ -1,6 +1,5 @@
 // Two arrays side by side in shared memory: rows of 33 overflow the first one into the second.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 1 block 32,2
 //@ arg x f32[64] input arange
 //@ arg y f32[64] output

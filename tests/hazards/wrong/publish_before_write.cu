@@ -1,6 +1,5 @@
 // The flag is released before the data is written.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 2 block 1
 //@ arg data i32[1] scratch
 //@ arg flag i32[1] inout zeros

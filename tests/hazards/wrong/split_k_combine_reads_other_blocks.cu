@@ -1,6 +1,5 @@
 // Split-K: every block adds up all partial sums in the same launch, before other blocks have written theirs.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 4 block 32
 //@ arg x f32[128] input arange
 //@ arg partial f32[4] scratch

@@ -1,6 +1,5 @@
 // Two cp.async stages in flight: the wait lets the group that is about to be used stay in flight.
 //@ verdict race
-//@ also uninitialized
 //@ launch kernel grid 1 block 64
 //@ arg x f32[1024] input arange
 //@ arg y f32[256] output

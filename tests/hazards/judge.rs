@@ -1,0 +1,227 @@
+//! Runs one case on the virtual GPU and judges it by the contract's precedence.
+
+use std::time::{Duration, Instant};
+
+use vgpu::{
+    Arch, Arg, BufferId, End, GlobalMemory, Hazard, Launch, LaunchError, LoadError, Module,
+    Schedule, launch,
+};
+
+use super::case::{ArgKind, Case, Role};
+use super::reference::{Inputs, evaluate};
+
+/// Far above what any kernel of the suite executes, far below a test's patience.
+const INSTRUCTION_BUDGET: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(60);
+const MEMORY_BYTES: u64 = 1 << 28;
+/// A NaN in every float type, and no plausible integer.
+const POISON: [u8; 1] = [0xff];
+
+/// What one run of a case's launches came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judgement {
+    pub(crate) verdict: String,
+    pub(crate) detail: String,
+    pub(crate) hazards: Vec<Hazard>,
+    /// Bytes of every buffer afterwards.
+    pub(crate) buffers: Vec<Vec<u8>>,
+}
+
+impl Judgement {
+    fn of(verdict: &str, detail: String) -> Judgement {
+        Judgement {
+            verdict: verdict.to_owned(),
+            detail,
+            hazards: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+}
+
+/// The buffers of one run, in the order of the case's arguments.
+struct Stage {
+    memory: GlobalMemory,
+    args: Vec<Arg>,
+    buffers: Vec<Option<BufferId>>,
+    inputs: Inputs,
+}
+
+impl Stage {
+    fn set(case: &Case) -> Stage {
+        let mut stage = Stage {
+            memory: GlobalMemory::new(MEMORY_BYTES),
+            args: Vec::new(),
+            buffers: Vec::new(),
+            inputs: Inputs::new(),
+        };
+        for (salt, arg) in (0..).zip(&case.args) {
+            match &arg.kind {
+                ArgKind::Scalar(value) => {
+                    stage.args.push(Arg::Bytes(arg.element.encode(*value)));
+                    stage.buffers.push(None);
+                }
+                ArgKind::Buffer { length, fill, .. } => {
+                    let bytes = (length * arg.element.bytes()) as u64;
+                    let id = stage
+                        .memory
+                        .alloc(bytes, &arg.name)
+                        .expect("memory for a case");
+                    match fill {
+                        None => stage.memory.fill_uninitialised(id, &POISON),
+                        Some(fill) => {
+                            let values = fill.values(arg.element, *length, salt);
+                            let data: Vec<u8> =
+                                values.iter().flat_map(|&v| arg.element.encode(v)).collect();
+                            stage.memory.write(id, 0, &data);
+                            stage.inputs.insert(arg.name.clone(), values);
+                        }
+                    }
+                    stage.args.push(Arg::Buffer(id));
+                    stage.buffers.push(Some(id));
+                }
+            }
+        }
+        stage
+    }
+
+    /// What is wrong with the buffers after a clean run, if anything.
+    fn fault(&self, case: &Case) -> Result<(), String> {
+        for (arg, id) in case.args.iter().zip(&self.buffers) {
+            let (ArgKind::Buffer { role, .. }, Some(id)) = (&arg.kind, id) else {
+                continue;
+            };
+            let bytes = self.memory.read(*id);
+            if *role == Role::Input {
+                let values = &self.inputs[&arg.name];
+                let before = values.iter().flat_map(|&v| arg.element.encode(v));
+                if !before.eq(bytes.iter().copied()) {
+                    return Err(format!("the kernel changed its input `{}`", arg.name));
+                }
+            }
+            let hole = self.memory.unwritten(*id).next();
+            if let (Role::Output, Some(hole)) = (role, hole) {
+                return Err(format!("nobody wrote bytes {hole:?} of `{}`", arg.name));
+            }
+        }
+        self.compare(case)
+    }
+
+    fn compare(&self, case: &Case) -> Result<(), String> {
+        let Some(expect) = &case.expect else {
+            return Ok(());
+        };
+        let index = case.args.iter().position(|arg| arg.name == expect.output);
+        let index = index.ok_or_else(|| format!("no argument `{}`", expect.output))?;
+        let element = case.args[index].element;
+        let bytes = self
+            .memory
+            .read(self.buffers[index].ok_or("a scalar is no output")?);
+        let got: Vec<f64> = bytes
+            .chunks(element.bytes())
+            .map(|b| element.decode(b))
+            .collect();
+        let want = evaluate(
+            &expect.function,
+            &expect.parameters,
+            &self.inputs,
+            got.len(),
+        )?;
+        if want.len() != got.len() {
+            return Err(format!(
+                "{} expected elements, {} there",
+                want.len(),
+                got.len()
+            ));
+        }
+        for (i, (&got, &want)) in got.iter().zip(&want).enumerate() {
+            let tolerance = case.tolerance * want.abs().max(1.0);
+            // Written so that a NaN fails.
+            if !((got - want).abs() <= tolerance) {
+                return Err(format!("{}[{i}] is {got}, expected {want}", expect.output));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs all launches of `case` under `schedule`.
+pub(crate) fn run(case: &Case, module: &Module, schedule: Schedule) -> Judgement {
+    let arch = Arch::by_name(if case.arch == "sm_80" { "a100" } else { "h100" });
+    let arch = arch.expect("a known device");
+    let mut stage = Stage::set(case);
+    let mut hazards = Vec::new();
+    let mut detail = String::new();
+    for spec in &case.launches {
+        let mut wanted = Launch::new(&spec.entry, spec.grid, spec.block, stage.args.clone());
+        wanted.dynamic_shared_bytes = spec.shared;
+        wanted.schedule = schedule;
+        wanted.instruction_budget = INSTRUCTION_BUDGET;
+        wanted.wall_deadline = Some(Instant::now() + PATIENCE);
+        wanted.checks.same_value_writes_allowed = case.same_value_writes_allowed;
+        match launch(module, &mut stage.memory, &arch, &wanted) {
+            Ok(report) => {
+                hazards.extend(report.hazards);
+                if let End::Stopped(why) = report.end {
+                    detail = why;
+                    break;
+                }
+            }
+            Err(LaunchError::Unsupported(what)) => {
+                return Judgement::of("unsupported", what.to_string());
+            }
+            Err(refused) => return Judgement::of("launch_failed", refused.to_string()),
+        }
+    }
+    let worst = hazards.iter().map(|h| h.kind).min();
+    let verdict = match (worst, stage.fault(case)) {
+        (Some(kind), _) => kind.name(),
+        (None, _) if !detail.is_empty() => "stopped without a hazard",
+        (None, Ok(())) => "ok",
+        (None, Err(fault)) => {
+            detail = fault;
+            "incorrect"
+        }
+    };
+    Judgement {
+        verdict: verdict.to_owned(),
+        detail,
+        buffers: stage
+            .buffers
+            .iter()
+            .flatten()
+            .map(|&id| stage.memory.read(id))
+            .collect(),
+        hazards,
+    }
+}
+
+/// Runs `case` under each schedule; the worst judgement is the case's, and buffers that differ
+/// between clean runs make it `nondeterministic`.
+pub(crate) fn judge(case: &Case, module: &Module, schedules: &[Schedule]) -> Judgement {
+    let mut runs = schedules
+        .iter()
+        .map(|&schedule| run(case, module, schedule));
+    let first = runs.next().expect("a schedule");
+    let fine = |run: &Judgement| matches!(run.verdict.as_str(), "ok" | "incorrect");
+    if !fine(&first) {
+        return first;
+    }
+    for (number, next) in runs.enumerate() {
+        if !fine(&next) {
+            return next;
+        }
+        if next.buffers != first.buffers {
+            let detail = format!("schedule {} gives other results than the first", number + 1);
+            return Judgement::of("nondeterministic", detail);
+        }
+    }
+    first
+}
+
+/// Loads PTX; a refusal is a judgement.
+pub(crate) fn load(ptx: &str) -> Result<Module, Judgement> {
+    Module::load(ptx).map_err(|e| match e {
+        LoadError::Unsupported(what) => Judgement::of("unsupported", what.to_string()),
+        LoadError::Ptx(error) => Judgement::of("unreadable PTX", error.to_string()),
+    })
+}
