@@ -1,16 +1,52 @@
-//! The suite's door to NVRTC.
+//! The suite's compiler: the product's own, in this process and without a cache.
+
+use tuner::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
+};
 
 use super::case::Case;
 
-pub(crate) struct Compilers(std::path::PathBuf);
+/// NVRTC, found as the product finds it.
+pub(crate) struct Compilers(Compiler);
 
 impl Compilers {
+    /// `None` where `TUNER_NO_NVRTC` says that there need not be one.
+    ///
+    /// # Panics
+    /// When there is none although there should be.
     pub(crate) fn find() -> Option<Compilers> {
-        Some(Compilers(std::env::var_os("TUNER_HAZARDS_PTX")?.into()))
+        let settings = CompilerSettings {
+            cache: None,
+            isolation: Isolation::InProcess,
+            ..CompilerSettings::default()
+        };
+        match Compiler::new(settings) {
+            Ok(compiler) => Some(Compilers(compiler)),
+            Err(_) if std::env::var_os("TUNER_NO_NVRTC").is_some_and(|v| v == "1") => None,
+            Err(missing) => panic!("{missing}"),
+        }
     }
 
+    /// PTX of a case, or the compiler's log.
     pub(crate) fn ptx(&self, case: &Case) -> Result<String, String> {
-        let path = self.0.join(format!("{}.{}.ptx", case.name, case.arch));
-        std::fs::read_to_string(path).map_err(|e| e.to_string())
+        let template = Template::new(&format!("{}.cu", case.name), &case.text, vec![], vec![]);
+        let launches: Vec<LaunchShape> = case
+            .launches
+            .iter()
+            .map(|launch| LaunchShape {
+                entry: launch.entry.clone(),
+                dynamic_shared: u64::from(launch.shared),
+            })
+            .collect();
+        let binding = Binding {
+            macros: &[],
+            options: &case.options,
+            launches: &launches,
+        };
+        let source = render(&template, binding, &case.arch);
+        match self.0.compile(&source).map_err(|e| e.to_string())? {
+            CompileOutcome::Compiled(image) => Ok(image.ptx.to_string()),
+            refused => Err(format!("{refused:?}")),
+        }
     }
 }
