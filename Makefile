@@ -1,0 +1,28 @@
+# run    a tuning run on a real recorded space: leaderboard, exported header, header compiled
+# test   every test
+# bench  the figures of docs/measurements.md
+# lint   formatting, clippy, rustdoc, licences, all with warnings denied
+# nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
+
+CARGO ?= cargo
+
+.PHONY: run test bench lint nvrtc
+
+run: nvrtc
+	$(CARGO) build --release --locked
+	scripts/demo target/release/tuner
+
+test: nvrtc
+	$(CARGO) test --workspace --locked
+
+bench: nvrtc
+	$(CARGO) bench --workspace --locked
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	$(CARGO) test --locked --test licences
+
+nvrtc:
+	@scripts/get-nvrtc
