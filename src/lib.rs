@@ -23,4 +23,5 @@ pub mod gate;
 pub mod store;
 
 // Composition.
+pub mod driver;
 pub mod cli;

@@ -1,6 +1,8 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
 pub mod compile_worker;
+pub mod completions;
+pub mod doctor;
 pub mod output;
 
 use crate::exit;
@@ -24,6 +26,8 @@ pub struct Cli {
 /// The commands, in the order a newcomer meets them.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Doctor(doctor::Args),
+    Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
     CompileWorker,
 }
@@ -73,6 +77,8 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> CommandResult {
     match command {
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run(&args),
         Command::CompileWorker => compile_worker::run(),
     }
 }

@@ -1,0 +1,345 @@
+//! `tuner doctor`: what is here, what is missing, and the command that fixes it.
+
+use super::output::{self, Format};
+use super::{CommandResult, output::rows};
+use crate::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
+    Surroundings, Template, render,
+};
+use crate::store::Store;
+use crate::{driver, exit};
+use anyhow::Context as _;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Says what is here: NVRTC, driver, GPUs, git, database; what is missing, and how to get it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  tuner doctor\n  tuner doctor --format json")]
+pub struct Args {
+    /// How to print the result.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// The database to look at.
+    #[arg(long, value_name = "FILE", default_value = "leaderboard/tuner.db")]
+    db: PathBuf,
+}
+
+/// How a finding is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// Here, and works.
+    Ok,
+    /// Not here, and nothing needs it now.
+    Absent,
+    /// Not here or broken, and something needs it.
+    Missing,
+}
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    status: Status,
+    detail: String,
+    /// The command or step that helps; null where nothing has to be done.
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            check,
+            status: Status::Ok,
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    fn absent(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            check,
+            status: Status::Absent,
+            detail: detail.into(),
+            fix: Some(fix.into()),
+        }
+    }
+
+    fn missing(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            check,
+            status: Status::Missing,
+            detail: detail.into(),
+            fix: Some(fix.into()),
+        }
+    }
+}
+
+/// Looks and prints. Always ends with success: what is missing is the result.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn run(args: &Args) -> CommandResult {
+    let mut findings = nvrtc();
+    findings.extend(gpu());
+    findings.push(program(
+        "git",
+        "commits are recorded with results",
+        "apt-get install git",
+    ));
+    findings.push(program(
+        "python3",
+        "baseline commands may need it",
+        "apt-get install python3",
+    ));
+    findings.push(database(&args.db)?);
+    findings.push(cache());
+    let text = match args.format {
+        Format::Json => serde_json::to_string_pretty(&findings).context("cannot make JSON")?,
+        format => {
+            let cells: Vec<Vec<String>> = findings.iter().map(cells).collect();
+            rows(format, &["check", "status", "detail", "fix"], &cells)
+        }
+    };
+    output::print(&text).context("cannot write to standard output")?;
+    Ok(exit::DONE)
+}
+
+fn cells(finding: &Finding) -> Vec<String> {
+    let status = match finding.status {
+        Status::Ok => "ok",
+        Status::Absent => "absent",
+        Status::Missing => "MISSING",
+    };
+    vec![
+        finding.check.to_owned(),
+        status.to_owned(),
+        finding.detail.clone(),
+        finding.fix.clone().unwrap_or_default(),
+    ]
+}
+
+fn nvrtc() -> Vec<Finding> {
+    let nvrtc = match Nvrtc::find(&Surroundings::from_env()) {
+        Ok(nvrtc) => nvrtc,
+        Err(missing) => {
+            let tried = missing.tried.join("; ");
+            return vec![Finding::missing(
+                "nvrtc",
+                format!("not found: {tried}"),
+                "make nvrtc",
+            )];
+        }
+    };
+    let archs = nvrtc.architectures();
+    let range = match (archs.first(), archs.last()) {
+        (Some(first), Some(last)) => format!("{first} to {last}"),
+        _ => "targets unknown".to_owned(),
+    };
+    let mut findings = vec![
+        Finding::ok(
+            "nvrtc",
+            format!(
+                "{} at {} ({}), {range}",
+                nvrtc.version(),
+                nvrtc.library().display(),
+                nvrtc.origin()
+            ),
+        ),
+        match nvrtc.builtins() {
+            Some(path) => Finding::ok("nvrtc built-ins", path.display().to_string()),
+            None => Finding::missing(
+                "nvrtc built-ins",
+                format!("no libnvrtc-builtins beside {}", nvrtc.library().display()),
+                "make nvrtc",
+            ),
+        },
+        headers(&nvrtc),
+    ];
+    findings.push(trial_compile());
+    findings
+}
+
+fn headers(nvrtc: &Nvrtc) -> Finding {
+    let Some(folder) = nvrtc.include() else {
+        return Finding::absent(
+            "cuda headers",
+            "no cuda_fp16.h; templates without headers compile",
+            "make nvrtc, or set TUNER_CUDA_INCLUDE to the folder with cuda_fp16.h",
+        );
+    };
+    let version = header_version(folder);
+    let detail = format!(
+        "{} at {}",
+        version.as_deref().unwrap_or("unknown version"),
+        folder.display()
+    );
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    match version.as_deref().and_then(major) {
+        Some(found) if major(&nvrtc.version()).as_ref() != Some(&found) => Finding::missing(
+            "cuda headers",
+            format!("{detail}, but NVRTC is {}", nvrtc.version()),
+            "set TUNER_CUDA_INCLUDE to headers of NVRTC's own version",
+        ),
+        _ => Finding::ok("cuda headers", detail),
+    }
+}
+
+/// `CUDA_VERSION` of `cuda.h`, as `major.minor`.
+fn header_version(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join("cuda.h")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("#define CUDA_VERSION "))?;
+    let number: u32 = line.trim().parse().ok()?;
+    Some(format!("{}.{}", number / 1000, number % 1000 / 10))
+}
+
+/// Compiles a kernel in a worker process, as a run does.
+fn trial_compile() -> Finding {
+    let settings = CompilerSettings {
+        jobs: 1,
+        cache: None,
+        ..CompilerSettings::default()
+    };
+    debug_assert!(matches!(settings.isolation, Isolation::Workers { .. }));
+    let template = Template::new(
+        "doctor.cu",
+        "extern \"C\" __global__ void doctor(float* x) { x[threadIdx.x] = 1; }\n",
+        Vec::new(),
+        Vec::new(),
+    );
+    let launches = [LaunchShape {
+        entry: "doctor".to_owned(),
+        dynamic_shared: 0,
+    }];
+    let binding = Binding {
+        macros: &[],
+        options: &[],
+        launches: &launches,
+    };
+    let source = render(&template, binding, "sm_80");
+    let outcome = Compiler::new(settings)
+        .map_err(|error| error.to_string())
+        .and_then(|compiler| compiler.compile(&source).map_err(|error| error.to_string()));
+    let fix = "make nvrtc, or set TUNER_NVRTC to another library";
+    match outcome {
+        Ok(CompileOutcome::Compiled(image)) => {
+            let ms = image.facts.compile_us / 1000;
+            Finding::ok("trial compile", format!("a kernel for sm_80 in {ms} ms"))
+        }
+        Ok(other) => {
+            let detail = other
+                .failure()
+                .map(|(_, detail)| detail)
+                .unwrap_or_default();
+            Finding::missing("trial compile", detail, fix)
+        }
+        Err(detail) => Finding::missing("trial compile", detail, fix),
+    }
+}
+
+fn gpu() -> Vec<Finding> {
+    let report = match driver::probe() {
+        Ok(report) => report,
+        Err(why) => {
+            return vec![Finding::absent(
+                "cuda driver",
+                why,
+                "none needed for vgpu and replay; for a GPU install the NVIDIA driver",
+            )];
+        }
+    };
+    let version = report
+        .version
+        .unwrap_or_else(|| "version unknown".to_owned());
+    let cuda = report.cuda.unwrap_or_else(|| "?".to_owned());
+    let mut findings = vec![Finding::ok(
+        "cuda driver",
+        format!("{version}, supports CUDA up to {cuda}"),
+    )];
+    if report.gpus.is_empty() {
+        findings.push(Finding::absent(
+            "gpu",
+            "the driver sees none",
+            "nvidia-smi -L",
+        ));
+    }
+    for (ordinal, name) in report.gpus.iter().enumerate() {
+        findings.push(Finding::ok("gpu", format!("cuda:{ordinal} {name}")));
+    }
+    findings
+}
+
+/// Whether a program runs, and its version.
+fn program(name: &'static str, purpose: &str, fix: &str) -> Finding {
+    let output = Command::new(name)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            Finding::ok(name, version.lines().next().unwrap_or_default().trim())
+        }
+        _ => Finding::absent(name, format!("does not run; {purpose}"), fix),
+    }
+}
+
+fn database(path: &Path) -> anyhow::Result<Finding> {
+    if !path.exists() {
+        let detail = format!("{} does not exist yet", path.display());
+        return Ok(Finding::absent(
+            "database",
+            detail,
+            "the first `tuner run` makes it",
+        ));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the database's runtime")?;
+    let kernels = runtime.block_on(async {
+        let store = Store::open_read(path).await?;
+        let kernels = store.kernels().await?;
+        store.close().await?;
+        Ok::<_, crate::store::StoreError>(kernels)
+    });
+    Ok(match kernels {
+        Ok(kernels) => {
+            let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+            let count = kernels.len();
+            Finding::ok(
+                "database",
+                format!(
+                    "{} ({} KiB, results of {count} kernels)",
+                    path.display(),
+                    bytes >> 10
+                ),
+            )
+        }
+        Err(error) => Finding::missing("database", error.to_string(), "see the message"),
+    })
+}
+
+fn cache() -> Finding {
+    let Some(folder) = DiskCache::default_folder() else {
+        return Finding::absent(
+            "compile cache",
+            "no folder: neither TUNER_CACHE nor HOME is set",
+            "set TUNER_CACHE to a writable folder",
+        );
+    };
+    let probe = folder.join(format!(".doctor-{}", std::process::id()));
+    let writable = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&probe, "probe"));
+    let _ = std::fs::remove_file(&probe);
+    match writable {
+        Ok(()) => Finding::ok("compile cache", folder.display().to_string()),
+        Err(error) => Finding::missing(
+            "compile cache",
+            format!("{}: {error}", folder.display()),
+            "set TUNER_CACHE to a writable folder",
+        ),
+    }
+}
