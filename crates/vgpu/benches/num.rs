@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use vgpu::num::half::{self, Fp16};
+use vgpu::num::half::{self, Bfloat16, Fp16};
 use vgpu::num::mma::{Accumulator, Element, Mma};
 use vgpu::num::{Lanes, approx, single};
 
@@ -63,19 +63,19 @@ fn main() {
         }));
     });
     time("lg2.approx.f32", || {
-        drop(black_box(map(black_box(&b), approx::lg2)))
+        black_box(map(black_box(&b), approx::lg2));
     });
     time("rcp.approx.f32", || {
-        drop(black_box(map(black_box(&b), approx::rcp)))
+        black_box(map(black_box(&b), approx::rcp));
     });
     time("rsqrt.approx.f32", || {
-        drop(black_box(map(black_box(&b), approx::rsqrt)))
+        black_box(map(black_box(&b), approx::rsqrt));
     });
     time("sin.approx.f32", || {
-        drop(black_box(map(black_box(&a), approx::sin)))
+        black_box(map(black_box(&a), approx::sin));
     });
     time("tanh.approx.f32", || {
-        drop(black_box(map(black_box(&a), approx::tanh)))
+        black_box(map(black_box(&a), approx::tanh));
     });
     time("cvt.rn.f16.f32", || {
         let a = black_box(&a);
@@ -86,6 +86,14 @@ fn main() {
         let h = black_box(&h);
         let d: Lanes = std::array::from_fn(|i| half::f16_to_f32(h[i] as u16).to_bits());
         black_box(d);
+    });
+    time("fma.rn.f16x2 of lanes", || {
+        let h = black_box(&h);
+        black_box(half::fma_lanes::<Fp16>(h, h, h));
+    });
+    time("fma.rn.bf16x2 of lanes", || {
+        let h = black_box(&h);
+        black_box(half::fma_lanes::<Bfloat16>(h, h, h));
     });
     time("fma.rn.f16x2", || {
         let h = black_box(&h);

@@ -24,6 +24,9 @@ use super::single::{self, NAN_BITS, canonical};
 
 const NAN: f32 = f32::from_bits(NAN_BITS);
 
+/// 2^126, the largest divisor of `div.approx`.
+const TWO_TO_126: f32 = f32::from_bits(0x7e80_0000);
+
 /// Adding and subtracting this rounds a small single to the nearest integer.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
@@ -103,7 +106,7 @@ pub fn rsqrt(x: f32) -> f32 {
 #[inline(always)]
 pub fn div(a: f32, b: f32) -> f32 {
     let magnitude = b.abs();
-    let flushed = (magnitude > 8.507_059_2e37) & (magnitude < f32::INFINITY);
+    let flushed = (magnitude > TWO_TO_126) & (magnitude < f32::INFINITY);
     let b = if flushed {
         f32::INFINITY.copysign(b)
     } else {
@@ -156,7 +159,7 @@ pub fn cos(x: f32) -> f32 {
 #[inline(always)]
 fn quarter_turns(x: f32) -> (u32, f64) {
     const MAGIC: f64 = 6_755_399_441_055_744.0;
-    const HIGH: f64 = 1.570_796_310_901_641_845_703_125;
+    const HIGH: f64 = f64::from_bits(0x3ff9_21fb_5000_0000);
     const LOW: f64 = 1.589_325_477_352_819_6e-8;
     let wide = f64::from(x);
     // Beyond 2^51 the magic number no longer rounds: wrap such arguments first.

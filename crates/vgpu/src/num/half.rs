@@ -5,7 +5,7 @@
 //! kept unless [`Half::flush`] is applied to operands and result.
 
 use super::soft::{self, BF16, F16, F32, Format};
-use super::{Overflow, Round, single};
+use super::{Lanes, Overflow, Round, single};
 
 /// The canonical NaN of both formats.
 pub const NAN: u16 = 0x7fff;
@@ -22,6 +22,10 @@ pub trait Half {
     fn widen(bits: u16) -> f32;
     /// Rounds to nearest even.
     fn narrow(value: f32) -> u16;
+    /// Value of the low 16 bits of a word, NaN payload kept.
+    fn widen_word(word: u32) -> f32;
+    /// [`Half::narrow`] in the low bits of a word.
+    fn narrow_word(value: f32) -> u32;
 
     /// `.ftz`: a subnormal becomes a zero of the same sign.
     #[inline(always)]
@@ -63,6 +67,16 @@ impl Half for Fp16 {
     fn narrow(value: f32) -> u16 {
         f32_to_f16(value)
     }
+
+    #[inline(always)]
+    fn widen_word(word: u32) -> f32 {
+        f16_to_f32_raw(word)
+    }
+
+    #[inline(always)]
+    fn narrow_word(value: f32) -> u32 {
+        f32_to_f16_raw(value)
+    }
 }
 
 impl Half for Bfloat16 {
@@ -78,6 +92,18 @@ impl Half for Bfloat16 {
     #[inline(always)]
     fn narrow(value: f32) -> u16 {
         f32_to_bf16(value)
+    }
+
+    #[inline(always)]
+    fn widen_word(word: u32) -> f32 {
+        f32::from_bits(word << 16)
+    }
+
+    #[inline(always)]
+    fn narrow_word(value: f32) -> u32 {
+        let bits = value.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+        if value.is_nan() { NAN.into() } else { rounded }
     }
 }
 
@@ -104,6 +130,12 @@ pub(crate) fn f16_to_f32_raw(bits: u32) -> f32 {
 /// `cvt.rn.f16.f32`.
 #[inline(always)]
 pub fn f32_to_f16(value: f32) -> u16 {
+    f32_to_f16_raw(value) as u16
+}
+
+/// [`f32_to_f16`] in the low bits of a word: 32-bit throughout, so that loops vectorise.
+#[inline(always)]
+pub(crate) fn f32_to_f16_raw(value: f32) -> u32 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     // Rebias by -112 binades and round half to even on the 13 bits that go.
@@ -133,7 +165,7 @@ pub fn f32_to_f16(value: f32) -> u16 {
     } else {
         (bits >> 16) & 0x8000
     };
-    (code | sign) as u16
+    code | sign
 }
 
 /// `cvt.f32.bf16`.
@@ -145,9 +177,7 @@ pub fn bf16_to_f32(bits: u16) -> f32 {
 /// `cvt.rn.bf16.f32`.
 #[inline(always)]
 pub fn f32_to_bf16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-    if value.is_nan() { NAN } else { rounded as u16 }
+    Bfloat16::narrow_word(value) as u16
 }
 
 /// `cvt.{rn,rz,rm,rp,rna}{.satfinite}.{f16,bf16}.f32`.
@@ -184,35 +214,82 @@ pub fn sat<H: Half>(bits: u16) -> u16 {
 /// `a + b`.
 #[inline(always)]
 pub fn add<H: Half>(a: u16, b: u16) -> u16 {
-    // Twice the fraction and more in the intermediate: the double rounding is harmless.
-    H::narrow(H::widen(a) + H::widen(b))
+    add_word::<H>(a.into(), b.into()) as u16
 }
 
 /// `a - b`.
 #[inline(always)]
 pub fn sub<H: Half>(a: u16, b: u16) -> u16 {
-    H::narrow(H::widen(a) - H::widen(b))
+    add_word::<H>(a.into(), u32::from(b) ^ 0x8000) as u16
 }
 
 /// `a · b`.
 #[inline(always)]
 pub fn mul<H: Half>(a: u16, b: u16) -> u16 {
-    let product = H::widen(a) * H::widen(b);
-    if !H::EXACT_PRODUCT && product.abs() < f32::MIN_POSITIVE {
-        return soft::mul(H::FORMAT, a.into(), b.into(), Round::Rn) as u16;
-    }
-    H::narrow(product)
+    mul_word::<H>(a.into(), b.into()) as u16
 }
 
 /// `a · b + c` with one rounding.
 #[inline(always)]
 pub fn fma<H: Half>(a: u16, b: u16, c: u16) -> u16 {
-    let product = H::widen(a) * H::widen(b);
-    let addend = H::widen(c);
-    if !H::EXACT_PRODUCT && !(1e-30..1e38).contains(&product.abs()) {
-        return soft::fma(H::FORMAT, a.into(), b.into(), c.into(), Round::Rn) as u16;
+    fma_word::<H>(a.into(), b.into(), c.into()) as u16
+}
+
+#[inline(always)]
+fn add_word<H: Half>(a: u32, b: u32) -> u32 {
+    // Twice the fraction and more in the intermediate: the double rounding is harmless.
+    H::narrow_word(H::widen_word(a) + H::widen_word(b))
+}
+
+#[inline(always)]
+fn mul_word<H: Half>(a: u32, b: u32) -> u32 {
+    let product = H::widen_word(a) * H::widen_word(b);
+    if !H::EXACT_PRODUCT && product.abs() < f32::MIN_POSITIVE {
+        return soft::mul(
+            H::FORMAT,
+            (a & 0xffff).into(),
+            (b & 0xffff).into(),
+            Round::Rn,
+        ) as u32;
     }
-    H::narrow(add_odd(product, addend))
+    H::narrow_word(product)
+}
+
+#[inline(always)]
+fn fma_word<H: Half>(a: u32, b: u32, c: u32) -> u32 {
+    let product = H::widen_word(a) * H::widen_word(b);
+    if !H::EXACT_PRODUCT && !(1e-30..1e38).contains(&product.abs()) {
+        let [a, b, c] = [a, b, c].map(|x| u64::from(x & 0xffff));
+        return soft::fma(H::FORMAT, a, b, c, Round::Rn) as u32;
+    }
+    H::narrow_word(add_odd(product, H::widen_word(c)))
+}
+
+/// `add.{f16x2,bf16x2}` of a whole warp.
+#[inline]
+pub fn add_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
+    std::array::from_fn(|i| {
+        let low = add_word::<H>(a[i], b[i]);
+        low & 0xffff | add_word::<H>(a[i] >> 16, b[i] >> 16) << 16
+    })
+}
+
+/// `mul.{f16x2,bf16x2}` of a whole warp.
+#[inline]
+pub fn mul_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
+    std::array::from_fn(|i| {
+        let low = mul_word::<H>(a[i], b[i]);
+        low & 0xffff | mul_word::<H>(a[i] >> 16, b[i] >> 16) << 16
+    })
+}
+
+/// `fma.rn.{f16x2,bf16x2}` of a whole warp.
+#[inline]
+pub fn fma_lanes<H: Half>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    std::array::from_fn(|i| {
+        let low = fma_word::<H>(a[i], b[i], c[i]);
+        low & 0xffff | fma_word::<H>(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16
+    })
 }
 
 /// `a + b` rounded to odd: the neighbour with an odd fraction where inexact. A second rounding to

@@ -107,8 +107,6 @@ pub struct Mma {
     pub saturate: bool,
 }
 
-const MAX_K: usize = 64;
-
 impl Mma {
     /// The operands' register counts, or `None` where PTX has no such form.
     pub fn registers(&self) -> Option<Registers> {
@@ -126,12 +124,12 @@ impl Mma {
             _ => false,
         };
         let per = self.a.per_register();
-        let shape_fits = match (self.a, self.m, self.k) {
-            (E::Tf32, 16, 4 | 8) | (E::F16 | E::Bf16, 16, 8 | 16) => true,
-            (E::E4m3 | E::E5m2, 16, 16 | 32) => true,
-            (E::S8 | E::U8, 16, 16 | 32) | (E::S8 | E::U8, 8, 16) => true,
-            (E::S4 | E::U4, 16, 32 | 64) | (E::S4 | E::U4, 8, 32) => true,
-            _ => false,
+        let shape_fits = match per {
+            1 => self.m == 16 && matches!(self.k, 4 | 8),
+            2 => self.m == 16 && matches!(self.k, 8 | 16),
+            4 if self.a.is_integer() => matches!((self.m, self.k), (16, 16 | 32) | (8, 16)),
+            4 => self.m == 16 && matches!(self.k, 16 | 32),
+            _ => matches!((self.m, self.k), (16, 32 | 64) | (8, 32)),
         };
         if !accumulators_fit || !shape_fits || self.n != 8 {
             return None;
@@ -147,51 +145,50 @@ impl Mma {
 
     /// D = A·B + C. The slices hold as many registers as [`Mma::registers`] says.
     pub fn run(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
-        let mut dot = [[0.0; 8]; 16];
-        match self.k {
-            4 => self.products::<4>(a, b, &mut dot),
-            8 => self.products::<8>(a, b, &mut dot),
-            16 => self.products::<16>(a, b, &mut dot),
-            32 => self.products::<32>(a, b, &mut dot),
-            _ => self.products::<MAX_K>(a, b, &mut dot),
+        let mut dot = [[0.0; 64]; 2];
+        match (self.a.per_register(), self.k) {
+            (1, 4) => self.products::<1, 4, 4>(a, b, &mut dot),
+            (1, _) => self.products::<1, 4, 8>(a, b, &mut dot),
+            (2, 8) => self.products::<2, 8, 8>(a, b, &mut dot),
+            (2, _) => self.products::<2, 8, 16>(a, b, &mut dot),
+            (4, 16) => self.products::<4, 16, 16>(a, b, &mut dot),
+            (4, _) => self.products::<4, 16, 32>(a, b, &mut dot),
+            (_, 32) => self.products::<8, 32, 32>(a, b, &mut dot),
+            _ => self.products::<8, 32, 64>(a, b, &mut dot),
         }
         self.accumulate(&dot, c, d);
     }
 
-    #[inline(always)]
-    fn products<const K: usize>(&self, a: &[Lanes], b: &[Lanes], dot: &mut [[f32; 8]; 16]) {
+    /// The products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a block.
+    fn products<const E: usize, const W: usize, const K: usize>(
+        &self,
+        a: &[Lanes],
+        b: &[Lanes],
+        dot: &mut [[f32; 64]; 2],
+    ) {
         let mut left = [[0.0; K]; 16];
         let mut right = [[0.0; 8]; K];
-        let (per, blocks) = (self.a.per_register(), self.m / 8);
-        let width = 4 * per;
-        let mut block = [0.0; 256];
+        let blocks = self.m / 8;
+        let mut block = [[0.0; W]; 8];
         for (i, register) in a.iter().enumerate() {
-            unpack(self.a, register, &mut block);
-            let column = width * (i / blocks);
-            let rows = &mut left[8 * (i % blocks)..][..8];
-            for (row, values) in rows.iter_mut().zip(block.chunks_exact(width)) {
-                row[column..column + width].copy_from_slice(values);
+            unpack::<E, W>(self.a, register, &mut block);
+            let column = W * (i / blocks);
+            for (row, values) in left[8 * (i % blocks)..][..8].iter_mut().zip(&block) {
+                row[column..][..W].copy_from_slice(values);
             }
         }
-        for (i, register) in b.iter().enumerate() {
-            unpack(self.b, register, &mut block);
-            let rows = &mut right[width * i..][..width];
-            for (column, values) in block.chunks_exact(width).take(8).enumerate() {
-                for (row, value) in rows.iter_mut().zip(values) {
-                    row[column] = *value;
-                }
+        for (register, rows) in b.iter().zip(right.chunks_exact_mut(W)) {
+            unpack::<E, W>(self.b, register, &mut block);
+            for (k, row) in rows.iter_mut().enumerate() {
+                *row = std::array::from_fn(|column| block[column][k]);
             }
         }
-        let rows = self.m;
-        for (sums, rows) in dot[..rows]
-            .chunks_exact_mut(4)
-            .zip(left[..rows].chunks_exact(4))
-        {
-            multiply_rows(rows, &right, sums);
+        for (sums, rows) in dot.iter_mut().zip(left.as_chunks::<8>().0).take(blocks) {
+            multiply(rows, &right, sums);
         }
     }
 
-    fn accumulate(&self, dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes]) {
+    fn accumulate(&self, dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes]) {
         match (self.c, self.d) {
             (Accumulator::F32, Accumulator::F32) => accumulate_f32(dot, c, d),
             (Accumulator::S32, _) => accumulate_s32(dot, c, d, self.saturate),
@@ -200,62 +197,76 @@ impl Mma {
     }
 }
 
-/// Four rows at a time: eight accumulator vectors hide the latency of the additions.
+/// The products of 8 rows, row-major, four rows at a time: eight accumulator vectors hide the
+/// latency of the additions.
 #[inline(always)]
-fn multiply_rows<const K: usize>(left: &[[f32; K]], right: &[[f32; 8]; K], sums: &mut [[f32; 8]]) {
-    let (Ok(left), Ok(sums)) = (
-        <&[[f32; K]; 4]>::try_from(left),
-        <&mut [[f32; 8]; 4]>::try_from(sums),
-    ) else {
-        return;
-    };
-    let mut acc = [[0.0_f32; 8]; 4];
-    for (k, columns) in right.iter().enumerate() {
-        for (row, sum) in left.iter().zip(&mut acc) {
-            let x = row[k];
-            for (s, y) in sum.iter_mut().zip(columns) {
-                *s += x * y;
+fn multiply<const K: usize>(left: &[[f32; K]; 8], right: &[[f32; 8]; K], sums: &mut [f32; 64]) {
+    for (left, sums) in left
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .zip(sums.as_chunks_mut::<32>().0)
+    {
+        let mut acc = [[0.0_f32; 8]; 4];
+        for (k, columns) in right.iter().enumerate() {
+            for (row, sum) in left.iter().zip(&mut acc) {
+                let x = row[k];
+                for (s, y) in sum.iter_mut().zip(columns) {
+                    *s += x * y;
+                }
             }
         }
+        sums.copy_from_slice(acc.as_flattened());
     }
-    *sums = acc;
 }
 
-/// A register's block in row-major order: `32 · per_register` values.
+/// A register's block of 8 rows.
 #[inline(always)]
-fn unpack(element: Element, register: &Lanes, block: &mut [f32; 256]) {
+fn unpack<const E: usize, const W: usize>(
+    element: Element,
+    register: &Lanes,
+    block: &mut [[f32; W]; 8],
+) {
     match element {
-        Element::Tf32 => fill::<1>(register, block, |w, _| f32::from_bits(w & 0xffff_e000)),
-        Element::F16 => fill::<2>(register, block, |w, i| half::f16_to_f32_raw(w >> (16 * i))),
-        Element::Bf16 => fill::<2>(register, block, |w, i| {
+        Element::Tf32 => fill::<E, W>(register, block, |w, _| f32::from_bits(w & 0xffff_e000)),
+        Element::F16 => fill::<E, W>(register, block, |w, i| half::f16_to_f32_raw(w >> (16 * i))),
+        Element::Bf16 => fill::<E, W>(register, block, |w, i| {
             f32::from_bits(if i == 0 { w << 16 } else { w & 0xffff_0000 })
         }),
-        Element::E4m3 => fill::<4>(register, block, |w, i| e4m3(w >> (8 * i))),
+        Element::E4m3 => fill::<E, W>(register, block, |w, i| e4m3(w >> (8 * i))),
         Element::E5m2 => {
-            fill::<4>(register, block, |w, i| {
+            fill::<E, W>(register, block, |w, i| {
                 half::f16_to_f32_raw((w >> (8 * i) & 0xff) << 8)
             });
         }
-        Element::S8 => fill::<4>(register, block, |w, i| f32::from((w >> (8 * i)) as i8)),
-        Element::U8 => fill::<4>(register, block, |w, i| f32::from((w >> (8 * i)) as u8)),
-        Element::S4 => {
-            fill::<8>(register, block, |w, i| {
-                ((w << (28 - 4 * i)) as i32 >> 28) as f32
-            });
-        }
-        Element::U4 => fill::<8>(register, block, |w, i| ((w >> (4 * i)) & 15) as f32),
+        Element::S8 => fill::<E, W>(register, block, |w, i| {
+            ((w << (24 - 8 * i)) as i32 >> 24) as f32
+        }),
+        Element::U8 => fill::<E, W>(register, block, |w, i| ((w >> (8 * i)) & 255) as i32 as f32),
+        Element::S4 => fill::<E, W>(register, block, |w, i| {
+            ((w << (28 - 4 * i)) as i32 >> 28) as f32
+        }),
+        Element::U4 => fill::<E, W>(register, block, |w, i| ((w >> (4 * i)) & 15) as i32 as f32),
     }
 }
 
+/// Element `i` of every lane in its place, one `i` at a time so that the lanes vectorise.
 #[inline(always)]
-fn fill<const E: usize>(
+fn fill<const E: usize, const W: usize>(
     register: &Lanes,
-    block: &mut [f32; 256],
+    block: &mut [[f32; W]; 8],
     value: impl Fn(u32, usize) -> f32,
 ) {
-    for (chunk, word) in block.chunks_exact_mut(E).zip(register) {
-        for (i, slot) in chunk.iter_mut().enumerate() {
+    let mut planes = [[0.0; 32]; E];
+    // The shifts of a type with fewer elements than `E` would overflow; such a pair never meets.
+    for (i, plane) in planes.iter_mut().enumerate() {
+        for (slot, word) in plane.iter_mut().zip(register) {
             *slot = value(*word, i);
+        }
+    }
+    for (lane, slots) in block.as_flattened_mut().chunks_exact_mut(E).enumerate() {
+        for (slot, plane) in slots.iter_mut().zip(&planes) {
+            *slot = plane[lane & 31];
         }
     }
 }
@@ -269,10 +280,10 @@ fn e4m3(bits: u32) -> f32 {
     f32::from_bits(scaled.to_bits() | special | (bits & 0x80) << 24)
 }
 
-fn accumulate_f32(dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes]) {
-    for (block, (c, d)) in c.chunks_exact(2).zip(d.chunks_exact_mut(2)).enumerate() {
-        for lane in 0..32 {
-            let pair = &dot[lane / 4 + 8 * block][2 * (lane % 4)..][..2];
+fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes]) {
+    let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
+    for ((c, d), dot) in pairs.zip(dot) {
+        for (lane, pair) in dot.as_chunks::<2>().0.iter().enumerate() {
             for sub in 0..2 {
                 let sum = f32::from_bits(c[sub][lane]) + pair[sub];
                 d[sub][lane] = super::single::canonical(sum).to_bits();
@@ -281,53 +292,52 @@ fn accumulate_f32(dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes]) {
     }
 }
 
-fn accumulate_s32(dot: &[[f32; 8]; 16], c: &[Lanes], d: &mut [Lanes], saturate: bool) {
-    for (register, (c, d)) in c.iter().zip(d).enumerate() {
-        for lane in 0..32 {
-            let (row, column) = accumulator_element(1, lane, register, 0);
-            let (c, sum) = (c[lane] as i32, dot[row][column] as i32);
-            let sum = if saturate {
-                c.saturating_add(sum)
-            } else {
-                c.wrapping_add(sum)
-            };
-            d[lane] = sum as u32;
+fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes], saturate: bool) {
+    let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
+    for ((c, d), dot) in pairs.zip(dot) {
+        for (lane, pair) in dot.as_chunks::<2>().0.iter().enumerate() {
+            for sub in 0..2 {
+                let (c, sum) = (c[sub][lane] as i32, pair[sub] as i32);
+                let sum = if saturate {
+                    c.saturating_add(sum)
+                } else {
+                    c.wrapping_add(sum)
+                };
+                d[sub][lane] = sum as u32;
+            }
         }
     }
 }
 
 /// Accumulators of which at least one is f16 (`mma` has both f16, `wmma` any mixture).
 fn accumulate_mixed(
-    dot: &[[f32; 8]; 16],
+    dot: &[[f32; 64]; 2],
     c_type: Accumulator,
     d_type: Accumulator,
     c: &[Lanes],
     d: &mut [Lanes],
 ) {
-    let mut sums = *dot;
-    for (register, words) in c.iter().enumerate() {
-        for (lane, word) in words.iter().enumerate() {
-            for sub in 0..c_type.per_register() {
-                let (row, column) = accumulator_element(c_type.per_register(), lane, register, sub);
-                sums[row][column] += match c_type {
-                    Accumulator::F16 => half::f16_to_f32_raw(word >> (16 * sub)),
-                    _ => f32::from_bits(*word),
+    let (c_step, d_step) = (2 / c_type.per_register(), 2 / d_type.per_register());
+    let blocks = c.chunks_exact(c_step).zip(d.chunks_exact_mut(d_step));
+    for ((c, d), dot) in blocks.zip(dot) {
+        let mut sums = *dot;
+        for (lane, pair) in sums.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            for (sub, sum) in pair.iter_mut().enumerate() {
+                *sum += match c_type {
+                    Accumulator::F16 => half::f16_to_f32_raw(c[0][lane] >> (16 * sub)),
+                    _ => f32::from_bits(c[sub][lane]),
                 };
             }
         }
-    }
-    for (register, words) in d.iter_mut().enumerate() {
-        for (lane, word) in words.iter_mut().enumerate() {
-            let value = |sub| {
-                let (row, column) = accumulator_element(d_type.per_register(), lane, register, sub);
-                sums[row][column]
-            };
-            *word = match d_type {
-                Accumulator::F16 => {
-                    half::pack(half::f32_to_f16(value(0)), half::f32_to_f16(value(1)))
+        let codes = sums.map(half::f32_to_f16_raw);
+        for lane in 0..32 {
+            if d_type == Accumulator::F16 {
+                d[0][lane] = codes[2 * lane] | codes[2 * lane + 1] << 16;
+            } else {
+                for (sub, register) in d.iter_mut().enumerate() {
+                    register[lane] = super::single::canonical(sums[2 * lane + sub]).to_bits();
                 }
-                _ => super::single::canonical(value(0)).to_bits(),
-            };
+            }
         }
     }
 }

@@ -61,7 +61,7 @@ fn every_small_code_has_its_value_and_converts_back() {
                 assert!(value.is_nan() || value.is_infinite(), "{kind:?} {code:02x}");
                 continue;
             }
-            assert_eq!(table.from_f64(value.into()), table.fixed(code.into()));
+            assert_eq!(table.fixed_from_f64(value.into()), table.fixed(code.into()));
             assert!(value <= largest);
             assert_eq!(u16::from(small::from_f32(kind, value, false)), code);
             let negative = small::to_f32(kind, (code | sign) as u8);
@@ -84,7 +84,7 @@ fn every_f16_converts_to_small_formats_rounded_to_nearest() {
         for code in (0..=u16::MAX).filter(|c| c & 0x7c00 != 0x7c00) {
             let x = half::f16_to_f32(code);
             let saturated = x.clamp(-largest, largest);
-            let exact = table.from_f64(saturated.into());
+            let exact = table.fixed_from_f64(saturated.into());
             let expected = table.round(exact, Round::Rn, x.is_sign_negative());
             assert_eq!(
                 u64::from(small::from_f32(kind, x, false)),
@@ -250,7 +250,7 @@ proptest! {
         let table = Table::new(F16, 48);
         for mode in MODES {
             let code = soft::convert(F64, F16, x.to_bits(), mode, Overflow::Finite);
-            let exact = table.from_f64(x.clamp(-65504.0, 65504.0));
+            let exact = table.fixed_from_f64(x.clamp(-65504.0, 65504.0));
             prop_assert_eq!(code, table.round(exact, mode, x.is_sign_negative()));
         }
     }

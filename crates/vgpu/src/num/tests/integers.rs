@@ -129,7 +129,7 @@ proptest! {
         let clamp = |v: i64| v.clamp(i32::MIN.into(), i32::MAX.into()) as u32;
         prop_assert_eq!(integer::add_sat(a, b), clamp(x + y));
         prop_assert_eq!(integer::sub_sat(a, b), clamp(x - y));
-        prop_assert_eq!(integer::mad_hi_sat(a, b, c), clamp((x * y >> 32) + z));
+        prop_assert_eq!(integer::mad_hi_sat(a, b, c), clamp(((x * y) >> 32) + z));
         prop_assert_eq!(integer::sad(a, b, c, true), (z + (x - y).abs()) as u32);
         let narrow = |v: u32| i64::from(v & 0xff_ffff) - if v & 0x80_0000 != 0 { 1 << 24 } else { 0 };
         let product = narrow(a) * narrow(b);

@@ -331,9 +331,8 @@ fn check_wmma(form: &Wmma, seed: u32) {
     let cm = matrix(&fc, &c, |w, s| accumulated(form.c, w, s));
     let dm = matrix(&fd, &d, |w, s| accumulated(form.d, w, s));
     let e = exact(form.k, &am, &bm, &cm);
-    for i in 0..form.m {
-        for j in 0..form.n {
-            let got = dm[i][j];
+    for (i, row) in dm.iter().enumerate().take(form.m) {
+        for (j, got) in row.iter().copied().enumerate().take(form.n) {
             if form.saturate && form.d == Accumulator::F16 && got.abs() == 65504.0 {
                 assert!(e.value[i][j].abs() > 65000.0);
                 continue;
@@ -444,6 +443,7 @@ fn non_finite_values_pass_through_mma() {
     let c = vec![[1.0_f32.to_bits(); 32]; 4];
     let mut d = vec![[0; 32]; 4];
     form.run(&a, &b, &c, &mut d);
+    let (mut uppers, mut lowers) = ([0; 32], [0; 32]);
     for lane in 0..32 {
         let row = lane / 4;
         let upper = if row == 0 {
@@ -456,11 +456,9 @@ fn non_finite_values_pass_through_mma() {
         } else {
             17.0_f32.to_bits()
         };
-        assert_eq!(
-            [d[0][lane], d[1][lane], d[2][lane], d[3][lane]],
-            [upper, upper, lower, lower]
-        );
+        (uppers[lane], lowers[lane]) = (upper, lower);
     }
+    assert_eq!(d, [uppers, uppers, lowers, lowers]);
 }
 
 proptest! {

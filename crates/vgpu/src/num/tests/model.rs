@@ -74,7 +74,7 @@ impl Table {
                 0
             };
             let power = field.max(1) - bias - format.fraction as i32 + unit;
-            if power > 110 || power < 0 {
+            if !(0..=110).contains(&power) {
                 break;
             }
             values.push((fraction + hidden) << power);
@@ -94,7 +94,7 @@ impl Table {
     }
 
     /// `x`, an exact multiple of the unit, in fixed point.
-    pub(super) fn from_f64(&self, x: f64) -> i128 {
+    pub(super) fn fixed_from_f64(&self, x: f64) -> i128 {
         let scaled = x * 2.0_f64.powi(self.unit);
         assert_eq!(scaled, scaled.trunc(), "{x} is no multiple of the unit");
         scaled as i128
@@ -136,7 +136,7 @@ impl Table {
             }
         };
         let code = match round {
-            Round::Rn => nearest(above % 2 == 0),
+            Round::Rn => nearest(above.is_multiple_of(2)),
             Round::Rna => nearest(true),
             Round::Rz => above - 1,
             Round::Rm => {
