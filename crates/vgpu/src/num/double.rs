@@ -19,6 +19,13 @@ pub fn canonical(x: f64) -> f64 {
     }
 }
 
+/// `.sat`: clamps to [0, 1]; NaN becomes +0.
+#[inline(always)]
+pub fn sat(x: f64) -> f64 {
+    let low = if x > 0.0 { x } else { 0.0 };
+    if low < 1.0 { low } else { 1.0 }
+}
+
 /// `a + b`.
 #[inline]
 pub fn add(a: f64, b: f64, round: Round) -> f64 {

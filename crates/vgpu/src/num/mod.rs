@@ -7,7 +7,7 @@
 //! - [`single`], [`double`], [`half`], [`small`]: the formats, each with fast round-to-nearest.
 //! - [`convert`]: float ↔ integer and integral rounding.
 //! - [`approx`]: `ex2`, `lg2`, `sin`, … within the documented error.
-//! - [`integer`]: `lop3`, `prmt`, bit fields, dot products.
+//! - [`integer`], [`video`]: `lop3`, `prmt`, bit fields, dot products, `vabsdiff4`.
 //! - [`layout`], [`mma`], [`wmma`]: fragments of the matrix instructions and the products.
 //!
 //! Flushing and saturation are separate functions because PTX applies them to every operation in
@@ -21,6 +21,7 @@ pub mod small;
 pub mod convert;
 pub mod approx;
 pub mod integer;
+pub mod video;
 pub mod layout;
 pub mod mma;
 pub mod wmma;

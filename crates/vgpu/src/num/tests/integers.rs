@@ -1,6 +1,7 @@
 //! Integer helpers against bit-by-bit models in the words of the ISA.
 
 use crate::num::integer::{self, Permute};
+use crate::num::video::{Simd, Video};
 use proptest::prelude::*;
 
 fn bit(x: u64, i: u32) -> bool {
@@ -194,5 +195,55 @@ fn prmt_follows_the_tables_of_the_isa() {
     assert_eq!(
         [0, 1, 2, 3].map(|s| go(s, Permute::Replicate16)),
         [0x1100_1100, 0x3322_3322, 0x1100_1100, 0x3322_3322]
+    );
+}
+
+#[test]
+fn video_instructions_work_element_by_element() {
+    let form = |op, elements, signed, sat, accumulate| Video {
+        op,
+        elements,
+        a_signed: signed,
+        b_signed: signed,
+        d_signed: signed,
+        sat,
+        accumulate,
+    };
+    let (a, b) = (0x80ff_017f, 0x7f01_ff80);
+    assert_eq!(
+        form(Simd::AbsDiff, 4, false, false, false).run(a, b, 9),
+        0x01fe_fe01
+    );
+    assert_eq!(
+        form(Simd::AbsDiff, 4, false, false, true).run(a, b, 9),
+        9 + 1 + 254 + 254 + 1
+    );
+    assert_eq!(
+        form(Simd::Add, 4, true, true, false).run(a, b, 0),
+        0xff00_00ff
+    );
+    assert_eq!(
+        form(Simd::Sub, 4, true, true, false).run(a, b, 0),
+        0x80fe_027f
+    );
+    assert_eq!(
+        form(Simd::Sub, 4, true, false, false).run(a, b, 0),
+        0x01fe_02ff
+    );
+    assert_eq!(
+        form(Simd::Min, 2, true, false, false).run(a, b, 0),
+        0x80ff_ff80
+    );
+    assert_eq!(
+        form(Simd::Max, 2, false, false, false).run(a, b, 0),
+        0x80ff_ff80
+    );
+    assert_eq!(
+        form(Simd::Average, 4, false, false, false).run(a, b, 0),
+        0x8080_8080
+    );
+    assert_eq!(
+        form(Simd::Average, 4, true, false, false).run(0xfe01_0203, 0xfd02_0303, 0),
+        0xfd02_0303
     );
 }
