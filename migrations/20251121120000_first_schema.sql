@@ -88,7 +88,9 @@ CREATE INDEX tasks_by_problem ON tasks (problem);
 CREATE TABLE candidates (
     id      INTEGER PRIMARY KEY,
     problem INTEGER NOT NULL REFERENCES problems (id),
-    hash    TEXT NOT NULL,
+    -- SHA-256 as 32 bytes, hex(hash) to read it: half the index of the text, which every insert
+    -- walks at a random place.
+    hash    BLOB NOT NULL,
     config  TEXT NOT NULL CHECK (json_valid(config)),
     UNIQUE (problem, hash)
 ) STRICT;

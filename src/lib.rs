@@ -21,6 +21,7 @@ pub mod gate;
 
 // Results.
 pub mod store;
+pub mod export;
 
 // Composition.
 pub mod driver;

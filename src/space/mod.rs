@@ -19,6 +19,7 @@ mod value;
 
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use expr::{Expr, ExprError, Fault};
+pub(crate) use expr::{Node, Op, Val};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
 pub use value::Value;

@@ -186,7 +186,7 @@ pub(super) async fn reopen(
     connection: &mut SqliteConnection,
     id: &RunId,
     start: &RunStart,
-) -> Result<(OpenTasks, Vec<(i64, String)>), StoreError> {
+) -> Result<(OpenTasks, Vec<(i64, Vec<u8>)>), StoreError> {
     let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let mut transaction = connection
         .begin_with("BEGIN IMMEDIATE")
@@ -220,7 +220,7 @@ pub(super) async fn reopen(
             let open = open_task(&mut transaction, run, start, task).await?;
             tasks.insert(start.key(task), open);
         }
-        let announced: Vec<(i64, String)> = sqlx::query_as(
+        let announced: Vec<(i64, Vec<u8>)> = sqlx::query_as(
             "SELECT v.task, c.hash FROM verdicts v JOIN candidates c ON c.id = v.candidate
              JOIN tasks t ON t.id = v.task WHERE t.run = ? AND v.sequence IS NULL",
         )

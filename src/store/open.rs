@@ -26,6 +26,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
         // Grouping many results in one transaction pays for it.
         .synchronous(SqliteSynchronous::Full)
         .statement_cache_capacity(64)
+        // 32 MiB: a group's dirty pages stay in memory until its commit. The default of 2 MiB
+        // spills them and reads them back.
+        .pragma("cache_size", "-32768")
+        // Fold the log back every 32 MiB rather than every 4: pages that many groups touch are then
+        // written once.
+        .pragma("wal_autocheckpoint", "8192")
 }
 
 /// Opens for writing: creates directories and file, switches to WAL, applies migrations.

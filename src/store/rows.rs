@@ -69,6 +69,31 @@ fn samples_from_text(text: &str) -> Vec<f64> {
         .collect()
 }
 
+/// A hash as it lies in the database: the bytes that its digits stand for.
+pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
+    let text = hash.as_str();
+    let bytes: Option<Vec<u8>> = (text.len() == 64)
+        .then(|| {
+            (0..32)
+                .map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok())
+                .collect()
+        })
+        .flatten();
+    bytes.unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+/// Reads [`hash_bytes`] back.
+fn hash_from_bytes(bytes: &[u8]) -> ContentHash {
+    ContentHash::from_stored(if bytes.len() == 32 {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    } else {
+        String::from_utf8_lossy(bytes).into_owned()
+    })
+}
+
 fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -110,7 +135,7 @@ async fn insert_many<T>(
 pub(super) async fn insert_trials(
     connection: &mut SqliteConnection,
     trials: &[&PendingTrial],
-    replaces: &[(i64, String)],
+    replaces: &[(i64, Vec<u8>)],
     judged_at: &str,
 ) -> Result<(), sqlx::Error> {
     for (task, hash) in replaces {
@@ -146,7 +171,7 @@ async fn insert_candidates(
         rows,
         |values, (_, row)| {
             values.add(row.problem)?;
-            values.add(row.trial.candidate_hash.to_string())?;
+            values.add(hash_bytes(&row.trial.candidate_hash))?;
             values.add(config_text(&row.trial.config))
         },
     )
@@ -170,7 +195,7 @@ async fn insert_verdicts(
             values.add(*id)?;
             values.add(row.task)?;
             values.add(row.problem)?;
-            values.add(trial.candidate_hash.to_string())?;
+            values.add(hash_bytes(&trial.candidate_hash))?;
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
             values.add(trial.verdict.name())?;
@@ -201,7 +226,7 @@ async fn insert_compilations(
         &compiled,
         |values, (row, facts)| {
             values.add(row.problem)?;
-            values.add(row.trial.candidate_hash.to_string())?;
+            values.add(hash_bytes(&row.trial.candidate_hash))?;
             values.add(facts.cubin_hash.to_string())?;
             values.add(facts.nvrtc_version.clone())?;
             values.add(facts.arch.clone())?;
@@ -327,7 +352,7 @@ pub(super) fn trial_from_row(
     let trial = TrialRecord {
         sequence: unsigned(sequence.unwrap_or(0)),
         config: config_from_text(&config).map_err(|error| decode(format!("config: {error}")))?,
-        candidate_hash: ContentHash::from_stored(row.try_get("hash")?),
+        candidate_hash: hash_from_bytes(&row.try_get::<Vec<u8>, _>("hash")?),
         verdict: Verdict::from_name(&verdict)
             .ok_or_else(|| decode(format!("unknown verdict {verdict:?}")))?,
         detail: row.try_get("detail")?,

@@ -13,6 +13,7 @@ mod terms;
 mod val;
 
 pub use parser::Expr;
+pub(crate) use parser::Node;
 pub use val::Fault;
 
 pub(crate) use ops::Op;

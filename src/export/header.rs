@@ -1,0 +1,517 @@
+//! The C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
+//!
+//! No include is needed, so that NVRTC takes it as it stands. Every value stands once, in a macro
+//! that feeds the table and its checks: a wrong value anywhere fails to compile.
+
+use super::cexpr::{self, HELPERS, Rule};
+use super::names::{check_macro, comment, identifier, members, string, target};
+use super::{Entry, ExportError, lookup};
+use crate::record::{ConfigValues, Definition, TimingKind};
+use crate::space::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Longest list of values that is written out; a longer one is checked as a range where it is one.
+const LISTED_VALUES: usize = 64;
+
+/// What the parts of the header share.
+pub(super) struct Plan<'e> {
+    pub(super) kernel: &'e str,
+    /// `gemm_tuned`, `GEMM_TUNED_`.
+    pub(super) lower: String,
+    pub(super) upper: String,
+    pub(super) entries: &'e [Entry],
+    /// Parameter names with their member and C type.
+    pub(super) parameters: Vec<Column>,
+    /// Problem sizes with their member and C type.
+    pub(super) sizes: Vec<Column>,
+    /// One set of rules for each distinct definition.
+    families: Vec<Family<'e>>,
+}
+
+/// A column of the table.
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) member: String,
+    pub(super) c_type: &'static str,
+    /// A size that must match, rather than be near.
+    pub(super) exact: bool,
+}
+
+/// Rules of entries that share a definition.
+struct Family<'e> {
+    definition: &'e Definition,
+    rules: Vec<Rule>,
+    /// Sizes and device names the rules use, in a stable order.
+    constants: Vec<String>,
+    helpers: cexpr::Helpers,
+}
+
+pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    let plan = Plan::new(kernel, entries)?;
+    let mut text = String::new();
+    plan.opening(&mut text);
+    plan.provenance(&mut text);
+    plan.values(&mut text);
+    plan.checks(&mut text);
+    lookup::table(&plan, &mut text);
+    lookup::function(&plan, &mut text);
+    plan.defines(&mut text);
+    let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
+    Ok(text)
+}
+
+impl<'e> Plan<'e> {
+    fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
+        let first = entries.first().ok_or(ExportError::Empty)?;
+        for (name, _) in entries.iter().flat_map(|entry| &entry.best.config) {
+            check_macro(name)?;
+        }
+        let mut size_names: Vec<&str> = Vec::new();
+        for (name, _) in entries.iter().flat_map(|entry| &entry.sizes) {
+            check_macro(name)?;
+            if !size_names.contains(&name.as_str()) {
+                size_names.push(name);
+            }
+        }
+        let names: Vec<&str> = first.best.config.iter().map(|(n, _)| n.as_str()).collect();
+        let taken = [
+            "device", "problem", "p50_us", "config", "entry", "best", "nearest",
+        ];
+        let all: Vec<&str> = names.iter().chain(&size_names).copied().collect();
+        let mut found = members(&all, &taken).into_iter();
+        let mut column = |name: &str, of: fn(&Entry) -> &ConfigValues| {
+            let values: Vec<Option<&Value>> = entries
+                .iter()
+                .map(|entry| value_of(of(entry), name))
+                .collect();
+            Column {
+                name: name.to_owned(),
+                member: found.next().unwrap_or_default(),
+                c_type: c_type(&values),
+                exact: values.iter().any(|value| is_flag(*value)),
+            }
+        };
+        let parameters = names
+            .iter()
+            .map(|n| column(n, |e| &e.best.config))
+            .collect();
+        let sizes = size_names.iter().map(|n| column(n, |e| &e.sizes)).collect();
+        let lower = format!("{}_tuned", identifier(kernel).to_ascii_lowercase());
+        let upper = format!("{}_", lower.to_ascii_uppercase());
+        let mut plan = Self {
+            kernel,
+            lower,
+            upper,
+            entries,
+            parameters,
+            sizes,
+            families: Vec::new(),
+        };
+        plan.families = plan.find_families();
+        Ok(plan)
+    }
+
+    fn find_families(&self) -> Vec<Family<'e>> {
+        let mut families: Vec<Family<'e>> = Vec::new();
+        for entry in self.entries {
+            let constants = constants(entry);
+            let (rules, helpers) = cexpr::translate(&entry.definition, &constants, &self.upper);
+            let known = families
+                .iter()
+                .any(|f| *f.definition == entry.definition && f.rules == rules);
+            if known {
+                continue;
+            }
+            let used = constants
+                .into_iter()
+                .map(|(name, _)| name)
+                .filter(|name| {
+                    rules
+                        .iter()
+                        .any(|rule| rule.text.is_some() && rule.names.contains(name))
+                })
+                .collect();
+            families.push(Family {
+                definition: &entry.definition,
+                rules,
+                constants: used,
+                helpers,
+            });
+        }
+        families
+    }
+
+    fn family(&self, entry: &Entry) -> (usize, &Family<'e>) {
+        let constants = constants(entry);
+        let found = self.families.iter().position(|family| {
+            *family.definition == entry.definition
+                && family
+                    .constants
+                    .iter()
+                    .all(|name| value_of(&constants, name).is_some())
+        });
+        let index = found.unwrap_or(0);
+        (index, &self.families[index])
+    }
+
+    fn opening(&self, text: &mut String) {
+        let predicted = self
+            .entries
+            .iter()
+            .filter(|entry| entry.best.timing == TimingKind::Predicted)
+            .count();
+        let kernel = comment(self.kernel);
+        let _ = match (predicted, self.entries.len()) {
+            (0, _) => writeln!(text, "/* {kernel}: tuned configurations."),
+            (some, all) if some < all => writeln!(
+                text,
+                "/* {kernel}: {some} of {all} configurations are PREDICTED by a model, not measured."
+            ),
+            _ => writeln!(
+                text,
+                "/* {kernel}: PREDICTED configurations: a model's times, nothing was measured."
+            ),
+        };
+        let _ = write!(
+            text,
+            " * Generated by tuner {version}; do not edit: tune again and export again.\n\
+             *\n\
+             *   C11, C++17, CUDA and NVRTC; includes nothing.\n\
+             *   {lower}_lookup(device, …) gives the entry of a device's nearest problem.\n\
+             *   -DTARGET_<device> chooses the #defines at the end; -D{upper}NO_MACROS leaves them out.\n\
+             */\n\
+             #ifndef {upper}H\n#define {upper}H\n",
+            version = env!("CARGO_PKG_VERSION"),
+            lower = self.lower,
+            upper = self.upper,
+        );
+        *text = text.replace("\n*", "\n *").replace('…', "...");
+    }
+
+    /// One comment an entry: where its numbers come from.
+    fn provenance(&self, text: &mut String) {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let row = &entry.best;
+            let kind = match row.timing {
+                TimingKind::Measured => "measured",
+                TimingKind::Predicted => "PREDICTED",
+                TimingKind::Recorded => "recorded by others",
+            };
+            let _ = writeln!(
+                text,
+                "\n/* [{index}] {} on {}, {kind}",
+                comment(&assignments(&row.problem, &entry.sizes)),
+                comment(&row.device)
+            );
+            let speedup = row
+                .speedup_vs_default
+                .map(|ratio| format!(", {ratio:.2}x the default's speed"))
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                " *     p50 {:.3} us, p90 {:.3} us, {} samples{speedup}",
+                row.time_us_p50, row.time_us_p90, row.samples
+            );
+            let or_none = |value: Option<&str>| comment(value.unwrap_or("none"));
+            let dirty = if row.dirty == Some(true) {
+                " (dirty)"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                text,
+                " *     driver {}, commit {}{dirty}, {}",
+                or_none(entry.driver.as_deref()),
+                or_none(row.commit.as_deref()),
+                row.measured_at.get(..10).unwrap_or("no date")
+            );
+            let template = or_none(row.template_hash.as_deref());
+            let _ = writeln!(text, " *     template {template}");
+            let values = assignments("", &row.config);
+            let _ = writeln!(text, " *    {} */", comment(&values));
+        }
+    }
+
+    /// The values, each once.
+    fn values(&self, text: &mut String) {
+        text.push('\n');
+        for (index, entry) in self.entries.iter().enumerate() {
+            let values: Vec<String> = self
+                .parameters
+                .iter()
+                .map(|p| c_value(value_of(&entry.best.config, &p.name), p.c_type))
+                .collect();
+            let _ = writeln!(text, "#define {}{index} {}", self.upper, values.join(", "));
+        }
+    }
+
+    fn checks(&self, text: &mut String) {
+        let upper = &self.upper;
+        let _ = write!(
+            text,
+            "\n#if defined(__cplusplus)\n\
+             #define {upper}ASSERT(condition, why) static_assert(condition, why)\n\
+             #else\n\
+             #define {upper}ASSERT(condition, why) _Static_assert(condition, why)\n\
+             #endif\n"
+        );
+        for (name, body) in HELPERS {
+            if self.families.iter().any(|f| f.helpers.contains(name)) {
+                let body = body.replace('@', upper);
+                let _ = writeln!(text, "#define {upper}{name}{body}");
+            }
+        }
+        for (index, family) in self.families.iter().enumerate() {
+            self.family_check(text, index, family);
+        }
+        let _ = writeln!(text, "#define {upper}EXPAND(check, ...) check(__VA_ARGS__)");
+        for (index, entry) in self.entries.iter().enumerate() {
+            self.exact_check(text, index, entry);
+            let values = format!("{upper}{index}");
+            self.check_call(text, index, entry, &values);
+        }
+    }
+
+    /// The macro that asserts all rules of a family over a configuration.
+    fn family_check(&self, text: &mut String, index: usize, family: &Family<'_>) {
+        let mut parts: Vec<(String, String)> = Vec::new();
+        for parameter in &family.definition.parameters {
+            if let Some(condition) = membership(&parameter.name, &parameter.values) {
+                let why = format!("{} is not one of its values", parameter.name);
+                parts.push((condition, why));
+            }
+        }
+        for (rule, constraint) in family.rules.iter().zip(&family.definition.constraints) {
+            if let Some(condition) = &rule.text {
+                let why = if constraint.why.is_empty() {
+                    constraint.rule.clone()
+                } else {
+                    format!("{} ({})", constraint.why, constraint.rule)
+                };
+                parts.push((condition.clone(), why));
+            }
+        }
+        if parts.is_empty() {
+            parts.push(("1".to_owned(), "no rules".to_owned()));
+        }
+        let arguments = self.arguments(family);
+        let _ = write!(text, "#define {}CHECK_{index}({arguments})", self.upper);
+        let last = parts.len() - 1;
+        for (at, (condition, why)) in parts.iter().enumerate() {
+            let end = if at == last { "" } else { ";" };
+            let why = string(why);
+            let _ = write!(text, " \\\n  {}ASSERT({condition}, {why}){end}", self.upper);
+        }
+        text.push('\n');
+    }
+
+    fn arguments(&self, family: &Family<'_>) -> String {
+        let names: Vec<&str> = self
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.as_str())
+            .chain(family.constants.iter().map(String::as_str))
+            .collect();
+        names.join(", ")
+    }
+
+    /// Rules that C cannot say were checked when the candidate was proposed; what can be asserted
+    /// is that the values they depend on are still those.
+    fn exact_check(&self, text: &mut String, index: usize, entry: &Entry) {
+        let (_, family) = self.family(entry);
+        let open: Vec<&Rule> = family.rules.iter().filter(|r| r.text.is_none()).collect();
+        if open.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        let mut conditions: Vec<String> = Vec::new();
+        for (name, value) in &entry.best.config {
+            if let Some(number) = value.as_i64()
+                && open.iter().any(|rule| rule.names.contains(name))
+            {
+                conditions.push(format!("({name}) == {number}"));
+            }
+        }
+        if conditions.is_empty() {
+            conditions.push("1".to_owned());
+        }
+        let _ = writeln!(
+            text,
+            "#define {upper}EXACT_{index}({}) {upper}ASSERT({}, \"rules that C cannot state were \
+             checked for exactly these values\")",
+            names.join(", "),
+            conditions.join(" && "),
+            upper = self.upper,
+        );
+    }
+
+    /// Applies an entry's checks to values: its own, or the macros in force.
+    fn check_call(&self, text: &mut String, index: usize, entry: &Entry, values: &str) {
+        let (family_index, family) = self.family(entry);
+        let constants = constants(entry);
+        let mut arguments = vec![values.to_owned()];
+        for name in &family.constants {
+            arguments.push(c_value(value_of(&constants, name), "long long"));
+        }
+        let upper = &self.upper;
+        let arguments = arguments.join(", ");
+        let _ = writeln!(
+            text,
+            "{upper}EXPAND({upper}CHECK_{family_index}, {arguments});"
+        );
+        if family.rules.iter().any(|rule| rule.text.is_none()) {
+            let _ = writeln!(text, "{upper}EXPAND({upper}EXACT_{index}, {values});");
+        }
+    }
+
+    /// Kernel Tuner's defines: one configuration a device, and a default.
+    fn defines(&self, text: &mut String) {
+        let mut devices: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let device = target(&entry.best.device);
+            devices.entry(device).or_default().push(index);
+        }
+        let _ = writeln!(
+            text,
+            "\n#if !defined(kernel_tuner) && !defined({}NO_MACROS) /* not while tuning */",
+            self.upper
+        );
+        for (at, (device, indices)) in devices.iter().enumerate() {
+            let word = if at == 0 { "#if" } else { "#elif" };
+            let _ = writeln!(text, "\n{word} defined(TARGET_{device})");
+            self.define_block(text, self.typical(indices), indices.len());
+        }
+        let all: Vec<usize> = (0..self.entries.len()).collect();
+        text.push_str("\n#else /* default configuration */\n");
+        self.define_block(text, self.typical(&all), all.len());
+        text.push_str("#endif /* GPU TARGETS */\n\n#endif /* kernel_tuner */\n");
+    }
+
+    fn define_block(&self, text: &mut String, index: usize, among: usize) {
+        let entry = &self.entries[index];
+        let _ = if among == 1 {
+            writeln!(text, "/* [{index}] */")
+        } else {
+            writeln!(
+                text,
+                "/* [{index}], the least slow-down over {among} entries */"
+            )
+        };
+        for parameter in &self.parameters {
+            let value = value_of(&entry.best.config, &parameter.name);
+            let body = match value {
+                Some(Value::Text(text)) => text.to_string(),
+                other => c_value(other, parameter.c_type),
+            };
+            let _ = writeln!(text, "#define {} {body}", parameter.name);
+        }
+        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        self.check_call(text, index, entry, &names.join(", "));
+    }
+
+    /// The winner that loses least, in the geometric mean, over the groups of these entries: all
+    /// those where it was timed, and it must have been timed in most. First of equals.
+    fn typical(&self, indices: &[usize]) -> usize {
+        let mut best = (
+            usize::MAX,
+            f64::INFINITY,
+            indices.first().copied().unwrap_or(0),
+        );
+        for &index in indices {
+            let config = &self.entries[index].best.config;
+            let losses: Vec<f64> = indices
+                .iter()
+                .filter_map(|other| {
+                    let entry = &self.entries[*other];
+                    let (_, us) = entry.times.iter().find(|(c, _)| c == config)?;
+                    Some((us / entry.best.time_us_p50).ln())
+                })
+                .collect();
+            let untimed = indices.len() - losses.len();
+            let loss = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+            if (untimed, loss) < (best.0, best.1) {
+                best = (untimed, loss, index);
+            }
+        }
+        best.2
+    }
+}
+
+/// Sizes and device names of an entry.
+fn constants(entry: &Entry) -> ConfigValues {
+    entry
+        .sizes
+        .iter()
+        .chain(&entry.environment)
+        .cloned()
+        .collect()
+}
+
+pub(super) fn value_of<'v>(values: &'v ConfigValues, name: &str) -> Option<&'v Value> {
+    values
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value)
+}
+
+/// Sizes that must match: booleans, text, and 0 (of which there is no ratio).
+fn is_flag(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Int(value)) => *value <= 0,
+        Some(Value::Float(value)) => *value <= 0.0,
+        Some(Value::Bool(_) | Value::Text(_)) | None => true,
+    }
+}
+
+fn c_type(values: &[Option<&Value>]) -> &'static str {
+    let any = |test: fn(&Value) -> bool| values.iter().flatten().any(|value| test(value));
+    if any(|value| matches!(value, Value::Text(_))) {
+        "const char *"
+    } else if any(|value| matches!(value, Value::Float(_))) {
+        "double"
+    } else if any(|value| value.as_i64().is_some_and(|v| i32::try_from(v).is_err())) {
+        "long long"
+    } else {
+        "int"
+    }
+}
+
+/// A value as a C constant; booleans are 0 and 1, which C11 knows without an include.
+pub(super) fn c_value(value: Option<&Value>, c_type: &str) -> String {
+    match value {
+        None if c_type == "const char *" => "\"\"".to_owned(),
+        None => "0".to_owned(),
+        Some(Value::Bool(value)) => u8::from(*value).to_string(),
+        Some(Value::Int(value)) if c_type == "const char *" => string(&value.to_string()),
+        Some(Value::Int(value)) if i32::try_from(*value).is_err() => format!("{value}LL"),
+        Some(Value::Text(text)) => string(text),
+        Some(other) if c_type == "const char *" => string(&other.to_string()),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn assignments(head: &str, values: &ConfigValues) -> String {
+    let mut text = head.to_owned();
+    for (name, value) in values {
+        let _ = write!(text, " {name}={value}");
+    }
+    text
+}
+
+/// That a whole-number parameter has one of its values.
+fn membership(name: &str, values: &[Value]) -> Option<String> {
+    let numbers: Vec<i64> = values.iter().map(Value::as_i64).collect::<Option<_>>()?;
+    let (first, last) = (*numbers.first()?, *numbers.last()?);
+    if numbers.len() <= LISTED_VALUES {
+        let parts: Vec<String> = numbers.iter().map(|v| format!("({name}) == {v}")).collect();
+        return Some(parts.join(" || "));
+    }
+    let step = numbers[1].checked_sub(first).filter(|step| *step > 0)?;
+    let even = numbers
+        .windows(2)
+        .all(|pair| pair[1].checked_sub(pair[0]) == Some(step));
+    even.then(|| {
+        format!("({name}) >= {first} && ({name}) <= {last} && (({name}) - {first}) % {step} == 0")
+    })
+}

@@ -1,0 +1,107 @@
+//! Results in the formats that others read. Pure: rows in, text out; the same rows give the same
+//! bytes.
+
+mod cexpr;
+mod header;
+mod json;
+mod kernel_tuner;
+mod lookup;
+mod names;
+mod others;
+mod python;
+mod t4;
+
+use crate::record::{ConfigValues, Definition, LeaderboardRow, TrialRecord};
+
+/// The best configuration of one kernel, problem and device, with what is known around it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The winning row.
+    pub best: LeaderboardRow,
+    /// The problem's sizes; empty when unknown.
+    pub sizes: ConfigValues,
+    /// The device's names in expressions and their values.
+    pub environment: ConfigValues,
+    /// Parameters and constraints.
+    pub definition: Definition,
+    /// Driver under which it was timed.
+    pub driver: Option<String>,
+    /// Every timed configuration of the group with its median in microseconds, best first.
+    pub times: Vec<(ConfigValues, f64)>,
+}
+
+/// A judged candidate, for the formats that carry all of them.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// What was stored.
+    pub trial: TrialRecord,
+    /// When, RFC 3339 UTC.
+    pub judged_at: String,
+}
+
+/// Why there is no export.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// Nothing to export.
+    #[error("there is no result to export")]
+    Empty,
+    /// The format holds one device and problem.
+    #[error(
+        "this format holds one problem of one device, and there are several: choose with \
+         --device and --problem among {}",
+        .0.join(", ")
+    )]
+    Several(Vec<String>),
+    /// A parameter is no macro name.
+    #[error("the parameter {0:?} is no name in C (letters, digits and `_`): export with --to json")]
+    NotAName(String),
+}
+
+/// The header that the contract describes.
+///
+/// # Errors
+/// Nothing to export, or a parameter whose name C does not take.
+pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    header::header(kernel, entries)
+}
+
+/// The best rows with the sizes, as JSON.
+///
+/// # Errors
+/// Nothing to export.
+pub fn json(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    json::json(kernel, entries)
+}
+
+/// A closed Kernel Tuner cache file, which Kernel Tuner simulates from and resumes.
+///
+/// # Errors
+/// Nothing to export.
+pub fn kernel_tuner(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    kernel_tuner::cache(entry, judged)
+}
+
+/// T4 results, version 1.0.0.
+///
+/// # Errors
+/// Nothing to export.
+pub fn t4(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    t4::results(entry, judged)
+}
+
+/// A Kernel Launcher wisdom file: one line a device and problem.
+///
+/// # Errors
+/// Nothing to export.
+pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    others::wisdom(kernel, entries)
+}
+
+/// A Triton autotuner cache: configurations with their timings.
+///
+/// # Errors
+/// Nothing to export.
+pub fn triton(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    others::triton(entry, judged)
+}
