@@ -172,7 +172,7 @@ fn a_comment_changes_no_hash_and_a_constant_does() {
 #[test]
 fn included_files_come_from_memory_and_cuda_headers_from_the_installation() {
     let text = "#include \"twice.cuh\"\n#include <cuda_fp16.h>\nextern \"C\" __global__ void scale(__half* x) \
-                { x[0] = __float2half(twice(FACTOR)); }\n";
+                { x[0] = __float2half(twice(FACTOR * __half2float(x[0]))); }\n";
     let header = tuner::compile::Header {
         spelled: "twice.cuh".into(),
         path: "templates/scale/twice.cuh".into(),
@@ -193,7 +193,16 @@ fn included_files_come_from_memory_and_cuda_headers_from_the_installation() {
         },
         "sm_89",
     );
-    image(compiler(None).compile(&source).unwrap());
+    let compiled = image(compiler(None).compile(&source).unwrap());
+    assert!(
+        compiled.ptx.contains("\"templates/scale/twice.cuh\""),
+        "{}",
+        compiled.ptx
+    );
+    let mut broken = source;
+    broken.headers[0].text = "#pragma once\nfloat twice(float x) { return y; }\n".into();
+    let log = failure(compiler(None).compile(&broken).unwrap());
+    assert!(log.contains("templates/scale/twice.cuh(2): error"), "{log}");
 }
 
 #[test]
@@ -230,8 +239,9 @@ fn faulty_compiler(
         &program,
         format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n"),
     )
-    .unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    .expect("the script is written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
+        .expect("the script is written");
     let mut settings = settings(None);
     settings.isolation = Isolation::Workers { program };
     change(&mut settings);

@@ -49,14 +49,12 @@ fn single(tokens: &mut Tokens<'_>, allow: &[String]) -> bool {
 
 /// The `allow` list: every quoted string between its brackets.
 fn allow_list() -> Vec<String> {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deny.toml")).unwrap();
-    let list = text
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/deny.toml");
+    let text = std::fs::read_to_string(path).expect("deny.toml is there");
+    let (_, rest) = text
         .split_once("allow = [")
-        .unwrap()
-        .1
-        .split_once(']')
-        .unwrap()
-        .0;
+        .expect("deny.toml has a list of licences");
+    let (list, _) = rest.split_once(']').expect("the list ends");
     list.split('"')
         .skip(1)
         .step_by(2)

@@ -5,7 +5,8 @@ use super::discover::Surroundings;
 use super::image::{CompileOutcome, RawResult};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
-use super::render::Source;
+use super::render::{Source, quoted};
+use super::template::Header;
 use super::worker::{self, Request};
 use crate::units::ContentHash;
 use std::path::PathBuf;
@@ -167,10 +168,13 @@ impl Compiler {
             .map(PathBuf::as_path)
             .chain(self.nvrtc.include());
         options.extend(folders.map(|folder| format!("-I{}", folder.display())));
+        let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
+        let mut names = vec![source.name.clone()];
+        names.extend(headers.iter().map(|header| header.path.clone()));
         Request {
             text: source.text.clone(),
-            name: source.name.clone(),
-            headers: source.headers.clone(),
+            names,
+            headers,
             options,
         }
     }
@@ -189,5 +193,14 @@ impl Compiler {
             &bytes.to_le_bytes(),
             source.arch.as_bytes(),
         ])
+    }
+}
+
+/// A header that reports its own path and lines instead of the name it was included by.
+fn with_own_lines(header: &Header) -> Header {
+    let text = format!("#line 1 {}\n{}", quoted(&header.path), header.text);
+    Header {
+        text,
+        ..header.clone()
     }
 }

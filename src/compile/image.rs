@@ -111,15 +111,10 @@ pub(super) enum RawStatus {
 }
 
 impl RawResult {
-    pub(super) fn new(
-        compiled: Compiled,
-        source_name: &str,
-        folder: &Path,
-        took: Duration,
-    ) -> Self {
+    pub(super) fn new(compiled: Compiled, names: &[String], folder: &Path, took: Duration) -> Self {
         let (status, ptx, cubin, log) = match compiled {
             Compiled::Done { ptx, cubin, log } => {
-                let ptx = restore_path(&ptx, source_name, folder);
+                let ptx = restore_paths(&ptx, names, folder);
                 (RawStatus::Compiled, ptx.into_bytes(), cubin, log)
             }
             Compiled::Refused { log } => (RawStatus::Refused, Vec::new(), Vec::new(), log),
@@ -285,17 +280,21 @@ fn facts_of(
 }
 
 /// NVRTC makes the paths of `.file` directives absolute, from the folder the compile ran in.
-/// Puts the template's own path back, so that hazards name it as diagnostics do and the PTX does
+/// Puts the files' own paths back, so that hazards name them as diagnostics do and the PTX does
 /// not depend on where it was compiled.
-fn restore_path(ptx: &str, name: &str, folder: &Path) -> String {
-    let absolute = quoted(&folder.join(name).to_string_lossy());
-    let own = quoted(name);
+fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
+    let pairs: Vec<(String, String)> = names
+        .iter()
+        .map(|name| (quoted(&folder.join(name).to_string_lossy()), quoted(name)))
+        .collect();
     let mut restored = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {
-        if line.trim_start().starts_with(".file") {
-            restored.push_str(&line.replace(&absolute, &own));
-        } else {
-            restored.push_str(line);
+        let pair = pairs.iter().find(|(absolute, _)| {
+            line.trim_start().starts_with(".file") && line.contains(absolute)
+        });
+        match pair {
+            Some((absolute, own)) => restored.push_str(&line.replace(absolute, own)),
+            None => restored.push_str(line),
         }
     }
     restored
@@ -303,14 +302,14 @@ fn restore_path(ptx: &str, name: &str, folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{RawResult, restore_path};
+    use super::{RawResult, restore_paths};
     use std::path::Path;
 
     #[test]
     fn the_templates_path_is_restored_in_file_directives_only() {
         let ptx = "\t.file\t1 \"/work/t/kernel.cu\"\n// \"/work/t/kernel.cu\"\n";
         assert_eq!(
-            restore_path(ptx, "t/kernel.cu", Path::new("/work")),
+            restore_paths(ptx, &["t/kernel.cu".to_owned()], Path::new("/work")),
             "\t.file\t1 \"t/kernel.cu\"\n// \"/work/t/kernel.cu\"\n"
         );
     }

@@ -27,8 +27,8 @@ const PARAMETER_BLOCK: &str = "parameters";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) text: String,
-    /// The template's path, to be restored in the PTX.
-    pub(super) name: String,
+    /// The paths of the template and its headers, to be restored in the PTX.
+    pub(super) names: Vec<String>,
     pub(super) headers: Vec<Header>,
     pub(super) options: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         &request.options,
     );
     match result {
-        Ok(compiled) => RawResult::new(compiled, &request.name, folder, started.elapsed()),
+        Ok(compiled) => RawResult::new(compiled, &request.names, folder, started.elapsed()),
         Err(error) => RawResult::broken(error.to_string()),
     }
 }

@@ -1,0 +1,92 @@
+//! Figures of the compile stage: time of one compile, of a cache hit, and how the pool scales.
+//!
+//! `cargo bench --bench compile`
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::path::PathBuf;
+use std::time::Instant;
+use tuner::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Source, Template,
+    render,
+};
+use tuner::space::Value;
+
+const COMPILES: i64 = 24;
+
+fn source(template: &Template, number: i64) -> Source {
+    // Different sizes, so that each is a source of its own.
+    let macros = [("M".to_owned(), Value::Int(1000 + number))];
+    let launches = [LaunchShape {
+        entry: "gemm_f32".to_owned(),
+        dynamic_shared: 0,
+    }];
+    render(
+        template,
+        Binding {
+            macros: &macros,
+            options: &[],
+            launches: &launches,
+        },
+        "sm_90",
+    )
+}
+
+fn compile_all(compiler: &Compiler, sources: &[Source], threads: usize) -> f64 {
+    let start = Instant::now();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(source) =
+                    sources.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                {
+                    let outcome = compiler.compile(source).expect("the compiler works");
+                    assert!(
+                        matches!(outcome, CompileOutcome::Compiled(_)),
+                        "{outcome:?}"
+                    );
+                }
+            });
+        }
+    });
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn main() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/templates/gemm_f32/kernel.cu");
+    let text = std::fs::read_to_string(path).expect("the template is there");
+    let template = Template::new(
+        "templates/gemm_f32/kernel.cu",
+        &text,
+        Vec::new(),
+        Vec::new(),
+    );
+    let sources: Vec<Source> = (0..COMPILES)
+        .map(|number| source(&template, number))
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for jobs in [1, cores] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let compiler = Compiler::new(CompilerSettings {
+            jobs,
+            cache: Some(folder.path().to_owned()),
+            isolation: Isolation::Workers {
+                program: PathBuf::from(env!("CARGO_BIN_EXE_tuner")),
+            },
+            ..CompilerSettings::default()
+        })
+        .expect("NVRTC is present");
+        let cold = compile_all(&compiler, &sources, jobs);
+        let warm = compile_all(&compiler, &sources, jobs);
+        println!(
+            "compile gemm_f32, {jobs} workers: {:.1} ms each, {:.1} a second",
+            cold / COMPILES as f64,
+            COMPILES as f64 * 1e3 / cold
+        );
+        println!(
+            "cache hit, {jobs} threads: {:.3} ms each",
+            warm / COMPILES as f64
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Reading templates: the file, what it includes, and the name that diagnostics give them.
+
+use super::CatalogError;
+use crate::compile::{Header, Template, included_names};
+use std::path::{Component, Path, PathBuf};
+
+/// Largest text file that is read: a template is written by people.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a template and, transitively, the files that it includes and that are found: beside the
+/// including file for `#include "…"`, in `include_dirs` for both forms. What is not found there is
+/// the compiler's business (`<cuda_fp16.h>`).
+///
+/// # Errors
+/// A file that cannot be read, or two files that are included by the same name.
+pub fn load_template(path: &Path, include_dirs: &[PathBuf]) -> Result<Template, CatalogError> {
+    let text = read_text(path, "template")?;
+    let mut loader = Loader {
+        include_dirs,
+        headers: Vec::new(),
+    };
+    loader.add_includes(&text, path)?;
+    let headers = loader
+        .headers
+        .into_iter()
+        .map(|(header, _)| header)
+        .collect();
+    let folders = include_dirs.iter().map(|folder| absolute(folder)).collect();
+    Ok(Template::new(&shown(path), &text, headers, folders))
+}
+
+/// Reads a text file.
+///
+/// # Errors
+/// When it is not there, not text, or absurdly large.
+pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, CatalogError> {
+    let unreadable = |why: String| CatalogError::Unreadable {
+        what,
+        path: shown(path),
+        why,
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if metadata.is_dir() {
+        return Err(unreadable("it is a folder; name a file".to_owned()));
+    }
+    if metadata.len() > TEXT_BYTES_MAX {
+        return Err(unreadable(format!(
+            "it has {} MiB, more than the {} MiB that a text file here may have",
+            metadata.len() >> 20,
+            TEXT_BYTES_MAX >> 20
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        unreadable(format!(
+            "it is not UTF-8 text (byte {place}); save it as UTF-8"
+        ))
+    })
+}
+
+struct Loader<'a> {
+    include_dirs: &'a [PathBuf],
+    /// What has been read, with its real path.
+    headers: Vec<(Header, PathBuf)>,
+}
+
+impl Loader<'_> {
+    fn add_includes(&mut self, text: &str, including: &Path) -> Result<(), CatalogError> {
+        for (spelled, quoted) in included_names(text) {
+            let Some(found) = self.resolve(&spelled, quoted, including) else {
+                continue;
+            };
+            let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+            if let Some((_, other)) = self
+                .headers
+                .iter()
+                .find(|(header, _)| header.spelled == spelled)
+            {
+                if *other == real {
+                    continue;
+                }
+                return Err(CatalogError::AmbiguousInclude {
+                    spelled,
+                    first: shown(other),
+                    second: shown(&real),
+                });
+            }
+            let text = read_text(&found, "included file")?;
+            let header = Header {
+                spelled,
+                path: shown(&found),
+                text: text.clone(),
+            };
+            self.headers.push((header, real));
+            self.add_includes(&text, &found)?;
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, spelled: &str, quoted: bool, including: &Path) -> Option<PathBuf> {
+        let beside = including
+            .parent()
+            .filter(|_| quoted)
+            .map(|folder| folder.join(spelled));
+        let elsewhere = self.include_dirs.iter().map(|folder| folder.join(spelled));
+        beside
+            .into_iter()
+            .chain(elsewhere)
+            .find(|path| path.is_file())
+    }
+}
+
+/// A path as messages show it: without `.` and `..`, relative to the working directory where it
+/// lies below it.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let full = absolute(path);
+    let relative = std::env::current_dir()
+        .ok()
+        .and_then(|folder| full.strip_prefix(normal(&folder)).ok().map(Path::to_owned));
+    relative.unwrap_or(full).display().to_string()
+}
+
+/// The path from the root, without `.` and `..`; links are left as they are.
+fn absolute(path: &Path) -> PathBuf {
+    normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{load_template, shown};
+    use std::path::Path;
+
+    fn write(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn included_files_enter_the_hash_and_those_of_the_installation_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = write(
+            dir.path(),
+            "t/kernel.cu",
+            "#include \"a.cuh\"\n#include <cuda_fp16.h>\n#include <b.cuh>\n",
+        );
+        write(dir.path(), "t/a.cuh", "#include \"sub/c.cuh\"\n");
+        write(dir.path(), "t/sub/c.cuh", "// c\n");
+        write(dir.path(), "include/b.cuh", "#include \"b.cuh\"\n");
+        let folders = [dir.path().join("include")];
+        let before = load_template(&kernel, &folders).unwrap();
+        let spelled: Vec<&str> = before
+            .headers
+            .iter()
+            .map(|header| header.spelled.as_str())
+            .collect();
+        assert_eq!(spelled, ["a.cuh", "sub/c.cuh", "b.cuh"]);
+        write(dir.path(), "t/sub/c.cuh", "// changed\n");
+        assert_ne!(load_template(&kernel, &folders).unwrap().hash, before.hash);
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = write(
+            dir.path(),
+            "kernel.cu",
+            "#include \"x/a.cuh\"\n#include \"u.cuh\"\n",
+        );
+        write(dir.path(), "x/a.cuh", "#include \"u.cuh\"\n");
+        write(dir.path(), "x/u.cuh", "");
+        write(dir.path(), "u.cuh", "");
+        let error = load_template(&kernel, &[]).unwrap_err().to_string();
+        assert!(error.contains("u.cuh"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_or_binary_template_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("kernel.cu");
+        let error = load_template(&missing, &[]).unwrap_err().to_string();
+        assert!(error.contains("kernel.cu"), "{error}");
+        std::fs::write(&missing, [0x66, 0xff, 0xfe]).unwrap();
+        let error = load_template(&missing, &[]).unwrap_err().to_string();
+        assert!(error.contains("not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn paths_are_shown_without_detours() {
+        assert_eq!(
+            shown(Path::new("search_spaces/../templates/./t/kernel.cu")),
+            "templates/t/kernel.cu"
+        );
+        assert_eq!(shown(Path::new("/nowhere/a/../b.cu")), "/nowhere/b.cu");
+    }
+}

@@ -1,0 +1,289 @@
+//! `tuner check`: everything that can be said of a kernel without a GPU.
+
+mod judge;
+mod row;
+mod select;
+mod target;
+mod template;
+
+use super::output::{self, Format};
+use super::{CliError, CommandResult};
+use crate::catalog::{self, Kernel};
+use crate::compile::{Compiler, CompilerSettings};
+use crate::device::DeviceSelector;
+use crate::exit;
+use crate::record::Verdict;
+use anyhow::Context as _;
+use judge::Judge;
+use row::CheckRow;
+use select::{Pair, SAMPLE_DEFAULT, Task};
+use target::Target;
+
+/// Timed problems of at most this many floating-point operations are small enough to run whole.
+const FLOPS_WHOLE: f64 = 1e8;
+/// And those whose buffers hold at most this many elements, where no operations are stated.
+const ELEMENTS_WHOLE: u64 = 1 << 20;
+/// Failures whose full detail is shown below a table.
+const DETAILS_SHOWN: usize = 3;
+
+/// Checks kernels without a GPU: schema, expressions, defaults, compile, and the run on a virtual
+/// GPU.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner check gemm_f32
+  tuner check gemm_f32 --arch sm_89
+  tuner check gemm_f32 --config BLOCK_M=128,THREAD_M=8 --problem ragged
+  tuner check search_spaces/gemm_f32.quick.yaml --sample 50 --seed 7 --format json
+
+Without --config and --sample: the default configuration and the seeds on every problem, and 32
+random pairs. Exit code 4 when a verdict is not ok.")]
+pub struct Args {
+    /// Kernels or space files; all of search_spaces/ when none is named.
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernels: Vec<String>,
+    /// A configuration; parameters not named take their defaults. May be given several times.
+    #[arg(long, value_name = "K=V,…")]
+    config: Vec<String>,
+    /// Check this many random (valid configuration, problem) pairs.
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Seed of the random choice.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Only this problem. May be given several times. Default: all check problems, and timed
+    /// problems small enough to run whole.
+    #[arg(long, value_name = "NAME")]
+    problem: Vec<String>,
+    /// The virtual GPU to check for, `vgpu:NAME`. Default: vgpu:h100.
+    #[arg(long, value_name = "D")]
+    device: Option<DeviceSelector>,
+    /// Compile for this target. Alone (without --device) stops after the compile.
+    #[arg(long, value_name = "sm_XX")]
+    arch: Option<String>,
+    /// Run every kernel under this many schedules, all but the first random.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    schedules: u32,
+    /// Compiles at a time. Default: all cores but one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Checks and prints; the exit code says whether every verdict is ok.
+///
+/// # Errors
+/// Bad arguments or files, no NVRTC, or tools that do not work.
+pub fn run(args: &Args) -> CommandResult {
+    let target = Target::choose(args.device.as_ref(), args.arch.as_deref())?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let usage = |error: catalog::CatalogError| CliError::Usage(error.to_string());
+    let kernels = catalog::resolve(&args.kernels, &folder).map_err(usage)?;
+    let mut settings = CompilerSettings::default();
+    settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
+    let threads = settings.jobs;
+    let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+    target.require(&compiler.nvrtc().architectures())?;
+    let mut rows = Vec::new();
+    for kernel in &kernels {
+        report_template(kernel)?;
+        let tasks = tasks(kernel, args, &target)?;
+        let pairs = pairs(kernel, &tasks, args)?;
+        let judge = Judge { kernel, tasks: &tasks, target: &target, compiler: &compiler };
+        let judged = judge.all(&pairs, threads).context("cannot compile")?;
+        summarize(kernel, &judged, &target);
+        rows.extend(judged);
+    }
+    let text = row::format_rows(args.format, &rows).context("cannot make JSON")?;
+    output::print(&text).context("cannot write to standard output")?;
+    if args.format != Format::Json {
+        show_details(&rows);
+    }
+    let all_ok = rows.iter().all(|row| row.verdict == Verdict::Ok);
+    Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
+}
+
+/// Compares the template with the space; differing defaults are an error.
+fn report_template(kernel: &Kernel) -> Result<(), CliError> {
+    let spec = &kernel.spec;
+    let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
+    let mut errors = Vec::new();
+    for finding in template::examine(&kernel.template, &spec.parameters, &spec.options) {
+        match finding {
+            template::Finding::DefaultsDiffer { name: parameter, space, template, line } => {
+                errors.push(format!(
+                    "error: {name}:{line}: the template's default of {parameter} is {template}, \
+                     but {yaml} says {space}\n\
+                     help: write `#define {parameter} {space}` here, or `default: {template}` there"
+                ));
+            }
+            template::Finding::NotComparable { name: parameter, template, line } => {
+                tracing::warn!(
+                    "{name}:{line}: the default of {parameter}, `{template}`, is no plain value \
+                     and is not compared with the one in {yaml}"
+                );
+            }
+            template::Finding::NeverMentioned { name: parameter } => {
+                eprintln!(
+                    "warning: {yaml}: the template {name} never mentions the parameter \
+                     {parameter}: its values make no difference to the code"
+                );
+            }
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(CliError::Usage(errors.join("\n"))) }
+}
+
+/// The problems to check, each with its space, which must not be empty.
+fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, CliError> {
+    let spec = &kernel.spec;
+    let yaml = catalog::shown(&kernel.path);
+    let mut names: Vec<&str> = args.problem.iter().map(String::as_str).collect();
+    if let Some(unknown) = names.iter().find(|name| spec.problem(name).is_none()) {
+        let known: Vec<&str> = spec
+            .problems
+            .iter()
+            .chain(&spec.check_problems)
+            .map(|problem| problem.name.as_str())
+            .collect();
+        return Err(CliError::Usage(format!(
+            "error: {yaml} has no problem `{unknown}`; it has {}",
+            known.join(", ")
+        )));
+    }
+    if names.is_empty() {
+        names.extend(spec.check_problems.iter().map(|problem| problem.name.as_str()));
+        names.extend(
+            spec.problems
+                .iter()
+                .map(|problem| problem.name.as_str())
+                .filter(|problem| small_enough(kernel, problem, target)),
+        );
+    }
+    if names.is_empty() {
+        // Nothing small: the first problem still shows whether the kernel compiles.
+        names.extend(spec.problems.first().map(|problem| problem.name.as_str()));
+    }
+    let mut tasks = Vec::with_capacity(names.len());
+    for problem in names {
+        let space = spec
+            .space(problem, &target.limits)
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        eprintln!(
+            "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
+            space.count(),
+            space.cartesian(),
+            100.0 * space.count() as f64 / space.cartesian().max(1) as f64
+        );
+        if space.count() == 0 {
+            let reason = space.empty_reason().unwrap_or("no combination satisfies the constraints");
+            return Err(CliError::Usage(format!(
+                "error: {yaml}: problem {problem} has no valid configuration on {}: {reason}",
+                target.device
+            )));
+        }
+        tasks.push(Task { problem: problem.to_owned(), space });
+    }
+    Ok(tasks)
+}
+
+/// Whether a timed problem can be run whole within a moment.
+fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
+    let spec = &kernel.spec;
+    let Ok(space) = spec.space(problem, &target.limits) else {
+        return false;
+    };
+    let config = match space.contains(&space.default_config()) {
+        true => Some(space.default_config()),
+        false => space.config_at(0),
+    };
+    let bound = config.and_then(|config| spec.bind(problem, &target.limits, &config).ok());
+    bound.is_some_and(|bound| match bound.flops {
+        Some(flops) => flops <= FLOPS_WHOLE,
+        None => {
+            let elements = |dims: &Vec<u64>| dims.iter().product::<u64>();
+            let total: u64 = bound.arguments.iter().map(|each| elements(&each.dims)).sum();
+            total <= ELEMENTS_WHOLE
+        }
+    })
+}
+
+/// The pairs that the arguments ask for.
+fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliError> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut add = |pair: Pair| {
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    };
+    for text in &args.config {
+        for (task, Task { space, .. }) in tasks.iter().enumerate() {
+            add(Pair { task, config: select::parse_config(space, text)? });
+        }
+    }
+    if args.config.is_empty() && args.sample.is_none() {
+        for (task, Task { space, .. }) in tasks.iter().enumerate() {
+            add(Pair { task, config: space.default_config() });
+            for seed in &kernel.spec.seeds {
+                let config = space.config_from_values(seed).map_err(|error| {
+                    let yaml = catalog::shown(&kernel.path);
+                    CliError::Usage(format!("error: {yaml}: seeds: {error}"))
+                })?;
+                add(Pair { task, config });
+            }
+        }
+    }
+    let default = if args.config.is_empty() { SAMPLE_DEFAULT } else { 0 };
+    let count = args.sample.unwrap_or(default);
+    select::sample(tasks, count, args.seed).into_iter().for_each(add);
+    Ok(pairs)
+}
+
+/// One line on standard error about a kernel's rows.
+fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
+    let mut counts: Vec<(Verdict, usize)> = Vec::new();
+    for verdict in Verdict::ALL {
+        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+        if count > 0 {
+            counts.push((verdict, count));
+        }
+    }
+    let counts: Vec<String> =
+        counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let registers = rows.iter().filter_map(|row| row.registers);
+    let range = match (registers.clone().min(), registers.max()) {
+        (Some(least), Some(most)) => format!("; {least} to {most} registers"),
+        _ => String::new(),
+    };
+    let spilling = rows.iter().filter(|row| row.spill_bytes.is_some_and(|bytes| bytes > 0)).count();
+    eprintln!(
+        "{} for {}: {} pairs: {}{range}; {spilling} spill",
+        kernel.spec.kernel,
+        target.arch,
+        rows.len(),
+        counts.join(", "),
+    );
+    if target.vgpu.is_some() {
+        eprintln!(
+            "note: compiled for {}, not run: this version stops after the compile",
+            target.device
+        );
+    }
+}
+
+/// The whole detail of the first failures, which a table has no room for.
+fn show_details(rows: &[CheckRow]) {
+    let failed = rows.iter().filter(|row| row.detail.lines().nth(1).is_some());
+    for row in failed.take(DETAILS_SHOWN) {
+        eprintln!(
+            "\n{} {} {}: --config {}\n{}",
+            row.kernel,
+            row.problem,
+            row.verdict,
+            row::assignments(&row.config),
+            row.detail.trim_end()
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Which configurations of which problems are checked.
+
+use crate::cli::CliError;
+use crate::space::{Config, Space, Value};
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
+
+/// Pairs drawn when neither `--sample` nor `--config` says otherwise, beside the default
+/// configuration and the seeds.
+pub(super) const SAMPLE_DEFAULT: usize = 32;
+
+/// A problem with its space.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) problem: String,
+    pub(super) space: Space,
+}
+
+/// One pair to check: a configuration (which may be invalid) of the task of that number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) task: usize,
+    pub(super) config: Config,
+}
+
+/// Draws pairs of (valid configuration, problem) without repetition, uniformly over all of them;
+/// all pairs, in order, where there are no more than asked for.
+pub(super) fn sample(tasks: &[Task], count: usize, seed: u64) -> Vec<Pair> {
+    let total = tasks
+        .iter()
+        .fold(0_u128, |sum, task| sum.saturating_add(task.space.count()));
+    if total <= count as u128 {
+        return (0..total)
+            .filter_map(|index| pair_at(tasks, index))
+            .collect();
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut seen = HashSet::new();
+    let mut pairs = Vec::with_capacity(count);
+    while pairs.len() < count {
+        let index = rng.random_range(0..total);
+        if seen.insert(index) {
+            pairs.extend(pair_at(tasks, index));
+        }
+    }
+    pairs
+}
+
+fn pair_at(tasks: &[Task], mut index: u128) -> Option<Pair> {
+    for (number, task) in tasks.iter().enumerate() {
+        let count = task.space.count();
+        if index < count {
+            return Some(Pair {
+                task: number,
+                config: task.space.config_at(index)?,
+            });
+        }
+        index -= count;
+    }
+    None
+}
+
+/// Reads `K=V,K=V`; each value is one of its parameter's, as the search space prints it. Commas
+/// inside a text value are kept, because an assignment starts with a known name.
+pub(super) fn parse_config(space: &Space, text: &str) -> Result<Config, CliError> {
+    let mut assignments: Vec<(String, String)> = Vec::new();
+    for piece in text.split(',') {
+        match (piece.split_once('='), assignments.last_mut()) {
+            (Some((name, value)), _) => {
+                assignments.push((name.trim().to_owned(), value.trim().to_owned()));
+            }
+            (None, Some((_, value))) => {
+                value.push(',');
+                value.push_str(piece);
+            }
+            (None, None) => {
+                return Err(CliError::Usage(format!(
+                    "error: `{text}` is no configuration; type --config NAME=VALUE,NAME=VALUE"
+                )));
+            }
+        }
+    }
+    let typed: Vec<(String, Value)> = assignments
+        .into_iter()
+        .map(|(name, text)| {
+            let value = typed(space, &name, &text);
+            (name, value)
+        })
+        .collect();
+    space
+        .config_from_values(&typed)
+        .map_err(|error| CliError::Usage(format!("error: --config: {error}")))
+}
+
+/// The parameter's value that prints like the text; text otherwise, which the space then refuses
+/// with a list of what there is.
+fn typed(space: &Space, name: &str, text: &str) -> Value {
+    let parameter = space
+        .parameters()
+        .iter()
+        .find(|parameter| parameter.name == name);
+    let values = parameter
+        .map(|parameter| &*parameter.values)
+        .unwrap_or_default();
+    let printed = values.iter().find(|value| value.to_string() == text);
+    let number = || {
+        let number: f64 = text.parse().ok()?;
+        values.iter().find(|value| value.as_f64() == Some(number))
+    };
+    printed
+        .or_else(number)
+        .cloned()
+        .unwrap_or_else(|| Value::Text(text.into()))
+}

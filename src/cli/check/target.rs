@@ -1,0 +1,144 @@
+//! What is checked for: a virtual GPU, or a compile target alone.
+
+use crate::cli::CliError;
+use crate::device::{DeviceSelector, limits};
+use crate::space::DeviceLimits;
+
+/// The limits that constraints see, the target of the compile, and whether the result is run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Target {
+    /// The name in the answer: `vgpu:h100`, or `sm_90` where nothing is run.
+    pub(super) device: String,
+    /// `sm_90`, `sm_90a`.
+    pub(super) arch: String,
+    /// Limits of the device, or of a GPU of that target.
+    pub(super) limits: DeviceLimits,
+    /// Name of the virtual GPU that runs the kernels; `None` stops after the compile.
+    pub(super) vgpu: Option<String>,
+}
+
+impl Target {
+    /// From `--device` and `--arch`, of which either may be missing.
+    pub(super) fn choose(
+        device: Option<&DeviceSelector>,
+        arch: Option<&str>,
+    ) -> Result<Self, CliError> {
+        let name = match (device, arch) {
+            (None, Some(arch)) => {
+                return Ok(Self {
+                    device: arch.to_owned(),
+                    arch: arch.to_owned(),
+                    limits: limits_of(arch)?,
+                    vgpu: None,
+                });
+            }
+            (None | Some(DeviceSelector::Auto), _) => limits::DEFAULT,
+            (Some(DeviceSelector::Vgpu(name)), _) => name,
+            (Some(other), _) => {
+                return Err(CliError::Usage(format!(
+                    "error: `check` needs no GPU and runs on a virtual one, not on {other}; type \
+                     --device vgpu:NAME (one of: {})",
+                    limits::names()
+                )));
+            }
+        };
+        let limits = limits::by_name(name).ok_or_else(|| {
+            CliError::Usage(format!(
+                "error: no virtual GPU `{name}`; one of: {}",
+                limits::names()
+            ))
+        })?;
+        if let Some(arch) = arch {
+            limits_of(arch)?;
+        }
+        Ok(Self {
+            device: format!("vgpu:{name}"),
+            arch: arch.map_or_else(|| format!("sm_{}", limits.cc), str::to_owned),
+            limits,
+            vgpu: Some(name.to_owned()),
+        })
+    }
+
+    /// Refuses a target that this NVRTC does not compile for, before every candidate fails by it.
+    pub(super) fn require(&self, architectures: &[String]) -> Result<(), CliError> {
+        let known = |arch: &str| architectures.iter().any(|known| known == arch);
+        let base = self.arch.trim_end_matches(['a', 'f']);
+        if architectures.is_empty() || known(&self.arch) || known(base) {
+            return Ok(());
+        }
+        Err(CliError::Usage(format!(
+            "error: this NVRTC does not compile for {}; it knows {}",
+            self.arch,
+            architectures.join(", ")
+        )))
+    }
+}
+
+/// The limits of a GPU of that target: one that is known by name where there is one.
+fn limits_of(arch: &str) -> Result<DeviceLimits, CliError> {
+    let digits = arch
+        .strip_prefix("sm_")
+        .map(|rest| rest.trim_end_matches(['a', 'f']));
+    let Some(cc) = digits.and_then(|digits| digits.parse::<u32>().ok()) else {
+        return Err(CliError::Usage(format!(
+            "error: `{arch}` is no compile target; type --arch sm_90 (or sm_80, sm_89, …)"
+        )));
+    };
+    let names = limits::names();
+    let named = names
+        .split(", ")
+        .filter_map(limits::by_name)
+        .find(|limits| limits.cc == cc);
+    Ok(named.unwrap_or(DeviceLimits {
+        sm_count: 1,
+        shared_bytes: limits::shared_bytes(cc),
+        cc,
+        max_threads: 1024,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    fn choose(device: Option<&str>, arch: Option<&str>) -> Result<Target, String> {
+        let device = device.map(|text| text.parse().unwrap());
+        Target::choose(device.as_ref(), arch).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_target_alone_is_not_run_and_a_device_is() {
+        let target = choose(None, Some("sm_89")).unwrap();
+        assert_eq!((target.device.as_str(), target.vgpu), ("sm_89", None));
+        assert_eq!(target.limits.shared_bytes, 101_376);
+        let target = choose(Some("vgpu:a100"), None).unwrap();
+        assert_eq!(
+            (target.device.as_str(), target.arch.as_str()),
+            ("vgpu:a100", "sm_80")
+        );
+        let target = choose(Some("vgpu:h100"), Some("sm_90a")).unwrap();
+        assert_eq!(
+            (target.device.as_str(), target.arch.as_str()),
+            ("vgpu:h100", "sm_90a")
+        );
+        assert_eq!(choose(None, None).unwrap().device, "vgpu:h100");
+    }
+
+    #[test]
+    fn what_cannot_be_checked_for_is_told_what_to_type() {
+        assert!(
+            choose(Some("cuda"), None)
+                .unwrap_err()
+                .contains("--device vgpu:NAME")
+        );
+        assert!(
+            choose(None, Some("hopper"))
+                .unwrap_err()
+                .contains("--arch sm_90")
+        );
+        let target = choose(None, Some("sm_70")).unwrap();
+        assert!(target.require(&["sm_75".to_owned()]).is_err());
+        let target = choose(None, Some("sm_90a")).unwrap();
+        assert!(target.require(&["sm_90".to_owned()]).is_ok());
+    }
+}

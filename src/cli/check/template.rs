@@ -1,0 +1,160 @@
+//! What can be said of a template against its search space without compiling: defaults that differ
+//! and parameters that it never mentions.
+
+use crate::compile::{MacroDefault, Template};
+use crate::space::{Parameter, Value};
+
+/// A finding about one parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// The two defaults differ: an error, because the template alone would be another kernel.
+    DefaultsDiffer {
+        /// The parameter.
+        name: String,
+        /// Default of the search space.
+        space: String,
+        /// Text of the template's `#define`.
+        template: String,
+        /// Its line in the template.
+        line: u32,
+    },
+    /// The template's default is no literal, so it cannot be compared.
+    NotComparable {
+        /// The parameter.
+        name: String,
+        /// Text of the template's `#define`.
+        template: String,
+        /// Its line in the template.
+        line: u32,
+    },
+    /// The template never mentions the parameter.
+    NeverMentioned {
+        /// The parameter.
+        name: String,
+    },
+}
+
+/// Compares the parameters with the template. A parameter that compiler options mention as
+/// `{NAME}` counts as mentioned.
+pub(super) fn examine(
+    template: &Template,
+    parameters: &[Parameter],
+    options: &[String],
+) -> Vec<Finding> {
+    let defaults = template.defaults();
+    let mut findings = Vec::new();
+    for parameter in parameters {
+        let name = &parameter.name;
+        let placeholder = format!("{{{name}}}");
+        let in_options = options.iter().any(|option| option.contains(&placeholder));
+        if !in_options && !template.mentions(name) {
+            findings.push(Finding::NeverMentioned { name: name.clone() });
+        }
+        let Some(own) = defaults.iter().find(|default| default.name == *name) else {
+            continue;
+        };
+        let value = &parameter.values[parameter.default as usize];
+        findings.extend(compare(name, value, own));
+    }
+    findings
+}
+
+fn compare(name: &str, value: &Value, own: &MacroDefault) -> Option<Finding> {
+    let differ = || Finding::DefaultsDiffer {
+        name: name.to_owned(),
+        space: value.to_string(),
+        template: own.value.clone(),
+        line: own.line,
+    };
+    let text = own.value.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text == value.to_string() {
+        return None;
+    }
+    let Some(wanted) = value.as_f64() else {
+        return Some(differ());
+    };
+    match literal(&text) {
+        Some(number) if number == wanted => None,
+        Some(_) => Some(differ()),
+        None => Some(Finding::NotComparable {
+            name: name.to_owned(),
+            template: own.value.clone(),
+            line: own.line,
+        }),
+    }
+}
+
+/// The number that a C++ literal stands for: decimal, hexadecimal, with suffix, in parentheses.
+fn literal(text: &str) -> Option<f64> {
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    if let Some(inner) = inner {
+        return literal(inner.trim());
+    }
+    match text {
+        "true" => return Some(1.0),
+        "false" => return Some(0.0),
+        _ => {}
+    }
+    let lower = text.to_ascii_lowercase().replace('\'', "");
+    if let Some(digits) = lower.strip_prefix("0x") {
+        let digits = digits.trim_end_matches(['u', 'l']);
+        return i64::from_str_radix(digits, 16)
+            .ok()
+            .map(|number| number as f64);
+    }
+    lower.trim_end_matches(['u', 'l', 'f']).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, compare, literal};
+    use crate::compile::MacroDefault;
+    use crate::space::Value;
+
+    fn check(value: Value, text: &str) -> Option<Finding> {
+        compare(
+            "P",
+            &value,
+            &MacroDefault {
+                name: "P".into(),
+                value: text.into(),
+                line: 3,
+            },
+        )
+    }
+
+    #[test]
+    fn equal_defaults_may_be_spelled_in_several_ways() {
+        for (value, text) in [
+            (Value::Int(64), "64"),
+            (Value::Int(64), "(64)"),
+            (Value::Int(64), "0x40u"),
+            (Value::Int(1), "true"),
+            (Value::Bool(false), "0"),
+            (Value::Float(0.5), "0.5f"),
+            (Value::Float(2.0), "2"),
+            (Value::Text("unsigned int".into()), "unsigned  int"),
+        ] {
+            assert_eq!(check(value.clone(), text), None, "{value} {text}");
+        }
+    }
+
+    #[test]
+    fn other_defaults_are_told_and_expressions_are_left_alone() {
+        assert!(matches!(
+            check(Value::Int(64), "32"),
+            Some(Finding::DefaultsDiffer { line: 3, .. })
+        ));
+        assert!(matches!(
+            check(Value::Text("float".into()), "double"),
+            Some(Finding::DefaultsDiffer { .. })
+        ));
+        assert!(matches!(
+            check(Value::Int(64), "(WARPS * 32)"),
+            Some(Finding::NotComparable { .. })
+        ));
+        assert_eq!(literal("WARPS"), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! `tuner check`, as a user runs it, up to the compile.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use std::path::{Path, PathBuf};
+
+fn tuner() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+/// Runs `check` with JSON output; the rows and the exit code.
+fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
+    let output = tuner()
+        .current_dir(folder)
+        .arg("check")
+        .args(arguments)
+        .args(["--format", "json"])
+        .output()
+        .expect("tuner runs");
+    let rows = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    (rows, output.status.code().expect("an exit code"))
+}
+
+fn project() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+const KERNEL: &str = "\
+#ifndef BLOCK
+#define BLOCK 128  // threads a block
+#endif
+#ifndef N
+#define N 1000
+#endif
+extern \"C\" __global__ void scale(const float* x, float* y) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < N) y[i] = FACTOR * x[i];
+}
+";
+
+const SPACE: &str = "\
+version: 1
+kernel: scale
+source: ../templates/scale/kernel.cu
+problems:
+  small: { N: 1000 }
+parameters:
+  BLOCK: { values: [64, 128, 256], default: 128 }
+  FACTOR: { values: [1, 2], default: 2 }
+constraints:
+  - { rule: \"BLOCK * FACTOR <= 256\", why: the test says so }
+arguments:
+  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: scale, grid: [\"ceil_div(N, BLOCK)\", 1, 1], block: [BLOCK, 1, 1] }
+reference: { source: ../templates/scale/kernel.cu, entry: scale, grid: [1, 1, 1], block: [1, 1, 1] }
+";
+
+/// A project of one kernel.
+fn scaled(kernel: &str, space: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in [
+        ("templates/scale/kernel.cu", kernel),
+        ("search_spaces/scale.yaml", space),
+    ] {
+        let path = dir.path().join(name);
+        let folder = path.parent().expect("a folder");
+        std::fs::create_dir_all(folder).expect("the folder is made");
+        std::fs::write(path, text).expect("the file is written");
+    }
+    dir
+}
+
+#[test]
+fn sampled_gemm_configurations_compile_for_ada_and_hopper() {
+    for arch in ["sm_89", "sm_90"] {
+        let (rows, code) = check(&project(), &["gemm_f32", "--arch", arch, "--sample", "12"]);
+        assert_eq!(code, 0, "{rows:#?}");
+        assert_eq!(rows.len(), 12);
+        for row in &rows {
+            assert_eq!(row["verdict"], "ok", "{row:#}");
+            assert_eq!(row["device"], arch);
+            assert!(
+                (8..=255).contains(&row["registers"].as_u64().unwrap()),
+                "{row:#}"
+            );
+            assert!(
+                row["spill_bytes"].is_u64() && row["shared_bytes"].is_u64(),
+                "{row:#}"
+            );
+            assert_eq!(row["hazards"], serde_json::json!([]));
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_pairs_and_another_does_not() {
+    let draw = |seed: &str| {
+        check(
+            &project(),
+            &[
+                "gemm_f32.quick",
+                "--arch",
+                "sm_90",
+                "--sample",
+                "5",
+                "--seed",
+                seed,
+            ],
+        )
+        .0
+    };
+    assert_eq!(draw("7"), draw("7"));
+    assert_ne!(draw("7"), draw("8"));
+}
+
+#[test]
+fn a_small_space_is_checked_whole_when_more_is_asked_for() {
+    let dir = scaled(KERNEL, SPACE);
+    let (rows, code) = check(dir.path(), &["--arch", "sm_90", "--sample", "100"]);
+    // 64 and 128 with both factors, 256 with factor 1.
+    assert_eq!((rows.len(), code), (5, 0), "{rows:#?}");
+}
+
+#[test]
+fn a_given_configuration_takes_defaults_and_may_be_rejected_with_its_reason() {
+    let dir = scaled(KERNEL, SPACE);
+    let (rows, code) = check(
+        dir.path(),
+        &["scale", "--arch", "sm_90", "--config", "BLOCK=64"],
+    );
+    assert_eq!(code, 0);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        rows[0]["config"],
+        serde_json::json!({ "BLOCK": 64, "FACTOR": 2 })
+    );
+    let (rows, code) = check(
+        dir.path(),
+        &["scale", "--arch", "sm_90", "--config", "BLOCK=256"],
+    );
+    assert_eq!((rows[0]["verdict"].as_str(), code), (Some("rejected"), 4));
+    assert_eq!(rows[0]["detail"], "the test says so");
+}
+
+#[test]
+fn a_broken_template_fails_at_its_own_line() {
+    let dir = scaled(&KERNEL.replace("FACTOR * x[i]", "FACTOR * x[j]"), SPACE);
+    let (rows, code) = check(
+        dir.path(),
+        &["scale", "--arch", "sm_90", "--config", "BLOCK=64"],
+    );
+    assert_eq!(
+        (rows[0]["verdict"].as_str(), code),
+        (Some("compile_failed"), 4)
+    );
+    let detail = rows[0]["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("templates/scale/kernel.cu(9): error"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn defaults_that_differ_are_an_error_with_both_places() {
+    let dir = scaled(&KERNEL.replace("BLOCK 128", "BLOCK 64"), SPACE);
+    tuner()
+        .current_dir(dir.path())
+        .args(["check", "scale", "--arch", "sm_90"])
+        .assert()
+        .code(2)
+        .stderr(
+            predicate::str::contains("templates/scale/kernel.cu:2")
+                .and(predicate::str::contains("search_spaces/scale.yaml"))
+                .and(predicate::str::contains("#define BLOCK 128")),
+        );
+}
+
+#[test]
+fn a_parameter_that_the_template_never_mentions_is_a_warning() {
+    let dir = scaled(&KERNEL.replace("FACTOR *", "2 *"), SPACE);
+    tuner()
+        .current_dir(dir.path())
+        .args(["check", "scale", "--arch", "sm_90"])
+        .assert()
+        .success()
+        .stderr(predicate::str::contains(
+            "never mentions the parameter FACTOR",
+        ));
+}
+
+#[test]
+fn wrong_names_are_answered_with_those_there_are() {
+    let dir = scaled(KERNEL, SPACE);
+    for (arguments, hint) in [
+        (&["scael"][..], "did you mean `scale`?"),
+        (&["scale", "--problem", "large"], "it has small"),
+        (&["scale", "--config", "BLOK=64"], "BLOK"),
+        (&["scale", "--config", "BLOCK=65"], "64, 128, 256"),
+        (&["scale", "--device", "cuda"], "--device vgpu:NAME"),
+        (&["scale", "--arch", "sm_12"], "does not compile for sm_12"),
+        (&["nowhere/scale.yaml"], "nowhere/scale.yaml"),
+    ] {
+        tuner()
+            .current_dir(dir.path())
+            .arg("check")
+            .args(arguments)
+            .assert()
+            .code(2)
+            .stderr(predicate::str::contains(hint));
+    }
+}
+
+#[test]
+fn a_constraint_that_nothing_satisfies_is_named() {
+    let dir = scaled(KERNEL, &SPACE.replace("<= 256", "<= 1"));
+    tuner()
+        .current_dir(dir.path())
+        .args(["check", "scale", "--arch", "sm_90"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("no valid configuration"));
+}
+
+#[test]
+fn without_nvrtc_the_command_that_gets_it_is_named() {
+    tuner()
+        .args(["check", "gemm_f32", "--arch", "sm_90"])
+        .env("TUNER_NVRTC", "/nonexistent")
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("make nvrtc"));
+}
