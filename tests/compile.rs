@@ -277,6 +277,41 @@ fn the_pool_survives_a_worker_that_hangs_or_crashes_and_noise_on_its_output() {
 }
 
 #[test]
+fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let frame = |json: serde_json::Value| {
+        let json = json.to_string();
+        let mut bytes = 1_u32.to_le_bytes().to_vec();
+        bytes.extend((json.len() as u64).to_le_bytes());
+        bytes.extend(json.as_bytes());
+        bytes
+    };
+    let library = compiler(None).nvrtc().library().to_owned();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .arg(tuner::compile::WORKER_COMMAND)
+        .env("TUNER_COMPILE_FAULT", "hang")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let hello = serde_json::json!({ "library": library, "address_space_bytes": 8_u64 << 30 });
+    let request =
+        serde_json::json!({ "text": "// tuner_fault", "names": [], "headers": [], "options": [] });
+    pipe.write_all(&frame(hello)).unwrap();
+    pipe.write_all(&frame(request)).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "it hangs in the compile"
+    );
+    // What the system does with the parent's end of the pipe when the parent is killed.
+    drop(pipe);
+    assert!(!child.wait().unwrap().success());
+}
+
+#[test]
 fn a_source_that_bloats_the_compiler_is_an_outcome_and_the_pool_goes_on() {
     // Each line doubles the text: 2^28 additions do not fit.
     let mut text = String::from("#define D0 + FACTOR\n");
