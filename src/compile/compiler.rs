@@ -44,14 +44,15 @@ pub struct CompilerSettings {
 }
 
 impl Default for CompilerSettings {
-    /// Workers of the running executable on all cores but one, 60 s and 4 GiB a compile, and the
-    /// user's cache.
+    /// Workers of the running executable on all cores but one, 60 s and at most 4 GiB a compile,
+    /// and the user's cache.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = cores.saturating_sub(1).max(1);
         Self {
-            jobs: cores.saturating_sub(1).max(1),
+            jobs,
             deadline: Duration::from_secs(60),
-            memory_bytes: 4 << 30,
+            memory_bytes: memory_share(jobs),
             cache: DiskCache::default_folder(),
             cache_bytes_max: CACHE_BYTES_MAX,
             // By this link, a worker is the program that runs now, even when its file has been
@@ -203,4 +204,19 @@ fn with_own_lines(header: &Header) -> Header {
         text,
         ..header.clone()
     }
+}
+
+/// Memory for one of several workers: an equal share of half the machine's, within 1 and 4 GiB.
+fn memory_share(jobs: usize) -> u64 {
+    const GIB: u64 = 1 << 30;
+    let total = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("MemTotal:"))?;
+            line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        });
+    let share = total.map_or(4 * GIB, |kib| (kib << 10) / 2 / jobs as u64);
+    share.clamp(GIB, 4 * GIB)
 }

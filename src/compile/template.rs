@@ -55,9 +55,13 @@ impl Template {
     #[must_use]
     pub fn mentions(&self, identifier: &str) -> bool {
         let texts = self.headers.iter().map(|header| header.text.as_str());
-        std::iter::once(&*self.text)
-            .chain(texts)
-            .any(|text| identifiers(text).any(|(_, word)| word == identifier))
+        std::iter::once(&*self.text).chain(texts).any(|text| {
+            let stripped = strip_comments(text);
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            stripped
+                .split(|c| !is_word(c))
+                .any(|word| word == identifier)
+        })
     }
 
     /// The defaults that the template gives itself so that it compiles alone: the value and the
@@ -132,25 +136,6 @@ pub fn included_names(text: &str) -> Vec<(String, bool)> {
 fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.strip_prefix('#')?.trim_start().strip_prefix(name)?;
     (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then(|| rest.trim())
-}
-
-/// The identifiers of a C++ text outside comments, with their byte offset in the stripped text.
-fn identifiers(text: &str) -> impl Iterator<Item = (usize, String)> {
-    let stripped = strip_comments(text);
-    let mut words = Vec::new();
-    let mut start = None;
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    for (index, c) in stripped.char_indices().chain([(stripped.len(), ' ')]) {
-        match (start, is_word(c)) {
-            (None, true) => start = Some(index),
-            (Some(from), false) => {
-                words.push((from, stripped[from..index].to_owned()));
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    words.into_iter()
 }
 
 /// The text with comments blanked out, line structure kept. String literals are respected, so
