@@ -19,7 +19,7 @@ mod judge;
 #[path = "hazards/reference.rs"]
 mod reference;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use case::Case;
 use compiler::Compilers;
@@ -33,10 +33,7 @@ const SCHEDULES: [Schedule; 4] = [
     Schedule::Random { seed: 3 },
 ];
 
-fn cases(folder: &str) -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/hazards")
-        .join(folder);
+fn cases(folder: &Path) -> Vec<Case> {
     let only = std::env::var("TUNER_HAZARDS_ONLY").unwrap_or_default();
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .expect("the suite's folder")
@@ -51,8 +48,15 @@ fn cases(folder: &str) -> Vec<Case> {
         .collect()
 }
 
+/// A folder of the suite.
+fn own(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/hazards")
+        .join(name)
+}
+
 /// Compiles and judges every case, prints the table, and panics with all that failed.
-fn suite(folder: &str, check: impl Fn(&Case, &Judgement) -> Result<(), String>) {
+fn suite(folder: &Path, check: impl Fn(&Case, &Judgement) -> Result<(), String>) {
     let Some(compilers) = Compilers::find() else {
         eprintln!("skipped: TUNER_NO_NVRTC is set");
         return;
@@ -74,24 +78,45 @@ fn suite(folder: &str, check: impl Fn(&Case, &Judgement) -> Result<(), String>) 
         }
     }
     let passed = cases.len() - failures.len();
-    eprintln!("{folder}: {passed} of {} as expected", cases.len());
+    eprintln!(
+        "{}: {passed} of {} as expected",
+        folder.display(),
+        cases.len()
+    );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn every_wrong_kernel_gets_its_verdict_and_its_line() {
-    suite("wrong", check::wrong_kernel);
+    suite(&own("wrong"), check::wrong_kernel);
 }
 
 #[test]
 fn no_right_kernel_gets_a_verdict() {
-    suite("right", |_, judgement| check::right_kernel(judgement));
+    suite(&own("right"), |_, judgement| check::right_kernel(judgement));
 }
 
 #[test]
 fn the_suite_holds_at_least_forty_kernels_of_either_kind() {
     if std::env::var_os("TUNER_HAZARDS_ONLY").is_none() {
-        assert!(cases("wrong").len() >= 40);
-        assert!(cases("right").len() >= 40);
+        assert!(cases(&own("wrong")).len() >= 40);
+        let right = cases(&own("right"));
+        assert!(right.len() >= 40);
+        assert!(right.iter().all(|case| case.expect.is_some()));
     }
+}
+
+#[test]
+#[ignore = "needs kernels of your own: TUNER_HAZARDS_FOLDER=/a/folder"]
+fn foreign_kernels_are_ok_or_unsupported() {
+    let folder = std::env::var_os("TUNER_HAZARDS_FOLDER").expect("TUNER_HAZARDS_FOLDER");
+    suite(Path::new(&folder), |_, judgement| {
+        match judgement.verdict.as_str() {
+            "unsupported" => {
+                eprintln!("    {}", judgement.detail);
+                Ok(())
+            }
+            _ => check::right_kernel(judgement),
+        }
+    });
 }

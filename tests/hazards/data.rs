@@ -92,14 +92,16 @@ fn half_value(bits: u16) -> f64 {
 }
 
 /// How an argument's elements start.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fill {
     Constant(f64),
     Arange,
     /// The index modulo this.
     Mod(u64),
-    /// Normally distributed, seeded by the length.
+    /// Normally distributed, seeded by the argument's place.
     Normal,
+    /// These, over and over.
+    List(Vec<f64>),
 }
 
 impl Fill {
@@ -110,20 +112,25 @@ impl Fill {
             ["arange"] => Ok(Fill::Arange),
             ["normal"] => Ok(Fill::Normal),
             ["constant", value] => value.parse().map(Fill::Constant).map_err(|_| bad()),
+            ["list", values @ ..] if !values.is_empty() => {
+                let values: Result<_, _> = values.iter().map(|v| v.parse()).collect();
+                values.map(Fill::List).map_err(|_| bad())
+            }
             ["mod", value] => value.parse().map(Fill::Mod).map_err(|_| bad()),
             _ => Err(bad()),
         }
     }
 
     /// `length` values as `element` holds them. `salt` makes arguments differ.
-    pub(crate) fn values(self, element: Type, length: usize, salt: u64) -> Vec<f64> {
+    pub(crate) fn values(&self, element: Type, length: usize, salt: u64) -> Vec<f64> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(salt + 1);
         (0..length)
             .map(|i| match self {
-                Fill::Constant(value) => value,
+                Fill::Constant(value) => *value,
                 Fill::Arange => i as f64,
-                Fill::Mod(modulus) => (i as u64 % modulus) as f64,
+                Fill::Mod(modulus) => (i as u64 % *modulus) as f64,
                 Fill::Normal => normal(&mut state),
+                Fill::List(values) => values[i % values.len()],
             })
             .map(|value| element.decode(&element.encode(value)))
             .collect()

@@ -56,6 +56,17 @@ pub(crate) fn evaluate(
         "gemm" => gemm(array(0)?, array(1)?, [whole(2)?, whole(3)?, whole(4)?]),
         "softmax" => array(0)?.chunks(whole(1)?).flat_map(softmax).collect(),
         "attention" => attention([array(0)?, array(1)?, array(2)?], whole(3)?),
+        "attention_batched" => {
+            let tile = whole(3)? * whole(4)?;
+            let rows = array(0)?.chunks(tile).zip(array(1)?.chunks(tile));
+            let scale = 1.0 / scalar(4)?.sqrt();
+            rows.zip(array(2)?.chunks(tile))
+                .flat_map(|((q, k), v)| {
+                    let q: Vec<f64> = q.iter().map(|v| v * scale).collect();
+                    attention([&q, k, v], whole(4).unwrap_or(1))
+                })
+                .collect()
+        }
         "window_sum" => window_sum(array(0)?, whole(1)?),
         "histogram" => histogram(array(0)?, length),
         "odd_compacted" => padded(
@@ -247,7 +258,7 @@ fn softmax(row: &[f64]) -> Vec<f64> {
     row.iter().map(|v| (v - most).exp() / sum).collect()
 }
 
-fn attention([q, k, v]: [&Vec<f64>; 3], depth: usize) -> Vec<f64> {
+fn attention([q, k, v]: [&[f64]; 3], depth: usize) -> Vec<f64> {
     q.chunks(depth)
         .flat_map(|row| {
             let scores: Vec<f64> = k
