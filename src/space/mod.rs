@@ -5,21 +5,32 @@
 //! diagram: one layer a parameter, one node for all partial choices with the same completions.
 //! Nothing is ever enumerated, so spaces of 10^15 configurations are ordinary.
 
+mod bind;
 mod build;
 mod construct;
+mod diagnostic;
 mod diagram;
 mod expr;
+mod file;
 mod frontier;
 mod interval;
 mod outlook;
 mod parameter;
 mod set;
+mod spec;
 mod states;
 mod value;
 
+pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use expr::{Expr, ExprError, Fault};
 pub(crate) use expr::{Node, Op, Val};
+pub use file::{BareSpace, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
+pub use spec::{
+    Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
+    SameValueWrites,
+};
 pub use value::Value;
