@@ -367,7 +367,10 @@ impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Spanned<T> {
                 f.write_str("a value with its place")
             }
 
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut parts: A) -> Result<Spanned<T>, A::Error> {
+            fn visit_seq<A: de::SeqAccess<'de>>(
+                self,
+                mut parts: A,
+            ) -> Result<Spanned<T>, A::Error> {
                 let missing = || de::Error::custom("a value without its place");
                 let start = parts.next_element()?.ok_or_else(missing)?;
                 let end = parts.next_element()?.ok_or_else(missing)?;
