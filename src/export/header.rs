@@ -48,7 +48,8 @@ struct Family<'e> {
 }
 
 pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
-    let plan = Plan::new(kernel, entries)?;
+    let entries = most_trusted(entries);
+    let plan = Plan::new(kernel, &entries)?;
     let mut text = String::new();
     plan.opening(&mut text);
     plan.provenance(&mut text);
@@ -59,6 +60,30 @@ pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
     plan.defines(&mut text);
     let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
     Ok(text)
+}
+
+/// Of a device's entries the measured ones; without those the recorded, and then the predicted: a
+/// lookup by device must never weigh one kind against another.
+fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
+    let mut best: BTreeMap<String, TimingKind> = BTreeMap::new();
+    for entry in entries {
+        let kind = best
+            .entry(target(&entry.best.device))
+            .or_insert(entry.best.timing);
+        if trust(entry.best.timing) < trust(*kind) {
+            *kind = entry.best.timing;
+        }
+    }
+    let kept = |entry: &&Entry| best.get(&target(&entry.best.device)) == Some(&entry.best.timing);
+    entries.iter().filter(kept).cloned().collect()
+}
+
+fn trust(kind: TimingKind) -> u8 {
+    match kind {
+        TimingKind::Measured => 0,
+        TimingKind::Recorded => 1,
+        TimingKind::Predicted => 2,
+    }
 }
 
 impl<'e> Plan<'e> {
@@ -374,18 +399,25 @@ impl<'e> Plan<'e> {
         }
         let _ = writeln!(
             text,
-            "\n#if !defined(kernel_tuner) && !defined({}NO_MACROS) /* not while tuning */",
+            "\n#ifndef kernel_tuner /* only use these when not tuning */\n#ifndef {}NO_MACROS",
             self.upper
         );
         for (at, (device, indices)) in devices.iter().enumerate() {
-            let word = if at == 0 { "#if" } else { "#elif" };
-            let _ = writeln!(text, "\n{word} defined(TARGET_{device})");
+            let _ = match at {
+                0 => writeln!(text, "\n#ifdef TARGET_{device}"),
+                _ => writeln!(text, "\n#elif defined(TARGET_{device})"),
+            };
             self.define_block(text, self.typical(indices), indices.len());
         }
         let all: Vec<usize> = (0..self.entries.len()).collect();
         text.push_str("\n#else /* default configuration */\n");
         self.define_block(text, self.typical(&all), all.len());
-        text.push_str("#endif /* GPU TARGETS */\n\n#endif /* kernel_tuner */\n");
+        text.push_str("#endif /* GPU TARGETS */\n\n");
+        let _ = writeln!(
+            text,
+            "#endif /* {}NO_MACROS */\n#endif /* kernel_tuner */",
+            self.upper
+        );
     }
 
     fn define_block(&self, text: &mut String, index: usize, among: usize) {

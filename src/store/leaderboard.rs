@@ -66,8 +66,29 @@ pub struct Board {
     pub driver: Option<String>,
     /// Ranked rows, best first.
     pub rows: Vec<LeaderboardRow>,
+    /// Every timed configuration, as JSON text, with its median in microseconds, best first.
+    times: Vec<(String, f64)>,
     problem_id: i64,
     device_id: i64,
+}
+
+impl Board {
+    /// The best row and what an export says around it; `None` when no row was asked for.
+    #[must_use]
+    pub fn entry(&self) -> Option<crate::export::Entry> {
+        Some(crate::export::Entry {
+            best: self.rows.first()?.clone(),
+            sizes: self.sizes.clone(),
+            environment: self.environment.clone(),
+            definition: self.definition.clone(),
+            driver: self.driver.clone(),
+            times: self
+                .times
+                .iter()
+                .filter_map(|(config, us)| Some((config_from_text(config).ok()?, *us)))
+                .collect(),
+        })
+    }
 }
 
 /// How many candidates of a kernel, problem and device got a verdict.
@@ -239,6 +260,7 @@ async fn board(
         definition: serde_json::from_str(&group.definition).map_err(decode)?,
         driver: None,
         rows: Vec::new(),
+        times: Vec::new(),
         problem_id: group.problem_id,
         device_id: group.device_id,
         key: TaskKey {
@@ -261,6 +283,10 @@ async fn board(
         }
         board.rows.push(row);
     }
+    board.times = times
+        .into_iter()
+        .map(|row| (row.config, row.p50_us))
+        .collect();
     Ok(board)
 }
 

@@ -3,5 +3,6 @@
 mod basics;
 mod child;
 mod faults;
+mod headers;
 mod schema;
 mod support;

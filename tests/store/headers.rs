@@ -1,0 +1,230 @@
+//! The exported header compiles wherever it should, answers lookups, and refuses wrong values.
+
+use crate::support::{config, key, start, timed};
+use std::path::Path;
+use std::process::Command;
+use tuner::export::{self, Entry};
+use tuner::record::{ConstraintDefinition, DeviceKind, ParameterDefinition};
+use tuner::space::Value;
+use tuner::store::{LeaderboardQuery, RunEnd, RunStart, Store};
+
+/// What a run of `start`, with a time for each configuration, has to export.
+pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entry> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("tuner.db"))
+        .await
+        .unwrap();
+    for (start, times) in starts {
+        let run = store.begin_run(start.clone()).await.unwrap();
+        for (sequence, (tile, us)) in (0..).zip(*times) {
+            let trial = timed(start, sequence, config(*tile, 0), *us);
+            let ack = store.submit(&run, &key(start), trial).await.unwrap();
+            ack.await.unwrap();
+        }
+        store.finish_run(&run, RunEnd::Finished).await.unwrap();
+    }
+    let boards = store.boards(&LeaderboardQuery::default()).await.unwrap();
+    boards
+        .iter()
+        .map(tuner::store::Board::entry)
+        .map(Option::unwrap)
+        .collect()
+}
+
+fn sized(kind: DeviceKind, problem: &str, n: i64, causal: i64) -> RunStart {
+    let mut start = start(kind);
+    start.tasks[0].problem = problem.to_owned();
+    start.tasks[0].sizes = vec![
+        ("N".to_owned(), Value::Int(n)),
+        ("CAUSAL".to_owned(), Value::Int(causal)),
+    ];
+    start
+}
+
+/// Two problems on a GPU, and what others recorded on another.
+async fn example() -> Vec<Entry> {
+    let mut starts: Vec<(RunStart, &[(i64, f64)])> = vec![
+        (
+            sized(DeviceKind::Cuda, "small", 256, 0),
+            &[(32, 9.0), (64, 10.0)],
+        ),
+        (
+            sized(DeviceKind::Cuda, "large", 8192, 0),
+            &[(64, 100.0), (32, 300.0)],
+        ),
+        (sized(DeviceKind::Cuda, "masked", 256, 1), &[(16, 5.0)]),
+        (sized(DeviceKind::Replay, "small", 256, 0), &[(128, 7.0)]),
+    ];
+    let definition = &mut starts[3].0.tasks[0].definition;
+    definition.derived.clear();
+    definition.constraints = vec![ConstraintDefinition {
+        rule: "sqrt(TILE) < 12".to_owned(),
+        why: "roots have no whole-number form".to_owned(),
+    }];
+    entries_of(&starts).await
+}
+
+fn dated(mut entries: Vec<Entry>) -> Vec<Entry> {
+    for entry in &mut entries {
+        entry.best.measured_at = "2025-11-21T12:00:00Z".to_owned();
+        entry.best.run_id = "run".to_owned();
+    }
+    entries
+}
+
+fn compile(directory: &Path, compiler: &[&str], name: &str, source: &str) -> Result<(), String> {
+    let file = directory.join(name);
+    std::fs::write(&file, source).unwrap();
+    let output = Command::new(compiler[0])
+        .args(&compiler[1..])
+        .args(["-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(directory)
+        .arg("-o")
+        .arg(directory.join("program"))
+        .arg(&file)
+        .output()
+        .unwrap();
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+const C11: &[&str] = &["gcc", "-std=c11", "-pedantic"];
+const CPP17: &[&str] = &["g++", "-std=c++17", "-pedantic"];
+
+const USE: &str = r#"
+#include "gemm_tuned.h"
+#ifdef __cplusplus
+static_assert(gemm_tuned_lookup("NVIDIA H200", 4096, 0)->config.tile == 64, "at compile time");
+static_assert(TILE == EXPECTED, "the target's define");
+#endif
+int main(void) {
+  const gemm_tuned_entry *entry = gemm_tuned_lookup("NVIDIA H200", 300, 0);
+  if (!entry || entry->config.tile != 32) return 1;
+  entry = gemm_tuned_lookup("NVIDIA H200", 1000000, 0);
+  if (!entry || entry->config.tile != 64) return 2;
+  entry = gemm_tuned_lookup("NVIDIA H200", 8192, 1);
+  if (!entry || entry->config.tile != 16) return 3;
+  if (gemm_tuned_lookup("NVIDIA H200", 256, 2)) return 4;
+  if (gemm_tuned_lookup("another", 256, 0)) return 5;
+  entry = gemm_tuned_lookup("NVIDIA A100-PCIE-40GB", 256, 0);
+  if (!entry || entry->config.tile != 128) return 6;
+  return TILE == EXPECTED && PAD == 0 ? 0 : 7;
+}
+"#;
+
+#[tokio::test]
+async fn the_header_compiles_as_c11_and_cpp17_and_answers_at_compile_and_run_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let header = export::header("gemm", &example().await).unwrap();
+    std::fs::write(directory.path().join("gemm_tuned.h"), &header).unwrap();
+    for (compiler, name) in [(C11, "use.c"), (CPP17, "use.cpp")] {
+        for (target, expected) in [
+            ("-DTARGET_NVIDIA_H200", "-DEXPECTED=64"),
+            ("-DTARGET_NVIDIA_A100_PCIE_40GB=1", "-DEXPECTED=128"),
+            ("-DTARGET_unknown", "-DEXPECTED=64"),
+        ] {
+            let compiler: Vec<&str> = compiler.iter().copied().chain([target, expected]).collect();
+            compile(directory.path(), &compiler, name, USE).unwrap();
+            let status = Command::new(directory.path().join("program"))
+                .status()
+                .unwrap();
+            assert_eq!(status.code(), Some(0), "{compiler:?}\n{header}");
+        }
+        // Twice in one file, and alone.
+        let twice =
+            "#include \"gemm_tuned.h\"\n#include \"gemm_tuned.h\"\nint main(void) { return 0; }\n";
+        compile(directory.path(), compiler, name, twice).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_wrong_value_fails_to_compile() {
+    let directory = tempfile::tempdir().unwrap();
+    let header = export::header("gemm", &example().await).unwrap();
+    let main = "\nint main(void) { return 0; }\n";
+    for (right, wrong) in [
+        // A value that is none of the parameter's, in the table and in the defines.
+        ("GEMM_TUNED_0 64, 0", "GEMM_TUNED_0 65, 0"),
+        ("#define TILE 64", "#define TILE 63"),
+        ("#define TILE 128", "#define TILE 96"),
+        // One of its values, but another than the rule that C cannot state was checked for.
+        ("GEMM_TUNED_2 128, 0", "GEMM_TUNED_2 64, 0"),
+        // The device has less memory than the tile needs.
+        (", 232448);", ", 4096);"),
+    ] {
+        assert!(header.contains(right), "{right}\n{header}");
+        let edited = header.replacen(right, wrong, 1) + main;
+        for (compiler, name) in [(C11, "wrong.c"), (CPP17, "wrong.cpp")] {
+            let compiler: Vec<&str> = compiler
+                .iter()
+                .copied()
+                .chain([if right.contains("128") {
+                    "-DTARGET_NVIDIA_A100_PCIE_40GB"
+                } else {
+                    "-DTARGET_NVIDIA_H200"
+                }])
+                .collect();
+            let Err(message) = compile(directory.path(), &compiler, name, &edited) else {
+                panic!("{wrong} compiled:\n{edited}");
+            };
+            assert!(message.contains("static assertion failed"), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_header_is_the_same_to_the_byte_for_the_same_rows() {
+    let (one, two) = (dated(example().await), dated(example().await));
+    let header = export::header("gemm", &one).unwrap();
+    assert_eq!(header, export::header("gemm", &two).unwrap());
+    insta::assert_snapshot!(header);
+}
+
+#[tokio::test]
+async fn a_predicted_header_says_so_in_its_first_line() {
+    let start = start(DeviceKind::Vgpu);
+    let entries = entries_of(&[(start, &[(32, 1.0)])]).await;
+    let header = export::header("gemm", &entries).unwrap();
+    let first = header.lines().next().unwrap();
+    assert!(first.contains("PREDICTED"), "{first}");
+}
+
+#[tokio::test]
+async fn odd_names_and_values_still_compile() {
+    let mut start = start(DeviceKind::Cuda);
+    start.device.name = "\"*/ odd?\\ (device)".to_owned();
+    let task = &mut start.tasks[0];
+    task.kernel = "2d-stencil+".to_owned();
+    task.sizes
+        .push(("LAYOUT".to_owned(), Value::Text("row".into())));
+    task.sizes.push(("scale".to_owned(), Value::Float(0.5)));
+    let mut add = |name: &str, value: Value| {
+        task.definition.parameters.push(ParameterDefinition {
+            name: name.to_owned(),
+            values: vec![value],
+            default: None,
+            doc: String::new(),
+        });
+    };
+    add("VECTOR", Value::Text("float4".into()));
+    add("UNROLL", Value::Bool(true));
+    add("int_", Value::Int(1 << 40));
+    add("RATIO", Value::Float(2.0));
+    let mut entries = entries_of(&[(start.clone(), &[(32, 1.0)])]).await;
+    for parameter in &start.tasks[0].definition.parameters[2..] {
+        let value = (parameter.name.clone(), parameter.values[0].clone());
+        entries[0].best.config.push(value);
+    }
+    let header = export::header("2d-stencil+", &entries).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let source = header
+        + "int main(void) { return k2d_stencil__tuned_lookup(\"x\", 1, \"row\", 0.5) != 0; }\n";
+    for (compiler, name) in [(C11, "odd.c"), (CPP17, "odd.cpp")] {
+        if let Err(message) = compile(directory.path(), compiler, name, &source) {
+            panic!("{message}\n{source}");
+        }
+    }
+}
