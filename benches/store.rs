@@ -4,7 +4,7 @@
 use std::time::Instant;
 use tuner::store::{LeaderboardQuery, RunEnd, Store};
 
-#[expect(dead_code, reason = "the tests use the rest")]
+#[expect(dead_code, clippy::unwrap_used, reason = "shared with the tests")]
 #[path = "../tests/store/support.rs"]
 mod support;
 

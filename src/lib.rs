@@ -9,6 +9,7 @@
 //! hold. Modules are declared in the order data flows through them.
 
 // Words that every stage speaks.
+pub mod atomic;
 pub mod exit;
 pub mod provenance;
 pub mod record;

@@ -3,7 +3,11 @@
 pub mod compile_worker;
 pub mod completions;
 pub mod doctor;
+pub mod export;
+pub mod leaderboard;
 pub mod output;
+pub mod record;
+mod results;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
@@ -26,6 +30,9 @@ pub struct Cli {
 /// The commands, in the order a newcomer meets them.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Leaderboard(leaderboard::Args),
+    Export(export::Args),
+    Record(record::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -77,6 +84,9 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> CommandResult {
     match command {
+        Command::Leaderboard(args) => leaderboard::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::CompileWorker => compile_worker::run(),

@@ -21,18 +21,21 @@ pub enum Format {
 /// # Errors
 /// Any other failure to write, such as a full disk behind a redirection.
 pub fn print(text: &str) -> std::io::Result<()> {
+    print_bytes(text.as_bytes())?;
+    if text.ends_with('\n') {
+        Ok(())
+    } else {
+        print_bytes(b"\n")
+    }
+}
+
+/// Writes to standard output exactly this. A closed pipe is no error.
+///
+/// # Errors
+/// Any other failure to write.
+pub fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let written = out
-        .write_all(text.as_bytes())
-        .and_then(|()| {
-            if text.ends_with('\n') {
-                Ok(())
-            } else {
-                out.write_all(b"\n")
-            }
-        })
-        .and_then(|()| out.flush());
-    match written {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }

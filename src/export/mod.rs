@@ -2,6 +2,8 @@
 //! bytes.
 
 mod cexpr;
+mod checks;
+mod form;
 mod header;
 mod json;
 mod kernel_tuner;
@@ -56,6 +58,13 @@ pub enum ExportError {
     /// A parameter is no macro name.
     #[error("the parameter {0:?} is no name in C (letters, digits and `_`): export with --to json")]
     NotAName(String),
+}
+
+/// A device's or kernel's name as a macro or a file name, in Kernel Tuner's way: every run of other
+/// characters than letters and digits is one `_`.
+#[must_use]
+pub fn target_name(name: &str) -> String {
+    names::target(name)
 }
 
 /// The header that the contract describes.

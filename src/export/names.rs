@@ -113,7 +113,7 @@ pub(super) fn members(macros: &[&str], taken: &[&str]) -> Vec<String> {
         .map(|name| {
             let mut member = name.to_ascii_lowercase();
             if member.starts_with('_') {
-                member.insert_str(0, "p");
+                member.insert(0, 'p');
             }
             while used.contains(&member) || KEYWORDS.contains(&member.as_str()) {
                 member.push('_');

@@ -1,7 +1,9 @@
 //! The store and the exports, as one program: linking costs more than testing.
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod basics;
 mod child;
+mod commands;
 mod faults;
 mod headers;
 mod schema;

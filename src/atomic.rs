@@ -1,0 +1,59 @@
+//! Files that appear whole or not at all.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Replaces a file's content at once: a reader, a crash or a full disk meets the old content or the
+/// new, never a part. What is no ordinary file, such as `/dev/stdout`, is written to directly.
+///
+/// # Errors
+/// The system's, for the directory or the file; the old content is then untouched.
+pub fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // Through a link, so that the link stays one.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let old = std::fs::metadata(&path).ok();
+    if old.as_ref().is_some_and(|facts| !facts.is_file()) {
+        return File::options().write(true).open(&path)?.write_all(content);
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(content)?;
+        if let Some(old) = old {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()
+    });
+    let result = written.and_then(|()| std::fs::rename(&temporary, &path));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind_and_a_good_one_replaces_through_links() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (
+            directory.path().join("a.h"),
+            directory.path().join("link.h"),
+        );
+        super::write(&file, b"one").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        super::write(&link, b"two").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"two");
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+        assert!(super::write(Path::new("/nowhere/at/all.h"), b"").is_err());
+        super::write(Path::new("/dev/null"), b"x").unwrap();
+    }
+}

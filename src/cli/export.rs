@@ -1,0 +1,154 @@
+//! `tuner export`: the best configurations in the formats that others read.
+
+use super::results::{Selection, block_on, board_name, store_error, usage};
+use super::{CliError, CommandResult, output};
+use crate::export::{self, Entry, ExportError, Judged};
+use crate::record::TimingKind;
+use crate::store::{Board, Store};
+use crate::{atomic, exit};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+/// Write the best configurations as a C/CUDA header or another tool's format
+///
+/// The header compiles as C11, C++17 and CUDA and includes nothing. Times recorded by others are
+/// exported and labelled so; predicted times only with --allow-predicted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner export gemm_f32 -o gemm_f32_tuned.h
+  tuner export gemm_f32 --to kernel-tuner --device 'NVIDIA H200' --problem square -o cache.json
+  tuner export gemm_f32 --to json | jq '.entries[].config'
+
+Exit codes: 0 done, 2 bad usage or input, 3 there is no result to export.")]
+pub struct Args {
+    /// The kernel
+    kernel: String,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// The format
+    #[arg(long, value_enum, default_value = "header")]
+    to: Target,
+
+    /// Where to write; the file is replaced at once or not at all [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Export also what a model predicted, where nothing was measured
+    #[arg(long)]
+    allow_predicted: bool,
+}
+
+/// Formats to export to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// C, C++ and CUDA header
+    Header,
+    /// The best rows as JSON
+    Json,
+    /// Kernel Tuner cache file, all candidates
+    KernelTuner,
+    /// T4 results, all candidates
+    T4,
+    /// Kernel Launcher wisdom file
+    Wisdom,
+    /// Triton autotuner cache
+    Triton,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> CommandResult {
+    let Some(text) = block_on(render(args))? else {
+        return Ok(exit::NOTHING_PASSED);
+    };
+    match args
+        .output
+        .as_deref()
+        .filter(|path| *path != Path::new("-"))
+    {
+        None => print_exactly(&text),
+        Some(path) => write(path, &text),
+    }?;
+    Ok(exit::DONE)
+}
+
+/// The text; `None`, with the reason told, when there is nothing to export.
+async fn render(args: &Args) -> Result<Option<String>, CliError> {
+    let store = args.selection.open().await?;
+    let query = args.selection.query(Some(&args.kernel), Some(1));
+    let found = store.boards(&query).await.map_err(store_error)?;
+    let (boards, refused): (Vec<Board>, Vec<Board>) = found
+        .into_iter()
+        .partition(|board| args.allow_predicted || board.timing != TimingKind::Predicted);
+    if boards.is_empty() {
+        if refused.is_empty() {
+            let kernel = Some(args.kernel.as_str());
+            args.selection.explain_nothing(&store, kernel).await?;
+            eprintln!(
+                "nothing to export: no candidate of `{}` passed",
+                args.kernel
+            );
+        } else {
+            eprintln!(
+                "nothing to export: `{}` has only predicted times; measure on a GPU, or add \
+                 --allow-predicted",
+                args.kernel
+            );
+        }
+        return Ok(None);
+    }
+    for board in refused {
+        eprintln!(
+            "left out: {} (predicted; --allow-predicted)",
+            board_name(&board)
+        );
+    }
+    let text = convert(args, &store, &boards).await?;
+    store.close().await.map_err(store_error)?;
+    Ok(Some(text))
+}
+
+async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String, CliError> {
+    let entries: Vec<Entry> = boards.iter().filter_map(Board::entry).collect();
+    let text = match args.to {
+        Target::Header => export::header(&args.kernel, &entries),
+        Target::Json => export::json(&args.kernel, &entries),
+        Target::Wisdom => export::wisdom(&args.kernel, &entries),
+        Target::KernelTuner | Target::T4 | Target::Triton => {
+            let ([board], [entry]) = (boards, entries.as_slice()) else {
+                let names = boards.iter().map(board_name).collect();
+                return Err(usage(ExportError::Several(names)));
+            };
+            let judged: Vec<Judged> = store
+                .candidates(board)
+                .await
+                .map_err(store_error)?
+                .into_iter()
+                .map(|candidate| Judged {
+                    trial: candidate.trial,
+                    judged_at: candidate.judged_at,
+                })
+                .collect();
+            match args.to {
+                Target::KernelTuner => export::kernel_tuner(entry, &judged),
+                Target::T4 => export::t4(entry, &judged),
+                _ => export::triton(entry, &judged),
+            }
+        }
+    };
+    text.map_err(usage)
+}
+
+/// Without the final newline that a result on a terminal gets: a Kernel Tuner cache must end in `}`.
+fn print_exactly(text: &str) -> Result<(), CliError> {
+    output::print_bytes(text.as_bytes()).map_err(|error| CliError::Failed(error.into()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    atomic::write(path, text.as_bytes())
+        .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! `tuner leaderboard`: ranked results.
+
+use super::output::{self, Format};
+use super::results::{Selection, block_on, store_error};
+use super::{CliError, CommandResult};
+use crate::exit;
+use crate::record::{ConfigValues, LeaderboardRow, TaskKey};
+use crate::store::{Board, VerdictCount};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Show the best configurations, ranked
+///
+/// Ranked within kernel, problem, device and kind of time: a predicted time never stands beside a
+/// measured one. Of each configuration the best measurement counts; of each kernel only the newest
+/// version of its template (an edited template inherits no time). `=` behind a place: the 95 %
+/// interval of the ratio to the best contains 1, so the two cannot be told apart.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner leaderboard                                  everything
+  tuner leaderboard gemm_f32 --top 5
+  tuner leaderboard gemm_f32 --device vgpu:h100 --format json
+  tuner leaderboard --device replay:conv2d_A100.json.gz --format csv > results.csv")]
+pub struct Args {
+    /// Only this kernel [default: all]
+    kernel: Option<String>,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Rows for each kernel, problem and device [default: 10 in a table, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Rows of a table where `--top` does not say.
+const TABLE_ROWS: usize = 10;
+
+/// Runs the command.
+pub fn run(args: &Args) -> CommandResult {
+    let (boards, counts) = block_on(read(args))?;
+    let text = match args.format {
+        Format::Json => {
+            let rows: Vec<&LeaderboardRow> = boards.iter().flat_map(|board| &board.rows).collect();
+            serde_json::to_string_pretty(&rows).map_err(|error| CliError::Failed(error.into()))?
+        }
+        Format::Table => tables(&boards),
+        format => flat(format, &boards),
+    };
+    output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
+    eprint!("{}", summary(&counts));
+    Ok(exit::DONE)
+}
+
+async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> {
+    let store = args.selection.open().await?;
+    let top = match (args.top, args.format) {
+        (Some(top), _) => Some(top as usize),
+        (None, Format::Table) => Some(TABLE_ROWS),
+        (None, _) => None,
+    };
+    let query = args.selection.query(args.kernel.as_deref(), top);
+    let boards = store.boards(&query).await.map_err(store_error)?;
+    if boards.is_empty() {
+        let kernel = args.kernel.as_deref();
+        args.selection.explain_nothing(&store, kernel).await?;
+    }
+    let counts = store.verdict_counts(&query).await.map_err(store_error)?;
+    store.close().await.map_err(store_error)?;
+    Ok((boards, counts))
+}
+
+/// One table a group, under its name.
+fn tables(boards: &[Board]) -> String {
+    let mut text = String::new();
+    for board in boards {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let timing = format!("{:?}", board.timing).to_lowercase();
+        let TaskKey {
+            kernel,
+            problem,
+            device,
+        } = &board.key;
+        let _ = writeln!(text, "{kernel}  {problem}  on {device}, {timing}\n");
+        let tied = board.rows.iter().filter(|row| row.tied_with_best).count();
+        let rows: Vec<Vec<String>> = board
+            .rows
+            .iter()
+            .map(|row| table_row(row, tied > 1))
+            .collect();
+        let headings = [
+            "rank",
+            "p50 us",
+            "p90 us",
+            "95 % interval",
+            "x default",
+            "regs",
+            "spill",
+            "commit",
+            "date",
+            "configuration",
+        ];
+        text.push_str(&output::rows(Format::Table, &headings, &rows));
+    }
+    if text.is_empty() {
+        text.push_str("no candidate passed\n");
+    }
+    text
+}
+
+fn table_row(row: &LeaderboardRow, ties: bool) -> Vec<String> {
+    let tie = if ties && row.tied_with_best { "=" } else { "" };
+    let dirty = if row.dirty == Some(true) { "+" } else { "" };
+    let commit = row.commit.as_deref().map(|c| c.get(..10).unwrap_or(c));
+    let number = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    vec![
+        format!("{}{tie}", row.rank),
+        digits(row.time_us_p50),
+        digits(row.time_us_p90),
+        format!("{} .. {}", digits(row.ci95_us[0]), digits(row.ci95_us[1])),
+        row.speedup_vs_default
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+        number(row.registers.map(u64::from)),
+        number(row.spill_bytes),
+        commit.map_or("-".to_owned(), |commit| format!("{commit}{dirty}")),
+        row.measured_at.get(..10).unwrap_or("-").to_owned(),
+        assignments(&row.config),
+    ]
+}
+
+/// Five significant digits: a time is not known better.
+fn digits(us: f64) -> String {
+    let whole = us.abs().log10().floor().max(0.0) as usize;
+    format!("{us:.*}", 4_usize.saturating_sub(whole))
+}
+
+fn assignments(config: &ConfigValues) -> String {
+    let parts: Vec<String> = config
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    parts.join(" ")
+}
+
+/// The JSON's keys as columns, the interval as two.
+const COLUMNS: [&str; 26] = [
+    "rank",
+    "kernel",
+    "problem",
+    "device",
+    "device_kind",
+    "timing",
+    "config",
+    "time_us_p50",
+    "time_us_p90",
+    "ci95_us_low",
+    "ci95_us_high",
+    "samples",
+    "tied_with_best",
+    "speedup_vs_default",
+    "speedup_vs_baseline",
+    "commit",
+    "dirty",
+    "template_hash",
+    "cubin_hash",
+    "registers",
+    "spill_bytes",
+    "shared_bytes",
+    "max_error",
+    "seed",
+    "run_id",
+    "measured_at",
+];
+
+fn flat(format: Format, boards: &[Board]) -> String {
+    let rows: Vec<Vec<String>> = boards
+        .iter()
+        .flat_map(|board| &board.rows)
+        .map(|row| {
+            // The same serialization as JSON, so that a value reads the same in every format.
+            let row = serde_json::to_value(row).unwrap_or_default();
+            COLUMNS
+                .iter()
+                .map(|column| match *column {
+                    "ci95_us_low" => cell(&row["ci95_us"][0]),
+                    "ci95_us_high" => cell(&row["ci95_us"][1]),
+                    "config" => row["config"].to_string(),
+                    other => cell(&row[other]),
+                })
+                .collect()
+        })
+        .collect();
+    output::rows(format, &COLUMNS, &rows)
+}
+
+fn cell(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A line for each kernel, problem and device: its candidates by verdict.
+fn summary(counts: &[VerdictCount]) -> String {
+    let mut groups: BTreeMap<&TaskKey, Vec<String>> = BTreeMap::new();
+    for count in counts {
+        let part = format!("{} {}", count.count, count.verdict);
+        groups.entry(&count.key).or_default().push(part);
+    }
+    groups
+        .into_iter()
+        .map(|(key, parts)| {
+            let TaskKey {
+                kernel,
+                problem,
+                device,
+            } = key;
+            format!("{kernel} {problem} on {device}: {}\n", parts.join(", "))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn times_are_shown_to_five_digits() {
+        for (us, expected) in [
+            (0.123456, "0.1235"),
+            (3.2, "3.2000"),
+            (12.34567, "12.346"),
+            (123456.7, "123457"),
+        ] {
+            assert_eq!(super::digits(us), expected);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What `leaderboard`, `export` and `record` share: which results are meant, and reading them.
+
+use super::CliError;
+use crate::record::{DeviceKind, TaskKey};
+use crate::store::{
+    self, Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store, StoreError,
+};
+use crate::units::ContentHash;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The database and which devices and problems of it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Selection {
+    /// Only this device: as in `tuner run` (cuda, cuda:N, vgpu:NAME, replay:FILE), or the name a
+    /// leaderboard shows [default: all]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+
+    /// Only this problem [default: all]
+    #[arg(long, value_name = "NAME")]
+    problem: Option<String>,
+
+    /// Database of results
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    db: PathBuf,
+}
+
+impl Selection {
+    /// The question as the store takes it.
+    pub(super) fn query(&self, kernel: Option<&str>, top: Option<usize>) -> LeaderboardQuery {
+        LeaderboardQuery {
+            kernel: kernel.map(str::to_owned),
+            device: self.device.as_deref().and_then(device_filter),
+            problem: self.problem.clone(),
+            top,
+            timings: Vec::new(),
+        }
+    }
+
+    /// Opens the database to read.
+    pub(super) async fn open(&self) -> Result<Store, CliError> {
+        Store::open_read(&self.db).await.map_err(store_error)
+    }
+
+    /// Says which of the names given stands for nothing, and what there is instead.
+    pub(super) async fn explain_nothing(
+        &self,
+        store: &Store,
+        kernel: Option<&str>,
+    ) -> Result<(), CliError> {
+        let everything = LeaderboardQuery::default();
+        let counts = store
+            .verdict_counts(&everything)
+            .await
+            .map_err(store_error)?;
+        let keys: BTreeSet<&TaskKey> = counts.iter().map(|count| &count.key).collect();
+        let db = self.db.display();
+        if keys.is_empty() {
+            return Err(usage(format!(
+                "{db} has no results yet: `tuner run` makes some"
+            )));
+        }
+        let of_kernel: Vec<&&TaskKey> = keys
+            .iter()
+            .filter(|key| kernel.is_none_or(|kernel| key.kernel == kernel))
+            .collect();
+        if let (Some(kernel), true) = (kernel, of_kernel.is_empty()) {
+            let known = listed(keys.iter().map(|key| key.kernel.as_str()));
+            return Err(usage(format!(
+                "{db} has no results of kernel `{kernel}`; it has {known}. `tuner run {kernel}` \
+                 makes some"
+            )));
+        }
+        if let Some(problem) = &self.problem
+            && !of_kernel.iter().any(|key| key.problem == *problem)
+        {
+            let known = listed(of_kernel.iter().map(|key| key.problem.as_str()));
+            return Err(usage(format!(
+                "no results of problem `{problem}`; there are {known}"
+            )));
+        }
+        let Some(device) = &self.device else {
+            return Ok(());
+        };
+        let counted = store
+            .verdict_counts(&self.query(kernel, None))
+            .await
+            .map_err(store_error)?;
+        if counted.is_empty() {
+            let known = listed(of_kernel.iter().map(|key| key.device.as_str()));
+            return Err(usage(format!(
+                "no results on device `{device}`; there are {known}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a device argument selects; `auto` selects all.
+fn device_filter(text: &str) -> Option<DeviceFilter> {
+    if text == "auto" {
+        return None;
+    }
+    let kind = [
+        ("cuda", DeviceKind::Cuda),
+        ("vgpu", DeviceKind::Vgpu),
+        ("replay", DeviceKind::Replay),
+    ]
+    .into_iter()
+    .find(|(name, _)| *name == text);
+    if let Some((_, kind)) = kind {
+        return Some(DeviceFilter::Kind(kind));
+    }
+    if let Some(file) = text.strip_prefix("replay:") {
+        return Some(DeviceFilter::Recording(recording(Path::new(file))));
+    }
+    let index = text.strip_prefix("cuda:");
+    if index.is_some_and(|index| index.parse::<u32>().is_ok()) {
+        return Some(DeviceFilter::Selector(text.to_owned()));
+    }
+    Some(DeviceFilter::Name(text.to_owned()))
+}
+
+/// The recording by content, or where the file is gone by its path.
+fn recording(file: &Path) -> RecordingSource {
+    match crate::provenance::recording(file) {
+        Ok((path, hash)) => RecordingSource { path, hash },
+        Err(_) => RecordingSource {
+            path: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
+            hash: ContentHash::of([]),
+        },
+    }
+}
+
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: BTreeSet<&str> = names.collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// How a board is called in messages.
+pub(super) fn board_name(board: &Board) -> String {
+    format!("`{}` on `{}`", board.key.problem, board.key.device)
+}
+
+pub(super) fn usage(text: impl std::fmt::Display) -> CliError {
+    CliError::Usage(format!("error: {text}"))
+}
+
+pub(super) fn store_error(error: StoreError) -> CliError {
+    if error.is_bad_input() {
+        usage(error)
+    } else {
+        CliError::Failed(error.into())
+    }
+}
+
+/// Runs what a command asks of the store.
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::Failed(error.into()))?
+        .block_on(work)
+}
