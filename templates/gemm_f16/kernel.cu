@@ -1,0 +1,485 @@
+// C = A B on tensor cores, fp16 or bf16 in and out, float32 sums, all row-major:
+//
+//   C[m][n] = sum over k of A[m][k] * B[k][n]        A is M x K, B is K x N, C is M x N
+//
+//                  BN                A block owns a BM x BN tile of C and walks along K in steps
+//              +-----------+         of BK. STAGES steps of A and B lie in shared memory; each
+//           BK |  B tile   |         warp owns WM x WN of C in registers, as 16 x 8 tiles of
+//              +-----------+         mma.sync m16n8k16 with operands from ldmatrix.
+//       BK     |     |     |
+//     +----+   +-----+-----+         With SPLIT_K > 1 several blocks share a tile of C, each on its
+//  BM |A   |   | WM x WN   |         part of K; gemm_reduce adds the parts in a fixed order, so the
+//     |tile|   |     |     |         result does not depend on timing.
+//     +----+   +-----+-----+
+//
+// Any sizes: what lies outside is read as zero, and copies are as wide as the rows' alignment
+// allows. Fragment layouts are those of the PTX ISA.
+
+// ---- Problem (set by the search space) ----
+#ifndef M
+#define M 4096              // Rows of A and C
+#endif
+#ifndef N
+#define N 4096              // Columns of B and C
+#endif
+#ifndef K
+#define K 4096              // Columns of A, rows of B
+#endif
+#ifndef BF16
+#define BF16 0              // 1: elements are bf16, 0: fp16
+#endif
+
+// ---- Parameters ----
+#ifndef BM
+#define BM 128              // Rows of C a block
+#endif
+#ifndef BN
+#define BN 128              // Columns of C a block
+#endif
+#ifndef BK
+#define BK 32               // Step along K: 16, 32, 64
+#endif
+#ifndef WM
+#define WM 64               // Rows of C a warp
+#endif
+#ifndef WN
+#define WN 64               // Columns of C a warp
+#endif
+#ifndef STAGES
+#define STAGES 3            // Steps in shared memory
+#endif
+#ifndef SWIZZLE
+#define SWIZZLE 1           // 1: the 16-byte chunks of a shared row are permuted by the row
+#endif
+#ifndef PAD
+#define PAD 0               // Halves added to each shared row: 0, 8
+#endif
+#ifndef G2S
+#define G2S 2               // Global to shared: 0: 2-byte, 1: through registers, 2: cp.async.cg, 3: cp.async.ca
+#endif
+#ifndef L2_HINT
+#define L2_HINT 0           // cp.async prefetch into L2: 0, 64, 128, 256 bytes
+#endif
+#ifndef LDSM_B
+#define LDSM_B 4            // 8x8 matrices an ldmatrix of B: 2, 4
+#endif
+#ifndef FRAGMENT_SETS
+#define FRAGMENT_SETS 1     // 2: the fragments of the next k16 step are loaded ahead
+#endif
+#ifndef SERPENTINE
+#define SERPENTINE 0        // 1: every other row of mma tiles is walked backwards, so that B fragments are reused
+#endif
+#ifndef RASTER
+#define RASTER 0            // Tiles are walked in bands of 0: tile rows, 1: tile columns
+#endif
+#ifndef GROUP
+#define GROUP 8             // Tile rows or columns in a band
+#endif
+#ifndef SPLIT_K
+#define SPLIT_K 1           // Blocks that share a tile of C along K
+#endif
+#ifndef PERSISTENT
+#define PERSISTENT 0        // 0: a block a tile; else blocks a multiprocessor that take tiles in turn
+#endif
+#ifndef EPILOGUE
+#define EPILOGUE 0          // C stored 0: 4 bytes a thread, 1: 16 through shared memory, 2: 16 after shuffles
+#endif
+#ifndef UNROLL_K
+#define UNROLL_K 1          // Steps along K unrolled
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 0        // Blocks a multiprocessor asked of the register allocator; 0: no wish
+#endif
+
+// ---- Derived ----
+#define WARPS_M (BM / WM)                           // Warps along M
+#define WARPS_N (BN / WN)                           // Warps along N
+#define WARP_COUNT (WARPS_M * WARPS_N)
+#define THREAD_COUNT (32 * WARP_COUNT)              // Threads a block
+#define MT (WM / 16)                                // mma tiles of a warp along M
+#define NT (WN / 8)                                 // mma tiles of a warp along N
+#define TILES_M ((M + BM - 1) / BM)
+#define TILES_N ((N + BN - 1) / BN)
+#define UNIT_COUNT (TILES_M * TILES_N * SPLIT_K)    // Units of work
+#define STEPS_K ((K + BK - 1) / BK)                 // Steps along the whole of K
+#define A_LD (BK + PAD)                             // Halves from one shared row of A to the next
+#define B_LD (BN + PAD)
+#define A_BYTES (2 * BM * A_LD)                     // One step of A
+#define B_BYTES (2 * BK * B_LD)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define C_LD (WN + 8)                               // Halves from one staged row of C to the next
+// Halves a copy: the widest that divides a row, since rows follow each other without gaps.
+#define WIDTH(row) ((row) % 8 == 0 ? 8 : (row) % 4 == 0 ? 4 : (row) % 2 == 0 ? 2 : 1)
+
+static_assert(BM % WM == 0 && BN % WN == 0, "whole warp tiles fill the block's tile");
+static_assert(WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0, "mma tiles are 16 x 8 x 16, and B is loaded 16 columns at once");
+static_assert(WARP_COUNT <= 32, "a block has at most 1024 threads");
+static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
+static_assert(EPILOGUE == 0 || SPLIT_K == 1, "partial results are stored as float32 directly");
+static_assert(EPILOGUE != 2 || WN % 32 == 0, "four lanes trade four 8-column tiles");
+static_assert(FRAGMENT_SETS == 1 || BK > 16, "there is no next k16 step to load ahead");
+
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned long long u64;
+
+#if BF16
+#define ELEMENT "bf16"
+#else
+#define ELEMENT "f16"
+#endif
+
+extern __shared__ __align__(128) unsigned char shared_memory[];
+
+// Two floats rounded to a pair of elements; `low` goes to the lower address.
+__device__ __forceinline__ u32 pack(float low, float high) {
+    u32 pair;
+    asm("cvt.rn." ELEMENT "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+// Byte offset of 16-byte chunk `chunk` of row `row` in a tile whose rows are `LD` halves apart. The
+// swizzle spreads eight rows of one chunk over all 32 banks, whatever power of two divides a row.
+template <int LD>
+__device__ __forceinline__ u32 chunk_at(int row, int chunk) {
+    constexpr int CHUNKS = LD / 8;
+    const int turn = CHUNKS % 8 == 0 ? row & 7 : CHUNKS % 4 == 0 ? row >> 1 & 3 : CHUNKS % 2 == 0 ? row >> 2 & 1 : 0;
+    return row * (2 * LD) + 16 * (SWIZZLE ? chunk ^ turn : chunk);
+}
+
+// ---- Global to shared ----
+
+// Copies `WIDE` halves to shared address `to`, or writes zeros where `inside` is false.
+template <int WIDE>
+__device__ __forceinline__ void copy(u32 to, const u16* from, bool inside) {
+#if L2_HINT == 64
+#define CP_HINT ".L2::64B"
+#elif L2_HINT == 128
+#define CP_HINT ".L2::128B"
+#elif L2_HINT == 256
+#define CP_HINT ".L2::256B"
+#else
+#define CP_HINT ""
+#endif
+    if constexpr (G2S >= 2 && WIDE >= 2) {
+        // The source size: what is not read is filled with zeros. Only 16 bytes may pass by L1.
+        if constexpr (G2S == 2 && WIDE == 8)
+            asm volatile("cp.async.cg.shared.global" CP_HINT " [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
+        else
+            asm volatile("cp.async.ca.shared.global" CP_HINT " [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(inside ? 2 * WIDE : 0), "n"(2 * WIDE) : "memory");
+    } else if constexpr (G2S >= 1 && WIDE == 8) {
+        u32 x[4] = {0, 0, 0, 0};
+        if (inside)
+            asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "l"(from));
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memory");
+    } else if constexpr (G2S >= 1 && WIDE >= 2) {
+#pragma unroll
+        for (int i = 0; i < WIDE; i += 2) {
+            u32 x = 0;
+            if (inside) asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(from + i));
+            asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + 2 * i), "r"(x) : "memory");
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < WIDE; ++i) {
+            u16 x = 0;
+            if (inside) asm volatile("ld.global.u16 %0, [%1];" : "=h"(x) : "l"(from + i));
+            asm volatile("st.shared.u16 [%0], %1;" ::"r"(to + 2 * i), "h"(x) : "memory");
+        }
+    }
+}
+
+// Copies the ROWS x COLUMNS tile at (row0, column0) of a `rows` x STRIDE matrix.
+template <int ROWS, int COLUMNS, int LD, int STRIDE>
+__device__ __forceinline__ void load_tile(u32 tile, const u16* matrix, int row0, int column0, int rows) {
+    constexpr int WIDE = WIDTH(STRIDE), PARTS = COLUMNS / WIDE, COPIES = ROWS * PARTS;
+#pragma unroll
+    for (int i = 0; i < (COPIES + THREAD_COUNT - 1) / THREAD_COUNT; ++i) {
+        const int index = threadIdx.x + i * THREAD_COUNT;
+        // Where THREAD_COUNT is a multiple of PARTS, a thread's column is the same in every step.
+        const int row = THREAD_COUNT % PARTS == 0 ? threadIdx.x / PARTS + i * (THREAD_COUNT / PARTS) : index / PARTS;
+        const int column = (THREAD_COUNT % PARTS == 0 ? threadIdx.x % PARTS : index % PARTS) * WIDE;
+        if (COPIES % THREAD_COUNT == 0 || index < COPIES) {
+            const bool inside = row0 + row < rows && column0 + column < STRIDE;
+            // A copy that reads nothing still needs an address inside the matrix.
+            const u16* from = matrix + (inside ? (u64)(row0 + row) * STRIDE + column0 + column : 0);
+            copy<WIDE>(tile + chunk_at<LD>(row, column / 8) + 2 * (column % 8), from, inside);
+        }
+    }
+}
+
+// Closes a group of copies.
+__device__ __forceinline__ void commit() {
+    if (G2S >= 2) asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most `PENDING` groups of this thread are still under way.
+template <int PENDING>
+__device__ __forceinline__ void wait_groups() {
+    if (G2S >= 2) asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// ---- Work ----
+
+// A tile of C and a range of steps along K.
+struct Work {
+    int row0, column0, split;
+    int first, count;
+};
+
+__device__ __forceinline__ Work work_of(int unit) {
+    // A band is GROUP tiles across and the whole matrix long; the last may be narrower. Within a
+    // band the short side is the fastest, so that neighbours share rows of A and columns of B.
+    constexpr int ACROSS = RASTER ? TILES_N : TILES_M, ALONG = RASTER ? TILES_M : TILES_N;
+    const int tile = unit % (TILES_M * TILES_N), split = unit / (TILES_M * TILES_N);
+    const int band = tile / (GROUP * ALONG), rest = tile % (GROUP * ALONG);
+    const int width = ACROSS - band * GROUP < GROUP ? ACROSS - band * GROUP : GROUP;
+    const int across = band * GROUP + rest % width, along = rest / width;
+    Work work;
+    work.row0 = (RASTER ? along : across) * BM;
+    work.column0 = (RASTER ? across : along) * BN;
+    work.split = split;
+    work.first = (int)((u64)STEPS_K * split / SPLIT_K);
+    work.count = (int)((u64)STEPS_K * (split + 1) / SPLIT_K) - work.first;
+    return work;
+}
+
+// Loads step `i` of a unit into its stage.
+__device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, const Work& work, int i) {
+    if (i >= work.count) return;
+    const u32 stage = base + i % STAGES * STAGE_BYTES;
+    const int k = (work.first + i) * BK;
+    load_tile<BM, BK, A_LD, K>(stage, a, work.row0, k, M);
+    load_tile<BK, BN, B_LD, N>(stage + A_BYTES, b, k, work.column0, K);
+}
+
+// ---- The warp's part of a step ----
+
+struct Fragments {
+    u32 a[MT][4];
+    u32 b[NT][2];
+};
+
+__device__ __forceinline__ void mma(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT "." ELEMENT ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// The fragments of k16 step `kk` of the warp tile at (m, n).
+__device__ __forceinline__ void load_fragments(Fragments& f, u32 stage, int m, int n, int kk, int lane) {
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(f.a[i][0]), "=r"(f.a[i][1]), "=r"(f.a[i][2]), "=r"(f.a[i][3])
+                     : "r"(stage + chunk_at<A_LD>(m + 16 * i + lane % 16, 2 * kk + lane / 16)) : "memory");
+    // B is k-major, so its fragments are transposed on the way.
+    const u32 b = stage + A_BYTES;
+#pragma unroll
+    for (int j = 0; j < NT; j += 2) {
+#if LDSM_B == 4
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(f.b[j][0]), "=r"(f.b[j][1]), "=r"(f.b[j + 1][0]), "=r"(f.b[j + 1][1])
+                     : "r"(b + chunk_at<B_LD>(16 * kk + lane % 16, n / 8 + j + lane / 16)) : "memory");
+#else
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+            asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                         : "=r"(f.b[j + h][0]), "=r"(f.b[j + h][1]) : "r"(b + chunk_at<B_LD>(16 * kk + lane % 16, n / 8 + j + h)) : "memory");
+#endif
+    }
+}
+
+__device__ __forceinline__ void multiply(float (&c)[MT][NT][4], const Fragments& f) {
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int j = 0; j < NT; ++j) {
+            const int at = SERPENTINE && i % 2 ? NT - 1 - j : j;
+            mma(c[i][at], f.a[i], f.b[at]);
+        }
+}
+
+// C += A B of one step.
+__device__ __forceinline__ void step(float (&c)[MT][NT][4], u32 stage, int m, int n, int lane) {
+    Fragments f[FRAGMENT_SETS];
+    if (FRAGMENT_SETS == 2) load_fragments(f[0], stage, m, n, 0, lane);
+#pragma unroll
+    for (int kk = 0; kk < BK / 16; ++kk) {
+        if (FRAGMENT_SETS == 1)
+            load_fragments(f[0], stage, m, n, kk, lane);
+        else if (kk + 1 < BK / 16)
+            load_fragments(f[(kk + 1) % FRAGMENT_SETS], stage, m, n, kk + 1, lane);
+        multiply(c, f[kk % FRAGMENT_SETS]);
+    }
+}
+
+// ---- Epilogue ----
+
+// Four threads, each with one pair of each of four 8-column tiles, trade until thread t has all
+// pairs of tile t: a 4 x 4 transposition in two rounds.
+__device__ __forceinline__ void trade_pairs(u32 (&x)[4], int lane) {
+#pragma unroll
+    for (int bit = 1; bit <= 2; bit *= 2)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int low = bit == 1 ? 2 * i : i, high = low + bit;
+            const u32 got = __shfl_xor_sync(0xffffffffu, lane & bit ? x[low] : x[high], bit);
+            if (lane & bit) x[low] = got; else x[high] = got;
+        }
+}
+
+// Stores `COUNT` pairs of neighbouring columns from (row, column) on, as wide as rows of C allow.
+template <int COUNT>
+__device__ __forceinline__ void store_pairs(u16* c, int row, int column, const u32 (&x)[COUNT]) {
+    if (row >= M || column >= N) return;
+    u16* to = c + (u64)row * N + column;
+    if constexpr (COUNT == 4 && WIDTH(N) == 8) {
+        *(uint4*)to = make_uint4(x[0], x[1], x[2], x[3]);
+    } else if constexpr (WIDTH(N) >= 2) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            if (column + 2 * i < N) ((u32*)to)[i] = x[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            if (column + 2 * i < N) to[2 * i] = (u16)x[i];
+            if (column + 2 * i + 1 < N) to[2 * i + 1] = (u16)(x[i] >> 16);
+        }
+    }
+}
+
+// Stores the warp's part of C, whose first element is (row, column). `staging`: shared memory for
+// WM rows of C_LD halves, free for this warp.
+__device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, u32 staging, int row, int column, int lane) {
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int local = 16 * i + lane / 4 + 8 * h;
+            u32 pair[NT];
+#pragma unroll
+            for (int j = 0; j < NT; ++j) pair[j] = pack(c[i][j][2 * h], c[i][j][2 * h + 1]);
+#if EPILOGUE == 0
+#pragma unroll
+            for (int j = 0; j < NT; ++j) {
+                const u32 x[1] = {pair[j]};
+                store_pairs<1>(out, row + local, column + 8 * j + 2 * (lane % 4), x);
+            }
+#elif EPILOGUE == 1
+#pragma unroll
+            for (int j = 0; j < NT; ++j)
+                asm volatile("st.shared.u32 [%0], %1;" ::"r"(staging + 2 * (local * C_LD + 8 * j + 2 * (lane % 4))), "r"(pair[j]) : "memory");
+#else
+#pragma unroll
+            for (int j = 0; j < NT; j += 4) {
+                u32 x[4] = {pair[j], pair[j + 1], pair[j + 2], pair[j + 3]};
+                trade_pairs(x, lane);
+                store_pairs<4>(out, row + local, column + 8 * (j + lane % 4), x);
+            }
+#endif
+        }
+#if EPILOGUE == 1
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < WM * (WN / 8) / 32; ++i) {
+        const int index = lane + 32 * i, local = index / (WN / 8), chunk = index % (WN / 8);
+        u32 x[4];
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(staging + 2 * (local * C_LD + 8 * chunk)) : "memory");
+        store_pairs<4>(out, row + local, column + 8 * chunk, x);
+    }
+#endif
+}
+
+// Stores the warp's part of a split's float32 partial sums.
+__device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float* partial, int row, int column, int lane) {
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int j = 0; j < NT; ++j) {
+                const int r = row + 16 * i + lane / 4 + 8 * h, n = column + 8 * j + 2 * (lane % 4);
+                float* to = partial + (u64)r * N + n;
+                if (r >= M) continue;
+                if (N % 2 == 0) {
+                    if (n < N) *(float2*)to = make_float2(c[i][j][2 * h], c[i][j][2 * h + 1]);
+                } else {
+                    if (n < N) to[0] = c[i][j][2 * h];
+                    if (n + 1 < N) to[1] = c[i][j][2 * h + 1];
+                }
+            }
+}
+
+// ---- Kernels ----
+
+// One unit of work: the tile's sums, then its stores.
+__device__ __forceinline__ void multiply_tile(const Work& work, u32 base, const u16* a, const u16* b, u16* out, float* partial) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int m = warp / WARPS_N * WM, n = warp % WARPS_N * WN;
+    float c[MT][NT][4];
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int j = 0; j < NT; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) c[i][j][e] = 0.0f;
+    // One group a step, empty past the end, so that the number of groups after a step's own is the
+    // same in every step.
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; ++i) {
+        issue(base, a, b, work, i);
+        commit();
+    }
+#pragma unroll UNROLL_K
+    for (int i = 0; i < work.count; ++i) {
+        if (STAGES == 1) {
+            if (i > 0) __syncthreads();
+            issue(base, a, b, work, i);
+            commit();
+            wait_groups<0>();
+            __syncthreads();
+        } else {
+            wait_groups<STAGES == 1 ? 0 : STAGES - 2>();
+            // Step i is readable by all, and all are done with step i - 1, whose stage comes next.
+            __syncthreads();
+            issue(base, a, b, work, i + STAGES - 1);
+            commit();
+        }
+        step(c, base + i % STAGES * STAGE_BYTES, m, n, lane);
+    }
+    if (SPLIT_K > 1) {
+        store_partial(c, partial + (u64)work.split * M * N, work.row0 + m, work.column0 + n, lane);
+        return;
+    }
+    // The stages become the staging of C when all warps have read them.
+    if (EPILOGUE == 1) __syncthreads();
+    store_c(c, out, base + warp * (2 * WM * C_LD), work.row0 + m, work.column0 + n, lane);
+}
+
+// Blocks take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
+extern "C" __global__ void
+#if MIN_BLOCKS
+__launch_bounds__(THREAD_COUNT, MIN_BLOCKS)
+#else
+__launch_bounds__(THREAD_COUNT)
+#endif
+gemm(const u16* __restrict__ a, const u16* __restrict__ b, u16* __restrict__ c, float* __restrict__ partial) {
+    const u32 base = (u32)__cvta_generic_to_shared(shared_memory);
+    for (int unit = blockIdx.x; unit < UNIT_COUNT; unit += PERSISTENT ? gridDim.x : UNIT_COUNT) {
+        // The next unit's copies overwrite what warps may still read.
+        if (PERSISTENT && unit != (int)blockIdx.x) __syncthreads();
+        multiply_tile(work_of(unit), base, a, b, c, partial);
+    }
+}
+
+// Adds the parts of each element: grid [ceil(M N / 256)], block [256].
+extern "C" __global__ void __launch_bounds__(256) gemm_reduce(const float* __restrict__ partial, u16* __restrict__ c) {
+    const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (at >= (u64)M * N) return;
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < SPLIT_K; ++i) sum += partial[(u64)i * M * N + at];
+    c[at] = (u16)pack(sum, 0.0f);
+}
