@@ -1,4 +1,14 @@
 //! PTX text to syntax tree.
+//!
+//! The reader is our own: the crate `ptx-parser` 0.1.6 (nom, 1.4 kloc) splits a module into lines
+//! of unparsed text, knows neither operands nor positions, and keeps its types private.
+
+pub mod ast;
+pub mod lexer;
+mod parser;
+mod body;
+
+pub use parser::parse;
 
 /// PTX that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

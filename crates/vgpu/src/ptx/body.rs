@@ -1,0 +1,400 @@
+//! Tokens to syntax tree: function bodies, with scopes as inline PTX opens them.
+
+use std::collections::HashMap;
+
+use super::ast::{Body, Instruction, Location, Operand, Reg, Type, Variable};
+use super::lexer::Token;
+use super::parser::{Parser, describe};
+use super::{PtxError, PtxErrorKind};
+
+type Result<T> = std::result::Result<T, PtxError>;
+
+/// Most registers one function may declare: beyond it the text is an attack, not a kernel.
+const MAX_REGISTERS: usize = 1 << 20;
+/// Deepest nesting of braces.
+const MAX_DEPTH: usize = 64;
+
+/// Registers declared as `%r<10>`: first index and count.
+#[derive(Clone, Copy)]
+struct Family {
+    first: u32,
+    count: u32,
+}
+
+#[derive(Default)]
+struct Scope<'a> {
+    id: u32,
+    families: HashMap<&'a str, Family>,
+    names: HashMap<&'a str, Reg>,
+    variables: HashMap<&'a str, u32>,
+}
+
+struct BodyParser<'p, 'a> {
+    p: &'p mut Parser<'a>,
+    body: Body<'a>,
+    scopes: Vec<Scope<'a>>,
+}
+
+impl<'a> Parser<'a> {
+    /// A function body, from `{` to its `}`.
+    pub(super) fn body(&mut self) -> Result<Body<'a>> {
+        self.expect('{')?;
+        let mut parser =
+            BodyParser { p: self, body: Body::default(), scopes: vec![Scope::default()] };
+        parser.body.scopes.push(0);
+        while !parser.scopes.is_empty() {
+            parser.statement()?;
+        }
+        let body = parser.body;
+        Ok(body)
+    }
+
+    fn loc(&mut self) -> Result<()> {
+        let file = self.small("a file number")?;
+        let line = self.small("a line")?;
+        let column = self.small("a column")?;
+        let mut inlined_at = 0;
+        if self.accept(',') {
+            self.ident("function_name")?;
+            self.ident("a label")?;
+            self.plus_offset()?;
+            self.expect(',')?;
+            self.ident("inlined_at")?;
+            let key = (self.small("a file")?, self.small("a line")?, self.small("a column")?);
+            inlined_at = match self.latest.get(&key) {
+                Some(index) => *index,
+                None => {
+                    let (file, line, column) = key;
+                    self.ast.locations.push(Location { file, line, column, inlined_at: 0 });
+                    self.ast.locations.len() as u32
+                }
+            };
+        }
+        self.ast.locations.push(Location { file, line, column, inlined_at });
+        self.location = self.ast.locations.len() as u32;
+        self.latest.insert((file, line, column), self.location);
+        Ok(())
+    }
+}
+
+impl<'a> BodyParser<'_, 'a> {
+    fn scope(&mut self) -> &mut Scope<'a> {
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    fn statement(&mut self) -> Result<()> {
+        match self.p.peek() {
+            Token::Punct('{') => self.open_scope(),
+            Token::Punct('}') => {
+                self.p.next();
+                self.scopes.pop();
+                Ok(())
+            }
+            Token::Punct(';') => {
+                self.p.next();
+                Ok(())
+            }
+            Token::Dot(word) => self.directive(word),
+            Token::Ident(name) if self.p.peek_at(1) == Token::Punct(':') => self.label(name),
+            Token::Ident(_) | Token::Punct('@') => self.instruction(),
+            _ => self.p.unexpected("an instruction"),
+        }
+    }
+
+    fn open_scope(&mut self) -> Result<()> {
+        self.p.next();
+        if self.scopes.len() >= MAX_DEPTH {
+            return self.p.error(PtxErrorKind::Syntax, "braces are nested too deeply");
+        }
+        let parent = self.scope().id;
+        let id = self.body.scopes.len() as u32;
+        self.body.scopes.push(parent);
+        self.scopes.push(Scope { id, ..Scope::default() });
+        Ok(())
+    }
+
+    fn label(&mut self, name: &'a str) -> Result<()> {
+        self.p.next();
+        self.p.next();
+        if self.p.accept_dot("branchtargets") {
+            let mut targets = Vec::new();
+            loop {
+                targets.push(self.p.ident("a label")?);
+                if !self.p.accept(',') {
+                    break;
+                }
+            }
+            self.body.tables.push((name, targets));
+            return self.p.expect(';');
+        }
+        if matches!(self.p.peek(), Token::Dot("callprototype" | "calltargets")) {
+            return self.skip_statement();
+        }
+        let scope = self.scope().id;
+        if self.body.labels.iter().any(|(s, n, _)| *s == scope && *n == name) {
+            return self.p.error(PtxErrorKind::Name, format!("label `{name}` is declared twice"));
+        }
+        let at = self.body.instructions.len();
+        self.body.labels.push((scope, name, at));
+        Ok(())
+    }
+
+    fn skip_statement(&mut self) -> Result<()> {
+        loop {
+            match self.p.next() {
+                Token::Punct(';') => return Ok(()),
+                Token::End => return self.p.unexpected("`;`"),
+                _ => {}
+            }
+        }
+    }
+
+    fn directive(&mut self, word: &'a str) -> Result<()> {
+        match word {
+            "reg" => self.registers(),
+            "local" | "shared" | "param" | "global" | "const" => {
+                let variables = self.p.variables(false)?;
+                for variable in variables {
+                    self.declare_variable(variable)?;
+                }
+                Ok(())
+            }
+            "loc" => {
+                self.p.next();
+                self.p.loc()
+            }
+            "pragma" => self.skip_statement(),
+            _ => self.p.error(
+                PtxErrorKind::UnknownDirective,
+                format!("unknown directive `.{word}` in a function body"),
+            ),
+        }
+    }
+
+    fn declare_variable(&mut self, variable: Variable<'a>) -> Result<()> {
+        let index = self.body.variables.len() as u32;
+        let name = variable.name;
+        self.body.variables.push(variable);
+        if self.scope().variables.insert(name, index).is_some() {
+            return self.p.error(PtxErrorKind::Name, format!("`{name}` is declared twice"));
+        }
+        Ok(())
+    }
+
+    fn registers(&mut self) -> Result<()> {
+        self.p.next();
+        let ty = match self.p.next() {
+            Token::Dot(word) => Type::parse(word),
+            _ => None,
+        };
+        let Some(ty) = ty else { return self.p.unexpected("a register type after `.reg`") };
+        loop {
+            let name = self.p.ident("a register name")?;
+            let mut count = 1;
+            let family = self.p.accept('<');
+            if family {
+                count = self.p.small("a number of registers")?;
+                self.p.expect('>')?;
+            }
+            let first = self.body.registers.len() as u32;
+            if self.body.registers.len() + count as usize > MAX_REGISTERS {
+                return self.p.error(PtxErrorKind::Syntax, "too many registers");
+            }
+            self.body.registers.extend(std::iter::repeat_n(Some(ty), count as usize));
+            if family {
+                self.scope().families.insert(name, Family { first, count });
+            } else {
+                self.scope().names.insert(name, Reg(first));
+            }
+            if !self.p.accept(',') {
+                break;
+            }
+        }
+        self.p.expect(';')
+    }
+
+    fn find_register(&self, name: &str) -> Option<Reg> {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number: Option<u32> = name[stem.len()..].parse().ok();
+        for scope in self.scopes.iter().rev() {
+            if let Some(reg) = scope.names.get(name) {
+                return Some(*reg);
+            }
+            if let (Some(family), Some(n)) = (scope.families.get(stem), number)
+                && n < family.count
+            {
+                return Some(Reg(family.first + n));
+            }
+        }
+        None
+    }
+
+    fn find_variable(&self, name: &str) -> Option<u32> {
+        self.scopes.iter().rev().find_map(|s| s.variables.get(name).copied())
+    }
+
+    fn instruction(&mut self) -> Result<()> {
+        let mut guard = None;
+        let line = self.p.line();
+        if self.p.accept('@') {
+            let negated = self.p.accept('!');
+            let name = self.p.ident("a predicate")?;
+            match self.find_register(name) {
+                Some(reg) => guard = Some((reg, negated)),
+                None => return self.undeclared(name),
+            }
+        }
+        let opcode = self.p.ident("an instruction")?;
+        let mut modifiers = Vec::new();
+        while let Token::Dot(word) = self.p.peek() {
+            self.p.next();
+            modifiers.push(word);
+        }
+        let mut operands = Vec::new();
+        if self.p.peek() != Token::Punct(';') {
+            loop {
+                operands.push(self.operand()?);
+                if !self.p.accept(',') {
+                    break;
+                }
+            }
+        }
+        if !self.p.accept(';') {
+            // A label or a brace may follow the last instruction of inline PTX only after `;`.
+            return self.p.unexpected(&format!("`;` after `{opcode}`"));
+        }
+        let scope = self.scope().id;
+        let location = self.p.location;
+        self.body.instructions.push(Instruction {
+            guard,
+            opcode,
+            modifiers,
+            operands,
+            line,
+            scope,
+            location,
+        });
+        Ok(())
+    }
+
+    fn undeclared<T>(&self, name: &str) -> Result<T> {
+        self.p.error(PtxErrorKind::Name, format!("register `{name}` is not declared"))
+    }
+
+    fn operand(&mut self) -> Result<Operand<'a>> {
+        let first = match self.p.peek() {
+            Token::Punct('{') => Operand::Vector(self.operands_until('{', '}')?),
+            Token::Punct('(') => Operand::List(self.operands_until('(', ')')?),
+            Token::Punct('[') => self.address()?,
+            _ => self.simple()?,
+        };
+        if self.p.accept('|') {
+            let second = self.simple()?;
+            return Ok(Operand::Pair(Box::new(first), Box::new(second)));
+        }
+        Ok(first)
+    }
+
+    fn operands_until(&mut self, open: char, close: char) -> Result<Vec<Operand<'a>>> {
+        self.p.expect(open)?;
+        let mut out = Vec::new();
+        while !self.p.accept(close) {
+            out.push(self.simple()?);
+            if !self.p.accept(',') && self.p.peek() != Token::Punct(close) {
+                return self.p.unexpected(&format!("`,` or `{close}`"));
+            }
+        }
+        Ok(out)
+    }
+
+    fn address(&mut self) -> Result<Operand<'a>> {
+        self.p.expect('[')?;
+        let base = self.simple()?;
+        let (base, mut offset) = match base {
+            Operand::Name(name, n) => (Operand::Name(name, 0), n),
+            Operand::Variable(index, n) => (Operand::Variable(index, 0), n),
+            other => (other, 0),
+        };
+        offset += self.p.plus_offset()?;
+        if self.p.accept(',') {
+            // Tensor coordinates or a texture: read here, refused by name when it is lowered.
+            while !self.p.accept(']') {
+                self.operand()?;
+                self.p.accept(',');
+            }
+            return Ok(Operand::List(Vec::new()));
+        }
+        self.p.expect(']')?;
+        Ok(Operand::Address(Box::new(base), offset))
+    }
+
+    fn simple(&mut self) -> Result<Operand<'a>> {
+        let negative = self.p.accept('-');
+        match self.p.peek() {
+            Token::Int(value) => {
+                self.p.next();
+                Ok(Operand::Int(if negative { value.wrapping_neg() } else { value }))
+            }
+            Token::F32(bits) => {
+                self.p.next();
+                Ok(Operand::F32(bits ^ (u32::from(negative) << 31)))
+            }
+            Token::F64(bits) => {
+                self.p.next();
+                Ok(Operand::F64(bits ^ (u64::from(negative) << 63)))
+            }
+            Token::Punct('!') if !negative => {
+                self.p.next();
+                let name = self.p.ident("a predicate")?;
+                self.find_register(name).map(Operand::Not).map_or_else(|| self.undeclared(name), Ok)
+            }
+            Token::Ident(name) if !negative => {
+                self.p.next();
+                self.named(name)
+            }
+            other => {
+                let found = describe(other);
+                self.p.unexpected(&format!("an operand instead of {found}"))
+            }
+        }
+    }
+
+    fn named(&mut self, name: &'a str) -> Result<Operand<'a>> {
+        if name == "_" {
+            return Ok(Operand::Sink);
+        }
+        if let Some(reg) = self.find_register(name) {
+            return Ok(Operand::Reg(reg));
+        }
+        if name.starts_with('%') {
+            let special = &name[1..];
+            let component = match self.p.peek() {
+                Token::Dot(c @ ("x" | "y" | "z" | "w")) => {
+                    self.p.next();
+                    c
+                }
+                _ => "",
+            };
+            let known = special.starts_with(|c: char| c.is_ascii_lowercase());
+            if !known || special.ends_with(|c: char| c.is_ascii_digit()) && !is_special(special) {
+                return self.undeclared(name);
+            }
+            return Ok(Operand::Special(special, component));
+        }
+        if name == "WARP_SZ" {
+            return Ok(Operand::Int(32));
+        }
+        let offset = self.p.plus_offset()?;
+        Ok(match self.find_variable(name) {
+            Some(index) => Operand::Variable(index, offset),
+            None => Operand::Name(name, offset),
+        })
+    }
+}
+
+/// Special registers whose names end in a digit.
+fn is_special(name: &str) -> bool {
+    name == "clock64"
+        || ["pm", "envreg", "reserved_smem_offset_"].iter().any(|p| name.starts_with(p))
+}

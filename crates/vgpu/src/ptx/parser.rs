@@ -1,0 +1,484 @@
+//! Tokens to syntax tree: the module level. Function bodies are in `body`.
+
+use std::collections::HashMap;
+
+use super::ast::{Ast, Function, Init, StateSpace, Type, Variable};
+use super::lexer::{Placed, Token, tokens};
+use super::{PtxError, PtxErrorKind};
+
+/// Major ISA versions that are understood.
+const VERSIONS: std::ops::RangeInclusive<u32> = 6..=9;
+
+pub(super) struct Parser<'a> {
+    tokens: Vec<Placed<'a>>,
+    at: usize,
+    pub(super) ast: Ast<'a>,
+    /// Latest location by file, line and column: what `inlined_at` refers to.
+    pub(super) latest: HashMap<(u32, u32, u32), u32>,
+    /// Index of the current location plus 1.
+    pub(super) location: u32,
+}
+
+type Result<T> = std::result::Result<T, PtxError>;
+
+/// Reads a module.
+pub fn parse(text: &str) -> Result<Ast<'_>> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+        ast: Ast::default(),
+        latest: HashMap::new(),
+        location: 0,
+    };
+    parser.header()?;
+    while parser.peek() != Token::End {
+        parser.module_item()?;
+    }
+    Ok(parser.ast)
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn peek(&self) -> Token<'a> {
+        self.tokens[self.at].token
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> Token<'a> {
+        self.tokens.get(self.at + ahead).map_or(Token::End, |t| t.token)
+    }
+
+    pub(super) fn line(&self) -> u32 {
+        self.tokens[self.at].line
+    }
+
+    pub(super) fn next(&mut self) -> Token<'a> {
+        let token = self.peek();
+        if token != Token::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    pub(super) fn error<T>(&self, kind: PtxErrorKind, message: impl Into<String>) -> Result<T> {
+        let place = &self.tokens[self.at];
+        Err(PtxError { line: place.line, column: place.column, kind, message: message.into() })
+    }
+
+    pub(super) fn unexpected<T>(&self, expected: &str) -> Result<T> {
+        if self.peek() == Token::End {
+            return self.error(
+                PtxErrorKind::Truncated,
+                format!("the text ends where {expected} is expected"),
+            );
+        }
+        let found = describe(self.peek());
+        self.error(PtxErrorKind::Syntax, format!("expected {expected}, found {found}"))
+    }
+
+    pub(super) fn accept(&mut self, c: char) -> bool {
+        let hit = self.peek() == Token::Punct(c);
+        if hit {
+            self.at += 1;
+        }
+        hit
+    }
+
+    pub(super) fn expect(&mut self, c: char) -> Result<()> {
+        if self.accept(c) { Ok(()) } else { self.unexpected(&format!("`{c}`")) }
+    }
+
+    pub(super) fn accept_dot(&mut self, word: &str) -> bool {
+        let hit = self.peek() == Token::Dot(word);
+        if hit {
+            self.at += 1;
+        }
+        hit
+    }
+
+    pub(super) fn ident(&mut self, what: &str) -> Result<&'a str> {
+        match self.peek() {
+            Token::Ident(name) => {
+                self.at += 1;
+                Ok(name)
+            }
+            _ => self.unexpected(what),
+        }
+    }
+
+    pub(super) fn int(&mut self, what: &str) -> Result<u64> {
+        match self.peek() {
+            Token::Int(value) => {
+                self.at += 1;
+                Ok(value)
+            }
+            _ => self.unexpected(what),
+        }
+    }
+
+    pub(super) fn small(&mut self, what: &str) -> Result<u32> {
+        let value = self.int(what)?;
+        u32::try_from(value)
+            .or_else(|_| self.error(PtxErrorKind::Syntax, format!("{what} {value} is too large")))
+    }
+
+    fn header(&mut self) -> Result<()> {
+        if !self.accept_dot("version") {
+            return self.unexpected("`.version` at the start of a PTX module");
+        }
+        let version = match self.next() {
+            Token::F64(bits) => f64::from_bits(bits),
+            Token::Int(major) => major as f64,
+            _ => return self.unexpected("a version such as 9.0"),
+        };
+        let major = version as u32;
+        if !VERSIONS.contains(&major) {
+            return self.error(
+                PtxErrorKind::UnknownDirective,
+                format!("PTX version {version} is not known; 6.0 to 9.x are"),
+            );
+        }
+        self.ast.version = (major, ((version - f64::from(major)) * 10.0).round() as u32);
+        if !self.accept_dot("target") {
+            return self.unexpected("`.target`");
+        }
+        self.ast.target = self.ident("a target such as sm_80")?;
+        while self.accept(',') {
+            self.ident("a target")?;
+        }
+        if self.accept_dot("address_size") && self.int("32 or 64")? != 64 {
+            return self.error(PtxErrorKind::Syntax, "only 64-bit addresses are supported");
+        }
+        Ok(())
+    }
+
+    fn module_item(&mut self) -> Result<()> {
+        let mut external = false;
+        loop {
+            match self.peek() {
+                Token::Dot("extern") => external = true,
+                Token::Dot("visible" | "weak" | "common") => {}
+                _ => break,
+            }
+            self.next();
+        }
+        match self.peek() {
+            Token::Dot("entry") => self.function(true),
+            Token::Dot("func") => self.function(false),
+            Token::Dot("global" | "const" | "shared") => {
+                let variables = self.variables(external)?;
+                self.ast.variables.extend(variables);
+                Ok(())
+            }
+            Token::Dot("file") => self.file(),
+            Token::Dot("section") => self.skip_section(),
+            Token::Dot("alias" | "pragma" | "loc") => self.skip_to_semicolon_or_line(),
+            Token::Dot(word) => self.error(
+                PtxErrorKind::UnknownDirective,
+                format!("unknown directive `.{word}` at module level"),
+            ),
+            _ => self.unexpected("a directive"),
+        }
+    }
+
+    fn file(&mut self) -> Result<()> {
+        self.next();
+        let number = self.small("a file number")?;
+        let Token::Str(name) = self.next() else { return self.unexpected("a file name") };
+        while self.accept(',') {
+            self.int("a time or size")?;
+        }
+        self.ast.files.insert(number, name);
+        Ok(())
+    }
+
+    fn skip_section(&mut self) -> Result<()> {
+        self.next();
+        self.next();
+        self.expect('{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            match self.next() {
+                Token::Punct('{') => depth += 1,
+                Token::Punct('}') => depth -= 1,
+                Token::End => return self.unexpected("`}` of a section"),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_to_semicolon_or_line(&mut self) -> Result<()> {
+        let line = self.line();
+        while self.peek() != Token::End && self.line() == line {
+            if self.next() == Token::Punct(';') {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One or more variables after a state space, up to `;`.
+    pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable<'a>>> {
+        let space = match self.next() {
+            Token::Dot("global") => StateSpace::Global,
+            Token::Dot("const") => StateSpace::Const,
+            Token::Dot("shared" | "shared::cta") => StateSpace::Shared,
+            Token::Dot("local") => StateSpace::Local,
+            Token::Dot("param") => StateSpace::Param,
+            _ => return self.unexpected("a state space"),
+        };
+        let mut out = Vec::new();
+        let (ty, lanes, align) = self.type_and_align()?;
+        loop {
+            let mut variable = self.declarator(space, ty, lanes, align)?;
+            variable.external = external;
+            out.push(variable);
+            if !self.accept(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        Ok(out)
+    }
+
+    fn type_and_align(&mut self) -> Result<(Type, u32, u32)> {
+        let mut align = 0;
+        let mut lanes = 1;
+        loop {
+            match self.peek() {
+                Token::Dot("align") => {
+                    self.next();
+                    align = self.small("an alignment")?;
+                    if !align.is_power_of_two() {
+                        return self
+                            .error(PtxErrorKind::Syntax, "an alignment is a power of two");
+                    }
+                }
+                Token::Dot("v2") => (_, lanes) = (self.next(), 2),
+                Token::Dot("v4") => (_, lanes) = (self.next(), 4),
+                Token::Dot("attribute") => {
+                    self.next();
+                    while self.next() != Token::Punct(')') {
+                        if self.peek() == Token::End {
+                            return self.unexpected("`)`");
+                        }
+                    }
+                }
+                // Pointer attributes of parameters: `.ptr .global .align 16`.
+                Token::Dot("ptr" | "global" | "const" | "shared" | "local") => {
+                    self.next();
+                }
+                Token::Dot(word) => match Type::parse(word) {
+                    Some(ty) => {
+                        self.next();
+                        // `.u64 .ptr .global .align 16 name`: those describe what it points to.
+                        let own = align.max(ty.bytes().max(1) * lanes);
+                        if self.peek() == Token::Dot("ptr") {
+                            while let Token::Dot(_) = self.peek() {
+                                if self.next() == Token::Dot("align") {
+                                    self.int("an alignment")?;
+                                }
+                            }
+                        }
+                        return Ok((ty, lanes, own));
+                    }
+                    None => {
+                        return self.error(
+                            PtxErrorKind::UnknownDirective,
+                            format!("`.{word}` is not a type"),
+                        );
+                    }
+                },
+                _ => return self.unexpected("a type"),
+            }
+        }
+    }
+
+    fn declarator(
+        &mut self,
+        space: StateSpace,
+        ty: Type,
+        lanes: u32,
+        align: u32,
+    ) -> Result<Variable<'a>> {
+        let line = self.line();
+        let name = self.ident("a variable name")?;
+        let mut count = Some(1u64);
+        while self.accept('[') {
+            if self.accept(']') {
+                count = Some(0);
+                continue;
+            }
+            let n = self.int("an array size")?;
+            count = count.and_then(|c| c.checked_mul(n));
+            self.expect(']')?;
+        }
+        let each = u64::from(ty.bytes().max(1) * lanes);
+        let Some(bytes) = count.and_then(|c| c.checked_mul(each)).filter(|b| *b < 1 << 40) else {
+            return self.error(PtxErrorKind::Syntax, format!("`{name}` is too large"));
+        };
+        let init = if self.accept('=') { self.initialiser()? } else { Vec::new() };
+        let bytes = if bytes == 0 { init.len() as u64 * each } else { bytes };
+        Ok(Variable { name, space, ty, align, bytes, external: false, init, line })
+    }
+
+    /// A value, or nested braces flattened.
+    fn initialiser(&mut self) -> Result<Vec<Init<'a>>> {
+        let mut out = Vec::new();
+        let mut depth = 0u32;
+        loop {
+            match self.peek() {
+                Token::Punct('{') => {
+                    depth += 1;
+                    self.next();
+                    continue;
+                }
+                Token::Punct('}') if depth > 0 => {}
+                _ => out.push(self.init_value()?),
+            }
+            while depth > 0 && self.accept('}') {
+                depth -= 1;
+            }
+            if depth == 0 {
+                return Ok(out);
+            }
+            if !self.accept(',') && self.peek() != Token::Punct('}') {
+                return self.unexpected("`,` or `}`");
+            }
+        }
+    }
+
+    fn init_value(&mut self) -> Result<Init<'a>> {
+        let negative = self.accept('-');
+        Ok(match self.next() {
+            Token::Int(value) if negative => Init::Bits(value.wrapping_neg()),
+            Token::Int(value) => Init::Bits(value),
+            Token::F32(bits) => Init::F32(bits),
+            Token::F64(bits) => Init::F64(bits ^ (u64::from(negative) << 63)),
+            Token::Ident("generic") => {
+                self.expect('(')?;
+                let symbol = self.ident("a variable")?;
+                self.expect(')')?;
+                let offset = self.plus_offset()?;
+                Init::Address { symbol, offset, generic: true }
+            }
+            Token::Ident(symbol) => {
+                let offset = self.plus_offset()?;
+                Init::Address { symbol, offset, generic: false }
+            }
+            _ => return self.unexpected("an initial value"),
+        })
+    }
+
+    /// `+ 4`, `+-4`, `- 4` or nothing.
+    pub(super) fn plus_offset(&mut self) -> Result<i64> {
+        let mut sign = 1i64;
+        if self.accept('+') {
+            if self.accept('-') {
+                sign = -1;
+            }
+        } else if self.accept('-') {
+            sign = -1;
+        } else {
+            return Ok(0);
+        }
+        Ok((self.int("an offset")? as i64).wrapping_mul(sign))
+    }
+
+    fn function(&mut self, entry: bool) -> Result<()> {
+        let line = self.line();
+        self.next();
+        let returns =
+            if !entry && self.peek() == Token::Punct('(') { self.params()? } else { Vec::new() };
+        let name = self.ident("a function name")?;
+        let params = if self.peek() == Token::Punct('(') { self.params()? } else { Vec::new() };
+        let mut function = Function {
+            name,
+            entry,
+            returns,
+            params,
+            body: None,
+            max_threads: None,
+            required_threads: None,
+            min_blocks: None,
+            cluster: false,
+            line,
+        };
+        self.performance_directives(&mut function)?;
+        if !self.accept(';') {
+            self.location = 0;
+            function.body = Some(self.body()?);
+        }
+        self.ast.functions.push(function);
+        Ok(())
+    }
+
+    fn params(&mut self) -> Result<Vec<Variable<'a>>> {
+        self.expect('(')?;
+        let mut out = Vec::new();
+        while !self.accept(')') {
+            if !(self.accept_dot("param") || self.accept_dot("reg")) {
+                return self.unexpected("`.param`");
+            }
+            let (ty, lanes, align) = self.type_and_align()?;
+            out.push(self.declarator(StateSpace::Param, ty, lanes, align)?);
+            if !self.accept(',') && self.peek() != Token::Punct(')') {
+                return self.unexpected("`,` or `)`");
+            }
+        }
+        Ok(out)
+    }
+
+    fn performance_directives(&mut self, f: &mut Function<'a>) -> Result<()> {
+        while let Token::Dot(word) = self.peek() {
+            self.next();
+            match word {
+                "maxntid" => f.max_threads = Some(self.three()?),
+                "reqntid" => f.required_threads = Some(self.three()?),
+                "minnctapersm" => f.min_blocks = Some(self.small("a number of blocks")?),
+                "maxnreg" | "maxnctapersm" => {
+                    self.int("a number")?;
+                }
+                "reqnctapercluster" | "maxclusterrank" => {
+                    self.three()?;
+                    f.cluster = word == "reqnctapercluster";
+                }
+                "explicitcluster" => f.cluster = true,
+                "noreturn" | "blocksareclusters" | "unique" => {}
+                "pragma" => {
+                    self.next();
+                    self.expect(';')?;
+                }
+                _ => {
+                    return self.error(
+                        PtxErrorKind::UnknownDirective,
+                        format!("unknown directive `.{word}` before a function body"),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn three(&mut self) -> Result<[u32; 3]> {
+        let mut out = [1; 3];
+        for (i, slot) in out.iter_mut().enumerate() {
+            if i > 0 && !self.accept(',') {
+                break;
+            }
+            *slot = self.small("a number of threads")?;
+        }
+        Ok(out)
+    }
+}
+
+pub(super) fn describe(token: Token<'_>) -> String {
+    match token {
+        Token::Ident(name) => format!("`{name}`"),
+        Token::Dot(name) => format!("`.{name}`"),
+        Token::Int(value) => format!("`{value}`"),
+        Token::F32(_) | Token::F64(_) => "a number".to_owned(),
+        Token::Str(_) => "a string".to_owned(),
+        Token::Punct(c) => format!("`{c}`"),
+        Token::End => "the end of the text".to_owned(),
+    }
+}
