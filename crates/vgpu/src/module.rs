@@ -1,7 +1,15 @@
 //! Loaded modules: parsed PTX with one flat program an entry.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::exec::launch::LaunchError;
 use crate::hazard::SourceLine;
-use crate::ptx::PtxError;
+use crate::lower::program::Program;
+use crate::lower::{self, Globals};
+use crate::memory::{GlobalMemory, MemoryError};
+use crate::ptx::ast::{Ast, Function, Init, StateSpace, Variable};
+use crate::ptx::{self, PtxError, PtxErrorKind};
 
 /// One kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,17 +72,50 @@ pub struct Entry {
 /// Parsed and lowered PTX. Immutable; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Module {
+    id: u64,
+    target: String,
     entries: Vec<Entry>,
+    programs: Vec<Result<Program, Unsupported>>,
+    globals: Vec<Global>,
 }
+
+/// A `.global` or `.const` variable.
+#[derive(Debug)]
+struct Global {
+    name: String,
+    bytes: Vec<u8>,
+    /// Addresses to fill in: byte offset, variable, offset added.
+    pointers: Vec<(usize, usize, u64)>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Module {
     /// Reads PTX text. An instruction that is not supported is an error only for the entries that
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
-        let _ = ptx;
+        let ast = ptx::parse(ptx)?;
+        let (globals, index) = globals(&ast)?;
+        let mut entries = Vec::new();
+        let mut programs = Vec::new();
+        for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
+            let lowered = lower::lower(&ast, Globals { index: &index }, f);
+            let shared = lowered.as_ref().map_or(0, |p| lower::shared_bytes(&p.shared));
+            entries.push(entry_of(f, shared));
+            programs.push(lowered);
+        }
         Ok(Module {
-            entries: Vec::new(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            target: ast.target.to_owned(),
+            entries,
+            programs,
+            globals,
         })
+    }
+
+    /// The `.target` of the PTX, such as `sm_80`.
+    pub fn target(&self) -> &str {
+        &self.target
     }
 
     /// The kernels.
@@ -87,9 +128,128 @@ impl Module {
         self.entries.iter().find(|e| e.name == name)
     }
 
-    /// Whether every instruction of entry `name`, and of what it calls, is supported.
+    /// Whether every instruction of entry `name`, and of what it calls, is supported. An unknown
+    /// name is not an error here.
     pub fn supported(&self, name: &str) -> Result<(), Unsupported> {
-        let _ = name;
-        Ok(())
+        let found = self.entries.iter().position(|e| e.name == name);
+        match found.map(|i| &self.programs[i]) {
+            Some(Err(unsupported)) => Err(unsupported.clone()),
+            _ => Ok(()),
+        }
     }
+
+    /// An entry and its program.
+    pub(crate) fn program(
+        &self,
+        name: &str,
+    ) -> Result<(&Entry, Result<&Program, Unsupported>), LaunchError> {
+        let Some(i) = self.entries.iter().position(|e| e.name == name) else {
+            let known: Vec<&str> = self.entries.iter().map(|e| e.name.as_str()).collect();
+            return Err(LaunchError::UnknownEntry {
+                name: name.to_owned(),
+                known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+            });
+        };
+        Ok((&self.entries[i], self.programs[i].as_ref().map_err(Clone::clone)))
+    }
+
+    /// Addresses of the module's variables in a memory; made at the first launch.
+    pub(crate) fn place_globals(&self, memory: &mut GlobalMemory) -> Result<Vec<u64>, MemoryError> {
+        let placed: Vec<u64> = memory
+            .allocations
+            .iter()
+            .filter(|a| a.module == Some(self.id))
+            .map(|a| a.base)
+            .collect();
+        if placed.len() == self.globals.len() {
+            return Ok(placed);
+        }
+        let mut ids = Vec::new();
+        for g in &self.globals {
+            ids.push(memory.alloc_module(self.id, g.bytes.len() as u64, &g.name)?);
+        }
+        for (g, id) in self.globals.iter().zip(&ids) {
+            // Variables without an initialiser are zero, as the ISA says.
+            let mut bytes = g.bytes.clone();
+            for (at, target, add) in &g.pointers {
+                let address = memory.address(ids[*target]).wrapping_add(*add);
+                if let Some(slot) = bytes.get_mut(*at..*at + 8) {
+                    slot.copy_from_slice(&address.to_le_bytes());
+                }
+            }
+            memory.write(*id, 0, &bytes);
+        }
+        Ok(ids.iter().map(|id| memory.address(*id)).collect())
+    }
+}
+
+fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {
+    let mut offset = 0u32;
+    let mut params = Vec::new();
+    for p in &f.params {
+        offset = offset.next_multiple_of(p.align.max(1));
+        params.push(Parameter { bytes: p.bytes as u32, align: p.align, offset });
+        offset += p.bytes as u32;
+    }
+    Entry {
+        name: f.name.to_owned(),
+        params,
+        static_shared_bytes,
+        max_threads: f.max_threads,
+        required_threads: f.required_threads,
+        min_blocks_per_sm: f.min_blocks,
+    }
+}
+
+/// Most bytes a module may have in variables: beyond it the text is no kernel.
+const MAX_GLOBAL_BYTES: u64 = 1 << 30;
+
+fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {
+    let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
+    let mut named: Vec<(String, &Variable<'_>)> =
+        ast.variables.iter().filter(device).map(|v| (v.name.to_owned(), v)).collect();
+    for f in &ast.functions {
+        let inside = f.body.iter().flat_map(|b| &b.variables).filter(device);
+        named.extend(inside.map(|v| (format!("{}::{}", f.name, v.name), v)));
+    }
+    let total = named.iter().fold(0u64, |t, (_, v)| t.saturating_add(v.bytes));
+    if total > MAX_GLOBAL_BYTES {
+        return Err(LoadError::Ptx(PtxError {
+            line: named.first().map_or(1, |(_, v)| v.line),
+            column: 1,
+            kind: PtxErrorKind::Syntax,
+            message: format!("the variables of the module take {total} bytes"),
+        }));
+    }
+    let index: HashMap<String, u32> =
+        named.iter().enumerate().map(|(i, (name, _))| (name.clone(), i as u32)).collect();
+    let globals = named.iter().map(|(name, v)| global_of(name, v, &index)).collect();
+    Ok((globals, index))
+}
+
+fn global_of(name: &str, v: &Variable<'_>, index: &HashMap<String, u32>) -> Global {
+    let mut bytes = vec![0; v.bytes as usize];
+    let mut pointers = Vec::new();
+    let width = v.ty.bytes().max(1) as usize;
+    for (i, init) in v.init.iter().enumerate() {
+        let at = i * width;
+        let value = match init {
+            Init::Bits(b) => *b,
+            Init::F32(b) if width == 8 => f64::from(f32::from_bits(*b)).to_bits(),
+            Init::F32(b) => (*b).into(),
+            Init::F64(b) if width == 4 => (f64::from_bits(*b) as f32).to_bits().into(),
+            Init::F64(b) => *b,
+            Init::Address { symbol, offset, .. } => {
+                if let Some(target) = index.get(*symbol) {
+                    pointers.push((at, *target as usize, *offset as u64));
+                }
+                0
+            }
+        };
+        let n = width.min(8);
+        if let Some(slot) = bytes.get_mut(at..at + n) {
+            slot.copy_from_slice(&value.to_le_bytes()[..n]);
+        }
+    }
+    Global { name: name.to_owned(), bytes, pointers }
 }

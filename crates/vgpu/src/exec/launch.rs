@@ -1,12 +1,16 @@
 //! Launches: what to run, what is refused before running, what comes back.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
-use crate::arch::Arch;
+use super::team::Context;
+use super::workers::run_blocks;
+use crate::arch::{Arch, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
 use crate::counters::Counters;
 use crate::hazard::Hazard;
 use crate::memory::{BufferId, GlobalMemory};
-use crate::module::{Module, Unsupported};
+use crate::module::{Entry, Module, Unsupported};
 
 /// One kernel argument, in the order of the entry's parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,10 +207,123 @@ pub fn launch(
     arch: &Arch,
     launch: &Launch,
 ) -> Result<LaunchReport, LaunchError> {
-    let _ = (module, memory, arch, launch);
-    Ok(LaunchReport {
-        hazards: Vec::new(),
-        end: End::Completed,
-        counters: Counters::default(),
-    })
+    let (entry, program) = module.program(&launch.entry)?;
+    check_dimensions(launch, entry)?;
+    let program = program?;
+    check_shared(launch, entry, arch)?;
+    let globals = module.place_globals(memory)?;
+    let params = parameters(launch, entry, memory)?;
+    memory.launches += 1;
+    let number = memory.launches;
+    let context = Context {
+        program,
+        memory,
+        arch,
+        checks: &launch.checks,
+        launch: number,
+        grid: launch.grid,
+        block: launch.block,
+        threads: launch.block.iter().product::<u32>() as usize,
+        dynamic_shared: launch.dynamic_shared_bytes,
+        params,
+        globals,
+        variables: Mutex::default(),
+        unfinished: AtomicU64::new(0),
+        stalled: AtomicU64::new(0),
+        wide: Mutex::new(()),
+        stop: AtomicBool::new(false),
+        clock: AtomicU64::new(1),
+        budget: launch.instruction_budget,
+        deadline: launch.wall_deadline,
+        seed: match launch.schedule {
+            Schedule::RoundRobin => None,
+            Schedule::Random { seed } => Some(seed),
+        },
+    };
+    Ok(run_blocks(&context, launch))
+}
+
+fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
+    let refuse = |what, dims, why: String| Err(LaunchError::Dimensions { what, dims, why });
+    if launch.grid.contains(&0) {
+        return refuse("grid", launch.grid, "a dimension is zero".to_owned());
+    }
+    if launch.block.contains(&0) {
+        return refuse("block", launch.block, "a dimension is zero".to_owned());
+    }
+    let [x, y, z] = launch.grid;
+    if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
+        return refuse("grid", launch.grid, "the limits are 2^31-1, 65535, 65535".to_owned());
+    }
+    if u64::from(x) * u64::from(y) * u64::from(z) > u64::from(u32::MAX - 1) {
+        return refuse("grid", launch.grid, "more than 2^32-2 blocks cannot be executed".to_owned());
+    }
+    let [x, y, z] = launch.block.map(u64::from);
+    let threads = x * y * z;
+    let limit = u64::from(MAX_THREADS_PER_BLOCK);
+    if x > limit || y > limit || z > 64 || threads > limit {
+        let why = format!("{threads} threads; a block has at most {limit}, and 64 in z");
+        return refuse("block", launch.block, why);
+    }
+    if let Some(max) = entry.max_threads.map(|m| m.iter().map(|d| u64::from(*d)).product::<u64>())
+        && threads > max
+    {
+        let why = format!("the kernel was compiled for at most {max} threads");
+        return refuse("block", launch.block, why);
+    }
+    if entry.required_threads.is_some_and(|r| r != launch.block) {
+        let why = format!("the kernel demands {:?}", entry.required_threads.unwrap_or_default());
+        return refuse("block", launch.block, why);
+    }
+    Ok(())
+}
+
+fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), LaunchError> {
+    let statics = u64::from(entry.static_shared_bytes);
+    let wanted = statics + u64::from(launch.dynamic_shared_bytes);
+    // Static arrays alone may not pass the default limit, whatever is opted in.
+    let (limit, over) = if statics > u64::from(SHARED_BYTES_DEFAULT) {
+        (u64::from(SHARED_BYTES_DEFAULT), true)
+    } else {
+        (u64::from(arch.shared_bytes_optin), wanted > u64::from(arch.shared_bytes_optin))
+    };
+    if over {
+        return Err(LaunchError::SharedMemory { wanted, statics, arch: arch.name, limit });
+    }
+    Ok(())
+}
+
+fn parameters(
+    launch: &Launch,
+    entry: &Entry,
+    memory: &GlobalMemory,
+) -> Result<Vec<u8>, LaunchError> {
+    if launch.args.len() != entry.params.len() {
+        return Err(LaunchError::ArgumentCount {
+            entry: entry.name.clone(),
+            expected: entry.params.len(),
+            given: launch.args.len(),
+        });
+    }
+    let size = entry.params.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
+    let mut out = vec![0; size as usize];
+    for (index, (arg, p)) in launch.args.iter().zip(&entry.params).enumerate() {
+        let bytes = match arg {
+            Arg::Buffer(b) => memory.address(*b).to_le_bytes().to_vec(),
+            Arg::BufferAt(b, offset) => {
+                memory.address(*b).wrapping_add(*offset).to_le_bytes().to_vec()
+            }
+            Arg::Bytes(bytes) => bytes.clone(),
+        };
+        if bytes.len() != p.bytes as usize {
+            return Err(LaunchError::ArgumentSize {
+                entry: entry.name.clone(),
+                index,
+                expected: p.bytes as usize,
+                given: bytes.len(),
+            });
+        }
+        out[p.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(out)
 }

@@ -1,3 +1,25 @@
 //! The executor: warps in lockstep, blocks on all cores.
+//!
+//! A warp is a set of *paths*: lanes that share a program counter. A branch that splits a path
+//! makes a *meeting* at its immediate post-dominator, where the halves wait for each other; but a
+//! meeting can be broken up when the other lanes spin, because independent thread scheduling
+//! promises progress and no convergence.
 
 pub mod launch;
+pub(crate) mod regs;
+mod workers;
+mod block;
+mod warp;
+mod step;
+mod stuck;
+mod team;
+mod access;
+mod order;
+mod transfer;
+mod atomics;
+mod copies;
+mod matrices;
+mod collective;
+mod barrier;
+mod mbarrier;
+mod misc;

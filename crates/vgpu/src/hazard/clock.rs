@@ -1,1 +1,202 @@
-//! Vector clocks.
+//! Happens-before inside a block.
+//!
+//! Time is one counter a block. Each thread has a *segment*: the time of its last synchronisation.
+//! An access is stamped with its thread and segment. Full barriers raise `floor`, full warp
+//! barriers raise the warp's floor: everything stamped below is ordered, which one compare finds.
+//! Only other synchronisation (named barriers, `mbarrier`, fences, partial warp barriers) needs
+//! vector clocks: `know[u][t]` is the segment of `t` below which `u` has seen everything.
+
+use std::sync::Arc;
+
+use super::sync::Acquired;
+
+/// Vector clock of a block: one entry a thread, then one a tracked asynchronous engine.
+pub(crate) type Clock = Arc<[u32]>;
+
+/// Asynchronous engines (one an `mbarrier`) that have entries behind those of the threads.
+pub(crate) const ENGINES: usize = 64;
+
+/// Synchronisation state of the threads of a block.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    pub(crate) threads: usize,
+    time: u32,
+    pub(crate) floor: u32,
+    pub(crate) warp_floor: Vec<u32>,
+    pub(crate) segment: Vec<u32>,
+    know: Vec<Option<Clock>>,
+    /// What each thread acquired from other blocks.
+    pub(crate) foreign: Vec<Option<Arc<Vec<Acquired>>>>,
+    /// Whether some `know` or `foreign` is set.
+    partial: bool,
+    /// Whether an asynchronous engine was used: its entries outlive full barriers.
+    pub(crate) engines_used: bool,
+    /// Whether readers must be remembered one by one.
+    pub(crate) exact_readers: bool,
+}
+
+impl Clocks {
+    pub(crate) fn new(threads: usize, exact_readers: bool) -> Clocks {
+        Clocks {
+            threads,
+            time: 1,
+            floor: 1,
+            warp_floor: vec![1; threads.div_ceil(32)],
+            segment: vec![1; threads],
+            know: vec![None; threads],
+            foreign: vec![None; threads],
+            partial: false,
+            engines_used: false,
+            exact_readers,
+        }
+    }
+
+    /// Whether an access of `thread` at `segment` happens before what `observer` does now.
+    #[inline]
+    pub(crate) fn ordered(&self, observer: usize, thread: usize, segment: u32) -> bool {
+        if thread < self.threads
+            && (thread == observer
+                || segment < self.floor
+                || (thread / 32 == observer / 32 && segment < self.warp_floor[observer / 32]))
+        {
+            return true;
+        }
+        self.partial
+            && self.know[observer].as_ref().is_some_and(|k| segment < k[thread])
+    }
+
+    /// A new segment.
+    pub(crate) fn tick(&mut self) -> u32 {
+        self.time += 1;
+        self.time
+    }
+
+    /// Every thread of the block passed a barrier.
+    pub(crate) fn full_barrier(&mut self) {
+        let now = self.tick();
+        if self.partial {
+            let kept = self.engines_used.then(|| self.join_all(0..self.threads));
+            self.know.fill(kept);
+            self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
+        }
+        self.floor = now;
+        self.segment.fill(now);
+    }
+
+    /// The live threads of one warp passed a warp barrier together.
+    pub(crate) fn full_warp(&mut self, warp: usize, lanes: &[usize]) {
+        if self.partial {
+            let joined = self.join_all(lanes.iter().copied());
+            for &t in lanes {
+                self.know[t] = Some(joined.clone());
+            }
+            self.share_foreign(lanes);
+        }
+        let now = self.tick();
+        for &t in lanes {
+            self.segment[t] = now;
+        }
+        self.warp_floor[warp] = now;
+    }
+
+    /// Some threads passed a barrier of their own; `arrived` only gave, `waited` also took.
+    pub(crate) fn subset(&mut self, arrived: &[usize], waited: &[usize]) {
+        let joined = self.join_all(arrived.iter().chain(waited).copied());
+        self.partial = true;
+        let all: Vec<usize> = arrived.iter().chain(waited).copied().collect();
+        let foreign = self.joined_foreign(&all);
+        for &t in waited {
+            self.know[t] = Some(joined.clone());
+            self.foreign[t].clone_from(&foreign);
+        }
+        let now = self.tick();
+        for t in all {
+            self.segment[t] = now;
+        }
+    }
+
+    /// What `thread` has seen and done; it enters a new segment.
+    pub(crate) fn release(&mut self, thread: usize) -> Clock {
+        let clock = self.join_all(std::iter::once(thread));
+        self.segment[thread] = self.tick();
+        clock
+    }
+
+    /// Adds what a release published to what `thread` has seen.
+    pub(crate) fn acquire(&mut self, thread: usize, clock: &Clock) {
+        self.partial = true;
+        self.know[thread] = Some(match self.know[thread].take() {
+            None => clock.clone(),
+            Some(mine) if Arc::ptr_eq(&mine, clock) => mine,
+            Some(mine) => mine.iter().zip(clock.iter()).map(|(a, b)| *a.max(b)).collect(),
+        });
+    }
+
+    /// Adds knowledge about other blocks.
+    pub(crate) fn acquire_foreign(&mut self, thread: usize, acquired: Acquired) {
+        self.partial = true;
+        let mut list = self.foreign[thread].as_deref().cloned().unwrap_or_default();
+        match list.iter_mut().find(|a| a.same_variable(&acquired)) {
+            Some(known) => known.extend_to(&acquired),
+            None => list.push(acquired),
+        }
+        self.foreign[thread] = Some(Arc::new(list));
+    }
+
+    /// Marks clocks with engine entries as in use.
+    pub(crate) fn use_engines(&mut self) {
+        self.engines_used = true;
+        self.partial = true;
+    }
+
+    fn join_all(&self, threads: impl Iterator<Item = usize>) -> Clock {
+        let mut out = vec![0; self.threads + ENGINES];
+        let mut last: Option<&Clock> = None;
+        for t in threads {
+            if let Some(known) = &self.know[t]
+                && !last.is_some_and(|l| Arc::ptr_eq(l, known))
+            {
+                for (o, k) in out.iter_mut().zip(known.iter()) {
+                    *o = (*o).max(*k);
+                }
+                last = Some(known);
+            }
+            let warp = t / 32;
+            if self.warp_floor[warp] > self.floor {
+                let end = (warp * 32 + 32).min(self.threads);
+                for o in &mut out[warp * 32..end] {
+                    *o = (*o).max(self.warp_floor[warp]);
+                }
+            }
+            out[t] = out[t].max(self.segment[t] + 1);
+        }
+        out.into()
+    }
+
+    fn joined_foreign(&self, threads: &[usize]) -> Option<Arc<Vec<Acquired>>> {
+        let mut joined: Option<Arc<Vec<Acquired>>> = None;
+        for list in threads.iter().filter_map(|t| self.foreign[*t].as_ref()) {
+            match &mut joined {
+                None => joined = Some(list.clone()),
+                Some(j) if Arc::ptr_eq(j, list) => {}
+                Some(j) => {
+                    let all = Arc::make_mut(j);
+                    for a in list.iter() {
+                        match all.iter_mut().find(|b| b.same_variable(a)) {
+                            Some(b) => b.extend_to(a),
+                            None => all.push(a.clone()),
+                        }
+                    }
+                }
+            }
+        }
+        joined
+    }
+
+    fn share_foreign(&mut self, threads: &[usize]) {
+        let joined = self.joined_foreign(threads);
+        for t in threads {
+            self.foreign[*t].clone_from(&joined);
+        }
+    }
+}

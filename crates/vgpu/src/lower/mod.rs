@@ -1,1 +1,258 @@
-//! Syntax tree to flat program.
+//! Syntax tree to flat program: rows for registers, jumps for labels, loops for opcodes.
+
+pub(crate) mod program;
+mod cfg;
+mod operand;
+mod instruction;
+mod int;
+mod float;
+mod select;
+mod convert;
+mod memory;
+mod sync;
+mod matrix;
+mod control;
+mod layout;
+
+use std::collections::HashMap;
+
+use crate::counters::Class;
+use crate::exec::regs::Alu;
+use crate::hazard::SourceLine;
+use crate::module::Unsupported;
+use crate::ptx::ast::{Ast, Function, Instruction, Type};
+use program::{Constant, Extent, Inst, NONE, Op, Program};
+
+/// A register-only operation chosen for an instruction.
+#[derive(Clone, Copy)]
+pub(crate) struct Picked {
+    pub(crate) alu: Alu,
+    pub(crate) imm: u32,
+    pub(crate) class: Class,
+    pub(crate) flops: u8,
+}
+
+/// The modifiers of an instruction.
+pub(crate) struct Mods<'a>(pub(crate) &'a [&'a str]);
+
+impl<'a> Mods<'a> {
+    fn has(&self, word: &str) -> bool {
+        self.0.contains(&word)
+    }
+
+    fn types(&self) -> impl Iterator<Item = Type> + use<'a> {
+        self.0.iter().filter_map(|w| Type::parse(w))
+    }
+
+    /// The first type.
+    fn ty(&self) -> Option<Type> {
+        self.types().next()
+    }
+}
+
+/// Why an instruction was not lowered.
+#[derive(Debug)]
+pub(crate) enum Fail {
+    /// The instruction, or this form of it, is not supported; with a reason where one helps.
+    Unsupported(&'static str),
+    /// An operand is not what the instruction needs.
+    Operand(String),
+}
+
+pub(crate) type Lowered<T> = Result<T, Fail>;
+
+/// Where a variable of a module lives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Globals<'a> {
+    /// Index by name, for `.global` and `.const` variables.
+    pub(crate) index: &'a HashMap<String, u32>,
+}
+
+/// Call parameters of a lowered function.
+#[derive(Debug, Clone, Default)]
+struct Frame {
+    start: u32,
+    params: Vec<(u32, u32)>,
+    returns: Vec<(u32, u32)>,
+}
+
+/// State while one entry is lowered.
+pub(crate) struct Lower<'a> {
+    ast: &'a Ast<'a>,
+    globals: Globals<'a>,
+    program: Program,
+    constants: HashMap<(bool, Constant), u32>,
+    frames: HashMap<&'a str, Frame>,
+    /// Functions called but not yet laid out, and the calls to patch.
+    pending: Vec<&'a str>,
+    calls: Vec<(usize, &'a str)>,
+    shared: HashMap<&'a str, u32>,
+    sources: HashMap<SourceLine, u32>,
+    function: control::Scope<'a>,
+    /// Guard, line and source of the instruction in hand.
+    now: Now,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Now {
+    guard: u32,
+    guard_negated: bool,
+    line: u32,
+    source: u32,
+}
+
+/// Row of the carry flag among the predicates, then the constants true and false, and scratch.
+pub(crate) const CARRY: u32 = 0;
+const TRUE: u32 = 1;
+const FALSE: u32 = 2;
+const FIRST_PRED: u32 = 3;
+
+/// Lowers one entry with every function it calls.
+pub(crate) fn lower(
+    ast: &Ast<'_>,
+    globals: Globals<'_>,
+    entry: &Function<'_>,
+) -> Result<Program, Unsupported> {
+    let mut l = Lower {
+        ast,
+        globals,
+        program: Program { preds: FIRST_PRED, ..Program::default() },
+        constants: HashMap::new(),
+        frames: HashMap::new(),
+        pending: Vec::new(),
+        calls: Vec::new(),
+        shared: HashMap::new(),
+        sources: HashMap::new(),
+        function: control::Scope::default(),
+        now: Now { guard: NONE, guard_negated: false, line: entry.line, source: 0 },
+    };
+    if entry.cluster {
+        return Err(l.unsupported("thread block clusters (.reqnctapercluster)", entry.line, 0));
+    }
+    l.layout_shared(entry);
+    l.function(entry)?;
+    while let Some(name) = l.pending.pop() {
+        let callee = l.ast.functions.iter().find(|f| f.name == name && f.body.is_some());
+        match callee {
+            Some(callee) => l.function(callee)?,
+            None => {
+                let line = l.now.line;
+                return Err(l.unsupported(&format!("call of the external function {name}"), line, 0));
+            }
+        }
+    }
+    l.link()?;
+    cfg::mark_joins(&mut l.program.code);
+    Ok(l.program)
+}
+
+impl<'a> Lower<'a> {
+    fn push(&mut self, op: Op, class: Class) {
+        self.push_flops(op, class, 0);
+    }
+
+    fn push_flops(&mut self, op: Op, class: Class, flops: u8) {
+        let Now { guard, guard_negated, line, source } = self.now;
+        self.program.code.push(Inst {
+            op,
+            guard,
+            guard_negated,
+            class,
+            flops,
+            join: false,
+            line,
+            source,
+        });
+    }
+
+    fn unsupported(&self, what: &str, line: u32, source: u32) -> Unsupported {
+        let source_line =
+            source.checked_sub(1).and_then(|i| self.program.sources.get(i as usize)).cloned();
+        Unsupported { instruction: what.to_owned(), line, source_line }
+    }
+
+    /// One instruction, or why not.
+    fn instruction(&mut self, i: &'a Instruction<'a>) -> Result<(), Unsupported> {
+        self.now.line = i.line;
+        self.now.source = self.source_of(i.location);
+        self.now.guard = NONE;
+        let result = match self.guard(i) {
+            Ok(()) => self.dispatch(i),
+            Err(fail) => Err(fail),
+        };
+        result.map_err(|fail| {
+            let mut text = i.opcode.to_owned();
+            for m in &i.modifiers {
+                text.push('.');
+                text.push_str(m);
+            }
+            match fail {
+                Fail::Unsupported("") => {}
+                Fail::Unsupported(why) => text = format!("{text} ({why})"),
+                Fail::Operand(why) => text = format!("{text} ({why})"),
+            }
+            self.unsupported(&text, i.line, self.now.source)
+        })
+    }
+
+    fn guard(&mut self, i: &Instruction<'_>) -> Lowered<()> {
+        if let Some((reg, negated)) = i.guard {
+            self.now.guard = self.pred_row(reg)?;
+            self.now.guard_negated = negated;
+        }
+        Ok(())
+    }
+
+    /// Index plus 1 of the CUDA line of a `.loc`: the innermost frame that is not in a header of
+    /// the toolkit, because that is the line the kernel's author wrote.
+    fn source_of(&mut self, location: u32) -> u32 {
+        let mut at = location;
+        let mut chosen = None;
+        for _ in 0..64 {
+            let Some(loc) = at.checked_sub(1).and_then(|i| self.ast.locations.get(i as usize))
+            else {
+                break;
+            };
+            if let Some(file) = self.ast.files.get(&loc.file)
+                && loc.line > 0
+            {
+                let toolkit = is_toolkit(file);
+                if !toolkit || chosen.is_none() {
+                    chosen = Some(SourceLine { file: (*file).into(), line: loc.line });
+                }
+                if !toolkit {
+                    break;
+                }
+            }
+            at = loc.inlined_at;
+        }
+        let Some(line) = chosen else { return 0 };
+        if let Some(index) = self.sources.get(&line) {
+            return *index;
+        }
+        self.program.sources.push(line.clone());
+        let index = self.program.sources.len() as u32;
+        self.sources.insert(line, index);
+        index
+    }
+}
+
+/// Whether a file is one of the headers that come with CUDA.
+fn is_toolkit(file: &str) -> bool {
+    const DIRECTORIES: &[&str] =
+        &["/cuda/std/", "/cub/", "/thrust/", "/cooperative_groups/", "/crt/", "/nvidia/", "/nv/"];
+    const STEMS: &[&str] = &[
+        "cuda_", "sm_", "device_", "mma.h", "math_", "texture_", "surface_", "vector_",
+        "cooperative_groups", "channel_", "common_functions", "host_", "curand_",
+    ];
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let header = name.ends_with(".h") || name.ends_with(".hpp") || !name.contains('.');
+    header
+        && (DIRECTORIES.iter().any(|d| file.contains(d)) || STEMS.iter().any(|s| name.starts_with(s)))
+}
+
+/// Extents of shared variables in the executor: the sum of [`Extent::bytes`] is what a GPU would
+/// reserve at least.
+pub(crate) fn shared_bytes(extents: &[Extent]) -> u32 {
+    extents.iter().map(|e| e.bytes).sum()
+}

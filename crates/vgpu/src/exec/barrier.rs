@@ -1,0 +1,153 @@
+//! Barriers of a block, whole or named.
+
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Bar, NONE};
+
+/// Lanes of a path at a barrier.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    warp: usize,
+    mask: u32,
+    pc: u32,
+    aligned: bool,
+    /// Rows of a reduction's result, if it is one.
+    red: Option<(u8, u32)>,
+}
+
+/// One of the sixteen barriers of a block.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Barrier {
+    waiting: Vec<Waiter>,
+    /// Threads that arrived without waiting.
+    given: Vec<usize>,
+    /// Threads counted so far.
+    count: u32,
+    /// Threads wanted; `None` is every live thread.
+    wanted: Option<u32>,
+    /// Votes of a reduction.
+    yes: u32,
+    votes: u32,
+}
+
+/// A reduction's result for lanes of a warp: warp, mask, kind, row, votes for, votes.
+pub(super) type Reduced = (usize, u32, u8, u32, u32, u32);
+
+impl Team<'_> {
+    /// A path arrives. True when it has to wait.
+    pub(super) fn arrive_at(&mut self, w: &Warp, bar: &Bar, mask: u32) -> bool {
+        let first = mask.trailing_zeros() as usize & 31;
+        let thread = w.index * 32 + first;
+        let id = w.regs.r32[bar.id as usize][first];
+        let wanted = (bar.count != NONE).then(|| w.regs.r32[bar.count as usize][first]);
+        if id > 15 || wanted.is_some_and(|n| n == 0 || n % 32 != 0 || n > 1024) {
+            self.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || {
+                format!("barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32")
+            });
+            self.halted = Some("an illegal barrier operand");
+            return true;
+        }
+        let full_warp = mask == w.alive && bar.aligned;
+        let b = &mut self.barriers[id as usize];
+        b.count += if full_warp { 32 } else { mask.count_ones() };
+        b.wanted = wanted;
+        let mut red = None;
+        if let Some((kind, dest, source, negated)) = bar.red {
+            let p = w.regs.preds[source as usize];
+            b.yes += ((if negated { !p } else { p }) & mask).count_ones();
+            b.votes += mask.count_ones();
+            red = Some((kind, dest));
+        }
+        if bar.arrive {
+            b.given.extend(lanes(mask).map(|l| w.index * 32 + l));
+        } else {
+            let (warp, pc, aligned) = (w.index, self.pc, bar.aligned);
+            b.waiting.push(Waiter { warp, mask, pc, aligned, red });
+        }
+        self.complete(id as usize);
+        !bar.arrive
+    }
+
+    /// Releases a barrier that has everyone it waits for.
+    fn complete(&mut self, id: usize) {
+        let b = &self.barriers[id];
+        let here: usize = b.waiting.iter().map(|x| x.mask.count_ones() as usize).sum();
+        let all = here == self.live;
+        let done = match b.wanted {
+            None => here + b.given.len() >= self.live,
+            Some(n) => b.count >= n,
+        };
+        if !done || b.count == 0 {
+            return;
+        }
+        let b = std::mem::take(&mut self.barriers[id]);
+        if b.wanted.is_none() {
+            self.same_instruction(&b);
+        }
+        let threads: Vec<usize> =
+            b.waiting.iter().flat_map(|x| lanes(x.mask).map(|l| x.warp * 32 + l)).collect();
+        threads.iter().for_each(|t| self.apply_pending(*t));
+        if all {
+            self.clocks.full_barrier();
+            self.counters.barriers += 1;
+            self.spread_fences();
+        } else {
+            self.clocks.subset(&b.given, &threads);
+        }
+        for x in b.waiting {
+            if let Some((kind, row)) = x.red {
+                self.reduced.push((x.warp, x.mask, kind, row, b.yes, b.votes));
+            }
+            self.released.push((x.warp, x.mask));
+        }
+    }
+
+    /// All threads of a whole-block barrier must be at one instruction.
+    fn same_instruction(&mut self, b: &Barrier) {
+        let Some(first) = b.waiting.first() else { return };
+        if let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) {
+            let (low, high) = if first.pc < other.pc { (first, other) } else { (other, first) };
+            let thread = high.warp * 32 + high.mask.trailing_zeros() as usize;
+            let (pc, other_pc) = (high.pc, low.pc);
+            self.pc = pc;
+            self.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), other_pc, || {
+                "threads of one block wait at different barriers of one phase".to_owned()
+            });
+        }
+    }
+
+    /// Threads left: barriers of the whole block may be complete without them.
+    pub(super) fn leave(&mut self, w: &Warp, mask: u32) {
+        self.live -= mask.count_ones() as usize;
+        for id in 0..self.barriers.len() {
+            let b = &self.barriers[id];
+            let stranded = b.waiting.iter().find(|x| x.warp == w.index && x.aligned).copied();
+            if let Some(x) = stranded {
+                let thread = x.warp * 32 + x.mask.trailing_zeros() as usize;
+                let left = self.pc;
+                self.pc = x.pc;
+                self.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), left, || {
+                    "threads of a warp exited while others of it wait at a barrier".to_owned()
+                });
+                self.pc = left;
+            }
+            if !self.barriers[id].waiting.is_empty() && self.barriers[id].wanted.is_none() {
+                self.complete(id);
+            }
+        }
+    }
+
+    /// The first waiters: barrier, thread, instruction and whether it counts threads.
+    pub(super) fn waiters(&self) -> Vec<(usize, usize, u32, bool)> {
+        let mut out = Vec::new();
+        for (id, b) in self.barriers.iter().enumerate() {
+            for x in &b.waiting {
+                let thread = x.warp * 32 + x.mask.trailing_zeros() as usize;
+                out.push((id, thread, x.pc, b.wanted.is_some()));
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,208 @@
+//! One block: its warps take turns until all have exited or none can go on.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Instant;
+
+use super::step;
+use super::stuck;
+use super::team::{Context, Team};
+use super::transfer::lanes;
+use super::warp::{State, Warp};
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::NONE;
+
+/// Instructions of a turn.
+const TURN: u64 = 4096;
+/// Turns that ran out, after which lanes waiting for convergence go on alone.
+const LONG_TURNS: u32 = 16;
+
+/// How far a block got.
+pub(super) enum Progress {
+    Done,
+    /// Used up its time slice; run it again.
+    More,
+}
+
+/// A block that runs in slices.
+pub(super) struct Block<'a> {
+    pub(super) team: Team<'a>,
+    warps: Vec<Warp>,
+    spent: u64,
+    random: Option<u64>,
+    /// Counted among the blocks that repeat themselves.
+    stalled: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn new(context: &'a Context<'a>, block: u32) -> Block<'a> {
+        let ctaid = context.ctaid(block.into());
+        let warps =
+            (0..context.threads.div_ceil(32)).map(|i| Warp::new(context, i, ctaid)).collect();
+        let random = context.seed.map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
+        Block { team: Team::new(context, block), warps, spent: 0, random, stalled: false }
+    }
+
+    /// Runs until done or `slice` instructions are spent.
+    pub(super) fn run(&mut self, slice: u64) -> Progress {
+        let until = self.spent + slice;
+        loop {
+            let any_ready = self.warps.iter().any(|w| w.ready().is_some());
+            for turn in 0..self.warps.len() {
+                let (index, length) = self.choose(turn);
+                self.turn(index, length);
+                if self.team.halted.is_some() {
+                    return Progress::Done;
+                }
+            }
+            if self.warps.iter().all(Warp::finished) {
+                return Progress::Done;
+            }
+            if !any_ready {
+                stuck::resolve(&mut self.team, &mut self.warps);
+                if self.team.halted.is_some() {
+                    return Progress::Done;
+                }
+                continue;
+            }
+            if self.over_limits() || self.deadlocked() {
+                return Progress::Done;
+            }
+            if self.spent >= until {
+                return Progress::More;
+            }
+        }
+    }
+
+    /// The warp whose turn it is and the length of the turn.
+    fn choose(&mut self, turn: usize) -> (usize, u64) {
+        let Some(state) = &mut self.random else { return (turn, TURN) };
+        // xorshift64*: any order will do, it only has to be the same for the same seed.
+        *state ^= *state >> 12;
+        *state ^= *state << 25;
+        *state ^= *state >> 27;
+        let bits = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        ((bits >> 33) as usize % self.warps.len(), 1 + (bits & 0xff))
+    }
+
+    /// Runs one warp for a turn.
+    fn turn(&mut self, index: usize, length: u64) {
+        let w = &mut self.warps[index];
+        let mut left = length;
+        while left > 0 {
+            let Some(path) = w.ready() else { break };
+            let used = step::run(&mut self.team, w, path, left);
+            self.spent += used;
+            left = left.saturating_sub(used.max(1));
+            if !self.team.released.is_empty() {
+                break;
+            }
+            if self.team.halted.is_some() {
+                return;
+            }
+            if left == 0 && w.ready() == Some(path) && w.paths.len() > 1 {
+                // It may spin on what another path of the warp will do: that one is next.
+                w.paths[..=path].rotate_right(1);
+            }
+        }
+        let w = &mut self.warps[index];
+        w.long_turns = if left == 0 { w.long_turns + 1 } else { 0 };
+        if left == 0 {
+            w.note_state(self.team.version);
+        }
+        if w.long_turns >= LONG_TURNS && self.random.is_none() || w.long_turns >= LONG_TURNS * 16 {
+            w.break_meetings();
+            w.long_turns = 0;
+        }
+        self.release();
+    }
+
+    /// Lets the paths go on that a barrier released.
+    fn release(&mut self) {
+        for (warp, mask, kind, row, yes, votes) in std::mem::take(&mut self.team.reduced) {
+            let regs = &mut self.warps[warp].regs;
+            if kind == 2 {
+                lanes(mask).for_each(|l| regs.r32[row as usize][l] = yes);
+                continue;
+            }
+            let truth = if kind == 0 { yes == votes } else { yes > 0 };
+            let p = &mut regs.preds[row as usize];
+            *p = if truth { *p | mask } else { *p & !mask };
+        }
+        for (warp, mask) in std::mem::take(&mut self.team.released) {
+            let paths = &mut self.warps[warp].paths;
+            let waiting = |s| matches!(s, State::Barrier);
+            if let Some(p) = paths.iter_mut().find(|p| waiting(p.state) && p.mask == mask) {
+                p.pc += 1;
+                p.state = State::Ready;
+            }
+        }
+    }
+
+    /// Whether every thread of the launch that is left repeats itself while memory stays the same:
+    /// nobody will write what they wait for.
+    fn deadlocked(&mut self) -> bool {
+        let version = self.team.version;
+        let repeats = |w: &Warp| w.ready().is_none() || w.repeats_at == Some(version);
+        let stalled = self.warps.iter().all(repeats);
+        let context = self.team.context;
+        if stalled != self.stalled {
+            self.stalled = stalled;
+            if stalled {
+                context.stalled.fetch_add(1, SeqCst);
+            } else {
+                context.stalled.fetch_sub(1, SeqCst);
+            }
+        }
+        if !stalled || context.stalled.load(SeqCst) < context.unfinished.load(SeqCst) {
+            return false;
+        }
+        let Some((thread, pc)) = self.running() else { return false };
+        self.team.pc = pc;
+        self.team.hazard(HazardKind::Deadlock, thread, (Space::Generic, 0), NONE, || {
+            "threads wait in a loop for a value that no thread will write".to_owned()
+        });
+        self.team.halted = Some("no thread can make progress");
+        context.stop.store(true, Relaxed);
+        true
+    }
+
+    /// Some thread that could run, and where it is.
+    fn running(&self) -> Option<(usize, u32)> {
+        self.warps.iter().find_map(|w| {
+            let p = w.paths.iter().rfind(|p| p.state == State::Ready)?;
+            Some((w.index * 32 + p.mask.trailing_zeros() as usize, p.pc))
+        })
+    }
+
+    /// Takes the block out of the count of unfinished ones.
+    pub(super) fn finish(&self) {
+        let context = self.team.context;
+        context.unfinished.fetch_sub(1, SeqCst);
+        if self.stalled {
+            context.stalled.fetch_sub(1, SeqCst);
+        }
+    }
+
+    fn over_limits(&mut self) -> bool {
+        let context = self.team.context;
+        if context.stop.load(Relaxed) {
+            self.team.halted = Some("the launch was stopped");
+            return true;
+        }
+        let late = context.deadline.is_some_and(|d| Instant::now() >= d);
+        if !late && self.spent < context.budget {
+            return false;
+        }
+        let Some((thread, pc)) = self.running() else { return false };
+        self.team.pc = pc;
+        let spent = self.spent;
+        let kind = HazardKind::Timeout;
+        self.team.hazard(kind, thread, (Space::Generic, 0), NONE, || {
+            let why = if late { "the deadline passed" } else { "the instruction budget ran out" };
+            format!("{why} after {spent} warp instructions of one block")
+        });
+        self.team.halted = Some("it ran too long");
+        context.stop.store(true, Relaxed);
+        true
+    }
+}

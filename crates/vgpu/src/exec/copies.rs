@@ -1,0 +1,136 @@
+//! `cp.async` and `cp.async.bulk`.
+
+use super::access::{Place, Touch};
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Area, Bulk, CpAsync, NONE};
+
+impl Team<'_> {
+    pub(super) fn copy_async(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) {
+        self.count(w, &c.from, mask, c.bytes, false);
+        self.count(w, &c.to, mask, c.bytes, true);
+        for lane in lanes(mask) {
+            let thread = w.index * 32 + lane;
+            let mut real = c.bytes;
+            if c.source_bytes != NONE {
+                real = w.regs.r32[c.source_bytes as usize][lane];
+                if real > c.bytes {
+                    let at = w.address(&c.from, lane);
+                    self.hazard(HazardKind::Crashed, thread, (Space::Global, at), NONE, || {
+                        format!("cp.async reads {real} bytes into a copy of {}", c.bytes)
+                    });
+                    real = c.bytes;
+                }
+            }
+            if c.ignore != NONE && w.regs.preds[c.ignore as usize] >> lane & 1 == 1 {
+                real = 0;
+            }
+            let data = self.fetch(w, c, lane, real);
+            let to = w.address(&c.to, lane);
+            let touch = Touch { in_flight: true, ..Touch::write(lane, c.bytes) };
+            let Some(place) = self.touch(w, c.to.area, to, touch) else { continue };
+            for (i, word) in data.iter().take(c.bytes as usize / 4).enumerate() {
+                self.put(w, place, i as u32 * 4, 4, u64::from(*word));
+            }
+            if let Place::Shared(at) = place {
+                let copies = &mut self.threads[thread].copies;
+                if copies.is_empty() {
+                    copies.push(Vec::new());
+                }
+                if let Some(open) = copies.last_mut() {
+                    open.extend((0..c.bytes / 4).map(|i| at / 4 + i));
+                }
+            }
+        }
+    }
+
+    /// The bytes a copy reads; zeros beyond `real`.
+    fn fetch(&mut self, w: &mut Warp, c: &CpAsync, lane: usize, real: u32) -> [u32; 4] {
+        let mut data = [0; 4];
+        if real == 0 {
+            return data;
+        }
+        let from = w.address(&c.from, lane);
+        if real == c.bytes {
+            let Some(place) = self.touch(w, c.from.area, from, Touch::read(lane, real)) else {
+                return data;
+            };
+            for (i, word) in data.iter_mut().take(real as usize / 4).enumerate() {
+                *word = self.get(w, place, i as u32 * 4, 4) as u32;
+            }
+            return data;
+        }
+        // A part: byte by byte, because only those bytes are read.
+        for i in 0..real {
+            let at = from + u64::from(i);
+            if let Some(place) = self.touch(w, c.from.area, at, Touch::read(lane, 1)) {
+                let byte = self.get(w, place, 0, 1) as u32;
+                data[(i / 4) as usize] |= byte << (i % 4 * 8);
+            }
+        }
+        data
+    }
+
+    pub(super) fn commit_group(&mut self, w: &Warp, mask: u32) {
+        for lane in lanes(mask) {
+            let copies = &mut self.threads[w.index * 32 + lane].copies;
+            if copies.is_empty() {
+                copies.push(Vec::new());
+            }
+            copies.push(Vec::new());
+        }
+    }
+
+    /// Waits until at most `left` committed groups are in flight; `NONE` waits for all copies.
+    pub(super) fn wait_group(&mut self, w: &Warp, left: u32, mask: u32) {
+        for lane in lanes(mask) {
+            let thread = w.index * 32 + lane;
+            let segment = self.clocks.segment[thread];
+            let copies = &mut self.threads[thread].copies;
+            // The last entry is the open group, which no wait_group counts.
+            let keep = if left == NONE { 0 } else { left as usize + 1 };
+            let done = copies.len().saturating_sub(keep);
+            for word in copies.drain(..done).flatten() {
+                if self.context.checks.races {
+                    self.shadow.landed(word as usize, thread, segment);
+                }
+            }
+        }
+    }
+
+    /// `cp.async.bulk`: lanes copy one after the other.
+    pub(super) fn bulk(&mut self, w: &mut Warp, b: &Bulk, mask: u32) {
+        for lane in lanes(mask) {
+            let bytes = w.regs.r32[b.bytes as usize][lane];
+            let (to, from) = (w.address(&b.to, lane), w.address(&b.from, lane));
+            let thread = w.index * 32 + lane;
+            if bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0 {
+                self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
+                    format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
+                });
+                continue;
+            }
+            let mut words = Vec::new();
+            let flight = b.to.area == Area::Shared;
+            for i in (0..u64::from(bytes)).step_by(4) {
+                let Some(source) = self.touch(w, b.from.area, from + i, Touch::read(lane, 4)) else {
+                    break;
+                };
+                let value = self.get(w, source, 0, 4);
+                let touch = Touch { in_flight: flight, ..Touch::write(lane, 4) };
+                let Some(place) = self.touch(w, b.to.area, to + i, touch) else { break };
+                self.put(w, place, 0, 4, value);
+                if let Place::Shared(at) = place {
+                    words.push(at / 4);
+                }
+            }
+            self.counters.global_load_bytes += u64::from(bytes);
+            if let Some(barrier) = &b.mbarrier {
+                let at = w.address(barrier, lane) as u32;
+                self.bulk_done(at, thread, bytes, words);
+            }
+        }
+    }
+}

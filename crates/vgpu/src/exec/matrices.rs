@@ -1,0 +1,129 @@
+//! Matrix instructions: fragments to and from shared memory, products.
+
+use super::access::Touch;
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::exec::regs::Row;
+use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
+use crate::num::{layout, mma};
+
+impl Team<'_> {
+    /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i.
+    pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
+        self.count_matrix(w, at, data.len());
+        for (i, row) in data.iter().enumerate() {
+            let mut rows = [[0u32; 4]; 8];
+            for (r, words) in rows.iter_mut().enumerate() {
+                let lane = i * 8 + r;
+                let address = w.address(at, lane);
+                let Some(place) = self.touch(w, at.area, address, Touch::read(lane, 16)) else {
+                    continue;
+                };
+                for (k, word) in words.iter_mut().enumerate() {
+                    *word = self.get(w, place, k as u32 * 4, 4) as u32;
+                }
+            }
+            w.regs.r32[*row as usize] = layout::ldmatrix(&rows, trans);
+        }
+    }
+
+    pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
+        self.count_matrix(w, at, data.len());
+        for (i, row) in data.iter().enumerate() {
+            let rows = layout::stmatrix(&w.regs.r32[*row as usize], trans);
+            for (r, words) in rows.iter().enumerate() {
+                let lane = i * 8 + r;
+                let address = w.address(at, lane);
+                let Some(place) = self.touch(w, at.area, address, Touch::write(lane, 16)) else {
+                    continue;
+                };
+                for (k, word) in words.iter().enumerate() {
+                    self.put(w, place, k as u32 * 4, 4, (*word).into());
+                }
+            }
+        }
+    }
+
+    fn count_matrix(&mut self, w: &Warp, at: &Address, matrices: usize) {
+        let addresses: [u32; 32] = std::array::from_fn(|l| w.address(at, l) as u32);
+        let mask = if matrices == 4 { u32::MAX } else { (1 << (matrices * 8)) - 1 };
+        self.count_shared(&addresses, mask, 16);
+    }
+
+    pub(super) fn wmma_memory(&mut self, w: &mut Warp, m: &WmmaMem, mask: u32) {
+        let bytes = m.bits / 8;
+        for lane in lanes(mask) {
+            let base = w.address(&m.at, lane);
+            let stride = u64::from(w.regs.r32[m.stride as usize][lane]);
+            for (register, row) in m.data.iter().enumerate() {
+                let mut word = if m.store { w.regs.r32[*row as usize][lane] } else { 0 };
+                for sub in 0..m.fragment.per_register {
+                    let (r, c) = m.fragment.element(lane, register, sub);
+                    let (r, c) = (r as u64, c as u64);
+                    let element = if m.row_major { r * stride + c } else { c * stride + r };
+                    let at = base + element * u64::from(bytes);
+                    let shift = sub as u32 * m.bits;
+                    if m.store {
+                        let touch = Touch::write(lane, bytes);
+                        if let Some(place) = self.touch(w, m.at.area, at, touch) {
+                            self.put(w, place, 0, bytes, u64::from(word >> shift));
+                        }
+                    } else if let Some(place) = self.touch(w, m.at.area, at, Touch::read(lane, bytes))
+                    {
+                        word |= (self.get(w, place, 0, bytes) as u32) << shift;
+                    }
+                }
+                if !m.store {
+                    w.regs.r32[*row as usize][lane] = word;
+                }
+            }
+        }
+    }
+}
+
+fn gather(w: &Warp, rows: &[u32], to: &mut [Row]) {
+    for (row, slot) in rows.iter().zip(to) {
+        *slot = w.regs.r32[*row as usize];
+    }
+}
+
+/// `mma.sync` on rows.
+pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
+    let mut a = [[0; 32]; 8];
+    let mut b = [[0; 32]; 8];
+    let mut c = [[0; 32]; 8];
+    let mut d = [[0; 32]; 8];
+    gather(w, &m.a, &mut a);
+    gather(w, &m.b, &mut b);
+    gather(w, &m.c, &mut c);
+    m.form.run(&a[..m.a.len()], &b[..m.b.len()], &c[..m.c.len()], &mut d[..m.d.len()]);
+    for (row, value) in m.d.iter().zip(&d) {
+        w.regs.r32[*row as usize] = *value;
+    }
+}
+
+/// `mma.sync` in double precision.
+pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
+    let take = |rows: &[u32]| -> Vec<[u64; 32]> {
+        rows.iter().map(|r| w.regs.r64[*r as usize]).collect()
+    };
+    let (a, b, c) = (take(&m.a), take(&m.b), take(&m.c));
+    let mut d = vec![[0; 32]; m.d.len()];
+    mma::mma_f64(m.m, m.k, &a, &b, &c, &mut d, m.round);
+    for (row, value) in m.d.iter().zip(&d) {
+        w.regs.r64[*row as usize] = *value;
+    }
+}
+
+/// `wmma.mma` on rows.
+pub(super) fn wmma(w: &mut Warp, m: &WmmaOp) {
+    let take =
+        |rows: &[u32]| -> Vec<Row> { rows.iter().map(|r| w.regs.r32[*r as usize]).collect() };
+    let (a, b, c) = (take(&m.a), take(&m.b), take(&m.c));
+    let mut d = vec![[0; 32]; m.d.len()];
+    m.form.run(&a, &b, &c, &mut d);
+    for (row, value) in m.d.iter().zip(&d) {
+        w.regs.r32[*row as usize] = *value;
+    }
+}

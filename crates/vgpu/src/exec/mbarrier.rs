@@ -1,0 +1,174 @@
+//! `mbarrier`: phases, pending arrivals, bytes expected of asynchronous copies.
+
+use super::access::Touch;
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::clock::Clock;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Address, Area, Data, MbarOp, NONE};
+
+/// One `mbarrier` object.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mbarrier {
+    expected: u32,
+    pending: i64,
+    bytes: i64,
+    phase: u64,
+    /// Clocks of the arrivals of the current phase, and of all finished ones.
+    current: Vec<Clock>,
+    finished: Vec<Clock>,
+    /// Bulk copies: phase they end with, issuing thread, words of shared memory.
+    in_flight: Vec<(u64, usize, u32, Vec<u32>)>,
+}
+
+impl Mbarrier {
+    fn settle(&mut self) {
+        if self.pending > 0 || self.bytes != 0 {
+            return;
+        }
+        self.phase += 1;
+        self.pending = self.expected.into();
+        // Later phases imply earlier ones, so only the newest clocks of each matter.
+        self.finished = std::mem::take(&mut self.current);
+    }
+}
+
+impl Team<'_> {
+    pub(super) fn mbarrier(&mut self, w: &mut Warp, at: &Address, op: &MbarOp, mask: u32) {
+        if let MbarOp::PendingCount { state, dest } = op {
+            for lane in lanes(mask) {
+                w.regs.r32[*dest as usize][lane] = (w.value(*state, lane) >> 32) as u32;
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            let mut address = w.address(at, lane);
+            if at.area == Area::Generic {
+                address = super::access::split(address).1;
+            }
+            let init = matches!(op, MbarOp::Init { .. });
+            let touch = Touch {
+                strong: !init,
+                needs_written: !init,
+                ..Touch::write(lane, 8)
+            };
+            if self.touch(w, Area::Shared, address, touch).is_none() {
+                continue;
+            }
+            self.mbarrier_lane(w, address as u32, op, lane);
+        }
+    }
+
+    fn mbarrier_lane(&mut self, w: &mut Warp, at: u32, op: &MbarOp, lane: usize) {
+        let thread = w.index * 32 + lane;
+        let row = |r: u32, none: u32| if r == NONE { none } else { w.regs.r32[r as usize][lane] };
+        if let MbarOp::Init { count } = op {
+            let n = row(*count, 1);
+            let fresh = Mbarrier { expected: n, pending: n.into(), ..Mbarrier::default() };
+            self.mbarriers.insert(at, fresh);
+            return;
+        }
+        if !self.mbarriers.contains_key(&at) {
+            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
+                "an mbarrier that was not initialised".to_owned()
+            });
+            self.halted = Some("an mbarrier that was not initialised");
+            return;
+        }
+        match op {
+            MbarOp::Inval => {
+                self.mbarriers.remove(&at);
+            }
+            MbarOp::Arrive { count, expect, state, drop } => {
+                let (n, bytes) = (row(*count, 1), row(*expect, 0));
+                let token = self.arrive_mbarrier(at, thread, n, bytes.into(), *drop);
+                w.set(*state, lane, token);
+            }
+            MbarOp::ExpectTx { bytes } => self.expect(at, i64::from(row(*bytes, 0))),
+            MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
+            MbarOp::AsyncArrive { noinc } => {
+                self.wait_group(w, NONE, 1 << lane);
+                if !noinc && let Some(m) = self.mbarriers.get_mut(&at) {
+                    m.pending += 1;
+                }
+                self.arrive_mbarrier(at, thread, 1, 0, false);
+            }
+            MbarOp::Wait { parity, state, dest, acquire } => {
+                let wanted = w.value(*state, lane);
+                let done = self.phase_done(at, thread, *parity, wanted, *acquire);
+                let p = &mut w.regs.preds[*dest as usize];
+                *p = (*p & !(1 << lane)) | u32::from(done) << lane;
+            }
+            MbarOp::Init { .. } | MbarOp::PendingCount { .. } => {}
+        }
+        let _ = Data::Nothing;
+    }
+
+    fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
+        let clock = self.clocks.release(thread);
+        let Some(m) = self.mbarriers.get_mut(&at) else { return 0 };
+        let token = m.phase | (m.pending.max(0) as u64) << 32;
+        m.bytes += bytes;
+        m.pending -= i64::from(n);
+        m.current.push(clock);
+        if drop {
+            m.expected = m.expected.saturating_sub(n);
+        }
+        if m.pending < 0 {
+            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
+                "more arrivals at an mbarrier than its count".to_owned()
+            });
+            return token;
+        }
+        m.settle();
+        token
+    }
+
+    fn expect(&mut self, at: u32, bytes: i64) {
+        if let Some(m) = self.mbarriers.get_mut(&at) {
+            m.bytes += bytes;
+            m.settle();
+        }
+    }
+
+    /// A bulk copy has written its bytes; they are visible to whoever waits for the phase.
+    pub(super) fn bulk_done(&mut self, at: u32, thread: usize, bytes: u32, words: Vec<u32>) {
+        let segment = self.clocks.segment[thread];
+        let clock = self.clocks.release(thread);
+        let Some(m) = self.mbarriers.get_mut(&at) else {
+            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
+                "a bulk copy signals an mbarrier that was not initialised".to_owned()
+            });
+            return;
+        };
+        m.current.push(clock);
+        m.in_flight.push((m.phase, thread, segment, words));
+        m.bytes -= i64::from(bytes);
+        m.settle();
+    }
+
+    fn phase_done(&mut self, at: u32, thread: usize, parity: bool, wanted: u64, acquire: bool) -> bool {
+        let Some(m) = self.mbarriers.get_mut(&at) else { return false };
+        let done = if parity { m.phase & 1 != wanted & 1 } else { m.phase > wanted & 0xffff_ffff };
+        if !done {
+            return false;
+        }
+        let phase = m.phase;
+        let clocks = m.finished.clone();
+        let landed: Vec<_> = m.in_flight.extract_if(.., |(p, ..)| *p < phase).collect();
+        for (_, owner, segment, words) in landed {
+            for word in words {
+                if self.context.checks.races {
+                    self.shadow.landed(word as usize, owner, segment);
+                }
+            }
+        }
+        if acquire && self.context.checks.races {
+            for clock in &clocks {
+                self.clocks.acquire(thread, clock);
+            }
+        }
+        true
+    }
+}

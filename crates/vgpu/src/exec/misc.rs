@@ -1,0 +1,116 @@
+//! Register operations that do not fit the one-loop shape.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::access::split;
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::lower::CARRY;
+use crate::lower::program::{Area, Call, CarryOp, Data, Op};
+
+/// Executes the rarer register operations; `false` when it is none of them.
+pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
+    match op {
+        Op::Carry(c) => carry(w, c, mask),
+        Op::Unpack { from, to, width } => {
+            for lane in lanes(mask) {
+                let value = w.value(*from, lane);
+                for (i, d) in to.iter().enumerate() {
+                    w.set(*d, lane, part(value, i, *width));
+                }
+            }
+        }
+        Op::Pack { from, to, width } => {
+            for lane in lanes(mask) {
+                let mut value = 0;
+                for (i, s) in from.iter().enumerate() {
+                    value |= part(w.value(*s, lane), 0, *width) << (i as u32 * width * 8);
+                }
+                w.set(*to, lane, value);
+            }
+        }
+        Op::SetpCombine { p, q, compare, with, negated, how } => {
+            let c = w.regs.preds[*compare as usize];
+            let other = w.regs.preds[*with as usize];
+            let other = if *negated { !other } else { other };
+            let join = |x: u32| match how {
+                0 => x & other,
+                1 => x | other,
+                _ => x ^ other,
+            };
+            for (row, value) in [(*p, join(c)), (*q, join(!c))] {
+                let d = &mut w.regs.preds[row as usize];
+                *d = (*d & !mask) | (value & mask);
+            }
+        }
+        Op::Clock { dest } => {
+            let now = team.context.clock.fetch_add(1, Relaxed);
+            lanes(mask).for_each(|l| w.set(*dest, l, now * 16));
+        }
+        Op::IsSpace { area, dest, source } => {
+            let mut hits = 0;
+            for lane in lanes(mask) {
+                let (is, at) = split(w.regs.r64[*source as usize][lane]);
+                let hit = match area {
+                    Area::Global => is == Area::Global && team.context.memory.find(at).is_some(),
+                    Area::CallParam => is == Area::KernelParam,
+                    area => is == *area,
+                };
+                hits |= u32::from(hit) << lane;
+            }
+            let d = &mut w.regs.preds[*dest as usize];
+            *d = (*d & !mask) | hits;
+        }
+        Op::ActiveMask { dest } => lanes(mask).for_each(|l| w.regs.r32[*dest as usize][l] = mask),
+        _ => return false,
+    }
+    true
+}
+
+fn part(value: u64, index: usize, width: u32) -> u64 {
+    let shifted = value >> (index as u32 * width * 8).min(63);
+    if width >= 8 { shifted } else { shifted & ((1 << (width * 8)) - 1) }
+}
+
+fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
+    let wide = matches!(c.dest, Data::R64(_));
+    let bits = if wide { 64 } else { 32 };
+    let cut = (1u128 << bits) - 1;
+    let mut flags = w.regs.preds[CARRY as usize];
+    for lane in lanes(mask) {
+        let [a, b, d] = c.sources.map(|s| u128::from(w.value(s, lane)) & cut);
+        let carry_in = u128::from(c.carry_in && flags >> lane & 1 == 1);
+        let product = if c.signed {
+            let extend = |x: u128| ((x << (128 - bits)) as i128) >> (128 - bits);
+            extend(a).wrapping_mul(extend(b)) as u128
+        } else {
+            a.wrapping_mul(b)
+        };
+        let sum = match c.op {
+            0 => a + b + carry_in,
+            // Borrow: the flag is set when the difference is negative.
+            1 => a.wrapping_sub(b).wrapping_sub(carry_in),
+            2 => (product & cut) + d + carry_in,
+            _ => (product >> bits & cut) + d + carry_in,
+        };
+        if c.carry_out {
+            flags = (flags & !(1 << lane)) | ((sum >> bits & 1) as u32) << lane;
+        }
+        w.set(c.dest, lane, (sum & cut) as u64);
+    }
+    w.regs.preds[CARRY as usize] = flags;
+}
+
+/// Copies call parameters of the active lanes; `results` copies back.
+pub(super) fn copy_parameters(team: &Team<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
+    let base = team.context.program.local_bytes as usize;
+    let list = if results { &call.results } else { &call.arguments };
+    for lane in lanes(mask) {
+        let start = lane * w.stride + base;
+        for (from, to, bytes) in list {
+            let (from, to) = (start + *from as usize, start + *to as usize);
+            w.local.copy_within(from..from + *bytes as usize, to);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Fences, releases and acquires.
+
+use std::sync::Arc;
+use std::sync::PoisonError;
+
+use super::team::Team;
+use crate::hazard::clock::Clock;
+use crate::hazard::sync::{Acquired, Published, Variable};
+use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
+
+/// What one thread has published or read but not ordered yet.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Thread {
+    /// State at the last fence: what a strong store publishes after it.
+    fence: Option<Published>,
+    /// Read by strong loads; counts after the next fence or barrier.
+    pending: Vec<(Acquired, Vec<Clock>)>,
+    /// Asynchronous copies: words of shared memory by group; the last group is open.
+    pub(super) copies: Vec<Vec<u32>>,
+}
+
+impl Team<'_> {
+    fn published(&mut self, thread: usize, device_wide: bool) -> Published {
+        let clock = self.clocks.release(thread);
+        Published {
+            block: self.block,
+            floor: self.clocks.floor,
+            clock,
+            foreign: self.clocks.foreign[thread].clone(),
+            device_wide,
+        }
+    }
+
+    /// `fence` and `membar`.
+    pub(super) fn fence(&mut self, thread: usize, device_wide: bool) {
+        self.apply_pending(thread);
+        let published = self.published(thread, device_wide);
+        self.threads[thread].fence = Some(published);
+    }
+
+    /// What the thread read from synchronisation variables orders it from now on.
+    pub(super) fn apply_pending(&mut self, thread: usize) {
+        for (acquired, clocks) in std::mem::take(&mut self.threads[thread].pending) {
+            self.take(thread, acquired, &clocks);
+        }
+    }
+
+    fn take(&mut self, thread: usize, acquired: Acquired, clocks: &[Clock]) {
+        for clock in clocks {
+            self.clocks.acquire(thread, clock);
+        }
+        self.clocks.acquire_foreign(thread, acquired);
+    }
+
+    /// After a barrier of the whole block, what some thread fenced is fenced for all.
+    pub(super) fn spread_fences(&mut self) {
+        let Some(device_wide) = self
+            .threads
+            .iter()
+            .filter_map(|t| t.fence.as_ref())
+            .map(|f| f.device_wide)
+            .reduce(|a, b| a || b)
+        else {
+            return;
+        };
+        let shared = self.published(0, device_wide);
+        for t in &mut self.threads {
+            t.fence = Some(shared.clone());
+        }
+    }
+
+    fn variable(&mut self, address: u64, create: bool) -> Option<Arc<Variable>> {
+        if (SHARED_WINDOW..SHARED_WINDOW + WINDOW).contains(&address) {
+            if create {
+                return Some(self.variables.entry(address).or_default().clone());
+            }
+            return self.variables.get(&address).cloned();
+        }
+        let mut all = self.context.variables.lock().unwrap_or_else(PoisonError::into_inner);
+        if create { Some(all.entry(address).or_default().clone()) } else { all.get(&address).cloned() }
+    }
+
+    /// A strong access to `address` (generic) by a thread: takes what earlier releases published,
+    /// publishes what the thread fenced.
+    pub(super) fn synchronise(
+        &mut self,
+        thread: usize,
+        address: u64,
+        (reads, writes): (bool, bool),
+        order: Order,
+        device_wide: bool,
+    ) {
+        if !self.context.program.has_fences || !self.context.checks.races {
+            return;
+        }
+        if reads
+            && let Some(variable) = self.variable(address, false)
+            && variable.releases() > 0
+        {
+            let clocks = variable.of_block(self.block);
+            let acquired = Acquired::new(&variable);
+            // A read-modify-write after a fence takes at once: the usual ticket has no second one.
+            let fenced = writes && self.threads[thread].fence.is_some();
+            if matches!(order, Order::Acquire | Order::AcqRel) || fenced {
+                self.take(thread, acquired, &clocks);
+            } else {
+                let pending = &mut self.threads[thread].pending;
+                pending.retain(|(a, _)| !a.same_variable(&acquired));
+                pending.push((acquired, clocks));
+            }
+        }
+        if writes {
+            let published = if matches!(order, Order::Release | Order::AcqRel) {
+                Some(self.published(thread, device_wide))
+            } else {
+                self.threads[thread].fence.clone()
+            };
+            if let Some(published) = published
+                && let Some(variable) = self.variable(address, true)
+            {
+                variable.release(published);
+            }
+        }
+    }
+}

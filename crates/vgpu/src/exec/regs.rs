@@ -1,0 +1,179 @@
+//! Registers of a warp, lane-contiguous, and the loops over them.
+//!
+//! Immediates and constant special registers are rows too, filled once a warp: an operand is
+//! always a row, and every instruction is one loop that the compiler can vectorise.
+
+/// A 32-bit register of all lanes.
+pub(crate) type Row = [u32; 32];
+/// A 64-bit register of all lanes.
+pub(crate) type Row64 = [u64; 32];
+/// All lanes active.
+pub(crate) const FULL: u32 = u32::MAX;
+
+/// Registers of one warp. A predicate is one bit a lane.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Regs {
+    pub(crate) r32: Vec<Row>,
+    pub(crate) r64: Vec<Row64>,
+    pub(crate) preds: Vec<u32>,
+}
+
+/// Rows of an instruction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Slots {
+    /// Destination.
+    pub(crate) d: u32,
+    /// Sources.
+    pub(crate) s: [u32; 4],
+    /// A constant of the instruction, such as the table of `lop3`.
+    pub(crate) imm: u32,
+}
+
+/// Executes an instruction that only touches registers, for the lanes of a mask.
+pub(crate) type AluFn = fn(&mut Regs, &Slots, u32);
+
+/// File a register is in, and how an operand of it is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// 8 or 16 bits, kept zero-extended in the 32-bit file.
+    R16,
+    /// 32 bits.
+    R32,
+    /// 64 bits.
+    R64,
+    /// A predicate.
+    P,
+}
+
+/// A register-only operation and the files of its operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Alu {
+    pub(crate) run: AluFn,
+    pub(crate) sources: &'static [Kind],
+    pub(crate) dest: Kind,
+}
+
+/// How a lane of a row is read and written as a Rust value.
+pub(crate) trait Lane {
+    const KIND: Kind;
+    type Value: Copy;
+    type Rows;
+    fn rows(regs: &Regs, slot: u32) -> &Self::Rows;
+    fn at(rows: &Self::Rows, lane: usize) -> Self::Value;
+    fn empty() -> Self::Rows;
+    fn set(rows: &mut Self::Rows, lane: usize, value: Self::Value);
+    fn put(regs: &mut Regs, slot: u32, mask: u32, rows: &Self::Rows);
+}
+
+macro_rules! lanes {
+    ($($name:ident: $value:ty, $kind:ident, $file:ident, $row:ty, $word:ty,
+       |$bits:ident| $from:expr, |$v:ident| $into:expr;)*) => {$(
+        #[doc = concat!("Lanes as `", stringify!($value), "`.")]
+        pub(crate) struct $name;
+        impl Lane for $name {
+            const KIND: Kind = Kind::$kind;
+            type Value = $value;
+            type Rows = $row;
+            #[inline(always)]
+            fn rows(regs: &Regs, slot: u32) -> &$row {
+                &regs.$file[slot as usize]
+            }
+            #[inline(always)]
+            fn at(rows: &$row, lane: usize) -> $value {
+                let $bits = rows[lane];
+                $from
+            }
+            #[inline(always)]
+            fn empty() -> $row {
+                [0; 32]
+            }
+            #[inline(always)]
+            fn set(rows: &mut $row, lane: usize, $v: $value) {
+                rows[lane] = $into;
+            }
+            #[inline(always)]
+            fn put(regs: &mut Regs, slot: u32, mask: u32, rows: &$row) {
+                let to = &mut regs.$file[slot as usize];
+                if mask == FULL {
+                    *to = *rows;
+                } else {
+                    for lane in 0..32 {
+                        let keep = (0 as $word).wrapping_sub((mask >> lane & 1) as $word);
+                        to[lane] = (rows[lane] & keep) | (to[lane] & !keep);
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+lanes! {
+    U8: u8, R16, r32, Row, u32, |b| b as u8, |v| u32::from(v);
+    S8: i8, R16, r32, Row, u32, |b| b as i8, |v| u32::from(v as u8);
+    U16: u16, R16, r32, Row, u32, |b| b as u16, |v| u32::from(v);
+    S16: i16, R16, r32, Row, u32, |b| b as i16, |v| u32::from(v as u16);
+    U32: u32, R32, r32, Row, u32, |b| b, |v| v;
+    S32: i32, R32, r32, Row, u32, |b| b as i32, |v| v as u32;
+    F32: f32, R32, r32, Row, u32, |b| f32::from_bits(b), |v| v.to_bits();
+    U64: u64, R64, r64, Row64, u64, |b| b, |v| v;
+    S64: i64, R64, r64, Row64, u64, |b| b as i64, |v| v as u64;
+    F64: f64, R64, r64, Row64, u64, |b| f64::from_bits(b), |v| v.to_bits();
+}
+
+/// Lanes of a predicate.
+pub(crate) struct P;
+
+impl Lane for P {
+    const KIND: Kind = Kind::P;
+    type Value = bool;
+    type Rows = u32;
+    #[inline(always)]
+    fn rows(regs: &Regs, slot: u32) -> &u32 {
+        &regs.preds[slot as usize]
+    }
+    #[inline(always)]
+    fn at(rows: &u32, lane: usize) -> bool {
+        rows >> lane & 1 == 1
+    }
+    #[inline(always)]
+    fn empty() -> u32 {
+        0
+    }
+    #[inline(always)]
+    fn set(rows: &mut u32, lane: usize, value: bool) {
+        *rows |= u32::from(value) << lane;
+    }
+    #[inline(always)]
+    fn put(regs: &mut Regs, slot: u32, mask: u32, rows: &u32) {
+        let to = &mut regs.preds[slot as usize];
+        *to = (*rows & mask) | (*to & !mask);
+    }
+}
+
+/// Makes an [`Alu`] from an expression over lanes: `alu!(|a: S32, b: S32| -> S32 a.min(b))`; a
+/// leading `imm;` names the instruction's constant.
+macro_rules! alu {
+    (|$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {
+        $crate::exec::regs::alu!(_imm; |$($x: $t),*| -> $o $e)
+    };
+    ($imm:ident; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {{
+        fn go(r: &mut $crate::exec::regs::Regs, o: &$crate::exec::regs::Slots, mask: u32) {
+            use $crate::exec::regs::Lane;
+            let $imm = o.imm;
+            let mut _source = o.s.iter();
+            $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
+            let mut out = <$crate::exec::regs::$o as Lane>::empty();
+            for lane in 0..32 {
+                $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
+            }
+            <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
+        }
+        $crate::exec::regs::Alu {
+            run: go,
+            sources: &[$(<$crate::exec::regs::$t as $crate::exec::regs::Lane>::KIND),*],
+            dest: <$crate::exec::regs::$o as $crate::exec::regs::Lane>::KIND,
+        }
+    }};
+}
+pub(crate) use alu;

@@ -1,0 +1,376 @@
+//! The inner loop: one path of a warp until it waits, splits, ends or used up its turn.
+
+use super::misc;
+use super::regs::{FULL, Regs, Slots};
+use super::team::Team;
+use super::warp::{Meeting, Path, State, Warp};
+use super::{matrices, transfer::lanes};
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Inst, NONE, Op, WarpOp};
+use crate::num::single;
+
+/// What a path does after an instruction.
+enum Next {
+    /// Goes on at the next instruction.
+    On,
+    /// Goes on elsewhere.
+    Jump(u32),
+    /// Was stored away: another path may run.
+    Stop,
+}
+
+/// Runs one path of `w` for at most `turn` instructions. Returns how many it ran.
+pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
+    let code: &[Inst] = &team.context.program.code;
+    let mut ran = 0u64;
+    let mut lane_sum = 0u64;
+    let Path { mut pc, mask, meeting, .. } = w.paths[path];
+    loop {
+        let inst = &code[pc as usize];
+        if inst.join && meeting != NONE {
+            let m = &w.meetings[meeting as usize];
+            if m.pc == pc && !m.call {
+                w.paths[path].state = State::Gone;
+                w.arrive(meeting, mask);
+                break;
+            }
+        }
+        let mut active = mask;
+        if inst.guard != NONE {
+            let p = w.regs.preds[inst.guard as usize];
+            active &= if inst.guard_negated { !p } else { p };
+        }
+        ran += 1;
+        if active == 0 {
+            pc += 1;
+            if ran >= turn {
+                w.paths[path].pc = pc;
+                break;
+            }
+            continue;
+        }
+        let count = u64::from(active.count_ones());
+        lane_sum += count;
+        team.counters.by_class[inst.class as usize] += 1;
+        if inst.flops != 0 {
+            count_flops(team, inst, count);
+        }
+        match &inst.op {
+            Op::Alu(f, slots) => {
+                f(&mut w.regs, slots, active);
+                pc += 1;
+                continue;
+            }
+            Op::FmaF32(slots) => {
+                fma(&mut w.regs, slots, active);
+                pc += 1;
+                continue;
+            }
+            _ => {}
+        }
+        team.pc = pc;
+        w.paths[path].pc = pc;
+        match execute(team, w, path, inst, active, mask) {
+            Next::On => pc += 1,
+            Next::Jump(to) => {
+                pc = to;
+                if ran >= turn {
+                    w.paths[path].pc = pc;
+                    break;
+                }
+            }
+            Next::Stop => break,
+        }
+        if team.halted.is_some() {
+            break;
+        }
+    }
+    team.counters.warp_instructions += ran;
+    team.counters.lane_instructions += lane_sum;
+    ran
+}
+
+fn count_flops(team: &mut Team<'_>, inst: &Inst, lanes: u64) {
+    use crate::counters::Class;
+    let n = lanes * u64::from(inst.flops);
+    let c = &mut team.counters;
+    match inst.class {
+        Class::Fp32 => c.fp32_flops += n,
+        Class::Fp16 => c.fp16_flops += n,
+        Class::Fp64 => c.fp64_flops += n,
+        Class::Tensor => c.tensor_flops += n * 16,
+        _ => {}
+    }
+}
+
+fn fma(r: &mut Regs, s: &Slots, mask: u32) {
+    let [a, b, c, _] = s.s.map(|i| i as usize);
+    let out = single::fma_rn_lanes(&r.r32[a], &r.r32[b], &r.r32[c]);
+    let to = &mut r.r32[s.d as usize];
+    if mask == FULL {
+        *to = out;
+    } else {
+        lanes(mask).for_each(|l| to[l] = out[l]);
+    }
+}
+
+fn execute(
+    team: &mut Team<'_>,
+    w: &mut Warp,
+    path: usize,
+    inst: &Inst,
+    active: u32,
+    mask: u32,
+) -> Next {
+    match &inst.op {
+        Op::Load(m) => team.load(w, m, active),
+        Op::Store(m) => team.store(w, m, active),
+        Op::Branch { target, join } => return branch(team, w, path, (*target, *join), active, mask),
+        Op::LdMatrix { at, count, trans, data } => {
+            team.ldmatrix(w, at, *trans, &data[..usize::from(*count)]);
+        }
+        Op::StMatrix { at, count, trans, data } => {
+            team.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
+        }
+        Op::Mma(m) => matrices::mma(w, m),
+        Op::CpAsync(c) => team.copy_async(w, c, active),
+        Op::CommitGroup => team.commit_group(w, active),
+        Op::WaitGroup(n) => team.wait_group(w, *n, active),
+        Op::Warp { mask: row, op } => return members(team, w, path, *row, op, active),
+        Op::Bar(b) => {
+            if team.arrive_at(w, b, active) {
+                w.paths[path].state = State::Barrier;
+                // Lanes the guard leaves out do not wait; they go on as a path of their own.
+                leave_behind(w, path, active, mask);
+                return Next::Stop;
+            }
+        }
+        Op::Atom(a) => team.atom(w, a, active),
+        Op::Fence { device_wide } => {
+            lanes(active).for_each(|l| team.fence(w.index * 32 + l, *device_wide));
+        }
+        Op::MmaF64(m) => matrices::mma_f64(w, m),
+        Op::WmmaMma(m) => matrices::wmma(w, m),
+        Op::WmmaMem(m) => team.wmma_memory(w, m, active),
+        Op::MovMatrix { dest, source } => {
+            let row = crate::num::layout::movmatrix(&w.regs.r32[*source as usize]);
+            w.regs.r32[*dest as usize] = row;
+        }
+        Op::Mbar(at, op) => team.mbarrier(w, at, op, active),
+        Op::Bulk(b) => team.bulk(w, b, active),
+        Op::CommitBulk | Op::WaitBulk | Op::Nop | Op::Sleep => {}
+        _ => return control(team, w, path, inst, active, mask),
+    }
+    Next::On
+}
+
+fn control(
+    team: &mut Team<'_>,
+    w: &mut Warp,
+    path: usize,
+    inst: &Inst,
+    active: u32,
+    mask: u32,
+) -> Next {
+    match &inst.op {
+        Op::BranchTable { index, targets, join } => {
+            table(team, w, path, (*index, targets, *join), active, mask)
+        }
+        Op::Call(call) => {
+            leave_behind(w, path, active, mask);
+            misc::copy_parameters(team, w, call, false, active);
+            let pc = w.paths[path].pc;
+            let parent = w.paths[path].meeting;
+            let meeting = w.meet(Meeting {
+                pc: pc + 1,
+                expected: active,
+                arrived: 0,
+                parent,
+                call: true,
+                in_use: true,
+                call_pc: pc,
+            });
+            w.paths[path].state = State::Gone;
+            w.add_path(Path { pc: call.target, mask: active, meeting, state: State::Ready });
+            Next::Stop
+        }
+        Op::Return => {
+            leave_behind(w, path, active, mask);
+            leave_function(team, w, path, active)
+        }
+        Op::Exit => {
+            leave_behind(w, path, active, mask);
+            let meeting = w.paths[path].meeting;
+            w.paths[path].state = State::Gone;
+            w.alive &= !active;
+            w.withdraw(meeting, active, NONE);
+            team.leave(w, active);
+            Next::Stop
+        }
+        Op::Trap(what) => {
+            let thread = w.index * 32 + active.trailing_zeros() as usize;
+            team.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || (*what).to_owned());
+            team.halted = Some("the kernel stopped itself");
+            Next::Stop
+        }
+        op => {
+            misc::registers(team, w, op, active);
+            Next::On
+        }
+    }
+}
+
+/// Makes a path of the lanes that an instruction's guard left out: they go on after it.
+fn leave_behind(w: &mut Warp, path: usize, active: u32, mask: u32) {
+    let rest = mask & !active;
+    if rest == 0 {
+        return;
+    }
+    let Path { pc, meeting, .. } = w.paths[path];
+    w.paths[path].mask = active;
+    w.add_path(Path { pc: pc + 1, mask: rest, meeting, state: State::Ready });
+}
+
+fn branch(
+    team: &mut Team<'_>,
+    w: &mut Warp,
+    path: usize,
+    (target, join): (u32, u32),
+    active: u32,
+    mask: u32,
+) -> Next {
+    if active == mask {
+        return Next::Jump(target);
+    }
+    team.counters.divergent_branches += 1;
+    let pc = w.paths[path].pc;
+    let meeting = split_at(w, path, join, mask);
+    w.paths[path].state = State::Gone;
+    // The lanes that fall through run first, as a GPU does.
+    w.add_path(Path { pc: target, mask: active, meeting, state: State::Ready });
+    w.add_path(Path { pc: pc + 1, mask: mask & !active, meeting, state: State::Ready });
+    Next::Stop
+}
+
+/// The meeting of the parts of a path that splits.
+fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
+    let parent = w.paths[path].meeting;
+    if join == NONE {
+        return parent;
+    }
+    // In a loop, those who leave wait at the meeting that is already there.
+    if parent != NONE {
+        let m = &w.meetings[parent as usize];
+        if m.pc == join && !m.call {
+            return parent;
+        }
+    }
+    w.meet(Meeting {
+        pc: join,
+        expected: mask,
+        arrived: 0,
+        parent,
+        call: false,
+        in_use: true,
+        call_pc: NONE,
+    })
+}
+
+fn table(
+    team: &mut Team<'_>,
+    w: &mut Warp,
+    path: usize,
+    (index, targets, join): (u32, &[u32], u32),
+    active: u32,
+    mask: u32,
+) -> Next {
+    let rows = w.regs.r32[index as usize];
+    let Some(bad) = lanes(active).find(|l| rows[*l] as usize >= targets.len()) else {
+        let first = rows[active.trailing_zeros() as usize & 31];
+        if active == mask && lanes(active).all(|l| rows[l] == first) {
+            return Next::Jump(targets[first as usize]);
+        }
+        let pc = w.paths[path].pc;
+        let meeting = split_at(w, path, join, mask);
+        w.paths[path].state = State::Gone;
+        if mask != active {
+            w.add_path(Path { pc: pc + 1, mask: mask & !active, meeting, state: State::Ready });
+        }
+        let mut rest = active;
+        while rest != 0 {
+            let value = rows[rest.trailing_zeros() as usize];
+            let group: u32 = lanes(rest).filter(|l| rows[*l] == value).map(|l| 1 << l).sum();
+            let pc = targets[value as usize];
+            w.add_path(Path { pc, mask: group, meeting, state: State::Ready });
+            rest &= !group;
+        }
+        return Next::Stop;
+    };
+    team.hazard(HazardKind::Crashed, w.index * 32 + bad, (Space::Generic, 0), NONE, || {
+        format!("a branch table of {} targets is indexed with {}", targets.len(), rows[bad])
+    });
+    team.halted = Some("a branch to nowhere");
+    Next::Stop
+}
+
+/// `ret` of a function: lanes go to the return of the innermost call.
+fn leave_function(team: &mut Team<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
+    let from = w.paths[path].meeting;
+    w.paths[path].state = State::Gone;
+    let mut at = from;
+    while at != NONE && !w.meetings[at as usize].call {
+        at = w.meetings[at as usize].parent;
+    }
+    if at == NONE {
+        return Next::Stop;
+    }
+    let call_pc = w.meetings[at as usize].call_pc;
+    if let Op::Call(call) = &team.context.program.code[call_pc as usize].op {
+        misc::copy_parameters(team, w, call, true, active);
+    }
+    w.withdraw(from, active, at);
+    w.arrive(at, active);
+    Next::Stop
+}
+
+/// A warp-wide operation: runs when every lane named is here, else the path waits.
+fn members(
+    team: &mut Team<'_>,
+    w: &mut Warp,
+    path: usize,
+    row: u32,
+    op: &WarpOp,
+    active: u32,
+) -> Next {
+    if let Some(groups) = Team::groups(w, row, active) {
+        for group in groups {
+            team.collective(w, row, op, group, active);
+        }
+        return Next::On;
+    }
+    w.paths[path].state = State::Members;
+    // Others may wait at the same instruction: together they may be complete.
+    let pc = w.paths[path].pc;
+    let mut here = 0;
+    for p in w.paths.iter().filter(|p| p.state == State::Members && p.pc == pc) {
+        here |= p.mask;
+    }
+    let guard = &team.context.program.code[pc as usize];
+    if guard.guard != NONE {
+        let p = w.regs.preds[guard.guard as usize];
+        here &= if guard.guard_negated { !p } else { p };
+    }
+    if here == active {
+        return Next::Stop;
+    }
+    if let Some(groups) = Team::groups(w, row, here) {
+        for group in groups {
+            team.collective(w, row, op, group, here);
+        }
+        for p in w.paths.iter_mut().filter(|p| p.state == State::Members && p.pc == pc) {
+            p.pc += 1;
+            p.state = State::Ready;
+        }
+    }
+    Next::Stop
+}

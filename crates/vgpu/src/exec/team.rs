@@ -1,0 +1,193 @@
+//! What the warps of a block share: memory, barriers, clocks, hazards found.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::barrier::{Barrier, Reduced};
+use super::launch::Checks;
+use super::mbarrier::Mbarrier;
+use super::order::Thread;
+use crate::arch::Arch;
+use crate::counters::Counters;
+use crate::hazard::clock::Clocks;
+use crate::hazard::report::{Collector, Found};
+use crate::hazard::shadow::{BlockShadow, Conflict, Readers};
+use crate::hazard::sync::Variable;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{NONE, Program};
+use crate::memory::GlobalMemory;
+
+/// What all blocks of a launch share.
+pub(super) struct Context<'a> {
+    pub(super) program: &'a Program,
+    pub(super) memory: &'a GlobalMemory,
+    pub(super) arch: &'a Arch,
+    pub(super) checks: &'a Checks,
+    pub(super) launch: u32,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) threads: usize,
+    pub(super) dynamic_shared: u32,
+    pub(super) params: Vec<u8>,
+    /// Addresses of the module's variables.
+    pub(super) globals: Vec<u64>,
+    pub(super) variables: Mutex<HashMap<u64, Arc<Variable>>>,
+    /// Blocks not done, and those of them that repeat themselves.
+    pub(super) unfinished: AtomicU64,
+    pub(super) stalled: AtomicU64,
+    /// Held while an atomic changes two words.
+    pub(super) wide: Mutex<()>,
+    pub(super) stop: AtomicBool,
+    pub(super) clock: AtomicU64,
+    pub(super) budget: u64,
+    pub(super) deadline: Option<Instant>,
+    pub(super) seed: Option<u64>,
+}
+
+impl Context<'_> {
+    /// Thread index of a linear thread.
+    pub(super) fn tid(&self, thread: usize) -> [u32; 3] {
+        let t = thread as u32;
+        let [x, y, _] = self.block;
+        [t % x, t / x % y, t / (x * y)]
+    }
+
+    /// Block index of a linear block.
+    pub(super) fn ctaid(&self, block: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
+        [(block % x) as u32, (block / x % y) as u32, (block / (x * y)) as u32]
+    }
+}
+
+/// Bits of a shared word: low four, bytes written; high four, bytes that exist.
+pub(super) const EXISTS: u32 = 4;
+
+/// State shared by the warps of one block.
+pub(super) struct Team<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) block: u32,
+    pub(super) shared: Vec<u32>,
+    pub(super) shared_state: Vec<u8>,
+    pub(super) shadow: BlockShadow,
+    pub(super) readers: Readers,
+    pub(super) clocks: Clocks,
+    pub(super) threads: Vec<Thread>,
+    pub(super) barriers: Vec<Barrier>,
+    pub(super) mbarriers: HashMap<u32, Mbarrier>,
+    /// Synchronisation variables in shared memory.
+    pub(super) variables: HashMap<u64, Arc<Variable>>,
+    pub(super) counters: Counters,
+    pub(super) found: Collector,
+    /// Program counter of the instruction in hand.
+    pub(super) pc: u32,
+    /// Stores so far that changed a value.
+    pub(super) version: u64,
+    /// Allocation of the last global access.
+    pub(super) last: usize,
+    /// Why the block cannot go on.
+    pub(super) halted: Option<&'static str>,
+    /// Threads that have not exited.
+    pub(super) live: usize,
+    /// Lanes released by a barrier: warp and mask.
+    pub(super) released: Vec<(usize, u32)>,
+    /// Results of barrier reductions.
+    pub(super) reduced: Vec<Reduced>,
+}
+
+impl<'a> Team<'a> {
+    pub(super) fn new(context: &'a Context<'a>, block: u32) -> Team<'a> {
+        let p = context.program;
+        let fixed = p.shared.last().map_or(0, |e| e.start + e.bytes);
+        let end = if context.dynamic_shared > 0 {
+            p.dynamic_at + context.dynamic_shared
+        } else {
+            fixed
+        };
+        let words = end.div_ceil(4) as usize;
+        let mut state = vec![0u8; words];
+        let dynamic = (p.dynamic_at, context.dynamic_shared);
+        for (start, bytes) in p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]) {
+            for byte in start..start + bytes {
+                state[byte as usize / 4] |= 1 << (EXISTS + byte % 4);
+            }
+        }
+        Team {
+            context,
+            block,
+            shared: vec![0; words],
+            shared_state: state,
+            shadow: BlockShadow::new(if context.checks.races { words } else { 0 }),
+            readers: Readers::new(),
+            clocks: Clocks::new(context.threads, p.partial_sync),
+            threads: vec![Thread::default(); context.threads],
+            barriers: vec![Barrier::default(); 16],
+            mbarriers: HashMap::new(),
+            variables: HashMap::new(),
+            counters: Counters { blocks: 1, ..Counters::default() },
+            found: Collector::default(),
+            pc: 0,
+            version: 1,
+            last: 0,
+            halted: None,
+            live: context.threads,
+            released: Vec::new(),
+            reduced: Vec::new(),
+        }
+    }
+
+    /// Notes a hazard of the instruction in hand.
+    #[cold]
+    pub(super) fn hazard(
+        &mut self,
+        kind: HazardKind,
+        thread: usize,
+        (space, address): (Space, u64),
+        other: u32,
+        detail: impl FnOnce() -> String,
+    ) {
+        let found = Found {
+            block: self.block,
+            thread: thread as u32,
+            address,
+            space,
+            detail: String::new(),
+            repeated: 0,
+        };
+        self.found.add((kind, self.pc, other), found, detail);
+    }
+
+    /// Notes a race.
+    #[cold]
+    pub(super) fn race(
+        &mut self,
+        thread: usize,
+        place: (Space, u64),
+        writes: bool,
+        conflict: Conflict,
+    ) {
+        let context = self.context;
+        let act = if writes { "a write" } else { "a read" };
+        let was = match (conflict.was_write, conflict.in_flight) {
+            (_, true) => "an asynchronous copy that was not waited for",
+            (true, false) => "a write",
+            (false, false) => "a read",
+        };
+        let block = self.block;
+        self.hazard(HazardKind::Race, thread, place, conflict.pc, || {
+            let who = match conflict.block {
+                Some(NONE) => "several other blocks".to_owned(),
+                Some(b) if b != block => {
+                    let [x, y, z] = context.ctaid(b.into());
+                    format!("block ({x}, {y}, {z})")
+                }
+                _ => {
+                    let [x, y, z] = context.tid(conflict.thread);
+                    format!("thread ({x}, {y}, {z}) of the same block")
+                }
+            };
+            format!("{act} of {} memory is not ordered with {was} by {who}", place.0)
+        });
+    }
+}

@@ -1,0 +1,249 @@
+//! A warp: its registers, local memory and paths.
+
+use std::hash::{Hash, Hasher};
+
+use super::regs::Regs;
+use super::team::Context;
+use crate::lower::program::{Constant, NONE, Special};
+
+/// Why a path does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Ready,
+    /// Waits at a barrier of the block.
+    Barrier,
+    /// Waits for the other lanes of a member mask.
+    Members,
+    /// Its lanes left or joined another path.
+    Gone,
+}
+
+/// Lanes with one program counter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Path {
+    pub(super) pc: u32,
+    pub(super) mask: u32,
+    /// The meeting (or call) it is inside of, or `NONE`.
+    pub(super) meeting: u32,
+    pub(super) state: State,
+}
+
+/// A place where paths meet, or the return of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meeting {
+    pub(super) pc: u32,
+    pub(super) expected: u32,
+    pub(super) arrived: u32,
+    pub(super) parent: u32,
+    pub(super) call: bool,
+    pub(super) in_use: bool,
+    /// The call instruction, for the copies of its results.
+    pub(super) call_pc: u32,
+}
+
+/// One warp.
+#[derive(Debug, Default)]
+pub(super) struct Warp {
+    pub(super) regs: Regs,
+    pub(super) index: usize,
+    pub(super) alive: u32,
+    pub(super) paths: Vec<Path>,
+    pub(super) meetings: Vec<Meeting>,
+    /// Local memory, then call parameters: `stride` bytes a lane.
+    pub(super) local: Vec<u8>,
+    pub(super) local_written: Vec<bool>,
+    pub(super) stride: usize,
+    /// Turns in a row that ended by running out.
+    pub(super) long_turns: u32,
+    /// An earlier state (its hash, and the version of memory then), replaced ever more rarely.
+    remembered: (u64, u64),
+    turns_since: u32,
+    patience: u32,
+    /// Version of memory at which the warp was in a state it had been in before.
+    pub(super) repeats_at: Option<u64>,
+}
+
+impl Warp {
+    pub(super) fn new(context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
+        let p = context.program;
+        let threads = context.threads;
+        let lanes = (threads - index * 32).min(32);
+        let alive = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
+        let stride = (p.local_bytes + p.param_bytes).next_multiple_of(16) as usize;
+        let mut warp = Warp {
+            regs: Regs {
+                r32: vec![[0; 32]; p.rows32 as usize],
+                r64: vec![[0; 32]; p.rows64 as usize],
+                preds: vec![0; p.preds as usize],
+            },
+            index,
+            alive,
+            paths: vec![Path { pc: 0, mask: alive, meeting: NONE, state: State::Ready }],
+            meetings: Vec::new(),
+            local: vec![0; stride * 32],
+            local_written: vec![false; stride * 32],
+            stride,
+            long_turns: 0,
+            ..Warp::default()
+        };
+        // The predicates true and false are rows too.
+        warp.regs.preds[1] = u32::MAX;
+        for (row, constant) in &p.constants32 {
+            warp.regs.r32[*row as usize] =
+                std::array::from_fn(|lane| context.constant(*constant, ctaid, index, lane) as u32);
+        }
+        for (row, constant) in &p.constants64 {
+            warp.regs.r64[*row as usize] =
+                std::array::from_fn(|lane| context.constant(*constant, ctaid, index, lane));
+        }
+        warp
+    }
+
+    /// Compares the state with an earlier one (Brent's way to find a cycle).
+    pub(super) fn note_state(&mut self, version: u64) {
+        let mut h = std::hash::DefaultHasher::new();
+        self.regs.r32.hash(&mut h);
+        self.regs.r64.hash(&mut h);
+        self.regs.preds.hash(&mut h);
+        self.local.hash(&mut h);
+        for p in self.paths.iter().filter(|p| p.state != State::Gone) {
+            (p.pc, p.mask, p.meeting).hash(&mut h);
+        }
+        let now = (h.finish(), version);
+        if now == self.remembered {
+            self.repeats_at = Some(version);
+            return;
+        }
+        self.turns_since += 1;
+        if self.turns_since >= self.patience || self.remembered.1 != version {
+            self.patience = if self.remembered.1 == version { self.patience * 2 } else { 1 };
+            self.remembered = now;
+            self.turns_since = 0;
+        }
+    }
+
+    pub(super) fn finished(&self) -> bool {
+        self.alive == 0
+    }
+
+    /// The path to run: the one made last, so that inner branches finish first.
+    pub(super) fn ready(&self) -> Option<usize> {
+        self.paths.iter().rposition(|p| p.state == State::Ready)
+    }
+
+    pub(super) fn meet(&mut self, meeting: Meeting) -> u32 {
+        if let Some(free) = self.meetings.iter().position(|m| !m.in_use) {
+            self.meetings[free] = meeting;
+            return free as u32;
+        }
+        self.meetings.push(meeting);
+        self.meetings.len() as u32 - 1
+    }
+
+    /// Lanes reach the place where they wait for the others of a meeting.
+    pub(super) fn arrive(&mut self, meeting: u32, lanes: u32) {
+        let m = &mut self.meetings[meeting as usize];
+        m.arrived |= lanes;
+        self.settle(meeting);
+    }
+
+    /// Completes a meeting when everyone expected is there.
+    fn settle(&mut self, meeting: u32) {
+        let m = self.meetings[meeting as usize];
+        if !m.in_use || m.arrived != m.expected {
+            return;
+        }
+        self.meetings[meeting as usize].in_use = false;
+        if m.arrived != 0 {
+            self.add_path(Path {
+                pc: m.pc,
+                mask: m.arrived,
+                meeting: m.parent,
+                state: State::Ready,
+            });
+        }
+    }
+
+    pub(super) fn add_path(&mut self, path: Path) {
+        match self.paths.iter_mut().find(|p| p.state == State::Gone) {
+            Some(free) => *free = path,
+            None => self.paths.push(path),
+        }
+    }
+
+    /// Takes lanes out of a meeting and everything around it, up to (not into) `until`.
+    pub(super) fn withdraw(&mut self, from: u32, lanes: u32, until: u32) {
+        let mut at = from;
+        while at != NONE && at != until {
+            let m = &mut self.meetings[at as usize];
+            m.expected &= !lanes;
+            m.arrived &= !lanes;
+            let parent = m.parent;
+            self.settle(at);
+            at = parent;
+        }
+    }
+
+    /// Lets waiting lanes of unfinished meetings go on without the others. True if any did.
+    pub(super) fn break_meetings(&mut self) -> bool {
+        let mut any = false;
+        for at in 0..self.meetings.len() {
+            let m = self.meetings[at];
+            // A call returns as a whole: its frame is shared.
+            if !m.in_use || m.arrived == 0 || m.call {
+                continue;
+            }
+            any = true;
+            self.meetings[at].expected &= !m.arrived;
+            self.meetings[at].arrived = 0;
+            self.add_path(Path {
+                pc: m.pc,
+                mask: m.arrived,
+                meeting: m.parent,
+                state: State::Ready,
+            });
+        }
+        any
+    }
+}
+
+impl Context<'_> {
+    /// Value of a launch constant in one lane.
+    fn constant(&self, constant: Constant, ctaid: [u32; 3], warp: usize, lane: usize) -> u64 {
+        let special = match constant {
+            Constant::Value(v) => return v,
+            Constant::Global(index, offset) => {
+                return self.globals[index as usize].wrapping_add(offset);
+            }
+            Constant::Special(s) => s,
+        };
+        let lane = lane as u32;
+        let mask = |m: u64| m & 0xffff_ffff;
+        let value = match special {
+            Special::Tid(axis) => self.tid(warp * 32 + lane as usize)[usize::from(axis)],
+            Special::Ntid(axis) => self.block[usize::from(axis)],
+            Special::Ctaid(axis) => ctaid[usize::from(axis)],
+            Special::Nctaid(axis) => self.grid[usize::from(axis)],
+            Special::Lane => lane,
+            Special::Warp => warp as u32,
+            Special::Nwarps => self.arch.max_threads_per_sm / 32,
+            Special::Sm => {
+                let linear = ctaid[0] as u64
+                    + u64::from(self.grid[0]) * (u64::from(ctaid[1]) + u64::from(self.grid[1]) * u64::from(ctaid[2]));
+                (linear % u64::from(self.arch.sm_count)) as u32
+            }
+            Special::Nsm => self.arch.sm_count,
+            Special::Grid => self.launch,
+            Special::MaskEq => 1 << lane,
+            Special::MaskLt => mask((1u64 << lane) - 1) as u32,
+            Special::MaskLe => mask((2u64 << lane) - 1) as u32,
+            Special::MaskGt => !(mask((2u64 << lane) - 1) as u32),
+            Special::MaskGe => !(mask((1u64 << lane) - 1) as u32),
+            Special::DynamicShared => self.dynamic_shared,
+            Special::TotalShared => self.dynamic_shared + crate::lower::shared_bytes(&self.program.shared),
+            Special::Zero => 0,
+            Special::One => 1,
+        };
+        value.into()
+    }
+}

@@ -1,0 +1,327 @@
+//! Functions: registers, variables, labels, calls.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::operand::{in_device_memory, kind_of};
+use super::program::{Call, Data, Inst, NONE, Op};
+use super::{Fail, Frame, Lower, Lowered};
+use crate::counters::Class;
+use crate::exec::regs::Kind;
+use crate::module::Unsupported;
+use crate::ptx::ast::{Body, Function, Instruction, Operand, StateSpace};
+
+/// Where a variable of a function lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Shared(u32),
+    Local(u32),
+    Param(u32),
+    Global(u32),
+}
+
+/// The function being lowered.
+#[derive(Default)]
+pub(super) struct Scope<'a> {
+    pub(super) registers: Vec<Option<(Kind, u32)>>,
+    pub(super) variables: Vec<Place>,
+    /// Offset of each parameter, and whether it is the kernel's.
+    params: HashMap<&'a str, (u32, bool)>,
+    labels: HashMap<(u32, &'a str), usize>,
+    scopes: Vec<u32>,
+    tables: HashMap<&'a str, Vec<&'a str>>,
+    entry: bool,
+}
+
+impl Scope<'_> {
+    pub(super) fn param(&self, name: &str) -> Option<(u32, bool)> {
+        self.params.get(name).copied()
+    }
+
+    /// The instruction a label stands before, looked up from the innermost scope outwards.
+    fn label(&self, scope: u32, name: &str) -> Option<u32> {
+        let mut scope = scope;
+        loop {
+            if let Some(at) = self.labels.get(&(scope, name)) {
+                return Some(*at as u32);
+            }
+            if scope == 0 {
+                return None;
+            }
+            scope = self.scopes[scope as usize];
+        }
+    }
+}
+
+impl<'a> Lower<'a> {
+    /// Lays out one function at the end of the code.
+    pub(super) fn function(&mut self, f: &'a Function<'a>) -> Result<(), Unsupported> {
+        let Some(body) = &f.body else {
+            return Err(self.unsupported(&format!("call of {}, which has no body", f.name), f.line, 0));
+        };
+        self.enter(f, body);
+        let first = self.program.code.len() as u32;
+        let mut starts = Vec::with_capacity(body.instructions.len() + 1);
+        for i in &body.instructions {
+            starts.push(self.program.code.len() as u32);
+            self.instruction(i)?;
+        }
+        starts.push(self.program.code.len() as u32);
+        self.now.guard = NONE;
+        // Running off the end leaves the function, as `ret` does.
+        let end = if f.entry { Op::Exit } else { Op::Return };
+        self.push(end, Class::Control);
+        for inst in &mut self.program.code[first as usize..] {
+            match &mut inst.op {
+                Op::Branch { target, .. } => *target = starts[*target as usize],
+                Op::BranchTable { targets, .. } => {
+                    *targets = targets.iter().map(|t| starts[*t as usize]).collect();
+                }
+                _ => {}
+            }
+        }
+        if let Some(frame) = self.frames.get_mut(f.name) {
+            frame.start = first;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, f: &'a Function<'a>, body: &'a Body<'a>) {
+        let mut scope = Scope { entry: f.entry, scopes: body.scopes.clone(), ..Scope::default() };
+        for ty in &body.registers {
+            let place = ty.and_then(kind_of).map(|kind| {
+                let row = match kind {
+                    Kind::R64 => self.row64(),
+                    Kind::P => self.new_pred(),
+                    _ => self.row32(),
+                };
+                (kind, row)
+            });
+            scope.registers.push(place);
+        }
+        if f.entry {
+            let mut at = 0u32;
+            for p in &f.params {
+                at = at.next_multiple_of(p.align.max(1));
+                scope.params.insert(p.name, (at, true));
+                at += p.bytes as u32;
+            }
+        } else {
+            let frame = self.frame(f);
+            let formal = f.params.iter().zip(&frame.params).chain(f.returns.iter().zip(&frame.returns));
+            for (p, (at, _)) in formal {
+                scope.params.insert(p.name, (*at, false));
+            }
+        }
+        for v in &body.variables {
+            let bytes = v.bytes as u32;
+            let place = match v.space {
+                StateSpace::Shared => Place::Shared(self.place_shared(v)),
+                StateSpace::Local => Place::Local(bump(&mut self.program.local_bytes, bytes, v.align)),
+                StateSpace::Param => Place::Param(bump(&mut self.program.param_bytes, bytes, v.align)),
+                _ if in_device_memory(v.space) => {
+                    let key = format!("{}::{}", f.name, v.name);
+                    Place::Global(self.globals.index.get(&key).copied().unwrap_or(0))
+                }
+                _ => Place::Local(0),
+            };
+            scope.variables.push(place);
+        }
+        for (s, name, at) in &body.labels {
+            scope.labels.insert((*s, name), *at);
+        }
+        scope.tables = body.tables.iter().cloned().collect();
+        self.function = scope;
+    }
+
+    /// The parameter frame of a function, made at its first use.
+    fn frame(&mut self, f: &'a Function<'a>) -> Frame {
+        if let Some(frame) = self.frames.get(f.name) {
+            return frame.clone();
+        }
+        let mut place = |v: &crate::ptx::ast::Variable<'_>| {
+            (bump(&mut self.program.param_bytes, v.bytes as u32, v.align), v.bytes as u32)
+        };
+        let params = f.params.iter().map(&mut place).collect();
+        let returns = f.returns.iter().map(&mut place).collect();
+        let frame = Frame { start: NONE, params, returns };
+        self.frames.insert(f.name, frame.clone());
+        frame
+    }
+
+    /// `bra`, `brx.idx`, `ret`, `exit`, `trap` and calls.
+    pub(super) fn control(&mut self, i: &'a Instruction<'a>) -> Lowered<bool> {
+        let op = match i.opcode {
+            "bra" => {
+                let Some(Operand::Name(label, 0)) = i.operands.first() else {
+                    return Err(Fail::Operand("a label is needed".to_owned()));
+                };
+                Op::Branch { target: self.label(i, label)?, join: NONE }
+            }
+            "brx" => {
+                let [index, Operand::Name(table, 0)] = i.operands.as_slice() else {
+                    return Err(Fail::Operand("an index and a table are needed".to_owned()));
+                };
+                let index = self.source(index, Kind::R32)?;
+                let names = self.function.tables.get(table).cloned().unwrap_or_default();
+                let targets: Lowered<Vec<u32>> = names.iter().map(|n| self.label(i, n)).collect();
+                Op::BranchTable { index, targets: Arc::from(targets?), join: NONE }
+            }
+            "ret" if self.function.entry => Op::Exit,
+            "ret" => Op::Return,
+            "exit" => Op::Exit,
+            "trap" => Op::Trap("trap: the kernel stopped itself (a failed assertion or __trap)"),
+            "brkpt" => Op::Trap("brkpt: a breakpoint"),
+            "call" => return self.call(i).map(|()| true),
+            _ => return Ok(false),
+        };
+        self.push(op, Class::Control);
+        Ok(true)
+    }
+
+    fn label(&self, i: &Instruction<'_>, name: &str) -> Lowered<u32> {
+        self.function
+            .label(i.scope, name)
+            .ok_or_else(|| Fail::Operand(format!("label `{name}` is not declared")))
+    }
+
+    fn call(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        let mut operands = i.operands.as_slice();
+        let mut results: &[Operand<'a>] = &[];
+        if let [Operand::List(list), rest @ ..] = operands {
+            results = list;
+            operands = rest;
+        }
+        let (name, arguments): (&'a str, &[Operand<'a>]) = match operands {
+            [Operand::Name(name, 0), Operand::List(list), ..] => (name, list),
+            [Operand::Name(name, 0)] => (name, &[]),
+            _ => return Err(Fail::Unsupported("an indirect call")),
+        };
+        if let Some(op) = external(name) {
+            self.external_results(results);
+            self.push(op, Class::Control);
+            return Ok(());
+        }
+        let Some(callee) = self.ast.functions.iter().find(|f| f.name == name && f.body.is_some())
+        else {
+            return Err(Fail::Operand(format!("call of the external function `{name}`")));
+        };
+        let known = self.frames.contains_key(name);
+        let frame = self.frame(callee);
+        if !known {
+            self.pending.push(callee.name);
+        }
+        let arguments = self.copies(arguments, &frame.params, true)?;
+        let results = self.copies(results, &frame.returns, false)?;
+        self.calls.push((self.program.code.len(), callee.name));
+        self.push(Op::Call(Box::new(Call { target: NONE, arguments, results })), Class::Control);
+        Ok(())
+    }
+
+    /// `vprintf` reports that it printed nothing.
+    fn external_results(&mut self, results: &[Operand<'a>]) {
+        let _ = results;
+    }
+
+    fn copies(
+        &mut self,
+        actual: &[Operand<'a>],
+        formal: &[(u32, u32)],
+        inward: bool,
+    ) -> Lowered<Vec<(u32, u32, u32)>> {
+        if actual.len() != formal.len() {
+            return Err(Fail::Operand(format!(
+                "{} arguments for {} parameters",
+                actual.len(),
+                formal.len()
+            )));
+        }
+        let mut out = Vec::new();
+        for (a, (at, bytes)) in actual.iter().zip(formal) {
+            let Operand::Variable(index, 0) = a else {
+                return Err(Fail::Unsupported("an argument that is not a .param variable"));
+            };
+            let Some(Place::Param(own)) = self.function.variables.get(*index as usize) else {
+                return Err(Fail::Unsupported("an argument that is not a .param variable"));
+            };
+            out.push(if inward { (*own, *at, *bytes) } else { (*at, *own, *bytes) });
+        }
+        Ok(out)
+    }
+
+    /// Fills in where the called functions ended up, and refuses recursion.
+    pub(super) fn link(&mut self) -> Result<(), Unsupported> {
+        let calls = std::mem::take(&mut self.calls);
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut starts: Vec<u32> = self.frames.values().map(|f| f.start).collect();
+        starts.sort_unstable();
+        let owner = |pc: usize| {
+            let at = starts.partition_point(|s| *s <= pc as u32);
+            at.checked_sub(1).map_or(0, |i| starts[i])
+        };
+        for (pc, name) in &calls {
+            let start = self.frames.get(name).map_or(NONE, |f| f.start);
+            edges.push((owner(*pc), start));
+            if let Inst { op: Op::Call(call), .. } = &mut self.program.code[*pc] {
+                call.target = start;
+            }
+        }
+        for (pc, name) in &calls {
+            if reaches(&edges, self.frames[name].start, owner(*pc)) && owner(*pc) != 0 {
+                let inst = &self.program.code[*pc];
+                let what = format!("call of {name} (recursion)");
+                return Err(self.unsupported(&what, inst.line, inst.source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Data rows of a list of registers that all have 32 bits.
+    pub(super) fn rows_of(&mut self, operand: &Operand<'a>) -> Lowered<Vec<u32>> {
+        let list = match operand {
+            Operand::Vector(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        list.iter()
+            .map(|o| match o {
+                Operand::Reg(_) => match self.data(o)? {
+                    Data::R32(row) => Ok(row),
+                    _ => Err(Fail::Operand("32-bit registers are needed".to_owned())),
+                },
+                _ => self.source(o, Kind::R32),
+            })
+            .collect()
+    }
+}
+
+/// Device functions the runtime provides.
+fn external(name: &str) -> Option<Op> {
+    match name {
+        "vprintf" => Some(Op::Nop),
+        "__assertfail" | "__assert_fail" => Some(Op::Trap("an assertion failed")),
+        _ => None,
+    }
+}
+
+fn bump(total: &mut u32, bytes: u32, align: u32) -> u32 {
+    let at = total.next_multiple_of(align.max(1));
+    *total = at + bytes;
+    at
+}
+
+fn reaches(edges: &[(u32, u32)], from: u32, to: u32) -> bool {
+    let mut seen = vec![from];
+    let mut next = 0;
+    while let Some(&at) = seen.get(next) {
+        if at == to {
+            return true;
+        }
+        next += 1;
+        for (a, b) in edges {
+            if *a == at && !seen.contains(b) {
+                seen.push(*b);
+            }
+        }
+    }
+    false
+}

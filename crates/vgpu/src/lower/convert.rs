@@ -1,0 +1,303 @@
+//! `cvt`: every pair of types, rounding and saturation.
+
+use crate::counters::Class;
+use crate::exec::regs::{Alu, alu};
+use crate::lower::{Mods, Picked};
+use crate::num::convert::{self as c, IntType};
+use crate::num::half::{self as h, Bfloat16, Fp16, Half};
+use crate::num::small::{self, Small};
+use crate::num::{Overflow, Round, double, single as s};
+use crate::ptx::ast::Type;
+
+const FTZ: u32 = 8;
+const SAT: u32 = 16;
+const RELU: u32 = 32;
+const FINITE: u32 = 64;
+/// The source is f64 (float to integer) or signed (integer to float).
+const FLAG: u32 = 128;
+
+#[inline(always)]
+fn round(k: u32) -> Round {
+    match k & 7 {
+        0 => Round::Rn,
+        1 => Round::Rz,
+        2 => Round::Rm,
+        3 => Round::Rp,
+        _ => Round::Rna,
+    }
+}
+
+#[inline(always)]
+fn overflow(k: u32) -> Overflow {
+    if k & FINITE != 0 { Overflow::Finite } else { Overflow::Infinite }
+}
+
+fn flags(m: &Mods<'_>) -> u32 {
+    let round = match () {
+        () if m.has("rz") || m.has("rzi") => 1,
+        () if m.has("rm") || m.has("rmi") => 2,
+        () if m.has("rp") || m.has("rpi") => 3,
+        () if m.has("rna") => 4,
+        () => 0,
+    };
+    let mut k = round;
+    for (word, bit) in [("ftz", FTZ), ("sat", SAT), ("relu", RELU), ("satfinite", FINITE)] {
+        if m.has(word) {
+            k |= bit;
+        }
+    }
+    k
+}
+
+/// An integer type in the constant: bytes in bits 8–11, signed in bit 12.
+fn pack_int(ty: Type, shift: u32) -> u32 {
+    (ty.bytes() | u32::from(ty.signed()) << 4) << shift
+}
+
+#[inline(always)]
+fn int(k: u32, shift: u32) -> IntType {
+    IntType { bits: (k >> shift & 15) * 8, signed: k >> (shift + 4) & 1 == 1 }
+}
+
+/// Picks `cvt.D.S` and the packed forms.
+pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
+    let types: Vec<Type> = m.types().collect();
+    let k = flags(m);
+    let (alu, imm) = match types.as_slice() {
+        &[to, from] => pair(m, to, from, k)?,
+        _ => return None,
+    };
+    Some(Picked { alu, imm, class: Class::Convert, flops: 0 })
+}
+
+fn pair(m: &Mods<'_>, to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
+    let (to_float, from_float) = (to.float(), from.float());
+    match (to, from) {
+        (Type::F16x2 | Type::Bf16x2, Type::F32) => Some((pack_halves(to), k)),
+        (Type::E4m3x2 | Type::E5m2x2, _) => Some((to_bytes(to, from)?, k)),
+        (Type::F16x2 | Type::Bf16x2, Type::E4m3x2 | Type::E5m2x2) => {
+            Some((from_bytes(to, from)?, k))
+        }
+        (Type::Tf32, Type::F32) => Some((
+            alu!(k; |a: F32| -> U32 {
+                let a = if k & RELU != 0 { a.max(0.0) } else { a };
+                small::to_tf32(a, round(k), overflow(k))
+            }),
+            k,
+        )),
+        _ if to_float && from_float => float_to_float(m, to, from).map(|a| (a, k)),
+        _ if from_float => float_to_int(to, from, k),
+        _ if to_float => int_to_float(to, from, k),
+        _ => int_to_int(to, from, k),
+    }
+}
+
+fn int_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
+    let k = k | pack_int(from, 8) | pack_int(to, 16);
+    if to.bytes() > 8 || from.bytes() > 8 || to.bytes() == 0 || from.bytes() == 0 {
+        return None;
+    }
+    let sat = k & SAT != 0;
+    let alu = match (to.bytes(), from.bytes(), from.signed()) {
+        (8, 4, true) if !sat => alu!(|a: S32| -> S64 i64::from(a)),
+        (8, 4, false) if !sat => alu!(|a: U32| -> U64 u64::from(a)),
+        (4, 8, _) if !sat => alu!(|a: U64| -> U32 a as u32),
+        (4, 4, _) if !sat => alu!(|a: U32| -> U32 a),
+        (4, 2, true) if !sat => alu!(|a: S16| -> S32 i32::from(a)),
+        (4, 2, false) if !sat => alu!(|a: U16| -> U32 u32::from(a)),
+        (2, 4, _) if !sat => alu!(|a: U32| -> U16 a as u16),
+        // Results narrower than their register are extended by the sign of their type.
+        (8, 8, _) => alu!(k; |a: U64| -> U64 c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0)),
+        (8, _, _) => alu!(k; |a: U32| -> U64
+            c::int_to_int(a.into(), int(k, 8), int(k, 16), k & SAT != 0)),
+        (4, 8, _) => alu!(k; |a: U64| -> U32
+            c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0) as u32),
+        (4, _, _) => alu!(k; |a: U32| -> U32
+            c::int_to_int(a.into(), int(k, 8), int(k, 16), k & SAT != 0) as u32),
+        (_, 8, _) => alu!(k; |a: U64| -> U16
+            c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0) as u16),
+        _ => alu!(k; |a: U32| -> U16
+            c::int_to_int(a.into(), int(k, 8), int(k, 16), k & SAT != 0) as u16),
+    };
+    Some((alu, k))
+}
+
+fn float_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
+    let k = k | pack_int(to, 16);
+    let alu = match (from, to.bytes()) {
+        (Type::F32, 4) if to == Type::S32 && k & 15 == 1 => {
+            alu!(|a: F32| -> S32 c::f32_to_s32_rz(a))
+        }
+        (Type::F32, 8) => alu!(k; |a: F32| -> U64 from_single(a, k)),
+        (Type::F32, 4) => alu!(k; |a: F32| -> U32 from_single(a, k) as u32),
+        (Type::F32, _) => alu!(k; |a: F32| -> U16 from_single(a, k) as u16),
+        (Type::F64, 8) => alu!(k; |a: F64| -> U64 c::float_to_int(a, true, int(k, 16), round(k))),
+        (Type::F64, 4) => {
+            alu!(k; |a: F64| -> U32 c::float_to_int(a, true, int(k, 16), round(k)) as u32)
+        }
+        (Type::F64, _) => {
+            alu!(k; |a: F64| -> U16 c::float_to_int(a, true, int(k, 16), round(k)) as u16)
+        }
+        (Type::F16, 8) => alu!(k; |a: U16| -> U64 from_single(Fp16::widen(a), k)),
+        (Type::F16, 4) => alu!(k; |a: U16| -> U32 from_single(Fp16::widen(a), k) as u32),
+        (Type::F16, _) => alu!(k; |a: U16| -> U16 from_single(Fp16::widen(a), k) as u16),
+        (Type::Bf16, 8) => alu!(k; |a: U16| -> U64 from_single(Bfloat16::widen(a), k)),
+        (Type::Bf16, 4) => alu!(k; |a: U16| -> U32 from_single(Bfloat16::widen(a), k) as u32),
+        (Type::Bf16, _) => alu!(k; |a: U16| -> U16 from_single(Bfloat16::widen(a), k) as u16),
+        _ => return None,
+    };
+    Some((alu, k))
+}
+
+#[inline(always)]
+fn from_single(a: f32, k: u32) -> u64 {
+    let a = if k & FTZ != 0 { s::ftz(a) } else { a };
+    c::float_to_int(c::f32_to_f64(a), false, int(k, 16), round(k))
+}
+
+fn int_to_float(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
+    let k = k | pack_int(from, 8) | if from.signed() { FLAG } else { 0 };
+    let wide = from.bytes() == 8;
+    let alu = match (to, wide) {
+        (Type::F32, false) if from == Type::S32 && k & 31 == 0 => {
+            alu!(|a: S32| -> F32 a as f32)
+        }
+        (Type::F32, false) if from == Type::U32 && k & 31 == 0 => {
+            alu!(|a: U32| -> F32 a as f32)
+        }
+        (Type::F32, false) => {
+            alu!(k; |a: U32| -> F32 sat32(c::int_to_f32(a.into(), int(k, 8), round(k)), k))
+        }
+        (Type::F32, true) => alu!(k; |a: U64| -> F32 sat32(c::int_to_f32(a, int(k, 8), round(k)), k)),
+        (Type::F64, false) => alu!(k; |a: U32| -> F64 c::int_to_f64(a.into(), int(k, 8), round(k))),
+        (Type::F64, true) => alu!(k; |a: U64| -> F64 c::int_to_f64(a, int(k, 8), round(k))),
+        (Type::F16, false) => alu!(k; |a: U32| -> U16 c::int_to_f16(a.into(), int(k, 8), round(k))),
+        (Type::F16, true) => alu!(k; |a: U64| -> U16 c::int_to_f16(a, int(k, 8), round(k))),
+        (Type::Bf16, false) => alu!(k; |a: U32| -> U16
+            c::int_to_float(a.into(), int(k, 8), Bfloat16::FORMAT, round(k)) as u16),
+        (Type::Bf16, true) => alu!(k; |a: U64| -> U16
+            c::int_to_float(a, int(k, 8), Bfloat16::FORMAT, round(k)) as u16),
+        _ => return None,
+    };
+    Some((alu, k))
+}
+
+#[inline(always)]
+fn sat32(x: f32, k: u32) -> f32 {
+    if k & SAT != 0 { s::sat(x) } else { x }
+}
+
+#[inline(always)]
+fn fin32(x: f32, k: u32) -> f32 {
+    sat32(if k & FTZ != 0 { s::ftz(x) } else { x }, k)
+}
+
+#[inline(always)]
+fn narrow<H: Half>(x: f32, k: u32) -> u16 {
+    let x = if k & FTZ != 0 { s::ftz(x) } else { x };
+    let mut out = if k & (7 | FINITE) == 0 {
+        H::narrow(x)
+    } else {
+        h::from_f32::<H>(x, round(k), overflow(k))
+    };
+    if k & RELU != 0 {
+        out = h::relu::<H>(out);
+    }
+    if k & SAT != 0 {
+        out = h::sat::<H>(out);
+    }
+    out
+}
+
+fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
+    let integral = ["rni", "rzi", "rmi", "rpi"].iter().any(|w| m.has(w));
+    Some(match (to, from) {
+        (Type::F32, Type::F32) if integral => alu!(k; |a: F32| -> F32 {
+            let a = if k & FTZ != 0 { s::ftz(a) } else { a };
+            fin32(c::integral_f32(a, round(k)), k)
+        }),
+        (Type::F32, Type::F32) => alu!(k; |a: F32| -> F32 fin32(a, k)),
+        (Type::F64, Type::F64) if integral => {
+            alu!(k; |a: F64| -> F64 c::integral_f64(a, round(k)))
+        }
+        (Type::F64, Type::F64) => alu!(k; |a: F64| -> F64
+            if k & SAT != 0 { double::max(double::min(a, 1.0), 0.0) } else { a }),
+        (Type::F32, Type::F64) => alu!(k; |a: F64| -> F32 fin32(c::f64_to_f32(a, round(k)), k)),
+        (Type::F64, Type::F32) => {
+            alu!(k; |a: F32| -> F64 c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }))
+        }
+        (Type::F32, Type::F16) => alu!(k; |a: U16| -> F32 fin32(Fp16::widen(a), k)),
+        (Type::F32, Type::Bf16) => alu!(k; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
+        (Type::F64, Type::F16) => alu!(|a: U16| -> F64 c::f32_to_f64(Fp16::widen(a))),
+        (Type::F64, Type::Bf16) => alu!(|a: U16| -> F64 c::f32_to_f64(Bfloat16::widen(a))),
+        (Type::F16, Type::F32) => alu!(k; |a: F32| -> U16 narrow::<Fp16>(a, k)),
+        (Type::Bf16, Type::F32) => alu!(k; |a: F32| -> U16 narrow::<Bfloat16>(a, k)),
+        (Type::F16, Type::F64) => alu!(k; |a: F64| -> U16 from_double::<Fp16>(a, k)),
+        (Type::Bf16, Type::F64) => alu!(k; |a: F64| -> U16 from_double::<Bfloat16>(a, k)),
+        (Type::F16, Type::F16) if integral => alu!(k; |a: U16| -> U16
+            Fp16::narrow(c::integral_f32(Fp16::widen(a), round(k)))),
+        (Type::Bf16, Type::Bf16) if integral => alu!(k; |a: U16| -> U16
+            Bfloat16::narrow(c::integral_f32(Bfloat16::widen(a), round(k)))),
+        (Type::F16, Type::F16) => {
+            alu!(k; |a: U16| -> U16 if k & SAT != 0 { h::sat::<Fp16>(a) } else { a })
+        }
+        (Type::Bf16, Type::F16) => alu!(k; |a: U16| -> U16 narrow::<Bfloat16>(Fp16::widen(a), k)),
+        (Type::F16, Type::Bf16) => alu!(k; |a: U16| -> U16 narrow::<Fp16>(Bfloat16::widen(a), k)),
+        _ => return None,
+    })
+}
+
+fn from_double<H: Half>(a: f64, k: u32) -> u16 {
+    use crate::num::soft;
+    let bits = soft::convert(soft::F64, H::FORMAT, a.to_bits(), round(k), overflow(k)) as u16;
+    if k & SAT != 0 { h::sat::<H>(bits) } else { bits }
+}
+
+/// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
+fn pack_halves(to: Type) -> Alu {
+    if to == Type::F16x2 {
+        alu!(k; |a: F32, b: F32| -> U32 h::pack(narrow::<Fp16>(b, k), narrow::<Fp16>(a, k)))
+    } else {
+        alu!(k; |a: F32, b: F32| -> U32 h::pack(narrow::<Bfloat16>(b, k), narrow::<Bfloat16>(a, k)))
+    }
+}
+
+fn to_bytes(to: Type, from: Type) -> Option<Alu> {
+    Some(match (to, from) {
+        (Type::E4m3x2, Type::F32) => {
+            alu!(k; |a: F32, b: F32| -> U16 bytes(Small::E4m3, a, b, k))
+        }
+        (Type::E5m2x2, Type::F32) => {
+            alu!(k; |a: F32, b: F32| -> U16 bytes(Small::E5m2, a, b, k))
+        }
+        (Type::E4m3x2, Type::F16x2) => alu!(k; |a: U32| -> U16 {
+            let (low, high) = h::unpack(a);
+            bytes(Small::E4m3, Fp16::widen(high), Fp16::widen(low), k)
+        }),
+        (Type::E5m2x2, Type::F16x2) => alu!(k; |a: U32| -> U16 {
+            let (low, high) = h::unpack(a);
+            bytes(Small::E5m2, Fp16::widen(high), Fp16::widen(low), k)
+        }),
+        _ => return None,
+    })
+}
+
+fn bytes(format: Small, high: f32, low: f32, k: u32) -> u16 {
+    let one = |x| u16::from(small::from_f32(format, x, k & RELU != 0));
+    one(high) << 8 | one(low)
+}
+
+fn from_bytes(to: Type, from: Type) -> Option<Alu> {
+    fn halves(format: Small, a: u16, k: u32) -> u32 {
+        let one = |b: u16| {
+            let x = Fp16::narrow(small::to_f32(format, b as u8));
+            if k & RELU != 0 { h::relu::<Fp16>(x) } else { x }
+        };
+        h::pack(one(a & 255), one(a >> 8))
+    }
+    Some(match (to, from) {
+        (Type::F16x2, Type::E4m3x2) => alu!(k; |a: U16| -> U32 halves(Small::E4m3, a, k)),
+        (Type::F16x2, Type::E5m2x2) => alu!(k; |a: U16| -> U32 halves(Small::E5m2, a, k)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,263 @@
+//! One instruction to operations: the families that only touch registers; the rest is delegated.
+
+use super::program::{Address, Area, CarryOp, Constant, Data, Op, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select};
+use crate::counters::Class;
+use crate::exec::regs::{Kind, Slots, alu};
+use crate::ptx::ast::{Instruction, Operand, Type};
+
+impl<'a> Lower<'a> {
+    /// Tries the families in turn.
+    pub(super) fn dispatch(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        let m = Mods(&i.modifiers);
+        if self.control(i)? || self.memory(i, &m)? || self.sync(i, &m)? || self.matrix(i, &m)? {
+            return Ok(());
+        }
+        match i.opcode {
+            "mov" => self.mov(i, &m),
+            "setp" => self.setp(i, &m),
+            "set" => self.set(i, &m),
+            "cvt" => self.plain(i, convert::pick(&m)),
+            "lop3" => self.lop3(i),
+            "cvta" => self.cvta(i, &m),
+            "isspacep" => self.isspacep(i, &m),
+            "addc" | "subc" | "madc" => self.carry(i, &m),
+            "add" | "sub" | "mad" if m.has("cc") => self.carry(i, &m),
+            "nanosleep" => self.single(Op::Sleep),
+            "pragma" | "setmaxnreg" | "griddepcontrol" | "pmevent" => self.single(Op::Nop),
+            opcode => {
+                let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+                let floating = ty.float()
+                    || matches!(ty, Type::F16x2 | Type::Bf16x2);
+                let picked = select::pick(opcode, &m).or_else(|| {
+                    if floating { float::pick(opcode, &m) } else { int::pick(opcode, &m) }
+                });
+                self.plain(i, picked)
+            }
+        }
+    }
+
+    fn single(&mut self, op: Op) -> Lowered<()> {
+        self.push(op, Class::Control);
+        Ok(())
+    }
+
+    /// An operation whose operands are a destination and its sources.
+    fn plain(&mut self, i: &'a Instruction<'a>, picked: Option<Picked>) -> Lowered<()> {
+        let Some(picked) = picked else { return Err(Fail::Unsupported("")) };
+        let Some((dest, sources)) = i.operands.split_first() else {
+            return Err(Fail::Operand("operands are missing".to_owned()));
+        };
+        self.emit(picked, dest, &sources.iter().collect::<Vec<_>>())
+    }
+
+    fn emit(
+        &mut self,
+        picked: Picked,
+        dest: &Operand<'a>,
+        sources: &[&Operand<'a>],
+    ) -> Lowered<()> {
+        let Picked { alu, imm, class, flops } = picked;
+        if sources.len() != alu.sources.len() {
+            return Err(Fail::Operand(format!(
+                "{} source operands where {} are needed",
+                sources.len(),
+                alu.sources.len()
+            )));
+        }
+        let mut s = [0; 4];
+        for ((slot, operand), kind) in s.iter_mut().zip(sources).zip(alu.sources) {
+            *slot = self.source(operand, *kind)?;
+        }
+        let (d, fix) = self.dest(dest, alu.dest)?;
+        let slots = Slots { d, s, imm };
+        let fused = flops == 2 && imm == 0 && class == Class::Fp32;
+        let op = if fused { Op::FmaF32(slots) } else { Op::Alu(alu.run, slots) };
+        self.push_flops(op, class, flops);
+        self.finish_dest(fix, d);
+        Ok(())
+    }
+
+    fn mov(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+        let [dest, source] = i.operands.as_slice() else {
+            return Err(Fail::Operand("mov takes two operands".to_owned()));
+        };
+        if let Operand::Vector(parts) = dest {
+            let from = self.data_source(source, ty.bytes())?;
+            let to: Lowered<Vec<Data>> = parts.iter().map(|p| self.data(p)).collect();
+            let width = ty.bytes() / parts.len().max(1) as u32;
+            return self.moved(Op::Unpack { from, to: to?, width }, width);
+        }
+        if let Operand::Vector(parts) = source {
+            let width = ty.bytes() / parts.len().max(1) as u32;
+            let from: Lowered<Vec<Data>> =
+                parts.iter().map(|p| self.data_source(p, width)).collect();
+            let to = self.data(dest)?;
+            return self.moved(Op::Pack { from: from?, to, width }, width);
+        }
+        let alu = match ty {
+            Type::Pred => alu!(|a: P| -> P a),
+            _ => match ty.bytes() {
+                2 => alu!(|a: U16| -> U16 a),
+                4 => alu!(|a: U32| -> U32 a),
+                8 => alu!(|a: U64| -> U64 a),
+                _ => return Err(Fail::Unsupported("")),
+            },
+        };
+        self.emit(Picked { alu, imm: 0, class: Class::Move, flops: 0 }, dest, &[source])
+    }
+
+    fn moved(&mut self, op: Op, width: u32) -> Lowered<()> {
+        if !matches!(width, 1 | 2 | 4 | 8) {
+            return Err(Fail::Unsupported("a vector of this shape"));
+        }
+        self.push(op, Class::Move);
+        Ok(())
+    }
+
+    fn setp(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
+        let (cmp, ty) = select::comparison(m).zip(m.ty()).ok_or(Fail::Unsupported(""))?;
+        let (dest, rest) = i.operands.split_first().ok_or(Fail::Unsupported(""))?;
+        let [a, b, combine @ ..] = rest else {
+            return Err(Fail::Operand("setp takes two sources".to_owned()));
+        };
+        let (p, q) = match dest {
+            Operand::Pair(p, q) => (&**p, &**q),
+            p => (p, &Operand::Sink),
+        };
+        let ftz = m.has("ftz");
+        if matches!(ty, Type::F16x2 | Type::Bf16x2) {
+            for (d, high) in [(p, false), (q, true)] {
+                let picked = select::compare_packed(cmp, ty, high, ftz);
+                self.emit(picked.ok_or(Fail::Unsupported(""))?, d, &[a, b])?;
+            }
+            return Ok(());
+        }
+        let picked = select::compare(cmp, ty, ftz).ok_or(Fail::Unsupported(""))?;
+        if combine.is_empty() && *q == Operand::Sink {
+            return self.emit(picked, p, &[a, b]);
+        }
+        let temp = self.new_pred();
+        let s = [self.source(a, picked.alu.sources[0])?, self.source(b, picked.alu.sources[1])?];
+        let slots = Slots { d: temp, s: [s[0], s[1], 0, 0], imm: picked.imm };
+        self.push(Op::Alu(picked.alu.run, slots), picked.class);
+        let (with, negated) = match combine.first() {
+            Some(Operand::Not(reg)) => (self.pred_row(*reg)?, true),
+            Some(other) => (self.source(other, Kind::P)?, false),
+            None => (self.constant(Kind::P, Constant::Value(1)), false),
+        };
+        let how = match () {
+            () if m.has("or") => 1,
+            () if m.has("xor") => 2,
+            () => 0,
+        };
+        let (p, _) = self.dest(p, Kind::P)?;
+        let (q, _) = self.dest(q, Kind::P)?;
+        self.push(Op::SetpCombine { p, q, compare: temp, with, negated, how }, Class::Move);
+        Ok(())
+    }
+
+    fn set(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
+        let cmp = select::comparison(m).ok_or(Fail::Unsupported(""))?;
+        let types: Vec<Type> = m.types().collect();
+        let (&[to, from], [dest, a, b]) = (types.as_slice(), i.operands.as_slice()) else {
+            return Err(Fail::Unsupported(""));
+        };
+        if matches!(from, Type::F16x2 | Type::Bf16x2) {
+            let picked = select::set_packed(cmp, from, to, m.has("ftz"));
+            return self.emit(picked.ok_or(Fail::Unsupported(""))?, dest, &[a, b]);
+        }
+        let picked = select::compare(cmp, from, m.has("ftz")).ok_or(Fail::Unsupported(""))?;
+        let result = select::set_result(to).ok_or(Fail::Unsupported(""))?;
+        let temp = self.new_pred();
+        let s = [self.source(a, picked.alu.sources[0])?, self.source(b, picked.alu.sources[1])?];
+        let slots = Slots { d: temp, s: [s[0], s[1], 0, 0], imm: picked.imm };
+        self.push(Op::Alu(picked.alu.run, slots), picked.class);
+        let (d, fix) = self.dest(dest, result.dest)?;
+        let slots = Slots { d, s: [temp, 0, 0, 0], imm: 0 };
+        self.push(Op::Alu(result.run, slots), Class::Move);
+        self.finish_dest(fix, d);
+        Ok(())
+    }
+
+    fn lop3(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        let [dest, a, b, c, Operand::Int(table)] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported("this form"));
+        };
+        if matches!(dest, Operand::Pair(..)) {
+            return Err(Fail::Unsupported("with a predicate"));
+        }
+        self.emit(select::lop3(*table as u32 & 255), dest, &[a, b, c])
+    }
+
+    fn cvta(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let ([dest, source], Some(ty)) = (i.operands.as_slice(), m.ty()) else {
+            return Err(Fail::Unsupported(""));
+        };
+        if ty.bytes() != 8 {
+            return Err(Fail::Unsupported("32-bit generic addresses"));
+        }
+        let window = match self.area(m)? {
+            Area::Shared => SHARED_WINDOW,
+            Area::Local => LOCAL_WINDOW,
+            Area::CallParam => PARAM_WINDOW,
+            _ => 0,
+        };
+        let window = self.constant(Kind::R64, Constant::Value(window));
+        let alu = if m.has("to") {
+            alu!(|a: U64, w: U64| -> U64 a.wrapping_sub(w))
+        } else {
+            alu!(|a: U64, w: U64| -> U64 a.wrapping_add(w))
+        };
+        let a = self.source(source, Kind::R64)?;
+        let (d, fix) = self.dest(dest, Kind::R64)?;
+        self.push(Op::Alu(alu.run, Slots { d, s: [a, window, 0, 0], imm: 0 }), Class::Int);
+        self.finish_dest(fix, d);
+        Ok(())
+    }
+
+    fn isspacep(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let [dest, source] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+        let area = self.area(m)?;
+        let source = self.source(source, Kind::R64)?;
+        let (dest, _) = self.dest(dest, Kind::P)?;
+        self.push(Op::IsSpace { area, dest, source }, Class::Int);
+        Ok(())
+    }
+
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+    fn carry(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+        let (dest, sources) = i.operands.split_first().ok_or(Fail::Unsupported(""))?;
+        let op = match (&i.opcode[..3], m.has("hi")) {
+            ("add", _) => 0,
+            ("sub", _) => 1,
+            (_, false) => 2,
+            (_, true) => 3,
+        };
+        let needed = if op < 2 { 2 } else { 3 };
+        if sources.len() != needed || !matches!(ty.bytes(), 4 | 8) {
+            return Err(Fail::Unsupported(""));
+        }
+        let mut rows = [Data::Nothing; 3];
+        for (row, operand) in rows.iter_mut().zip(sources) {
+            *row = self.data_source(operand, ty.bytes())?;
+        }
+        let carry = CarryOp {
+            op,
+            signed: ty.signed(),
+            carry_in: i.opcode.len() == 4,
+            carry_out: m.has("cc"),
+            dest: self.data(dest)?,
+            sources: rows,
+        };
+        self.push(Op::Carry(Box::new(carry)), Class::Int);
+        Ok(())
+    }
+
+    /// An address whose parts are known to be in one space.
+    pub(super) fn address_in(&mut self, operand: &Operand<'a>, area: Area) -> Lowered<Address> {
+        self.address(operand, area)
+    }
+}

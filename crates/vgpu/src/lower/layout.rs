@@ -1,0 +1,98 @@
+//! Shared memory: each variable gets a place, with bytes between that belong to nobody, so that an
+//! index one too far is out of bounds instead of in the neighbour.
+
+use super::Lower;
+use super::program::{Extent, Op};
+use crate::ptx::ast::{Function, Operand, StateSpace, Variable};
+
+/// Bytes nobody owns after each shared variable, at least.
+const GAP: u32 = 64;
+
+impl<'a> Lower<'a> {
+    /// Places the module's shared variables that the entry's code (or a callee's) may name.
+    pub(super) fn layout_shared(&mut self, entry: &'a Function<'a>) {
+        let ast = self.ast;
+        let named = names_used(ast, entry);
+        for v in ast.variables.iter().filter(|v| v.space == StateSpace::Shared) {
+            if !named.contains(&v.name) {
+                continue;
+            }
+            if v.bytes == 0 {
+                self.program.uses_dynamic = true;
+            } else {
+                let at = self.place_shared(v);
+                self.shared.insert(v.name, at);
+            }
+        }
+        // Function-scope variables follow; the dynamic one is behind a bound no module reaches.
+        let dynamic = ast.variables.iter().filter(|v| v.space == StateSpace::Shared && v.bytes == 0);
+        let bodies: u64 = ast
+            .functions
+            .iter()
+            .filter_map(|f| f.body.as_ref())
+            .flat_map(|b| &b.variables)
+            .filter(|v| v.space == StateSpace::Shared)
+            .map(|v| v.bytes + u64::from(GAP) + u64::from(v.align))
+            .sum();
+        let end = self.shared_end().next_multiple_of(1024);
+        self.program.dynamic_at = (end + bodies.min(1 << 24) as u32).next_multiple_of(1024);
+        for v in dynamic {
+            self.shared.insert(v.name, self.program.dynamic_at);
+        }
+    }
+
+    fn shared_end(&self) -> u32 {
+        self.program.shared.last().map_or(0, |e| e.start + e.bytes + GAP)
+    }
+
+    pub(super) fn place_shared(&mut self, v: &Variable<'_>) -> u32 {
+        if v.bytes == 0 {
+            self.program.uses_dynamic = true;
+            return self.program.dynamic_at;
+        }
+        let start = self.shared_end().next_multiple_of(v.align.max(16));
+        self.program.shared.push(Extent { start, bytes: v.bytes as u32 });
+        start
+    }
+
+    /// Whether an operation needs more than full barriers to order threads.
+    pub(super) fn note_sync(&mut self, op: &Op) {
+        match op {
+            Op::Fence { .. } => {
+                self.program.has_fences = true;
+                self.program.partial_sync = true;
+            }
+            Op::Mbar(..) => self.program.partial_sync = true,
+            _ => {}
+        }
+    }
+}
+
+fn names_used<'a>(ast: &'a crate::ptx::ast::Ast<'a>, entry: &'a Function<'a>) -> Vec<&'a str> {
+    let mut functions = vec![entry];
+    let mut names: Vec<&'a str> = Vec::new();
+    let mut next = 0;
+    while let Some(f) = functions.get(next).copied() {
+        next += 1;
+        let Some(body) = &f.body else { continue };
+        for operand in body.instructions.iter().flat_map(|i| &i.operands) {
+            let name = match operand {
+                Operand::Name(name, _) => *name,
+                Operand::Address(base, _) => match &**base {
+                    Operand::Name(name, _) => *name,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            names.push(name);
+            if let Some(g) = ast.functions.iter().find(|g| g.name == name && g.body.is_some())
+                && !functions.iter().any(|h| h.name == name)
+            {
+                functions.push(g);
+            }
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}

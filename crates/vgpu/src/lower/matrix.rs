@@ -1,0 +1,309 @@
+//! `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
+
+use super::program::{Data, MmaF64, MmaOp, Op, WmmaMem, WmmaOp};
+use super::{Fail, Lower, Lowered, Mods};
+use crate::counters::Class;
+use crate::exec::regs::Kind;
+use crate::num::Round;
+use crate::num::mma::{Accumulator, Element, Mma};
+use crate::num::wmma::{Fragment, Operand as WmmaOperand, Wmma};
+use crate::ptx::ast::{Instruction, Operand};
+
+fn element(word: &str) -> Option<Element> {
+    Some(match word {
+        "f16" => Element::F16,
+        "bf16" => Element::Bf16,
+        "tf32" => Element::Tf32,
+        "e4m3" => Element::E4m3,
+        "e5m2" => Element::E5m2,
+        "s8" => Element::S8,
+        "u8" => Element::U8,
+        "s4" => Element::S4,
+        "u4" => Element::U4,
+        _ => return None,
+    })
+}
+
+fn accumulator(word: &str) -> Option<Accumulator> {
+    Some(match word {
+        "f16" => Accumulator::F16,
+        "f32" => Accumulator::F32,
+        "s32" => Accumulator::S32,
+        _ => return None,
+    })
+}
+
+/// `m16n8k16` to its numbers.
+fn shape(m: &Mods<'_>) -> Option<(usize, usize, usize)> {
+    let word = m.0.iter().find(|w| w.starts_with('m') && w.contains('k') && w.contains('n'))?;
+    let (rows, rest) = word[1..].split_once('n')?;
+    let (columns, depth) = rest.split_once('k')?;
+    Some((rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?))
+}
+
+fn flops(m: usize, n: usize, k: usize) -> u8 {
+    // Operations a lane, 2mnk/32, in units of 16 to fit a byte.
+    (2 * m * n * k / 32 / 16).min(255) as u8
+}
+
+impl<'a> Lower<'a> {
+    /// Matrix instructions; `false` when it is none.
+    pub(super) fn matrix(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
+        match i.opcode {
+            "ldmatrix" | "stmatrix" => self.matrix_move(i, m)?,
+            "movmatrix" => {
+                let [d, s] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+                let source = self.source(s, Kind::R32)?;
+                let dest = self.dest(d, Kind::R32)?.0;
+                self.push(Op::MovMatrix { dest, source }, Class::Shuffle);
+            }
+            "mma" => self.mma(i, m)?,
+            "wmma" => self.wmma(i, m)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn matrix_move(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let count = match () {
+            () if m.has("x1") => 1u8,
+            () if m.has("x2") => 2,
+            () if m.has("x4") => 4,
+            () => return Err(Fail::Unsupported("")),
+        };
+        if !m.has("m8n8") || !m.has("b16") {
+            return Err(Fail::Unsupported("this shape"));
+        }
+        let [first, second] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
+        let load = i.opcode == "ldmatrix";
+        let (registers, address) = if load { (first, second) } else { (second, first) };
+        let rows = self.rows_of(registers)?;
+        if rows.len() != usize::from(count) {
+            return Err(Fail::Operand(format!("{count} registers are needed")));
+        }
+        let mut data = [0; 4];
+        data[..rows.len()].copy_from_slice(&rows);
+        let area = self.area(m)?;
+        let at = self.address(address, area)?;
+        let trans = m.has("trans");
+        let op = if load {
+            Op::LdMatrix { at, count, trans, data }
+        } else {
+            Op::StMatrix { at, count, trans, data }
+        };
+        self.push(op, Class::Shared);
+        Ok(())
+    }
+
+    fn mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let (rows, columns, depth) = shape(m).ok_or(Fail::Unsupported(""))?;
+        if m.has("sp") || m.has("sp::ordered_metadata") || m.has("block_scale") {
+            return Err(Fail::Unsupported("sparse or scaled"));
+        }
+        if !m.has("row") || !m.has("col") {
+            return Err(Fail::Unsupported("a layout other than row.col"));
+        }
+        let at = m.0.iter().position(|w| *w == "col").unwrap_or(0) + 1;
+        let words: Vec<&str> = m.0[at..]
+            .iter()
+            .copied()
+            .filter(|w| crate::ptx::ast::Type::parse(w).is_some() || element(w).is_some())
+            .collect();
+        let &[d, a, b, c] = words.as_slice() else { return Err(Fail::Unsupported("")) };
+        let [od, oa, ob, oc] = i.operands.as_slice() else {
+            return Err(Fail::Operand("four operands are needed".to_owned()));
+        };
+        if d == "f64" {
+            return self.mma_f64(m, (rows, depth), [od, oa, ob, oc]);
+        }
+        let form = (|| {
+            Some(Mma {
+                m: rows,
+                n: columns,
+                k: depth,
+                a: element(a)?,
+                b: element(b)?,
+                c: accumulator(c)?,
+                d: accumulator(d)?,
+                saturate: m.has("satfinite"),
+            })
+        })()
+        .ok_or(Fail::Unsupported("these types"))?;
+        let counts = form.registers().ok_or(Fail::Unsupported("this combination"))?;
+        let op = MmaOp {
+            form,
+            a: self.fixed(oa, counts.a)?,
+            b: self.fixed(ob, counts.b)?,
+            c: self.fixed(oc, counts.c)?,
+            d: self.fixed(od, counts.d)?,
+        };
+        self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, flops(rows, columns, depth));
+        Ok(())
+    }
+
+    fn fixed(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
+        let rows = self.rows_of(operand)?;
+        if rows.len() == count {
+            return Ok(rows);
+        }
+        Err(Fail::Operand(format!("{} registers where {count} are needed", rows.len())))
+    }
+
+    fn mma_f64(
+        &mut self,
+        m: &Mods<'_>,
+        (rows, k): (usize, usize),
+        [d, a, b, c]: [&Operand<'a>; 4],
+    ) -> Lowered<()> {
+        let round = match () {
+            () if m.has("rz") => Round::Rz,
+            () if m.has("rm") => Round::Rm,
+            () if m.has("rp") => Round::Rp,
+            () => Round::Rn,
+        };
+        let op = MmaF64 {
+            m: rows,
+            k,
+            round,
+            a: self.wide_rows(a, rows * k / 32)?,
+            b: self.wide_rows(b, k / 4)?,
+            c: self.wide_rows(c, rows / 4)?,
+            d: self.wide_rows(d, rows / 4)?,
+        };
+        self.push_flops(Op::MmaF64(Box::new(op)), Class::Tensor, flops(rows, 8, k));
+        Ok(())
+    }
+
+    fn wide_rows(&mut self, operand: &Operand<'a>, count: usize) -> Lowered<Vec<u32>> {
+        let list = match operand {
+            Operand::Vector(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let rows: Lowered<Vec<u32>> = list
+            .iter()
+            .map(|o| match o {
+                Operand::Reg(_) => match self.data(o)? {
+                    Data::R64(row) => Ok(row),
+                    _ => Err(Fail::Operand("64-bit registers are needed".to_owned())),
+                },
+                _ => self.source(o, Kind::R64),
+            })
+            .collect();
+        let rows = rows?;
+        if rows.len() == count {
+            return Ok(rows);
+        }
+        Err(Fail::Operand(format!("{} registers where {count} are needed", rows.len())))
+    }
+
+    fn wmma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let dims = shape(m).ok_or(Fail::Unsupported(""))?;
+        match m.0.first().copied() {
+            Some("mma") => self.wmma_mma(i, m, dims),
+            Some("load") => self.wmma_memory(i, m, dims, false),
+            Some("store") => self.wmma_memory(i, m, dims, true),
+            _ => Err(Fail::Unsupported("")),
+        }
+    }
+
+    fn wmma_memory(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &Mods<'_>,
+        dims: (usize, usize, usize),
+        store: bool,
+    ) -> Lowered<()> {
+        let which = m.0.get(1).copied().unwrap_or_default();
+        let ty = m.0.last().copied().unwrap_or_default();
+        let unsupported = || Fail::Unsupported("this form");
+        let fragment = match which {
+            "a" => Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?),
+            "b" => Fragment::multiplicand(WmmaOperand::B, dims, element(ty).ok_or_else(unsupported)?),
+            _ => Fragment::accumulator(dims, accumulator(ty).ok_or_else(unsupported)?),
+        }
+        .ok_or_else(unsupported)?;
+        let bits = match ty {
+            "f16" | "bf16" => 16,
+            "s8" | "u8" => 8,
+            "s4" | "u4" => return Err(unsupported()),
+            _ => 32,
+        };
+        let (address, registers, stride) = match (store, i.operands.as_slice()) {
+            (false, [r, a, stride]) => (a, r, Some(stride)),
+            (true, [a, r, stride]) => (a, r, Some(stride)),
+            (false, [r, a]) => (a, r, None),
+            (true, [a, r]) => (a, r, None),
+            _ => return Err(unsupported()),
+        };
+        let row_major = m.has("row");
+        let stride = match stride {
+            Some(s) => self.source(s, Kind::R32)?,
+            None => {
+                let tight = match (which, row_major) {
+                    ("a", true) => dims.2,
+                    ("a", false) => dims.0,
+                    ("b", false) => dims.2,
+                    (_, true) => dims.1,
+                    (_, false) => dims.0,
+                };
+                self.source(&Operand::Int(tight as u64), Kind::R32)?
+            }
+        };
+        let area = self.area(m)?;
+        let op = WmmaMem {
+            at: self.address(address, area)?,
+            fragment,
+            row_major,
+            bits,
+            stride,
+            data: self.fixed(registers, fragment.registers)?,
+            store,
+        };
+        let class = if area == super::program::Area::Shared { Class::Shared } else { Class::Global };
+        self.push(Op::WmmaMem(Box::new(op)), class);
+        Ok(())
+    }
+
+    fn wmma_mma(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &Mods<'_>,
+        (rows, columns, depth): (usize, usize, usize),
+    ) -> Lowered<()> {
+        let words: Vec<&str> = m.0.iter().copied().filter(|w| element(w).is_some() || accumulator(w).is_some()).collect();
+        // f16 multiplicands are not named: `.dtype.ctype`; all others are `.d.a.b.c`.
+        let (d, a, b, c) = match words.as_slice() {
+            [d, c] => (*d, "f16", "f16", *c),
+            [d, a, b, c] => (*d, *a, *b, *c),
+            _ => return Err(Fail::Unsupported("")),
+        };
+        let form = (|| {
+            Some(Wmma {
+                m: rows,
+                n: columns,
+                k: depth,
+                a: element(a)?,
+                b: element(b)?,
+                c: accumulator(c)?,
+                d: accumulator(d)?,
+                saturate: m.has("satfinite"),
+            })
+        })()
+        .ok_or(Fail::Unsupported("these types"))?;
+        let [fa, fb, fc, fd] = form.fragments().ok_or(Fail::Unsupported("this combination"))?;
+        let [od, oa, ob, oc] = i.operands.as_slice() else {
+            return Err(Fail::Operand("four operands are needed".to_owned()));
+        };
+        let op = WmmaOp {
+            form,
+            a: self.fixed(oa, fa.registers)?,
+            b: self.fixed(ob, fb.registers)?,
+            c: self.fixed(oc, fc.registers)?,
+            d: self.fixed(od, fd.registers)?,
+        };
+        self.push_flops(Op::WmmaMma(Box::new(op)), Class::Tensor, flops(rows, columns, depth));
+        Ok(())
+    }
+}

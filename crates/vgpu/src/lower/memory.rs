@@ -1,0 +1,302 @@
+//! Loads, stores, atomics, asynchronous copies.
+
+use super::program::{
+    Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order,
+};
+use super::{Fail, Lower, Lowered, Mods};
+use crate::counters::Class;
+use crate::exec::regs::Kind;
+use crate::ptx::ast::{Instruction, Operand, Type};
+
+fn class_of(area: Area) -> Class {
+    match area {
+        Area::Shared => Class::Shared,
+        Area::Local => Class::Local,
+        Area::KernelParam | Area::CallParam => Class::Const,
+        Area::Global | Area::Generic => Class::Global,
+    }
+}
+
+fn order_of(m: &Mods<'_>, default: Order) -> Order {
+    match () {
+        () if m.has("acq_rel") => Order::AcqRel,
+        () if m.has("acquire") => Order::Acquire,
+        () if m.has("release") => Order::Release,
+        () if m.has("relaxed") || m.has("mmio") => Order::Relaxed,
+        () if m.has("volatile") => Order::Volatile,
+        () => default,
+    }
+}
+
+impl<'a> Lower<'a> {
+    /// Memory instructions; `false` when it is none.
+    pub(super) fn memory(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
+        match i.opcode {
+            "ld" | "ldu" => self.load(i, m)?,
+            "st" => self.store(i, m)?,
+            "atom" => self.atom(i, m, true)?,
+            "red" if !m.has("async") => self.atom(i, m, false)?,
+            "cp" => return self.copy(i, m),
+            "prefetch" | "prefetchu" | "applypriority" | "discard" | "createpolicy" => {
+                self.hint(i)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Hints change nothing; `createpolicy` writes a policy that nothing reads.
+    fn hint(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        if i.opcode == "createpolicy"
+            && let Some(dest) = i.operands.first()
+        {
+            let row = self.constant(Kind::R64, super::program::Constant::Value(0));
+            let (d, _) = self.dest(dest, Kind::R64)?;
+            let slots = crate::exec::regs::Slots { d, s: [row, 0, 0, 0], imm: 0 };
+            let alu = crate::exec::regs::alu!(|a: U64| -> U64 a);
+            self.push(Op::Alu(alu.run, slots), Class::Move);
+        } else {
+            self.push(Op::Nop, Class::Move);
+        }
+        Ok(())
+    }
+
+    fn strong(&mut self, order: Order) {
+        if !matches!(order, Order::Weak | Order::Relaxed | Order::Volatile) {
+            self.program.has_fences = true;
+            self.program.partial_sync = true;
+        }
+    }
+
+    fn access(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, at: usize) -> Lowered<Mem> {
+        let ty = m.ty().ok_or(Fail::Unsupported(""))?;
+        if ty.bytes() == 0 || ty.bytes() > 8 {
+            return Err(Fail::Unsupported("this type"));
+        }
+        let area = self.area(m)?;
+        let operand = i.operands.get(at).ok_or(Fail::Unsupported(""))?;
+        let order = order_of(m, Order::Weak);
+        self.strong(order);
+        Ok(Mem {
+            at: self.address(operand, area)?,
+            width: ty.bytes(),
+            signed: ty.signed(),
+            data: Vec::new(),
+            order,
+            device_wide: !m.has("cta"),
+        })
+    }
+
+    fn load(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let mut mem = self.access(i, m, 1)?;
+        mem.data = match &i.operands[0] {
+            Operand::Vector(list) => {
+                list.iter().map(|o| self.data(o)).collect::<Lowered<Vec<_>>>()?
+            }
+            single => vec![self.data(single)?],
+        };
+        if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
+            return Err(Fail::Unsupported("a vector of this size"));
+        }
+        let class = class_of(mem.at.area);
+        self.push(Op::Load(Box::new(mem)), class);
+        Ok(())
+    }
+
+    fn store(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        if m.has("async") || m.has("bulk") {
+            return Err(Fail::Unsupported(""));
+        }
+        let mut mem = self.access(i, m, 0)?;
+        let width = mem.width;
+        let source = i.operands.get(1).ok_or(Fail::Unsupported(""))?;
+        mem.data = match source {
+            Operand::Vector(list) => {
+                list.iter().map(|o| self.data_source(o, width)).collect::<Lowered<Vec<_>>>()?
+            }
+            single => vec![self.data_source(single, width)?],
+        };
+        if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
+            return Err(Fail::Unsupported("a vector of this size"));
+        }
+        let class = class_of(mem.at.area);
+        self.push(Op::Store(Box::new(mem)), class);
+        Ok(())
+    }
+
+    fn atom(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, returns: bool) -> Lowered<()> {
+        let ty = m.types().last().ok_or(Fail::Unsupported(""))?;
+        if m.0.iter().any(|w| matches!(*w, "v2" | "v4" | "v8")) {
+            return Err(Fail::Unsupported("vectors"));
+        }
+        let op = [
+            ("add", AtomOp::Add),
+            ("min", AtomOp::Min),
+            ("max", AtomOp::Max),
+            ("and", AtomOp::And),
+            ("or", AtomOp::Or),
+            ("xor", AtomOp::Xor),
+            ("exch", AtomOp::Exch),
+            ("cas", AtomOp::Cas),
+            ("inc", AtomOp::Inc),
+            ("dec", AtomOp::Dec),
+        ]
+        .iter()
+        .find(|(name, _)| m.has(name))
+        .map(|(_, op)| *op)
+        .ok_or(Fail::Unsupported(""))?;
+        let ty = match ty {
+            Type::U32 | Type::B32 => AtomType::U32,
+            Type::S32 => AtomType::S32,
+            Type::U64 | Type::B64 => AtomType::U64,
+            Type::S64 => AtomType::S64,
+            Type::F32 => AtomType::F32,
+            Type::F64 => AtomType::F64,
+            Type::F16 => AtomType::F16,
+            Type::Bf16 => AtomType::Bf16,
+            Type::F16x2 => AtomType::F16x2,
+            Type::Bf16x2 => AtomType::Bf16x2,
+            Type::B16 if matches!(op, AtomOp::Cas | AtomOp::Exch) => AtomType::B16,
+            _ => return Err(Fail::Unsupported("this type")),
+        };
+        let bytes = ty.bytes();
+        let operands = &i.operands[usize::from(returns).min(i.operands.len())..];
+        let (Some(address), Some(b)) = (operands.first(), operands.get(1)) else {
+            return Err(Fail::Operand("an address and a value are needed".to_owned()));
+        };
+        let area = self.area(m)?;
+        let order = order_of(m, Order::Relaxed);
+        self.strong(order);
+        let c = match operands.get(2) {
+            Some(c) if op == AtomOp::Cas => self.data_source(c, bytes)?,
+            None if op == AtomOp::Cas => return Err(Fail::Unsupported("")),
+            _ => Data::Nothing,
+        };
+        let atom = Atom {
+            at: self.address(address, area)?,
+            op,
+            ty,
+            dest: if returns { self.data(&i.operands[0])? } else { Data::Nothing },
+            b: self.data_source(b, bytes)?,
+            c,
+            order,
+            device_wide: !m.has("cta"),
+        };
+        self.push(Op::Atom(Box::new(atom)), Class::Atomic);
+        Ok(())
+    }
+
+    /// `cp.async` in all its forms.
+    fn copy(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
+        if m.0.first() != Some(&"async") {
+            return Ok(false);
+        }
+        let words = &m.0[1..];
+        let number = |o: Option<&Operand<'_>>| match o {
+            Some(Operand::Int(n)) => Ok(*n as u32),
+            _ => Err(Fail::Operand("a constant is needed".to_owned())),
+        };
+        match words.first().copied() {
+            Some("commit_group") => self.push(Op::CommitGroup, Class::Sync),
+            Some("wait_group") => {
+                let n = number(i.operands.first())?;
+                self.push(Op::WaitGroup(n), Class::Sync);
+            }
+            Some("wait_all") => self.push(Op::WaitGroup(NONE), Class::Sync),
+            Some("mbarrier") => return Ok(false),
+            Some("bulk") => self.bulk(i, words)?,
+            Some("ca" | "cg") => self.copy_async(i)?,
+            _ => return Err(Fail::Unsupported("")),
+        }
+        Ok(true)
+    }
+
+    fn copy_async(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        let [to, from, Operand::Int(bytes), rest @ ..] = i.operands.as_slice() else {
+            return Err(Fail::Operand("two addresses and a size are needed".to_owned()));
+        };
+        if !matches!(bytes, 4 | 8 | 16) {
+            return Err(Fail::Operand("the size must be 4, 8 or 16".to_owned()));
+        }
+        let (mut source_bytes, mut ignore) = (NONE, NONE);
+        match rest.first() {
+            Some(Operand::Reg(r)) if matches!(self.register(*r)?, (Kind::P, _)) => {
+                ignore = self.pred_row(*r)?;
+            }
+            Some(Operand::Reg(r)) if matches!(self.register(*r)?, (Kind::R64, _)) => {}
+            Some(size) => source_bytes = self.source(size, Kind::R32)?,
+            None => {}
+        }
+        let copy = CpAsync {
+            to: self.address_in(to, Area::Shared)?,
+            from: self.address_in(from, Area::Global)?,
+            bytes: *bytes as u32,
+            source_bytes,
+            ignore,
+        };
+        self.push(Op::CpAsync(Box::new(copy)), Class::Global);
+        Ok(())
+    }
+
+    fn bulk(&mut self, i: &'a Instruction<'a>, words: &[&str]) -> Lowered<()> {
+        let second = words.get(1).copied().unwrap_or_default();
+        match second {
+            "commit_group" => {
+                self.push(Op::CommitBulk, Class::Sync);
+                return Ok(());
+            }
+            "wait_group" => {
+                self.push(Op::WaitBulk, Class::Sync);
+                return Ok(());
+            }
+            "prefetch" => {
+                self.push(Op::Nop, Class::Global);
+                return Ok(());
+            }
+            "tensor" => return Err(Fail::Unsupported("tensor maps")),
+            _ => {}
+        }
+        let to_area = |w: &str| match w {
+            "shared::cluster" | "shared::cta" => Some(Area::Shared),
+            "global" => Some(Area::Global),
+            _ => None,
+        };
+        let (Some(to), Some(from)) =
+            (to_area(second), words.get(2).and_then(|w| to_area(w)))
+        else {
+            return Err(Fail::Unsupported(""));
+        };
+        if to == from || words.contains(&"multicast::cluster") {
+            return Err(Fail::Unsupported("between blocks of a cluster"));
+        }
+        let [d, s, size, rest @ ..] = i.operands.as_slice() else {
+            return Err(Fail::Operand("two addresses and a size are needed".to_owned()));
+        };
+        let mbarrier = match rest.first() {
+            Some(a @ Operand::Address(..)) if to == Area::Shared => {
+                Some(self.address(a, Area::Shared)?)
+            }
+            _ => None,
+        };
+        self.program.partial_sync = true;
+        let bulk = Bulk {
+            to: self.address(d, to)?,
+            from: self.address(s, from)?,
+            bytes: self.source(size, Kind::R32)?,
+            mbarrier,
+        };
+        self.push(Op::Bulk(Box::new(bulk)), Class::Global);
+        Ok(())
+    }
+}
+
+impl AtomType {
+    /// Size, bytes.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
+            AtomType::F16 | AtomType::Bf16 | AtomType::B16 => 2,
+            _ => 4,
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Operands to rows: registers, constants, addresses.
+
+use super::control::Place;
+use super::program::{
+    Address, Area, Constant, Data, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Special,
+};
+use super::{FALSE, Fail, Lower, Lowered, Mods, TRUE};
+use crate::counters::Class;
+use crate::exec::regs::{Kind, Slots, alu};
+use crate::ptx::ast::{Operand, Reg, StateSpace, Type};
+
+fn wrong<T>(what: &str) -> Lowered<T> {
+    Err(Fail::Operand(what.to_owned()))
+}
+
+impl<'a> Lower<'a> {
+    pub(super) fn row32(&mut self) -> u32 {
+        self.program.rows32 += 1;
+        self.program.rows32 - 1
+    }
+
+    pub(super) fn row64(&mut self) -> u32 {
+        self.program.rows64 += 1;
+        self.program.rows64 - 1
+    }
+
+    pub(super) fn new_pred(&mut self) -> u32 {
+        self.program.preds += 1;
+        self.program.preds - 1
+    }
+
+    fn new_row(&mut self, kind: Kind) -> u32 {
+        match kind {
+            Kind::R16 | Kind::R32 => self.row32(),
+            Kind::R64 => self.row64(),
+            Kind::P => self.new_pred(),
+        }
+    }
+
+    /// The row that holds a constant.
+    pub(super) fn constant(&mut self, kind: Kind, value: Constant) -> u32 {
+        if kind == Kind::P {
+            return if value == Constant::Value(0) { FALSE } else { TRUE };
+        }
+        let wide = kind == Kind::R64;
+        if let Some(row) = self.constants.get(&(wide, value)) {
+            return *row;
+        }
+        let row = self.new_row(kind);
+        if wide {
+            self.program.constants64.push((row, value));
+        } else {
+            self.program.constants32.push((row, value));
+        }
+        self.constants.insert((wide, value), row);
+        row
+    }
+
+    pub(super) fn register(&self, reg: Reg) -> Lowered<(Kind, u32)> {
+        match self.function.registers.get(reg.0 as usize) {
+            Some(Some(place)) => Ok(*place),
+            _ => Err(Fail::Unsupported("a register of this type")),
+        }
+    }
+
+    pub(super) fn pred_row(&self, reg: Reg) -> Lowered<u32> {
+        match self.register(reg)? {
+            (Kind::P, row) => Ok(row),
+            _ => wrong("a predicate is needed"),
+        }
+    }
+
+    /// A register as data of a memory instruction.
+    pub(super) fn data(&self, operand: &Operand<'_>) -> Lowered<Data> {
+        match operand {
+            Operand::Sink => Ok(Data::Nothing),
+            Operand::Reg(reg) => match self.register(*reg)? {
+                (Kind::R64, row) => Ok(Data::R64(row)),
+                (Kind::P, _) => wrong("a predicate cannot be loaded or stored"),
+                (_, row) => Ok(Data::R32(row)),
+            },
+            _ => wrong("a register is needed"),
+        }
+    }
+
+    /// Data that is read: a register or a constant of the given width in bytes.
+    pub(super) fn data_source(&mut self, operand: &Operand<'a>, bytes: u32) -> Lowered<Data> {
+        match operand {
+            Operand::Reg(_) => self.data(operand),
+            _ if bytes == 8 => Ok(Data::R64(self.source(operand, Kind::R64)?)),
+            _ => Ok(Data::R32(self.source(operand, Kind::R32)?)),
+        }
+    }
+
+    /// The row of a source operand of a kind, converted where a wider or narrower one is given.
+    pub(super) fn source(&mut self, operand: &Operand<'a>, kind: Kind) -> Lowered<u32> {
+        match operand {
+            Operand::Reg(reg) => self.register_as(*reg, kind),
+            Operand::Not(reg) => {
+                let row = self.pred_row(*reg)?;
+                let d = self.new_pred();
+                self.push_alu(alu!(|p: P| -> P !p).run, d, [row, 0, 0, 0]);
+                Ok(d)
+            }
+            Operand::Int(value) => Ok(self.number(kind, *value)),
+            Operand::F32(bits) if kind == Kind::R64 => {
+                Ok(self.number(kind, f64::from(f32::from_bits(*bits)).to_bits()))
+            }
+            Operand::F32(bits) => Ok(self.number(kind, u64::from(*bits))),
+            Operand::F64(bits) if kind == Kind::R64 => Ok(self.number(kind, *bits)),
+            Operand::F64(bits) if kind == Kind::R16 => {
+                let half = crate::num::half::f32_to_f16(f64::from_bits(*bits) as f32);
+                Ok(self.number(kind, half.into()))
+            }
+            Operand::F64(bits) => {
+                Ok(self.number(kind, u64::from((f64::from_bits(*bits) as f32).to_bits())))
+            }
+            Operand::Special(name, component) => self.special(name, component, kind),
+            Operand::Variable(index, offset) => {
+                let value = self.variable_address(*index, *offset)?;
+                Ok(self.constant(kind, value))
+            }
+            Operand::Name(name, offset) => {
+                let value = self.name_address(name, *offset)?;
+                Ok(self.constant(kind, value))
+            }
+            Operand::Sink => wrong("`_` cannot be read"),
+            _ => wrong("a register or a number is needed"),
+        }
+    }
+
+    fn number(&mut self, kind: Kind, value: u64) -> u32 {
+        let value = match kind {
+            Kind::R16 => value & 0xffff,
+            Kind::R32 => value & 0xffff_ffff,
+            _ => value,
+        };
+        self.constant(kind, Constant::Value(value))
+    }
+
+    fn push_alu(&mut self, run: crate::exec::regs::AluFn, d: u32, s: [u32; 4]) {
+        self.push(Op::Alu(run, Slots { d, s, imm: 0 }), Class::Move);
+    }
+
+    fn register_as(&mut self, reg: Reg, kind: Kind) -> Lowered<u32> {
+        let (have, row) = self.register(reg)?;
+        match (have, kind) {
+            (Kind::P, Kind::P) | (Kind::R64, Kind::R64) => Ok(row),
+            (Kind::P, _) | (_, Kind::P) => wrong("predicate and register are mixed"),
+            (Kind::R64, _) => {
+                let d = self.row32();
+                self.push_alu(alu!(|a: U64| -> U32 a as u32).run, d, [row, 0, 0, 0]);
+                Ok(d)
+            }
+            (_, Kind::R64) => {
+                let d = self.row64();
+                self.push_alu(alu!(|a: U32| -> U64 u64::from(a)).run, d, [row, 0, 0, 0]);
+                Ok(d)
+            }
+            _ => Ok(row),
+        }
+    }
+
+    /// The row an instruction writes; the second value is the conversion to push after it.
+    pub(super) fn dest(
+        &mut self,
+        operand: &Operand<'a>,
+        kind: Kind,
+    ) -> Lowered<(u32, Option<(crate::exec::regs::AluFn, u32)>)> {
+        let reg = match operand {
+            Operand::Reg(reg) => *reg,
+            Operand::Sink => return Ok((self.new_row(kind), None)),
+            _ => return wrong("the destination must be a register"),
+        };
+        let (have, row) = self.register(reg)?;
+        match (have, kind) {
+            (Kind::P, Kind::P) | (Kind::R64, Kind::R64) => Ok((row, None)),
+            (Kind::P, _) | (_, Kind::P) => wrong("predicate and register are mixed"),
+            (Kind::R64, _) => {
+                let temp = self.row32();
+                Ok((temp, Some((alu!(|a: U32| -> U64 u64::from(a)).run, row))))
+            }
+            (_, Kind::R64) => {
+                let temp = self.row64();
+                Ok((temp, Some((alu!(|a: U64| -> U32 a as u32).run, row))))
+            }
+            (Kind::R16, Kind::R32) => {
+                let temp = self.row32();
+                Ok((temp, Some((alu!(|a: U32| -> U16 a as u16).run, row))))
+            }
+            _ => Ok((row, None)),
+        }
+    }
+
+    pub(super) fn finish_dest(&mut self, fix: Option<(crate::exec::regs::AluFn, u32)>, temp: u32) {
+        if let Some((run, row)) = fix {
+            self.push_alu(run, row, [temp, 0, 0, 0]);
+        }
+    }
+
+    /// The row of a special register.
+    fn special(&mut self, name: &str, component: &str, kind: Kind) -> Lowered<u32> {
+        let axis = match component {
+            "x" => 0u8,
+            "y" => 1,
+            _ => 2,
+        };
+        let special = match name {
+            "tid" => Special::Tid(axis),
+            "ntid" => Special::Ntid(axis),
+            "ctaid" => Special::Ctaid(axis),
+            "nctaid" => Special::Nctaid(axis),
+            "laneid" => Special::Lane,
+            "warpid" => Special::Warp,
+            "nwarpid" => Special::Nwarps,
+            "smid" => Special::Sm,
+            "nsmid" => Special::Nsm,
+            "gridid" => Special::Grid,
+            "lanemask_eq" => Special::MaskEq,
+            "lanemask_lt" => Special::MaskLt,
+            "lanemask_le" => Special::MaskLe,
+            "lanemask_gt" => Special::MaskGt,
+            "lanemask_ge" => Special::MaskGe,
+            "dynamic_smem_size" => Special::DynamicShared,
+            "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
+            // Without clusters each block is a cluster of its own.
+            "cluster_ctaid" | "cluster_ctarank" | "is_explicit_cluster" => Special::Zero,
+            "cluster_nctaid" | "cluster_nctarank" => Special::One,
+            "clusterid" => Special::Ctaid(axis),
+            "nclusterid" => Special::Nctaid(axis),
+            "clock" | "clock_hi" | "clock64" | "globaltimer" | "globaltimer_lo"
+            | "globaltimer_hi" => return self.clock(name, kind),
+            _ => return Err(Fail::Operand(format!("special register %{name}"))),
+        };
+        Ok(self.constant(kind, Constant::Special(special)))
+    }
+
+    fn clock(&mut self, name: &str, kind: Kind) -> Lowered<u32> {
+        let row = self.new_row(kind);
+        let dest = match kind {
+            Kind::R64 => Data::R64(row),
+            _ if name.ends_with("_hi") => return Ok(self.number(kind, 0)),
+            _ => Data::R32(row),
+        };
+        self.push(Op::Clock { dest }, Class::Move);
+        Ok(row)
+    }
+
+    /// Address of a variable of the function: an offset in its own space.
+    fn variable_address(&mut self, index: u32, offset: i64) -> Lowered<Constant> {
+        let place = self.function.variables.get(index as usize).copied();
+        match place {
+            Some(Place::Shared(at) | Place::Local(at)) => {
+                Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
+            }
+            Some(Place::Global(g)) => Ok(Constant::Global(g, offset as u64)),
+            Some(Place::Param(at)) => {
+                Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
+            }
+            None => wrong("a variable that does not exist"),
+        }
+    }
+
+    /// Address of something named at module level.
+    fn name_address(&mut self, name: &str, offset: i64) -> Lowered<Constant> {
+        if let Some(at) = self.shared.get(name) {
+            return Ok(Constant::Value(u64::from(*at).wrapping_add_signed(offset)));
+        }
+        if let Some(index) = self.globals.index.get(name) {
+            return Ok(Constant::Global(*index, offset as u64));
+        }
+        if let Some((at, _)) = self.function.param(name) {
+            // `mov.b64 %rd, kernel_param`: the address in the parameter space.
+            return Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)));
+        }
+        Err(Fail::Operand(format!("`{name}` is not a variable")))
+    }
+
+    /// The address operand of a memory instruction whose modifiers name `area`.
+    pub(super) fn address(&mut self, operand: &Operand<'a>, area: Area) -> Lowered<Address> {
+        let Operand::Address(base, offset) = operand else {
+            return wrong("an address in brackets is needed");
+        };
+        let none = Data::R64(NONE);
+        let at = |area, offset| Address { area, base: Data::Nothing, offset };
+        match &**base {
+            Operand::Reg(reg) => match self.register(*reg)? {
+                (Kind::R64, row) => Ok(Address { area, base: Data::R64(row), offset: *offset }),
+                (Kind::R32, row) => Ok(Address { area, base: Data::R32(row), offset: *offset }),
+                _ => wrong("an address register has 32 or 64 bits"),
+            },
+            Operand::Int(value) => Ok(at(area, offset.wrapping_add(*value as i64))),
+            Operand::Variable(index, _) => {
+                let place = self.function.variables.get(*index as usize).copied();
+                self.place_address(place, area, *offset, none)
+            }
+            Operand::Name(name, _) => {
+                if let Some((start, kernel)) = self.function.param(name)
+                    && area == Area::CallParam
+                {
+                    let area = if kernel { Area::KernelParam } else { Area::CallParam };
+                    return Ok(at(area, i64::from(start) + offset));
+                }
+                let value = self.name_address(name, *offset)?;
+                match value {
+                    Constant::Value(v) if area == Area::Generic => {
+                        Ok(at(area, SHARED_WINDOW as i64 + v as i64))
+                    }
+                    Constant::Value(v) => Ok(at(area, v as i64)),
+                    other => {
+                        let row = self.constant(Kind::R64, other);
+                        Ok(Address { area, base: Data::R64(row), offset: 0 })
+                    }
+                }
+            }
+            _ => wrong("an address is a register, a variable or a number, plus an offset"),
+        }
+    }
+
+    fn place_address(
+        &mut self,
+        place: Option<Place>,
+        area: Area,
+        offset: i64,
+        none: Data,
+    ) -> Lowered<Address> {
+        let _ = none;
+        let fixed = |own: Area, window: u64, at: u32| {
+            let base = if area == Area::Generic { window as i64 } else { 0 };
+            let area = if area == Area::Generic { area } else { own };
+            Address { area, base: Data::Nothing, offset: base + i64::from(at) + offset }
+        };
+        match place {
+            Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
+            Some(Place::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
+            Some(Place::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
+            Some(Place::Global(g)) => {
+                let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
+                Ok(Address { area, base: Data::R64(row), offset: 0 })
+            }
+            None => wrong("a variable that does not exist"),
+        }
+    }
+
+    /// The address space that the modifiers name; generic when none is.
+    pub(super) fn area(&self, m: &Mods<'_>) -> Lowered<Area> {
+        for word in m.0 {
+            return Ok(match *word {
+                "global" | "const" => Area::Global,
+                "shared" | "shared::cta" => Area::Shared,
+                "shared::cluster" => Area::Shared,
+                "local" => Area::Local,
+                "param" | "param::entry" | "param::func" => Area::CallParam,
+                _ => continue,
+            });
+        }
+        Ok(Area::Generic)
+    }
+}
+
+/// Register file of a declared type; `None` for types without registers here.
+pub(super) fn kind_of(ty: Type) -> Option<Kind> {
+    Some(match ty {
+        Type::Pred => Kind::P,
+        Type::B128 => return None,
+        _ => match ty.bytes() {
+            1 | 2 => Kind::R16,
+            8 => Kind::R64,
+            _ => Kind::R32,
+        },
+    })
+}
+
+/// Whether a variable of this space is kept in device memory.
+pub(super) fn in_device_memory(space: StateSpace) -> bool {
+    matches!(space, StateSpace::Global | StateSpace::Const)
+}

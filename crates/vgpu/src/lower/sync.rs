@@ -1,0 +1,275 @@
+//! Barriers, fences, warp-wide operations, `mbarrier`.
+
+use super::program::{
+    Area, AtomOp, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp,
+};
+use super::{Fail, Lower, Lowered, Mods};
+use crate::counters::Class;
+use crate::exec::regs::Kind;
+use crate::ptx::ast::{Instruction, Operand};
+
+impl<'a> Lower<'a> {
+    /// Synchronisation and warp-wide instructions; `false` when it is none.
+    pub(super) fn sync(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
+        match i.opcode {
+            "bar" | "barrier" if m.has("warp") => {
+                let mask = self.member_mask(i.operands.first())?;
+                self.warp_op(mask, WarpOp::Barrier, Class::Sync);
+            }
+            "barrier" if m.has("cluster") => return Err(Fail::Unsupported("clusters")),
+            "bar" | "barrier" => self.barrier(i, m)?,
+            "membar" | "fence" => self.fence(m),
+            "shfl" => self.shuffle(i, m)?,
+            "vote" => self.vote(i, m)?,
+            "match" => self.matching(i, m)?,
+            "redux" => self.redux(i, m)?,
+            "elect" => self.elect(i)?,
+            "activemask" => {
+                let dest = i.operands.first().ok_or(Fail::Unsupported(""))?;
+                let (dest, _) = self.dest(dest, Kind::R32)?;
+                self.push(Op::ActiveMask { dest }, Class::Shuffle);
+            }
+            "mbarrier" => self.mbarrier(i, m)?,
+            "cp" if m.has("mbarrier") => {
+                let at = i.operands.first().ok_or(Fail::Unsupported(""))?;
+                let area = self.area(m)?;
+                let at = self.address(at, area)?;
+                let op = MbarOp::AsyncArrive { noinc: m.has("noinc") };
+                self.program.partial_sync = true;
+                self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn fence(&mut self, m: &Mods<'_>) {
+        // Proxy fences order the asynchronous proxy of one thread: nothing to do here.
+        if m.0.iter().any(|w| w.starts_with("proxy") || *w == "mbarrier_init") {
+            self.push(Op::Nop, Class::Sync);
+            return;
+        }
+        let op = Op::Fence { device_wide: !m.has("cta") };
+        self.note_sync(&op);
+        self.push(op, Class::Sync);
+    }
+
+    fn member_mask(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
+        let operand = operand.ok_or(Fail::Operand("a member mask is needed".to_owned()))?;
+        if !matches!(operand, Operand::Int(v) if *v as u32 == u32::MAX) {
+            // A mask in a register is nearly always a full one; only the barrier cares.
+            self.program.partial_sync = true;
+        }
+        self.source(operand, Kind::R32)
+    }
+
+    fn warp_op(&mut self, mask: u32, op: WarpOp, class: Class) {
+        self.push(Op::Warp { mask, op: Box::new(op) }, class);
+    }
+
+    fn barrier(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let red = m.has("red");
+        let (dest, rest) = if red {
+            let (d, rest) = i.operands.split_first().ok_or(Fail::Unsupported(""))?;
+            (Some(d), rest)
+        } else {
+            (None, i.operands.as_slice())
+        };
+        let id = rest.first().ok_or(Fail::Operand("a barrier number is needed".to_owned()))?;
+        let mut rest = &rest[1..];
+        let mut reduction = None;
+        if let Some(dest) = dest {
+            let (source, before) = rest.split_last().ok_or(Fail::Unsupported(""))?;
+            rest = before;
+            let (source, negated) = match source {
+                Operand::Not(reg) => (self.pred_row(*reg)?, true),
+                other => (self.source(other, Kind::P)?, false),
+            };
+            reduction = Some(if m.has("popc") {
+                (2, self.dest(dest, Kind::R32)?.0, source, negated)
+            } else {
+                (u8::from(m.has("or")), self.dest(dest, Kind::P)?.0, source, negated)
+            });
+        }
+        let count = match rest.first() {
+            Some(c) => self.source(c, Kind::R32)?,
+            None => NONE,
+        };
+        if count != NONE || !matches!(id, Operand::Int(0)) || m.has("arrive") {
+            self.program.partial_sync = true;
+        }
+        let bar = Bar {
+            id: self.source(id, Kind::R32)?,
+            count,
+            arrive: m.has("arrive"),
+            aligned: i.opcode == "bar" || m.has("aligned"),
+            red: reduction,
+        };
+        self.push(Op::Bar(Box::new(bar)), Class::Sync);
+        Ok(())
+    }
+
+    fn shuffle(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let mode = match () {
+            () if m.has("up") => Shuffle::Up,
+            () if m.has("down") => Shuffle::Down,
+            () if m.has("bfly") => Shuffle::Bfly,
+            () => Shuffle::Idx,
+        };
+        let [dest, a, b, c, mask @ ..] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
+        if !m.has("sync") {
+            return Err(Fail::Unsupported("without .sync"));
+        }
+        let (dest, pred) = self.pair(dest, Kind::R32)?;
+        let (a, b, c) =
+            (self.source(a, Kind::R32)?, self.source(b, Kind::R32)?, self.source(c, Kind::R32)?);
+        let mask = self.plain_mask(mask.first())?;
+        self.warp_op(mask, WarpOp::Shfl { mode, dest, pred, a, b, c }, Class::Shuffle);
+        Ok(())
+    }
+
+    /// Member masks of operations that are no order.
+    fn plain_mask(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
+        let operand = operand.ok_or(Fail::Operand("a member mask is needed".to_owned()))?;
+        self.source(operand, Kind::R32)
+    }
+
+    /// `d|p` or `d`; the missing predicate is `NONE`.
+    fn pair(&mut self, operand: &Operand<'a>, kind: Kind) -> Lowered<(u32, u32)> {
+        match operand {
+            Operand::Pair(d, p) => {
+                let p = self.dest(p, Kind::P)?.0;
+                Ok((self.dest(d, kind)?.0, p))
+            }
+            d => Ok((self.dest(d, kind)?.0, NONE)),
+        }
+    }
+
+    fn vote(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let [dest, source, mask] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported("without .sync"));
+        };
+        let mode = match () {
+            () if m.has("all") => 0,
+            () if m.has("any") => 1,
+            () if m.has("uni") => 2,
+            () => 3,
+        };
+        let kind = if mode == 3 { Kind::R32 } else { Kind::P };
+        let (source, negated) = match source {
+            Operand::Not(reg) => (self.pred_row(*reg)?, true),
+            other => (self.source(other, Kind::P)?, false),
+        };
+        let dest = self.dest(dest, kind)?.0;
+        let mask = self.plain_mask(Some(mask))?;
+        self.warp_op(mask, WarpOp::Vote { mode, dest, source, negated }, Class::Shuffle);
+        Ok(())
+    }
+
+    fn matching(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let [dest, a, mask] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
+        let bytes = m.ty().map_or(4, crate::ptx::ast::Type::bytes);
+        let (dest, pred) = self.pair(dest, Kind::R32)?;
+        let a = self.data_source(a, bytes)?;
+        let mask = self.plain_mask(Some(mask))?;
+        self.warp_op(mask, WarpOp::Match { all: m.has("all"), dest, pred, a }, Class::Shuffle);
+        Ok(())
+    }
+
+    fn redux(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        let ([dest, a, mask], Some(ty)) = (i.operands.as_slice(), m.ty()) else {
+            return Err(Fail::Unsupported(""));
+        };
+        let op = match () {
+            () if m.has("add") => AtomOp::Add,
+            () if m.has("min") => AtomOp::Min,
+            () if m.has("max") => AtomOp::Max,
+            () if m.has("and") => AtomOp::And,
+            () if m.has("or") => AtomOp::Or,
+            () if m.has("xor") => AtomOp::Xor,
+            () => return Err(Fail::Unsupported("")),
+        };
+        if ty.float() {
+            return Err(Fail::Unsupported("floats"));
+        }
+        let dest = self.dest(dest, Kind::R32)?.0;
+        let a = self.source(a, Kind::R32)?;
+        let mask = self.plain_mask(Some(mask))?;
+        self.warp_op(mask, WarpOp::Redux { op, signed: ty.signed(), dest, a }, Class::Shuffle);
+        Ok(())
+    }
+
+    fn elect(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
+        let [dest, mask] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+        let (dest, pred) = self.pair(dest, Kind::R32)?;
+        let mask = self.plain_mask(Some(mask))?;
+        self.warp_op(mask, WarpOp::Elect { dest, pred }, Class::Shuffle);
+        Ok(())
+    }
+
+    fn mbarrier(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
+        self.program.partial_sync = true;
+        let area = match self.area(m)? {
+            Area::Global => return Err(Fail::Unsupported("")),
+            area => area,
+        };
+        let ops = i.operands.as_slice();
+        let missing = || Fail::Operand("operands are missing".to_owned());
+        let row = |l: &mut Self, o: Option<&Operand<'a>>| match o {
+            Some(o) => l.source(o, Kind::R32),
+            None => Ok(NONE),
+        };
+        let (at, op) = match m.0.first().copied().unwrap_or_default() {
+            "init" => (ops.first(), MbarOp::Init { count: row(self, ops.get(1))? }),
+            "inval" => (ops.first(), MbarOp::Inval),
+            kind @ ("arrive" | "arrive_drop") => {
+                let (state, rest) = match ops {
+                    [Operand::Address(..), ..] => (Data::Nothing, ops),
+                    [state, rest @ ..] => (self.data(state)?, rest),
+                    [] => return Err(missing()),
+                };
+                let value = row(self, rest.get(1))?;
+                let expecting = m.has("expect_tx");
+                let op = MbarOp::Arrive {
+                    count: if expecting { NONE } else { value },
+                    expect: if expecting { value } else { NONE },
+                    state,
+                    drop: kind == "arrive_drop",
+                };
+                (rest.first(), op)
+            }
+            "expect_tx" => (ops.first(), MbarOp::ExpectTx { bytes: row(self, ops.get(1))? }),
+            "complete_tx" => (ops.first(), MbarOp::CompleteTx { bytes: row(self, ops.get(1))? }),
+            "test_wait" | "try_wait" => {
+                let [dest, at, state, ..] = ops else { return Err(missing()) };
+                let parity = m.has("parity");
+                let op = MbarOp::Wait {
+                    parity,
+                    state: self.data_source(state, if parity { 4 } else { 8 })?,
+                    dest: self.dest(dest, Kind::P)?.0,
+                    acquire: !m.has("relaxed"),
+                };
+                (Some(at), op)
+            }
+            "pending_count" => {
+                let [dest, state] = ops else { return Err(missing()) };
+                let op = MbarOp::PendingCount {
+                    state: self.data_source(state, 8)?,
+                    dest: self.dest(dest, Kind::R32)?.0,
+                };
+                let at = super::program::Address { area, base: Data::Nothing, offset: 0 };
+                self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
+                return Ok(());
+            }
+            _ => return Err(Fail::Unsupported("")),
+        };
+        let at = self.address(at.ok_or_else(missing)?, area)?;
+        self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
+        let _ = Constant::Value(0);
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Kernels as NVRTC compiles them (`tests/ptx/basic.cu`): results and hazards.
+
+use vgpu::{Arch, Arg, End, GlobalMemory, HazardKind, Launch, LaunchReport, Module, Schedule, launch};
+
+const PTX: &str = include_str!("ptx/basic.ptx");
+
+fn h100() -> &'static Arch {
+    Arch::by_name("h100").unwrap()
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn as_floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+struct Bench {
+    module: Module,
+    memory: GlobalMemory,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench { module: Module::load(PTX).unwrap(), memory: GlobalMemory::new(1 << 30) }
+    }
+
+    fn input(&mut self, values: &[f32]) -> Arg {
+        let id = self.memory.alloc(values.len() as u64 * 4, "input").unwrap();
+        self.memory.write(id, 0, &floats(values));
+        Arg::Buffer(id)
+    }
+
+    fn output(&mut self, elements: u64) -> Arg {
+        Arg::Buffer(self.memory.alloc(elements * 4, "output").unwrap())
+    }
+
+    fn read(&self, arg: &Arg) -> Vec<f32> {
+        let Arg::Buffer(id) = arg else { panic!("a buffer") };
+        as_floats(&self.memory.read(*id))
+    }
+
+    fn run(&mut self, entry: &str, grid: u32, block: u32, args: Vec<Arg>) -> LaunchReport {
+        let mut l = Launch::new(entry, [grid, 1, 1], [block, 1, 1], args);
+        l.instruction_budget = 1 << 22;
+        launch(&self.module, &mut self.memory, h100(), &l).unwrap()
+    }
+}
+
+fn int(v: i32) -> Arg {
+    Arg::Bytes(v.to_le_bytes().to_vec())
+}
+
+fn kinds(report: &LaunchReport) -> Vec<HazardKind> {
+    report.hazards.iter().map(|h| h.kind).collect()
+}
+
+#[test]
+fn saxpy_gives_the_right_numbers_and_no_hazard() {
+    let mut b = Bench::new();
+    let values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    let (x, y) = (b.input(&values), b.input(&values));
+    let a = Arg::Bytes(2.0f32.to_le_bytes().to_vec());
+    let report = b.run("saxpy", 8, 128, vec![x, y.clone(), a, int(1000)]);
+    assert_eq!(report.hazards, []);
+    assert_eq!(report.end, End::Completed);
+    let expected: Vec<f32> = values.iter().map(|v| 3.0 * v).collect();
+    assert_eq!(b.read(&y), expected);
+}
+
+#[test]
+fn a_block_reduction_is_clean_and_a_missing_barrier_is_a_race() {
+    let mut b = Bench::new();
+    let values: Vec<f32> = (0..777).map(|i| (i % 7) as f32).collect();
+    let (x, out) = (b.input(&values), b.output(1));
+    let args = vec![x, out.clone(), int(777)];
+    let report = b.run("reduce", 1, 256, args.clone());
+    assert_eq!(report.hazards, []);
+    assert_eq!(b.read(&out)[0], values.iter().sum::<f32>());
+    let report = b.run("reduce_bad", 1, 256, args);
+    assert_eq!(kinds(&report)[0], HazardKind::Race);
+    assert_eq!(report.hazards[0].source.as_ref().unwrap().line, 16);
+    assert_eq!(report.hazards[0].other.as_ref().unwrap().line, 17);
+}
+
+#[test]
+fn a_store_beyond_the_requested_size_is_out_of_bounds() {
+    let mut b = Bench::new();
+    let y = b.output(100);
+    let report = b.run("oob", 1, 128, vec![y, int(100)]);
+    assert_eq!(kinds(&report), [HazardKind::OutOfBounds]);
+    assert_eq!((report.hazards[0].repeated, report.hazards[0].thread), (28, [100, 0, 0]));
+}
+
+#[test]
+fn a_barrier_that_half_a_warp_reaches_is_a_barrier_divergence() {
+    let mut b = Bench::new();
+    let y = b.output(64);
+    let report = b.run("divbar", 1, 64, vec![y, int(0)]);
+    assert_eq!(kinds(&report), [HazardKind::BarrierDivergence]);
+    assert_eq!(report.hazards[0].source.as_ref().unwrap().line, 25);
+}
+
+#[test]
+fn a_last_block_reduction_with_a_fence_is_clean_and_without_one_a_race() {
+    let mut b = Bench::new();
+    let values: Vec<f32> = (0..2000).map(|i| (i % 5) as f32).collect();
+    let (x, part, out) = (b.input(&values), b.output(16), b.output(1));
+    let args = vec![x, part, out.clone(), int(2000)];
+    for _ in 0..3 {
+        let report = b.run("lastblock", 16, 128, args.clone());
+        assert_eq!(report.hazards, []);
+        assert_eq!(b.read(&out)[0], values.iter().sum::<f32>());
+    }
+    let report = b.run("lastblock_bad", 16, 128, args);
+    assert!(kinds(&report).contains(&HazardKind::Race), "{report:?}");
+}
+
+#[test]
+fn a_spin_lock_between_the_lanes_of_a_warp_makes_progress() {
+    let mut b = Bench::new();
+    let (lock, count) = (b.input(&[0.0]), b.input(&[0.0]));
+    let report = b.run("spinlock", 2, 48, vec![lock, count.clone()]);
+    assert_eq!(report.end, End::Completed, "{report:?}");
+    assert_eq!(report.hazards, []);
+    assert_eq!(b.read(&count)[0].to_bits(), 96);
+}
+
+#[test]
+fn waiting_for_what_nobody_writes_is_found() {
+    let mut b = Bench::new();
+    let p = b.input(&[0.0]);
+    let report = b.run("endless", 1, 32, vec![p]);
+    assert_eq!(kinds(&report), [HazardKind::Deadlock]);
+}
+
+#[test]
+fn shared_memory_that_nobody_wrote_is_uninitialized() {
+    let mut b = Bench::new();
+    let y = b.output(64);
+    let report = b.run("uninit", 1, 64, vec![y]);
+    assert_eq!(kinds(&report), [HazardKind::Uninitialized]);
+    assert_eq!(report.hazards[0].thread, [32, 0, 0]);
+}
+
+#[test]
+fn a_random_schedule_changes_no_verdict() {
+    let mut b = Bench::new();
+    let values = vec![1.0; 512];
+    let (x, out) = (b.input(&values), b.output(1));
+    for seed in 0..4 {
+        let args = vec![x.clone(), out.clone(), int(512)];
+        let mut l = Launch::new("reduce", [1, 1, 1], [256, 1, 1], args);
+        l.schedule = Schedule::Random { seed };
+        let report = launch(&b.module, &mut b.memory, h100(), &l).unwrap();
+        assert_eq!(report.hazards, []);
+        assert_eq!(b.read(&out)[0], 512.0);
+    }
+}
