@@ -100,7 +100,9 @@ impl Module {
         let mut programs = Vec::new();
         for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
             let lowered = lower::lower(&ast, Globals { index: &index }, f);
-            let shared = lowered.as_ref().map_or(0, |p| lower::shared_bytes(&p.shared));
+            let shared = lowered
+                .as_ref()
+                .map_or(0, |p| lower::shared_bytes(&p.shared));
             entries.push(entry_of(f, shared));
             programs.push(lowered);
         }
@@ -147,10 +149,17 @@ impl Module {
             let known: Vec<&str> = self.entries.iter().map(|e| e.name.as_str()).collect();
             return Err(LaunchError::UnknownEntry {
                 name: name.to_owned(),
-                known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+                known: if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                },
             });
         };
-        Ok((&self.entries[i], self.programs[i].as_ref().map_err(Clone::clone)))
+        Ok((
+            &self.entries[i],
+            self.programs[i].as_ref().map_err(Clone::clone),
+        ))
     }
 
     /// Addresses of the module's variables in a memory; made at the first launch.
@@ -188,7 +197,11 @@ fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {
     let mut params = Vec::new();
     for p in &f.params {
         offset = offset.next_multiple_of(p.align.max(1));
-        params.push(Parameter { bytes: p.bytes as u32, align: p.align, offset });
+        params.push(Parameter {
+            bytes: p.bytes as u32,
+            align: p.align,
+            offset,
+        });
         offset += p.bytes as u32;
     }
     Entry {
@@ -206,13 +219,19 @@ const MAX_GLOBAL_BYTES: u64 = 1 << 30;
 
 fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {
     let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
-    let mut named: Vec<(String, &Variable<'_>)> =
-        ast.variables.iter().filter(device).map(|v| (v.name.to_owned(), v)).collect();
+    let mut named: Vec<(String, &Variable<'_>)> = ast
+        .variables
+        .iter()
+        .filter(device)
+        .map(|v| (v.name.to_owned(), v))
+        .collect();
     for f in &ast.functions {
         let inside = f.body.iter().flat_map(|b| &b.variables).filter(device);
         named.extend(inside.map(|v| (format!("{}::{}", f.name, v.name), v)));
     }
-    let total = named.iter().fold(0u64, |t, (_, v)| t.saturating_add(v.bytes));
+    let total = named
+        .iter()
+        .fold(0u64, |t, (_, v)| t.saturating_add(v.bytes));
     if total > MAX_GLOBAL_BYTES {
         return Err(LoadError::Ptx(PtxError {
             line: named.first().map_or(1, |(_, v)| v.line),
@@ -221,9 +240,15 @@ fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadErr
             message: format!("the variables of the module take {total} bytes"),
         }));
     }
-    let index: HashMap<String, u32> =
-        named.iter().enumerate().map(|(i, (name, _))| (name.clone(), i as u32)).collect();
-    let globals = named.iter().map(|(name, v)| global_of(name, v, &index)).collect();
+    let index: HashMap<String, u32> = named
+        .iter()
+        .enumerate()
+        .map(|(i, (name, _))| (name.clone(), i as u32))
+        .collect();
+    let globals = named
+        .iter()
+        .map(|(name, v)| global_of(name, v, &index))
+        .collect();
     Ok((globals, index))
 }
 
@@ -251,5 +276,9 @@ fn global_of(name: &str, v: &Variable<'_>, index: &HashMap<String, u32>) -> Glob
             slot.copy_from_slice(&value.to_le_bytes()[..n]);
         }
     }
-    Global { name: name.to_owned(), bytes, pointers }
+    Global {
+        name: name.to_owned(),
+        bytes,
+        pointers,
+    }
 }

@@ -1,6 +1,8 @@
 //! Kernels as NVRTC compiles them (`tests/ptx/basic.cu`): results and hazards.
 
-use vgpu::{Arch, Arg, End, GlobalMemory, HazardKind, Launch, LaunchReport, Module, Schedule, launch};
+use vgpu::{
+    Arch, Arg, End, GlobalMemory, HazardKind, Launch, LaunchReport, Module, Schedule, launch,
+};
 
 const PTX: &str = include_str!("ptx/basic.ptx");
 
@@ -13,7 +15,10 @@ fn floats(values: &[f32]) -> Vec<u8> {
 }
 
 fn as_floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
+    bytes
+        .chunks(4)
+        .map(|c| f32::from_le_bytes(c.try_into().unwrap()))
+        .collect()
 }
 
 struct Bench {
@@ -23,7 +28,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        Bench { module: Module::load(PTX).unwrap(), memory: GlobalMemory::new(1 << 30) }
+        Bench {
+            module: Module::load(PTX).unwrap(),
+            memory: GlobalMemory::new(1 << 30),
+        }
     }
 
     fn input(&mut self, values: &[f32]) -> Arg {
@@ -37,7 +45,9 @@ impl Bench {
     }
 
     fn read(&self, arg: &Arg) -> Vec<f32> {
-        let Arg::Buffer(id) = arg else { panic!("a buffer") };
+        let Arg::Buffer(id) = arg else {
+            panic!("a buffer")
+        };
         as_floats(&self.memory.read(*id))
     }
 
@@ -90,7 +100,10 @@ fn a_store_beyond_the_requested_size_is_out_of_bounds() {
     let y = b.output(100);
     let report = b.run("oob", 1, 128, vec![y, int(100)]);
     assert_eq!(kinds(&report), [HazardKind::OutOfBounds]);
-    assert_eq!((report.hazards[0].repeated, report.hazards[0].thread), (28, [100, 0, 0]));
+    assert_eq!(
+        (report.hazards[0].repeated, report.hazards[0].thread),
+        (28, [100, 0, 0])
+    );
 }
 
 #[test]

@@ -37,7 +37,11 @@ impl Touch {
     }
 
     pub(super) fn write(lane: usize, bytes: u32) -> Touch {
-        Touch { write: true, needs_written: false, ..Touch::read(lane, bytes) }
+        Touch {
+            write: true,
+            needs_written: false,
+            ..Touch::read(lane, bytes)
+        }
     }
 }
 
@@ -80,7 +84,11 @@ impl Team<'_> {
     /// Checks an access; `None` when it must not happen.
     #[inline]
     pub(super) fn touch(&mut self, w: &mut Warp, area: Area, at: u64, t: Touch) -> Option<Place> {
-        let (area, at) = if area == Area::Generic { split(at) } else { (area, at) };
+        let (area, at) = if area == Area::Generic {
+            split(at)
+        } else {
+            (area, at)
+        };
         match area {
             Area::Global | Area::Generic => self.touch_global(w, at, t),
             Area::Shared => self.touch_shared(w, at, t),
@@ -113,9 +121,13 @@ impl Team<'_> {
             return true;
         }
         let bytes = t.bytes;
-        self.hazard(HazardKind::Misaligned, Self::thread(w, t.lane), (space, at), NONE, || {
-            format!("{space} address 0x{at:x} is not a multiple of the access size {bytes}")
-        });
+        self.hazard(
+            HazardKind::Misaligned,
+            Self::thread(w, t.lane),
+            (space, at),
+            NONE,
+            || format!("{space} address 0x{at:x} is not a multiple of the access size {bytes}"),
+        );
         false
     }
 
@@ -126,7 +138,10 @@ impl Team<'_> {
         if let Some(a) = allocations.get(self.last) {
             let offset = at.wrapping_sub(a.base);
             if offset < a.bytes {
-                hit = Some(Lookup { index: self.last, offset });
+                hit = Some(Lookup {
+                    index: self.last,
+                    offset,
+                });
             }
         }
         let hit = hit.or_else(|| memory.find(at));
@@ -150,7 +165,12 @@ impl Team<'_> {
                 && self.context.checks.uninitialized
                 && !allocation.init.has_word(word, mask)
             {
-                self.unwritten(thread, Space::Global, allocation.base + word as u64 * 4, &allocation.name);
+                self.unwritten(
+                    thread,
+                    Space::Global,
+                    allocation.base + word as u64 * 4,
+                    &allocation.name,
+                );
             }
             if t.write {
                 allocation.init.mark_word(word, mask);
@@ -176,7 +196,11 @@ impl Team<'_> {
     fn unwritten(&mut self, thread: usize, space: Space, at: u64, name: &str) {
         let name = name.to_owned();
         self.hazard(HazardKind::Uninitialized, thread, (space, at), NONE, || {
-            let of = if name.is_empty() { String::new() } else { format!(" of `{name}`") };
+            let of = if name.is_empty() {
+                String::new()
+            } else {
+                format!(" of `{name}`")
+            };
             format!("a load of {space} memory{of} that nobody wrote")
         });
     }
@@ -186,8 +210,12 @@ impl Team<'_> {
         let memory = self.context.memory;
         let act = if t.write { "write" } else { "read" };
         let bytes = t.bytes;
-        self.hazard(HazardKind::OutOfBounds, Self::thread(w, t.lane), (Space::Global, at), NONE, || {
-            match memory.nearest(at) {
+        self.hazard(
+            HazardKind::OutOfBounds,
+            Self::thread(w, t.lane),
+            (Space::Global, at),
+            NONE,
+            || match memory.nearest(at) {
                 Some(a) if at >= a.base => format!(
                     "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
                     at - a.base,
@@ -195,8 +223,8 @@ impl Team<'_> {
                     a.bytes
                 ),
                 _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, where nothing is"),
-            }
-        });
+            },
+        );
     }
 
     fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
@@ -210,7 +238,8 @@ impl Team<'_> {
                 .all(|s| u32::from(*s) >> EXISTS & mask == mask);
         if !exists {
             // A misaligned access inside is misaligned, not out of bounds.
-            if at & u64::from(t.bytes - 1) != 0 && self.byte_exists(at) && self.byte_exists(end - 1) {
+            if at & u64::from(t.bytes - 1) != 0 && self.byte_exists(at) && self.byte_exists(end - 1)
+            {
                 self.aligned(w, Space::Shared, at, &t);
             } else {
                 self.shared_out_of_bounds(w, at, &t);
@@ -252,28 +281,48 @@ impl Team<'_> {
         let bytes = t.bytes;
         let p = self.context.program;
         let dynamic = (p.dynamic_at, self.context.dynamic_shared);
-        self.hazard(HazardKind::OutOfBounds, Self::thread(w, t.lane), (Space::Shared, at), NONE, || {
-            let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
-            match extents.filter(|(s, n)| *n > 0 && u64::from(*s) <= at).max() {
-                Some((start, size)) => format!(
-                    "a {act} of {bytes} bytes at byte {} of a shared array of {size} bytes",
-                    at - u64::from(start)
-                ),
-                None => format!("a {act} of {bytes} bytes at shared address {at}, where nothing is"),
-            }
-        });
+        self.hazard(
+            HazardKind::OutOfBounds,
+            Self::thread(w, t.lane),
+            (Space::Shared, at),
+            NONE,
+            || {
+                let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
+                match extents.filter(|(s, n)| *n > 0 && u64::from(*s) <= at).max() {
+                    Some((start, size)) => format!(
+                        "a {act} of {bytes} bytes at byte {} of a shared array of {size} bytes",
+                        at - u64::from(start)
+                    ),
+                    None => {
+                        format!("a {act} of {bytes} bytes at shared address {at}, where nothing is")
+                    }
+                }
+            },
+        );
     }
 
     fn touch_local(&mut self, w: &mut Warp, at: u64, t: Touch, param: bool) -> Option<Place> {
         let p = self.context.program;
-        let (base, size) =
-            if param { (p.local_bytes, p.param_bytes) } else { (0, p.local_bytes) };
+        let (base, size) = if param {
+            (p.local_bytes, p.param_bytes)
+        } else {
+            (0, p.local_bytes)
+        };
         let thread = Self::thread(w, t.lane);
         if at.saturating_add(u64::from(t.bytes)) > u64::from(size) {
             let act = if t.write { "write" } else { "read" };
-            self.hazard(HazardKind::OutOfBounds, thread, (Space::Local, at), NONE, || {
-                format!("a {act} of {} bytes at byte {} of a thread's {size} local bytes", t.bytes, at as i64)
-            });
+            self.hazard(
+                HazardKind::OutOfBounds,
+                thread,
+                (Space::Local, at),
+                NONE,
+                || {
+                    format!(
+                        "a {act} of {} bytes at byte {} of a thread's {size} local bytes",
+                        t.bytes, at as i64
+                    )
+                },
+            );
             return None;
         }
         if !param && !self.aligned(w, Space::Local, at, &t) {
@@ -293,9 +342,13 @@ impl Team<'_> {
         let size = self.context.params.len() as u64;
         if t.write || at.saturating_add(u64::from(t.bytes)) > size {
             let thread = Self::thread(w, t.lane);
-            self.hazard(HazardKind::OutOfBounds, thread, (Space::Param, at), NONE, || {
-                format!("an access at byte {at} of the kernel's {size} parameter bytes")
-            });
+            self.hazard(
+                HazardKind::OutOfBounds,
+                thread,
+                (Space::Param, at),
+                NONE,
+                || format!("an access at byte {at} of the kernel's {size} parameter bytes"),
+            );
             return None;
         }
         Some(Place::Param(at as usize))
@@ -310,9 +363,7 @@ impl Team<'_> {
                 let at = l.offset + u64::from(offset);
                 from_words(at, bytes, |i| words[i].load(Relaxed))
             }
-            Place::Shared(at) => {
-                from_words(u64::from(at + offset), bytes, |i| self.shared[i])
-            }
+            Place::Shared(at) => from_words(u64::from(at + offset), bytes, |i| self.shared[i]),
             Place::Local(at) => little(&w.local[at + offset as usize..], bytes),
             Place::Param(at) => little(&self.context.params[at + offset as usize..], bytes),
         }
@@ -322,7 +373,11 @@ impl Team<'_> {
     #[inline]
     pub(super) fn put(&mut self, w: &mut Warp, place: Place, offset: u32, bytes: u32, value: u64) {
         if !matches!(place, Place::Local(_)) {
-            let cut = if bytes == 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 };
+            let cut = if bytes == 8 {
+                u64::MAX
+            } else {
+                (1 << (bytes * 8)) - 1
+            };
             self.version += u64::from(self.get(w, place, offset, bytes) != value & cut);
         }
         match place {
@@ -374,7 +429,9 @@ impl Team<'_> {
 #[inline(always)]
 fn part(at: u64, bytes: u32) -> (u32, u32) {
     let shift = (at & 3) as u32 * 8;
-    (((1u64 << (bytes * 8)) - 1) as u32) .checked_shl(shift).map_or((0, 0), |m| (m, shift))
+    (((1u64 << (bytes * 8)) - 1) as u32)
+        .checked_shl(shift)
+        .map_or((0, 0), |m| (m, shift))
 }
 
 #[inline(always)]

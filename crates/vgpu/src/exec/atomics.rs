@@ -19,8 +19,14 @@ impl Team<'_> {
             let thread = w.index * 32 + lane;
             let ways = (true, true);
             self.synchronise(thread, generic(a.at.area, at), ways, a.order, a.device_wide);
-            let touch = Touch { strong: true, needs_written: true, ..Touch::write(lane, bytes) };
-            let Some(place) = self.touch(w, a.at.area, at, touch) else { continue };
+            let touch = Touch {
+                strong: true,
+                needs_written: true,
+                ..Touch::write(lane, bytes)
+            };
+            let Some(place) = self.touch(w, a.at.area, at, touch) else {
+                continue;
+            };
             let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             let old = self.modify(w, place, bytes, |old| apply(a.op, a.ty, old, b, c));
             self.version += u64::from(apply(a.op, a.ty, old, b, c) != old);
@@ -49,7 +55,11 @@ impl Team<'_> {
             return old;
         }
         let shift = (l.offset & 3) as u32 * 8;
-        let cut = if bytes == 4 { u32::MAX } else { (1 << (bytes * 8)) - 1 };
+        let cut = if bytes == 4 {
+            u32::MAX
+        } else {
+            (1 << (bytes * 8)) - 1
+        };
         step(&words[word], |whole| {
             let old = whole >> shift & cut;
             (whole & !(cut << shift)) | (f(old.into()) as u32 & cut) << shift
@@ -74,7 +84,11 @@ fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
     match op {
         AtomOp::Exch => return b,
         AtomOp::Cas => {
-            let cut = if ty.bytes() == 8 { u64::MAX } else { (1 << (ty.bytes() * 8)) - 1 };
+            let cut = if ty.bytes() == 8 {
+                u64::MAX
+            } else {
+                (1 << (ty.bytes() * 8)) - 1
+            };
             return if old == b & cut { c } else { old };
         }
         AtomOp::And => return old & b,
@@ -127,7 +141,11 @@ fn integer(op: AtomOp, x: i128, y: i128, old: u64, b: u64) -> u64 {
         }
         AtomOp::Dec => {
             let (old, b) = (old as u32, b as u32);
-            if old == 0 || old > b { b.into() } else { u64::from(old) - 1 }
+            if old == 0 || old > b {
+                b.into()
+            } else {
+                u64::from(old) - 1
+            }
         }
         _ => old.wrapping_add(b),
     }

@@ -64,7 +64,13 @@ impl Team<'_> {
             b.given.extend(lanes(mask).map(|l| w.index * 32 + l));
         } else {
             let (warp, pc, aligned) = (w.index, self.pc, bar.aligned);
-            b.waiting.push(Waiter { warp, mask, pc, aligned, red });
+            b.waiting.push(Waiter {
+                warp,
+                mask,
+                pc,
+                aligned,
+                red,
+            });
         }
         self.complete(id as usize);
         !bar.arrive
@@ -86,8 +92,11 @@ impl Team<'_> {
         if b.wanted.is_none() {
             self.same_instruction(&b);
         }
-        let threads: Vec<usize> =
-            b.waiting.iter().flat_map(|x| lanes(x.mask).map(|l| x.warp * 32 + l)).collect();
+        let threads: Vec<usize> = b
+            .waiting
+            .iter()
+            .flat_map(|x| lanes(x.mask).map(|l| x.warp * 32 + l))
+            .collect();
         threads.iter().for_each(|t| self.apply_pending(*t));
         if all {
             self.clocks.full_barrier();
@@ -98,7 +107,8 @@ impl Team<'_> {
         }
         for x in b.waiting {
             if let Some((kind, row)) = x.red {
-                self.reduced.push((x.warp, x.mask, kind, row, b.yes, b.votes));
+                self.reduced
+                    .push((x.warp, x.mask, kind, row, b.yes, b.votes));
             }
             self.released.push((x.warp, x.mask));
         }
@@ -106,15 +116,25 @@ impl Team<'_> {
 
     /// All threads of a whole-block barrier must be at one instruction.
     fn same_instruction(&mut self, b: &Barrier) {
-        let Some(first) = b.waiting.first() else { return };
+        let Some(first) = b.waiting.first() else {
+            return;
+        };
         if let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) {
-            let (low, high) = if first.pc < other.pc { (first, other) } else { (other, first) };
+            let (low, high) = if first.pc < other.pc {
+                (first, other)
+            } else {
+                (other, first)
+            };
             let thread = high.warp * 32 + high.mask.trailing_zeros() as usize;
             let (pc, other_pc) = (high.pc, low.pc);
             self.pc = pc;
-            self.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), other_pc, || {
-                "threads of one block wait at different barriers of one phase".to_owned()
-            });
+            self.hazard(
+                HazardKind::BarrierDivergence,
+                thread,
+                (Space::Generic, 0),
+                other_pc,
+                || "threads of one block wait at different barriers of one phase".to_owned(),
+            );
         }
     }
 
@@ -123,14 +143,22 @@ impl Team<'_> {
         self.live -= mask.count_ones() as usize;
         for id in 0..self.barriers.len() {
             let b = &self.barriers[id];
-            let stranded = b.waiting.iter().find(|x| x.warp == w.index && x.aligned).copied();
+            let stranded = b
+                .waiting
+                .iter()
+                .find(|x| x.warp == w.index && x.aligned)
+                .copied();
             if let Some(x) = stranded {
                 let thread = x.warp * 32 + x.mask.trailing_zeros() as usize;
                 let left = self.pc;
                 self.pc = x.pc;
-                self.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), left, || {
-                    "threads of a warp exited while others of it wait at a barrier".to_owned()
-                });
+                self.hazard(
+                    HazardKind::BarrierDivergence,
+                    thread,
+                    (Space::Generic, 0),
+                    left,
+                    || "threads of a warp exited while others of it wait at a barrier".to_owned(),
+                );
                 self.pc = left;
             }
             if !self.barriers[id].waiting.is_empty() && self.barriers[id].wanted.is_none() {

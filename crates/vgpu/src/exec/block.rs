@@ -36,10 +36,19 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     pub(super) fn new(context: &'a Context<'a>, block: u32) -> Block<'a> {
         let ctaid = context.ctaid(block.into());
-        let warps =
-            (0..context.threads.div_ceil(32)).map(|i| Warp::new(context, i, ctaid)).collect();
-        let random = context.seed.map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
-        Block { team: Team::new(context, block), warps, spent: 0, random, stalled: false }
+        let warps = (0..context.threads.div_ceil(32))
+            .map(|i| Warp::new(context, i, ctaid))
+            .collect();
+        let random = context
+            .seed
+            .map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
+        Block {
+            team: Team::new(context, block),
+            warps,
+            spent: 0,
+            random,
+            stalled: false,
+        }
     }
 
     /// Runs until done or `slice` instructions are spent.
@@ -75,7 +84,9 @@ impl<'a> Block<'a> {
 
     /// The warp whose turn it is and the length of the turn.
     fn choose(&mut self, turn: usize) -> (usize, u64) {
-        let Some(state) = &mut self.random else { return (turn, TURN) };
+        let Some(state) = &mut self.random else {
+            return (turn, TURN);
+        };
         // xorshift64*: any order will do, it only has to be the same for the same seed.
         *state ^= *state >> 12;
         *state ^= *state << 25;
@@ -131,7 +142,10 @@ impl<'a> Block<'a> {
         for (warp, mask) in std::mem::take(&mut self.team.released) {
             let paths = &mut self.warps[warp].paths;
             let waiting = |s| matches!(s, State::Barrier);
-            if let Some(p) = paths.iter_mut().find(|p| waiting(p.state) && p.mask == mask) {
+            if let Some(p) = paths
+                .iter_mut()
+                .find(|p| waiting(p.state) && p.mask == mask)
+            {
                 p.pc += 1;
                 p.state = State::Ready;
             }
@@ -156,11 +170,17 @@ impl<'a> Block<'a> {
         if !stalled || context.stalled.load(SeqCst) < context.unfinished.load(SeqCst) {
             return false;
         }
-        let Some((thread, pc)) = self.running() else { return false };
+        let Some((thread, pc)) = self.running() else {
+            return false;
+        };
         self.team.pc = pc;
-        self.team.hazard(HazardKind::Deadlock, thread, (Space::Generic, 0), NONE, || {
-            "threads wait in a loop for a value that no thread will write".to_owned()
-        });
+        self.team.hazard(
+            HazardKind::Deadlock,
+            thread,
+            (Space::Generic, 0),
+            NONE,
+            || "threads wait in a loop for a value that no thread will write".to_owned(),
+        );
         self.team.halted = Some("no thread can make progress");
         context.stop.store(true, Relaxed);
         true
@@ -193,14 +213,21 @@ impl<'a> Block<'a> {
         if !late && self.spent < context.budget {
             return false;
         }
-        let Some((thread, pc)) = self.running() else { return false };
+        let Some((thread, pc)) = self.running() else {
+            return false;
+        };
         self.team.pc = pc;
         let spent = self.spent;
         let kind = HazardKind::Timeout;
-        self.team.hazard(kind, thread, (Space::Generic, 0), NONE, || {
-            let why = if late { "the deadline passed" } else { "the instruction budget ran out" };
-            format!("{why} after {spent} warp instructions of one block")
-        });
+        self.team
+            .hazard(kind, thread, (Space::Generic, 0), NONE, || {
+                let why = if late {
+                    "the deadline passed"
+                } else {
+                    "the instruction budget ran out"
+                };
+                format!("{why} after {spent} warp instructions of one block")
+            });
         self.team.halted = Some("it ran too long");
         context.stop.store(true, Relaxed);
         true

@@ -20,7 +20,10 @@ impl Team<'_> {
         let mut rest = here;
         while rest != 0 {
             let members = rows[rest.trailing_zeros() as usize];
-            let group: u32 = lanes(rest).filter(|l| rows[*l] == members).map(|l| 1 << l).sum();
+            let group: u32 = lanes(rest)
+                .filter(|l| rows[*l] == members)
+                .map(|l| 1 << l)
+                .sum();
             if members & w.alive & !here != 0 {
                 return None;
             }
@@ -31,20 +34,43 @@ impl Team<'_> {
     }
 
     /// Executes a warp-wide operation for one group of lanes.
-    pub(super) fn collective(&mut self, w: &mut Warp, mask_row: u32, op: &WarpOp, group: u32, here: u32) {
+    pub(super) fn collective(
+        &mut self,
+        w: &mut Warp,
+        mask_row: u32,
+        op: &WarpOp,
+        group: u32,
+        here: u32,
+    ) {
         for lane in lanes(here & !group) {
             if w.regs.r32[mask_row as usize][lane] >> lane & 1 == 0 {
                 let members = w.regs.r32[mask_row as usize][lane];
-                self.hazard(HazardKind::Crashed, w.index * 32 + lane, (Space::Generic, 0), NONE, || {
-                    format!("the thread is not in its own member mask 0x{members:08x}")
-                });
+                self.hazard(
+                    HazardKind::Crashed,
+                    w.index * 32 + lane,
+                    (Space::Generic, 0),
+                    NONE,
+                    || format!("the thread is not in its own member mask 0x{members:08x}"),
+                );
             }
         }
         match op {
-            WarpOp::Shfl { mode, dest, pred, a, b, c } => {
+            WarpOp::Shfl {
+                mode,
+                dest,
+                pred,
+                a,
+                b,
+                c,
+            } => {
                 shuffle(w, *mode, (*dest, *pred), (*a, *b, *c), group);
             }
-            WarpOp::Vote { mode, dest, source, negated } => {
+            WarpOp::Vote {
+                mode,
+                dest,
+                source,
+                negated,
+            } => {
                 let p = w.regs.preds[*source as usize];
                 let votes = (if *negated { !p } else { p }) & group;
                 let truth = match mode {
@@ -60,7 +86,12 @@ impl Team<'_> {
                 *d = if truth { *d | group } else { *d & !group };
             }
             WarpOp::Match { all, dest, pred, a } => matching(w, *all, (*dest, *pred), *a, group),
-            WarpOp::Redux { op, signed, dest, a } => redux(w, *op, *signed, (*dest, *a), group),
+            WarpOp::Redux {
+                op,
+                signed,
+                dest,
+                a,
+            } => redux(w, *op, *signed, (*dest, *a), group),
             WarpOp::Elect { dest, pred } => {
                 let leader = group.trailing_zeros();
                 lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = leader);
@@ -85,9 +116,18 @@ impl Team<'_> {
     }
 }
 
-fn shuffle(w: &mut Warp, mode: Shuffle, (dest, pred): (u32, u32), (a, b, c): (u32, u32, u32), group: u32) {
-    let (values, amounts, clamps) =
-        (w.regs.r32[a as usize], w.regs.r32[b as usize], w.regs.r32[c as usize]);
+fn shuffle(
+    w: &mut Warp,
+    mode: Shuffle,
+    (dest, pred): (u32, u32),
+    (a, b, c): (u32, u32, u32),
+    group: u32,
+) {
+    let (values, amounts, clamps) = (
+        w.regs.r32[a as usize],
+        w.regs.r32[b as usize],
+        w.regs.r32[c as usize],
+    );
     let mut in_range = 0;
     for lane in lanes(group) {
         let (amount, clamp) = (amounts[lane] & 31, clamps[lane] & 31);
@@ -96,7 +136,10 @@ fn shuffle(w: &mut Warp, mode: Shuffle, (dest, pred): (u32, u32), (a, b, c): (u3
         let most = (l & segment) | (clamp & !segment);
         let least = l & segment;
         let (from, ok) = match mode {
-            Shuffle::Up => (l.wrapping_sub(amount), l as i32 - amount as i32 >= most as i32),
+            Shuffle::Up => (
+                l.wrapping_sub(amount),
+                l as i32 - amount as i32 >= most as i32,
+            ),
             Shuffle::Down => (l + amount, l + amount <= most),
             Shuffle::Bfly => (l ^ amount, l ^ amount <= most),
             Shuffle::Idx => {
@@ -118,7 +161,10 @@ fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u
     let values: [u64; 32] = std::array::from_fn(|l| w.value(a, l));
     let mut agree = 0;
     for lane in lanes(group) {
-        let same: u32 = lanes(group).filter(|l| values[*l] == values[lane]).map(|l| 1 << l).sum();
+        let same: u32 = lanes(group)
+            .filter(|l| values[*l] == values[lane])
+            .map(|l| 1 << l)
+            .sum();
         let ok = !all || same == group;
         agree |= u32::from(ok) << lane;
         w.regs.r32[dest as usize][lane] = if ok { same } else { 0 };
@@ -131,15 +177,17 @@ fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u
 
 fn redux(w: &mut Warp, op: AtomOp, signed: bool, (dest, a): (u32, u32), group: u32) {
     let values = w.regs.r32[a as usize];
-    let total = lanes(group).map(|l| values[l]).reduce(|x, y| match (op, signed) {
-        (AtomOp::Min, true) => (x as i32).min(y as i32) as u32,
-        (AtomOp::Max, true) => (x as i32).max(y as i32) as u32,
-        (AtomOp::Min, false) => x.min(y),
-        (AtomOp::Max, false) => x.max(y),
-        (AtomOp::And, _) => x & y,
-        (AtomOp::Or, _) => x | y,
-        (AtomOp::Xor, _) => x ^ y,
-        _ => x.wrapping_add(y),
-    });
+    let total = lanes(group)
+        .map(|l| values[l])
+        .reduce(|x, y| match (op, signed) {
+            (AtomOp::Min, true) => (x as i32).min(y as i32) as u32,
+            (AtomOp::Max, true) => (x as i32).max(y as i32) as u32,
+            (AtomOp::Min, false) => x.min(y),
+            (AtomOp::Max, false) => x.max(y),
+            (AtomOp::And, _) => x & y,
+            (AtomOp::Or, _) => x | y,
+            (AtomOp::Xor, _) => x ^ y,
+            _ => x.wrapping_add(y),
+        });
     lanes(group).for_each(|l| w.regs.r32[dest as usize][l] = total.unwrap_or(0));
 }

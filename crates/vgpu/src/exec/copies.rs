@@ -18,9 +18,13 @@ impl Team<'_> {
                 real = w.regs.r32[c.source_bytes as usize][lane];
                 if real > c.bytes {
                     let at = w.address(&c.from, lane);
-                    self.hazard(HazardKind::Crashed, thread, (Space::Global, at), NONE, || {
-                        format!("cp.async reads {real} bytes into a copy of {}", c.bytes)
-                    });
+                    self.hazard(
+                        HazardKind::Crashed,
+                        thread,
+                        (Space::Global, at),
+                        NONE,
+                        || format!("cp.async reads {real} bytes into a copy of {}", c.bytes),
+                    );
                     real = c.bytes;
                 }
             }
@@ -29,8 +33,13 @@ impl Team<'_> {
             }
             let data = self.fetch(w, c, lane, real);
             let to = w.address(&c.to, lane);
-            let touch = Touch { in_flight: true, ..Touch::write(lane, c.bytes) };
-            let Some(place) = self.touch(w, c.to.area, to, touch) else { continue };
+            let touch = Touch {
+                in_flight: true,
+                ..Touch::write(lane, c.bytes)
+            };
+            let Some(place) = self.touch(w, c.to.area, to, touch) else {
+                continue;
+            };
             for (i, word) in data.iter().take(c.bytes as usize / 4).enumerate() {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
@@ -115,12 +124,18 @@ impl Team<'_> {
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
             for i in (0..u64::from(bytes)).step_by(4) {
-                let Some(source) = self.touch(w, b.from.area, from + i, Touch::read(lane, 4)) else {
+                let Some(source) = self.touch(w, b.from.area, from + i, Touch::read(lane, 4))
+                else {
                     break;
                 };
                 let value = self.get(w, source, 0, 4);
-                let touch = Touch { in_flight: flight, ..Touch::write(lane, 4) };
-                let Some(place) = self.touch(w, b.to.area, to + i, touch) else { break };
+                let touch = Touch {
+                    in_flight: flight,
+                    ..Touch::write(lane, 4)
+                };
+                let Some(place) = self.touch(w, b.to.area, to + i, touch) else {
+                    break;
+                };
                 self.put(w, place, 0, 4, value);
                 if let Place::Shared(at) = place {
                     words.push(at / 4);

@@ -253,10 +253,18 @@ fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
     }
     let [x, y, z] = launch.grid;
     if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
-        return refuse("grid", launch.grid, "the limits are 2^31-1, 65535, 65535".to_owned());
+        return refuse(
+            "grid",
+            launch.grid,
+            "the limits are 2^31-1, 65535, 65535".to_owned(),
+        );
     }
     if u64::from(x) * u64::from(y) * u64::from(z) > u64::from(u32::MAX - 1) {
-        return refuse("grid", launch.grid, "more than 2^32-2 blocks cannot be executed".to_owned());
+        return refuse(
+            "grid",
+            launch.grid,
+            "more than 2^32-2 blocks cannot be executed".to_owned(),
+        );
     }
     let [x, y, z] = launch.block.map(u64::from);
     let threads = x * y * z;
@@ -265,14 +273,19 @@ fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
         let why = format!("{threads} threads; a block has at most {limit}, and 64 in z");
         return refuse("block", launch.block, why);
     }
-    if let Some(max) = entry.max_threads.map(|m| m.iter().map(|d| u64::from(*d)).product::<u64>())
+    if let Some(max) = entry
+        .max_threads
+        .map(|m| m.iter().map(|d| u64::from(*d)).product::<u64>())
         && threads > max
     {
         let why = format!("the kernel was compiled for at most {max} threads");
         return refuse("block", launch.block, why);
     }
     if entry.required_threads.is_some_and(|r| r != launch.block) {
-        let why = format!("the kernel demands {:?}", entry.required_threads.unwrap_or_default());
+        let why = format!(
+            "the kernel demands {:?}",
+            entry.required_threads.unwrap_or_default()
+        );
         return refuse("block", launch.block, why);
     }
     Ok(())
@@ -285,10 +298,18 @@ fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), Launc
     let (limit, over) = if statics > u64::from(SHARED_BYTES_DEFAULT) {
         (u64::from(SHARED_BYTES_DEFAULT), true)
     } else {
-        (u64::from(arch.shared_bytes_optin), wanted > u64::from(arch.shared_bytes_optin))
+        (
+            u64::from(arch.shared_bytes_optin),
+            wanted > u64::from(arch.shared_bytes_optin),
+        )
     };
     if over {
-        return Err(LaunchError::SharedMemory { wanted, statics, arch: arch.name, limit });
+        return Err(LaunchError::SharedMemory {
+            wanted,
+            statics,
+            arch: arch.name,
+            limit,
+        });
     }
     Ok(())
 }
@@ -305,14 +326,21 @@ fn parameters(
             given: launch.args.len(),
         });
     }
-    let size = entry.params.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
+    let size = entry
+        .params
+        .iter()
+        .map(|p| p.offset + p.bytes)
+        .max()
+        .unwrap_or(0);
     let mut out = vec![0; size as usize];
     for (index, (arg, p)) in launch.args.iter().zip(&entry.params).enumerate() {
         let bytes = match arg {
             Arg::Buffer(b) => memory.address(*b).to_le_bytes().to_vec(),
-            Arg::BufferAt(b, offset) => {
-                memory.address(*b).wrapping_add(*offset).to_le_bytes().to_vec()
-            }
+            Arg::BufferAt(b, offset) => memory
+                .address(*b)
+                .wrapping_add(*offset)
+                .to_le_bytes()
+                .to_vec(),
             Arg::Bytes(bytes) => bytes.clone(),
         };
         if bytes.len() != p.bytes as usize {

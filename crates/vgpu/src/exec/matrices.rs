@@ -47,7 +47,11 @@ impl Team<'_> {
 
     fn count_matrix(&mut self, w: &Warp, at: &Address, matrices: usize) {
         let addresses: [u32; 32] = std::array::from_fn(|l| w.address(at, l) as u32);
-        let mask = if matrices == 4 { u32::MAX } else { (1 << (matrices * 8)) - 1 };
+        let mask = if matrices == 4 {
+            u32::MAX
+        } else {
+            (1 << (matrices * 8)) - 1
+        };
         self.count_shared(&addresses, mask, 16);
     }
 
@@ -57,11 +61,19 @@ impl Team<'_> {
             let base = w.address(&m.at, lane);
             let stride = u64::from(w.regs.r32[m.stride as usize][lane]);
             for (register, row) in m.data.iter().enumerate() {
-                let mut word = if m.store { w.regs.r32[*row as usize][lane] } else { 0 };
+                let mut word = if m.store {
+                    w.regs.r32[*row as usize][lane]
+                } else {
+                    0
+                };
                 for sub in 0..m.fragment.per_register {
                     let (r, c) = m.fragment.element(lane, register, sub);
                     let (r, c) = (r as u64, c as u64);
-                    let element = if m.row_major { r * stride + c } else { c * stride + r };
+                    let element = if m.row_major {
+                        r * stride + c
+                    } else {
+                        c * stride + r
+                    };
                     let at = base + element * u64::from(bytes);
                     let shift = sub as u32 * m.bits;
                     if m.store {
@@ -69,7 +81,8 @@ impl Team<'_> {
                         if let Some(place) = self.touch(w, m.at.area, at, touch) {
                             self.put(w, place, 0, bytes, u64::from(word >> shift));
                         }
-                    } else if let Some(place) = self.touch(w, m.at.area, at, Touch::read(lane, bytes))
+                    } else if let Some(place) =
+                        self.touch(w, m.at.area, at, Touch::read(lane, bytes))
                     {
                         word |= (self.get(w, place, 0, bytes) as u32) << shift;
                     }
@@ -97,7 +110,12 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
     gather(w, &m.a, &mut a);
     gather(w, &m.b, &mut b);
     gather(w, &m.c, &mut c);
-    m.form.run(&a[..m.a.len()], &b[..m.b.len()], &c[..m.c.len()], &mut d[..m.d.len()]);
+    m.form.run(
+        &a[..m.a.len()],
+        &b[..m.b.len()],
+        &c[..m.c.len()],
+        &mut d[..m.d.len()],
+    );
     for (row, value) in m.d.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;
     }
@@ -105,9 +123,8 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
 
 /// `mma.sync` in double precision.
 pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
-    let take = |rows: &[u32]| -> Vec<[u64; 32]> {
-        rows.iter().map(|r| w.regs.r64[*r as usize]).collect()
-    };
+    let take =
+        |rows: &[u32]| -> Vec<[u64; 32]> { rows.iter().map(|r| w.regs.r64[*r as usize]).collect() };
     let (a, b, c) = (take(&m.a), take(&m.b), take(&m.c));
     let mut d = vec![[0; 32]; m.d.len()];
     mma::mma_f64(m.m, m.k, &a, &b, &c, &mut d, m.round);

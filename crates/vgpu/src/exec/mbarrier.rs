@@ -62,17 +62,31 @@ impl Team<'_> {
 
     fn mbarrier_lane(&mut self, w: &mut Warp, at: u32, op: &MbarOp, lane: usize) {
         let thread = w.index * 32 + lane;
-        let row = |r: u32, none: u32| if r == NONE { none } else { w.regs.r32[r as usize][lane] };
+        let row = |r: u32, none: u32| {
+            if r == NONE {
+                none
+            } else {
+                w.regs.r32[r as usize][lane]
+            }
+        };
         if let MbarOp::Init { count } = op {
             let n = row(*count, 1);
-            let fresh = Mbarrier { expected: n, pending: n.into(), ..Mbarrier::default() };
+            let fresh = Mbarrier {
+                expected: n,
+                pending: n.into(),
+                ..Mbarrier::default()
+            };
             self.mbarriers.insert(at, fresh);
             return;
         }
         if !self.mbarriers.contains_key(&at) {
-            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
-                "an mbarrier that was not initialised".to_owned()
-            });
+            self.hazard(
+                HazardKind::Crashed,
+                thread,
+                (Space::Shared, at.into()),
+                NONE,
+                || "an mbarrier that was not initialised".to_owned(),
+            );
             self.halted = Some("an mbarrier that was not initialised");
             return;
         }
@@ -80,7 +94,12 @@ impl Team<'_> {
             MbarOp::Inval => {
                 self.mbarriers.remove(&at);
             }
-            MbarOp::Arrive { count, expect, state, drop } => {
+            MbarOp::Arrive {
+                count,
+                expect,
+                state,
+                drop,
+            } => {
                 let (n, bytes) = (row(*count, 1), row(*expect, 0));
                 let token = self.arrive_mbarrier(at, thread, n, bytes.into(), *drop);
                 w.set(*state, lane, token);
@@ -94,7 +113,12 @@ impl Team<'_> {
                 }
                 self.arrive_mbarrier(at, thread, 1, 0, false);
             }
-            MbarOp::Wait { parity, state, dest, acquire } => {
+            MbarOp::Wait {
+                parity,
+                state,
+                dest,
+                acquire,
+            } => {
                 let wanted = w.value(*state, lane);
                 let done = self.phase_done(at, thread, *parity, wanted, *acquire);
                 let p = &mut w.regs.preds[*dest as usize];
@@ -107,7 +131,9 @@ impl Team<'_> {
 
     fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
         let clock = self.clocks.release(thread);
-        let Some(m) = self.mbarriers.get_mut(&at) else { return 0 };
+        let Some(m) = self.mbarriers.get_mut(&at) else {
+            return 0;
+        };
         let token = m.phase | (m.pending.max(0) as u64) << 32;
         m.bytes += bytes;
         m.pending -= i64::from(n);
@@ -116,9 +142,13 @@ impl Team<'_> {
             m.expected = m.expected.saturating_sub(n);
         }
         if m.pending < 0 {
-            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
-                "more arrivals at an mbarrier than its count".to_owned()
-            });
+            self.hazard(
+                HazardKind::Crashed,
+                thread,
+                (Space::Shared, at.into()),
+                NONE,
+                || "more arrivals at an mbarrier than its count".to_owned(),
+            );
             return token;
         }
         m.settle();
@@ -137,9 +167,13 @@ impl Team<'_> {
         let segment = self.clocks.segment[thread];
         let clock = self.clocks.release(thread);
         let Some(m) = self.mbarriers.get_mut(&at) else {
-            self.hazard(HazardKind::Crashed, thread, (Space::Shared, at.into()), NONE, || {
-                "a bulk copy signals an mbarrier that was not initialised".to_owned()
-            });
+            self.hazard(
+                HazardKind::Crashed,
+                thread,
+                (Space::Shared, at.into()),
+                NONE,
+                || "a bulk copy signals an mbarrier that was not initialised".to_owned(),
+            );
             return;
         };
         m.current.push(clock);
@@ -148,9 +182,22 @@ impl Team<'_> {
         m.settle();
     }
 
-    fn phase_done(&mut self, at: u32, thread: usize, parity: bool, wanted: u64, acquire: bool) -> bool {
-        let Some(m) = self.mbarriers.get_mut(&at) else { return false };
-        let done = if parity { m.phase & 1 != wanted & 1 } else { m.phase > wanted & 0xffff_ffff };
+    fn phase_done(
+        &mut self,
+        at: u32,
+        thread: usize,
+        parity: bool,
+        wanted: u64,
+        acquire: bool,
+    ) -> bool {
+        let Some(m) = self.mbarriers.get_mut(&at) else {
+            return false;
+        };
+        let done = if parity {
+            m.phase & 1 != wanted & 1
+        } else {
+            m.phase > wanted & 0xffff_ffff
+        };
         if !done {
             return false;
         }

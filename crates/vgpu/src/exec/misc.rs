@@ -30,7 +30,14 @@ pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bo
                 w.set(*to, lane, value);
             }
         }
-        Op::SetpCombine { p, q, compare, with, negated, how } => {
+        Op::SetpCombine {
+            p,
+            q,
+            compare,
+            with,
+            negated,
+            how,
+        } => {
             let c = w.regs.preds[*compare as usize];
             let other = w.regs.preds[*with as usize];
             let other = if *negated { !other } else { other };
@@ -70,7 +77,11 @@ pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bo
 
 fn part(value: u64, index: usize, width: u32) -> u64 {
     let shifted = value >> (index as u32 * width * 8).min(63);
-    if width >= 8 { shifted } else { shifted & ((1 << (width * 8)) - 1) }
+    if width >= 8 {
+        shifted
+    } else {
+        shifted & ((1 << (width * 8)) - 1)
+    }
 }
 
 fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
@@ -103,9 +114,19 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
 }
 
 /// Copies call parameters of the active lanes; `results` copies back.
-pub(super) fn copy_parameters(team: &Team<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
+pub(super) fn copy_parameters(
+    team: &Team<'_>,
+    w: &mut Warp,
+    call: &Call,
+    results: bool,
+    mask: u32,
+) {
     let base = team.context.program.local_bytes as usize;
-    let list = if results { &call.results } else { &call.arguments };
+    let list = if results {
+        &call.results
+    } else {
+        &call.arguments
+    };
     for lane in lanes(mask) {
         let start = lane * w.stride + base;
         for (from, to, bytes) in list {

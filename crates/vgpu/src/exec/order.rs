@@ -76,8 +76,16 @@ impl Team<'_> {
             }
             return self.variables.get(&address).cloned();
         }
-        let mut all = self.context.variables.lock().unwrap_or_else(PoisonError::into_inner);
-        if create { Some(all.entry(address).or_default().clone()) } else { all.get(&address).cloned() }
+        let mut all = self
+            .context
+            .variables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if create {
+            Some(all.entry(address).or_default().clone())
+        } else {
+            all.get(&address).cloned()
+        }
     }
 
     /// A strong access to `address` (generic) by a thread: takes what earlier releases published,

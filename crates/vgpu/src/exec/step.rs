@@ -24,7 +24,12 @@ pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> 
     let code: &[Inst] = &team.context.program.code;
     let mut ran = 0u64;
     let mut lane_sum = 0u64;
-    let Path { mut pc, mask, meeting, .. } = w.paths[path];
+    let Path {
+        mut pc,
+        mask,
+        meeting,
+        ..
+    } = w.paths[path];
     loop {
         let inst = &code[pc as usize];
         if inst.join && meeting != NONE {
@@ -125,11 +130,23 @@ fn execute(
     match &inst.op {
         Op::Load(m) => team.load(w, m, active),
         Op::Store(m) => team.store(w, m, active),
-        Op::Branch { target, join } => return branch(team, w, path, (*target, *join), active, mask),
-        Op::LdMatrix { at, count, trans, data } => {
+        Op::Branch { target, join } => {
+            return branch(team, w, path, (*target, *join), active, mask);
+        }
+        Op::LdMatrix {
+            at,
+            count,
+            trans,
+            data,
+        } => {
             team.ldmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
-        Op::StMatrix { at, count, trans, data } => {
+        Op::StMatrix {
+            at,
+            count,
+            trans,
+            data,
+        } => {
             team.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
         Op::Mma(m) => matrices::mma(w, m),
@@ -173,9 +190,11 @@ fn control(
     mask: u32,
 ) -> Next {
     match &inst.op {
-        Op::BranchTable { index, targets, join } => {
-            table(team, w, path, (*index, targets, *join), active, mask)
-        }
+        Op::BranchTable {
+            index,
+            targets,
+            join,
+        } => table(team, w, path, (*index, targets, *join), active, mask),
         Op::Call(call) => {
             leave_behind(w, path, active, mask);
             misc::copy_parameters(team, w, call, false, active);
@@ -191,7 +210,12 @@ fn control(
                 call_pc: pc,
             });
             w.paths[path].state = State::Gone;
-            w.add_path(Path { pc: call.target, mask: active, meeting, state: State::Ready });
+            w.add_path(Path {
+                pc: call.target,
+                mask: active,
+                meeting,
+                state: State::Ready,
+            });
             Next::Stop
         }
         Op::Return => {
@@ -209,7 +233,13 @@ fn control(
         }
         Op::Trap(what) => {
             let thread = w.index * 32 + active.trailing_zeros() as usize;
-            team.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || (*what).to_owned());
+            team.hazard(
+                HazardKind::Crashed,
+                thread,
+                (Space::Generic, 0),
+                NONE,
+                || (*what).to_owned(),
+            );
             team.halted = Some("the kernel stopped itself");
             Next::Stop
         }
@@ -228,7 +258,12 @@ fn leave_behind(w: &mut Warp, path: usize, active: u32, mask: u32) {
     }
     let Path { pc, meeting, .. } = w.paths[path];
     w.paths[path].mask = active;
-    w.add_path(Path { pc: pc + 1, mask: rest, meeting, state: State::Ready });
+    w.add_path(Path {
+        pc: pc + 1,
+        mask: rest,
+        meeting,
+        state: State::Ready,
+    });
 }
 
 fn branch(
@@ -247,8 +282,18 @@ fn branch(
     let meeting = split_at(w, path, join, mask);
     w.paths[path].state = State::Gone;
     // The lanes that fall through run first, as a GPU does.
-    w.add_path(Path { pc: target, mask: active, meeting, state: State::Ready });
-    w.add_path(Path { pc: pc + 1, mask: mask & !active, meeting, state: State::Ready });
+    w.add_path(Path {
+        pc: target,
+        mask: active,
+        meeting,
+        state: State::Ready,
+    });
+    w.add_path(Path {
+        pc: pc + 1,
+        mask: mask & !active,
+        meeting,
+        state: State::Ready,
+    });
     Next::Stop
 }
 
@@ -294,21 +339,44 @@ fn table(
         let meeting = split_at(w, path, join, mask);
         w.paths[path].state = State::Gone;
         if mask != active {
-            w.add_path(Path { pc: pc + 1, mask: mask & !active, meeting, state: State::Ready });
+            w.add_path(Path {
+                pc: pc + 1,
+                mask: mask & !active,
+                meeting,
+                state: State::Ready,
+            });
         }
         let mut rest = active;
         while rest != 0 {
             let value = rows[rest.trailing_zeros() as usize];
-            let group: u32 = lanes(rest).filter(|l| rows[*l] == value).map(|l| 1 << l).sum();
+            let group: u32 = lanes(rest)
+                .filter(|l| rows[*l] == value)
+                .map(|l| 1 << l)
+                .sum();
             let pc = targets[value as usize];
-            w.add_path(Path { pc, mask: group, meeting, state: State::Ready });
+            w.add_path(Path {
+                pc,
+                mask: group,
+                meeting,
+                state: State::Ready,
+            });
             rest &= !group;
         }
         return Next::Stop;
     };
-    team.hazard(HazardKind::Crashed, w.index * 32 + bad, (Space::Generic, 0), NONE, || {
-        format!("a branch table of {} targets is indexed with {}", targets.len(), rows[bad])
-    });
+    team.hazard(
+        HazardKind::Crashed,
+        w.index * 32 + bad,
+        (Space::Generic, 0),
+        NONE,
+        || {
+            format!(
+                "a branch table of {} targets is indexed with {}",
+                targets.len(),
+                rows[bad]
+            )
+        },
+    );
     team.halted = Some("a branch to nowhere");
     Next::Stop
 }
@@ -352,7 +420,11 @@ fn members(
     // Others may wait at the same instruction: together they may be complete.
     let pc = w.paths[path].pc;
     let mut here = 0;
-    for p in w.paths.iter().filter(|p| p.state == State::Members && p.pc == pc) {
+    for p in w
+        .paths
+        .iter()
+        .filter(|p| p.state == State::Members && p.pc == pc)
+    {
         here |= p.mask;
     }
     let guard = &team.context.program.code[pc as usize];
@@ -367,7 +439,11 @@ fn members(
         for group in groups {
             team.collective(w, row, op, group, here);
         }
-        for p in w.paths.iter_mut().filter(|p| p.state == State::Members && p.pc == pc) {
+        for p in w
+            .paths
+            .iter_mut()
+            .filter(|p| p.state == State::Members && p.pc == pc)
+        {
             p.pc += 1;
             p.state = State::Ready;
         }

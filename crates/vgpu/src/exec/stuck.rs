@@ -45,18 +45,29 @@ fn retry_members(team: &Team<'_>, w: &mut Warp) -> bool {
 /// Lanes of a warp wait at a barrier for the whole warp, while others wait for them to converge.
 fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
     for w in warps {
-        let parked = w.meetings.iter().any(|m| m.in_use && m.arrived != 0 && !m.call);
+        let parked = w
+            .meetings
+            .iter()
+            .any(|m| m.in_use && m.arrived != 0 && !m.call);
         let at_barrier = w.paths.iter().find(|p| matches!(p.state, State::Barrier));
-        let Some(p) = at_barrier.filter(|_| parked) else { continue };
-        let Op::Bar(bar) = &team.context.program.code[p.pc as usize].op else { continue };
+        let Some(p) = at_barrier.filter(|_| parked) else {
+            continue;
+        };
+        let Op::Bar(bar) = &team.context.program.code[p.pc as usize].op else {
+            continue;
+        };
         if !bar.aligned {
             continue;
         }
         team.pc = p.pc;
         let thread = w.index * 32 + p.mask.trailing_zeros() as usize;
-        team.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), NONE, || {
-            "a barrier in code that only some threads of the warp reach".to_owned()
-        });
+        team.hazard(
+            HazardKind::BarrierDivergence,
+            thread,
+            (Space::Generic, 0),
+            NONE,
+            || "a barrier in code that only some threads of the warp reach".to_owned(),
+        );
         team.halted = Some("threads wait at a barrier that others of their warp do not reach");
         return true;
     }
@@ -66,20 +77,39 @@ fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
 /// Lanes wait for others at warp-wide operations that those never reach.
 fn divergent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
-        let waiting: Vec<_> =
-            w.paths.iter().filter(|p| p.state == State::Members).copied().collect();
-        let Some(first) = waiting.first() else { continue };
-        let other = waiting.iter().find(|p| p.pc != first.pc).map_or(NONE, |p| p.pc);
+        let waiting: Vec<_> = w
+            .paths
+            .iter()
+            .filter(|p| p.state == State::Members)
+            .copied()
+            .collect();
+        let Some(first) = waiting.first() else {
+            continue;
+        };
+        let other = waiting
+            .iter()
+            .find(|p| p.pc != first.pc)
+            .map_or(NONE, |p| p.pc);
         team.pc = first.pc;
         let thread = w.index * 32 + first.mask.trailing_zeros() as usize;
         let barrier = matches!(
             &team.context.program.code[first.pc as usize].op,
             Op::Warp { op, .. } if **op == WarpOp::Barrier
         );
-        team.hazard(HazardKind::BarrierDivergence, thread, (Space::Generic, 0), other, || {
-            let what = if barrier { "a warp barrier" } else { "a warp-wide operation" };
-            format!("threads wait at {what} for lanes of their member mask that never reach it")
-        });
+        team.hazard(
+            HazardKind::BarrierDivergence,
+            thread,
+            (Space::Generic, 0),
+            other,
+            || {
+                let what = if barrier {
+                    "a warp barrier"
+                } else {
+                    "a warp-wide operation"
+                };
+                format!("threads wait at {what} for lanes of their member mask that never reach it")
+            },
+        );
         team.halted = Some("a warp waits for lanes that never come");
         return true;
     }

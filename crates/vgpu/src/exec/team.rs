@@ -57,7 +57,11 @@ impl Context<'_> {
     /// Block index of a linear block.
     pub(super) fn ctaid(&self, block: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
-        [(block % x) as u32, (block / x % y) as u32, (block / (x * y)) as u32]
+        [
+            (block % x) as u32,
+            (block / x % y) as u32,
+            (block / (x * y)) as u32,
+        ]
     }
 }
 
@@ -125,7 +129,10 @@ impl<'a> Team<'a> {
             barriers: vec![Barrier::default(); 16],
             mbarriers: HashMap::new(),
             variables: HashMap::new(),
-            counters: Counters { blocks: 1, ..Counters::default() },
+            counters: Counters {
+                blocks: 1,
+                ..Counters::default()
+            },
             found: Collector::default(),
             pc: 0,
             version: 1,
@@ -187,7 +194,10 @@ impl<'a> Team<'a> {
                     format!("thread ({x}, {y}, {z}) of the same block")
                 }
             };
-            format!("{act} of {} memory is not ordered with {was} by {who}", place.0)
+            format!(
+                "{act} of {} memory is not ordered with {was} by {who}",
+                place.0
+            )
         });
     }
 }

@@ -16,7 +16,11 @@ impl Warp {
         };
         let at = base.wrapping_add(a.offset as u64);
         // Shared addresses have 32 bits: a negative index wraps to a large offset.
-        if a.area == Area::Shared && at < SHARED_WINDOW { at & 0xffff_ffff } else { at }
+        if a.area == Area::Shared && at < SHARED_WINDOW {
+            at & 0xffff_ffff
+        } else {
+            at
+        }
     }
 
     #[inline(always)]
@@ -77,7 +81,10 @@ impl Team<'_> {
                     m.device_wide,
                 );
             }
-            let touch = Touch { strong, ..Touch::read(lane, bytes) };
+            let touch = Touch {
+                strong,
+                ..Touch::read(lane, bytes)
+            };
             let Some(place) = self.touch(w, m.at.area, at, touch) else {
                 m.data.iter().for_each(|d| w.set(*d, lane, 0));
                 continue;
@@ -88,7 +95,11 @@ impl Team<'_> {
                     let unused = 64 - m.width * 8;
                     let wide = ((raw << unused) as i64 >> unused) as u64;
                     // A 16-bit register keeps its upper half clear.
-                    if m.width == 1 && matches!(d, Data::R32(_)) { wide & 0xffff_ffff } else { wide }
+                    if m.width == 1 && matches!(d, Data::R32(_)) {
+                        wide & 0xffff_ffff
+                    } else {
+                        wide
+                    }
                 } else {
                     raw
                 };
@@ -107,13 +118,24 @@ impl Team<'_> {
             let thread = w.index * 32 + lane;
             if strong {
                 let order = m.order;
-                self.synchronise(thread, generic(m.at.area, at), (false, true), order, m.device_wide);
+                self.synchronise(
+                    thread,
+                    generic(m.at.area, at),
+                    (false, true),
+                    order,
+                    m.device_wide,
+                );
             }
-            let mut touch = Touch { strong, ..Touch::write(lane, bytes) };
+            let mut touch = Touch {
+                strong,
+                ..Touch::write(lane, bytes)
+            };
             if allow_same && !strong {
                 touch.same_value = self.same_value(w, m, lane, at);
             }
-            let Some(place) = self.touch(w, m.at.area, at, touch) else { continue };
+            let Some(place) = self.touch(w, m.at.area, at, touch) else {
+                continue;
+            };
             for (i, d) in m.data.iter().enumerate() {
                 let value = w.value(*d, lane);
                 self.put(w, place, i as u32 * m.width, m.width, value);
@@ -124,7 +146,11 @@ impl Team<'_> {
     /// Whether global or shared memory already holds what a store brings.
     fn same_value(&self, w: &Warp, m: &Mem, lane: usize, at: u64) -> bool {
         use super::access::Place;
-        let (area, at) = if m.at.area == Area::Generic { split(at) } else { (m.at.area, at) };
+        let (area, at) = if m.at.area == Area::Generic {
+            split(at)
+        } else {
+            (m.at.area, at)
+        };
         let bytes = u64::from(m.width) * m.data.len() as u64;
         let place = match area {
             Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => Place::Shared(at as u32),
@@ -136,7 +162,11 @@ impl Team<'_> {
             },
             _ => return false,
         };
-        let cut = if m.width == 8 { u64::MAX } else { (1 << (m.width * 8)) - 1 };
+        let cut = if m.width == 8 {
+            u64::MAX
+        } else {
+            (1 << (m.width * 8)) - 1
+        };
         at % bytes == 0
             && m.data.iter().enumerate().all(|(i, d)| {
                 self.get(w, place, i as u32 * m.width, m.width) == w.value(*d, lane) & cut
@@ -228,5 +258,9 @@ impl Team<'_> {
 
 /// An address in the generic space: what names a synchronisation variable.
 pub(super) fn generic(area: Area, at: u64) -> u64 {
-    if area == Area::Shared { SHARED_WINDOW + at } else { at }
+    if area == Area::Shared {
+        SHARED_WINDOW + at
+    } else {
+        at
+    }
 }

@@ -68,7 +68,11 @@ impl Warp {
         let p = context.program;
         let threads = context.threads;
         let lanes = (threads - index * 32).min(32);
-        let alive = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
+        let alive = if lanes == 32 {
+            u32::MAX
+        } else {
+            (1 << lanes) - 1
+        };
         let stride = (p.local_bytes + p.param_bytes).next_multiple_of(16) as usize;
         let mut warp = Warp {
             regs: Regs {
@@ -78,7 +82,12 @@ impl Warp {
             },
             index,
             alive,
-            paths: vec![Path { pc: 0, mask: alive, meeting: NONE, state: State::Ready }],
+            paths: vec![Path {
+                pc: 0,
+                mask: alive,
+                meeting: NONE,
+                state: State::Ready,
+            }],
             meetings: Vec::new(),
             local: vec![0; stride * 32],
             local_written: vec![false; stride * 32],
@@ -116,7 +125,11 @@ impl Warp {
         }
         self.turns_since += 1;
         if self.turns_since >= self.patience || self.remembered.1 != version {
-            self.patience = if self.remembered.1 == version { self.patience * 2 } else { 1 };
+            self.patience = if self.remembered.1 == version {
+                self.patience * 2
+            } else {
+                1
+            };
             self.remembered = now;
             self.turns_since = 0;
         }
@@ -229,7 +242,8 @@ impl Context<'_> {
             Special::Nwarps => self.arch.max_threads_per_sm / 32,
             Special::Sm => {
                 let linear = ctaid[0] as u64
-                    + u64::from(self.grid[0]) * (u64::from(ctaid[1]) + u64::from(self.grid[1]) * u64::from(ctaid[2]));
+                    + u64::from(self.grid[0])
+                        * (u64::from(ctaid[1]) + u64::from(self.grid[1]) * u64::from(ctaid[2]));
                 (linear % u64::from(self.arch.sm_count)) as u32
             }
             Special::Nsm => self.arch.sm_count,
@@ -240,7 +254,9 @@ impl Context<'_> {
             Special::MaskGt => !(mask((2u64 << lane) - 1) as u32),
             Special::MaskGe => !(mask((1u64 << lane) - 1) as u32),
             Special::DynamicShared => self.dynamic_shared,
-            Special::TotalShared => self.dynamic_shared + crate::lower::shared_bytes(&self.program.shared),
+            Special::TotalShared => {
+                self.dynamic_shared + crate::lower::shared_bytes(&self.program.shared)
+            }
             Special::Zero => 0,
             Special::One => 1,
         };

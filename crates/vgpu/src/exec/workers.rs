@@ -37,7 +37,11 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         BlockSet::List(list) => Some(list[i]).filter(|b| *b < all).map(|b| b as u32),
     };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let threads = if launch.threads == 0 { cores } else { launch.threads };
+    let threads = if launch.threads == 0 {
+        cores
+    } else {
+        launch.threads
+    };
     let threads = threads.min(chosen.max(1) as usize);
     context.unfinished.store(chosen, Relaxed);
     let next = AtomicUsize::new(0);
@@ -55,7 +59,11 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
             }
         });
     }
-    report(context, launch, total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    report(
+        context,
+        launch,
+        total.into_inner().unwrap_or_else(PoisonError::into_inner),
+    )
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
@@ -97,7 +105,10 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
 
 fn source(program: &Program, pc: u32) -> Option<SourceLine> {
     let inst = program.code.get(pc as usize)?;
-    program.sources.get(inst.source.checked_sub(1)? as usize).cloned()
+    program
+        .sources
+        .get(inst.source.checked_sub(1)? as usize)
+        .cloned()
 }
 
 fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
@@ -110,7 +121,11 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
             kind,
             detail: f.detail,
             source: source(program, pc),
-            other: if other == NONE { None } else { source(program, other) },
+            other: if other == NONE {
+                None
+            } else {
+                source(program, other)
+            },
             ptx_line: program.code.get(pc as usize).map_or(0, |i| i.line),
             block: context.ctaid(f.block.into()),
             thread: context.tid(f.thread as usize),
@@ -124,5 +139,9 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
         None => End::Completed,
         Some((_, why)) => End::Stopped(why.to_owned()),
     };
-    LaunchReport { hazards, end, counters: total.counters }
+    LaunchReport {
+        hazards,
+        end,
+        counters: total.counters,
+    }
 }

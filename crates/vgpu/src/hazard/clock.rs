@@ -62,7 +62,9 @@ impl Clocks {
             return true;
         }
         self.partial
-            && self.know[observer].as_ref().is_some_and(|k| segment < k[thread])
+            && self.know[observer]
+                .as_ref()
+                .is_some_and(|k| segment < k[thread])
     }
 
     /// A new segment.
@@ -128,7 +130,11 @@ impl Clocks {
         self.know[thread] = Some(match self.know[thread].take() {
             None => clock.clone(),
             Some(mine) if Arc::ptr_eq(&mine, clock) => mine,
-            Some(mine) => mine.iter().zip(clock.iter()).map(|(a, b)| *a.max(b)).collect(),
+            Some(mine) => mine
+                .iter()
+                .zip(clock.iter())
+                .map(|(a, b)| *a.max(b))
+                .collect(),
         });
     }
 

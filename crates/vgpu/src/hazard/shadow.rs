@@ -110,7 +110,10 @@ impl Cell {
             if self.read.is(LANES | WARPS) && clocks.exact_readers {
                 readers.remove(&key);
             }
-            *self = Cell { write: Stamp::of(a), read: Stamp::default() };
+            *self = Cell {
+                write: Stamp::of(a),
+                read: Stamp::default(),
+            };
             after_reads
         } else {
             self.add_reader(a, clocks, key, readers);
@@ -191,12 +194,19 @@ impl Cell {
             }
             list.retain(|s| !clocks.ordered(a.thread, usize::from(s.thread), s.segment));
             list.push(new);
-        } else if !single && !r.is(WARPS) && same_warp && r.segment < clocks.warp_floor[a.thread / 32]
+        } else if !single
+            && !r.is(WARPS)
+            && same_warp
+            && r.segment < clocks.warp_floor[a.thread / 32]
         {
             self.read = new;
             return;
         }
-        let wide = if same_warp && !r.is(WARPS) { LANES } else { WARPS };
+        let wide = if same_warp && !r.is(WARPS) {
+            LANES
+        } else {
+            WARPS
+        };
         // Keep a reader that is not the writer-to-be most often: the earlier one.
         self.read.flags = (r.flags & (new.flags | !STRONG)) | wide;
         self.read.segment = r.segment.max(new.segment);
@@ -221,7 +231,10 @@ pub(crate) struct BlockShadow {
 
 impl BlockShadow {
     pub(crate) fn new(words: usize) -> BlockShadow {
-        BlockShadow { cells: vec![Cell::default(); words], ..BlockShadow::default() }
+        BlockShadow {
+            cells: vec![Cell::default(); words],
+            ..BlockShadow::default()
+        }
     }
 
     /// Checks the bytes `mask` of a word.
@@ -256,7 +269,13 @@ impl BlockShadow {
                 }
             }
             self.split.insert(word as u32, [*cell; 4]);
-            *cell = Cell { write: Stamp { flags: SPLIT, ..Stamp::default() }, ..Cell::default() };
+            *cell = Cell {
+                write: Stamp {
+                    flags: SPLIT,
+                    ..Stamp::default()
+                },
+                ..Cell::default()
+            };
         }
         let bytes = self.split.get_mut(&(word as u32))?;
         access_split(bytes, word, mask, a, clocks, &mut self.readers)
@@ -336,7 +355,11 @@ pub(crate) struct GlobalView<'a> {
 
 impl GlobalShadow {
     pub(crate) fn new(words: usize) -> GlobalShadow {
-        GlobalShadow { chunks: (0..words.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
+        GlobalShadow {
+            chunks: (0..words.div_ceil(CHUNK))
+                .map(|_| OnceLock::new())
+                .collect(),
+        }
     }
 
     fn chunk(&self, word: usize) -> &Chunk {
@@ -368,7 +391,10 @@ impl GlobalShadow {
             chunk.cells.lock().unwrap_or_else(PoisonError::into_inner);
         let cell = &mut cells.words[at];
         if cell.launch != view.launch {
-            *cell = GlobalCell { launch: view.launch, ..GlobalCell::default() };
+            *cell = GlobalCell {
+                launch: view.launch,
+                ..GlobalCell::default()
+            };
         }
         if a.write {
             chunk.quiet[at].store(0, Relaxed);
@@ -401,8 +427,13 @@ fn split_access(
             }
         }
         cells.split.insert(at as u32, [*whole; 4]);
-        whole.cell =
-            Cell { write: Stamp { flags: SPLIT, ..Stamp::default() }, ..Cell::default() };
+        whole.cell = Cell {
+            write: Stamp {
+                flags: SPLIT,
+                ..Stamp::default()
+            },
+            ..Cell::default()
+        };
     }
     let bytes = cells.split.get_mut(&(at as u32))?;
     let mut found = None;
@@ -422,7 +453,10 @@ impl GlobalCell {
         if w.is(VALID) && self.write_block != view.block {
             let both = w.is(STRONG) && a.strong;
             if !both && !(a.write && a.same_value) && !self.known(a, view, w, self.write_block) {
-                found = Some(Conflict { block: Some(self.write_block), ..w.conflict(true) });
+                found = Some(Conflict {
+                    block: Some(self.write_block),
+                    ..w.conflict(true)
+                });
             }
             if a.write {
                 self.cell.write = Stamp::default();
@@ -434,7 +468,10 @@ impl GlobalCell {
                 let both = r.is(STRONG) && a.strong;
                 if found.is_none() && !both && !self.known(a, view, r, self.read_block) {
                     let block = (self.read_block != MANY).then_some(self.read_block);
-                    found = Some(Conflict { block: block.or(Some(MANY)), ..r.conflict(false) });
+                    found = Some(Conflict {
+                        block: block.or(Some(MANY)),
+                        ..r.conflict(false)
+                    });
                 }
             } else {
                 // A second block reads: keep the first reader's stamp as the witness.
@@ -452,7 +489,10 @@ impl GlobalCell {
         if foreign_write {
             self.cell.write = Stamp::default();
         }
-        found = self.cell.access(a, view.clocks, key, view.readers).or(found);
+        found = self
+            .cell
+            .access(a, view.clocks, key, view.readers)
+            .or(found);
         if a.write {
             self.write_block = view.block;
         } else {

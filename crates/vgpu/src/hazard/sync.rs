@@ -54,8 +54,16 @@ impl Variable {
     /// The latest clock published by `block`, joined over its releases.
     pub(crate) fn of_block(&self, block: u32) -> Vec<Clock> {
         self.with(|h| {
-            let list = h.by_block.get(&block).map(Vec::as_slice).unwrap_or_default();
-            list.iter().rev().take(64).map(|(_, p)| p.clock.clone()).collect()
+            let list = h
+                .by_block
+                .get(&block)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            list.iter()
+                .rev()
+                .take(64)
+                .map(|(_, p)| p.clock.clone())
+                .collect()
         })
     }
 
@@ -66,7 +74,10 @@ impl Variable {
 
 impl Acquired {
     pub(crate) fn new(variable: &Arc<Variable>) -> Acquired {
-        Acquired { variable: variable.clone(), releases: variable.releases() }
+        Acquired {
+            variable: variable.clone(),
+            releases: variable.releases(),
+        }
     }
 
     pub(crate) fn same_variable(&self, other: &Acquired) -> bool {
@@ -85,7 +96,8 @@ impl Acquired {
                 list.iter().any(|(at, p)| {
                     seen(at)
                         && p.device_wide
-                        && (segment < p.floor || segment < p.clock.get(thread).copied().unwrap_or(0))
+                        && (segment < p.floor
+                            || segment < p.clock.get(thread).copied().unwrap_or(0))
                 })
             });
             let mut deeper = Vec::new();
@@ -101,7 +113,13 @@ impl Acquired {
             }
             (hit, deeper)
         });
-        hit || covered(deeper.iter(), block, thread, segment, depth.saturating_sub(1))
+        hit || covered(
+            deeper.iter(),
+            block,
+            thread,
+            segment,
+            depth.saturating_sub(1),
+        )
     }
 }
 
@@ -112,7 +130,9 @@ fn covered<'a>(
     segment: u32,
     depth: u32,
 ) -> bool {
-    lists.flat_map(|l| l.iter()).any(|a| a.covers(block, thread, segment, depth))
+    lists
+        .flat_map(|l| l.iter())
+        .any(|a| a.covers(block, thread, segment, depth))
 }
 
 /// Whether someone who knows `foreign` has seen an access of another block.

@@ -40,7 +40,9 @@ impl Blocks {
             }
             leader[pc + 1] = true;
         }
-        let starts: Vec<u32> = (0..code.len() as u32).filter(|p| leader[*p as usize]).collect();
+        let starts: Vec<u32> = (0..code.len() as u32)
+            .filter(|p| leader[*p as usize])
+            .collect();
         let mut of_pc = vec![0; code.len()];
         let mut block = 0;
         for pc in 0..code.len() {
@@ -69,7 +71,11 @@ impl Blocks {
                 list.extend(of_pc.get(end));
             }
         }
-        Blocks { starts, of_pc, successors }
+        Blocks {
+            starts,
+            of_pc,
+            successors,
+        }
     }
 
     /// Immediate post-dominator of each block; `None` where only the end is common. (Cooper,
@@ -104,7 +110,11 @@ impl Blocks {
                     if idom[s] == usize::MAX {
                         continue;
                     }
-                    new = if new == usize::MAX { s } else { meet(new, s, &idom, &number) };
+                    new = if new == usize::MAX {
+                        s
+                    } else {
+                        meet(new, s, &idom, &number)
+                    };
                 }
                 if new != idom[b] {
                     idom[b] = new;

@@ -57,7 +57,11 @@ impl<'a> Lower<'a> {
     /// Lays out one function at the end of the code.
     pub(super) fn function(&mut self, f: &'a Function<'a>) -> Result<(), Unsupported> {
         let Some(body) = &f.body else {
-            return Err(self.unsupported(&format!("call of {}, which has no body", f.name), f.line, 0));
+            return Err(self.unsupported(
+                &format!("call of {}, which has no body", f.name),
+                f.line,
+                0,
+            ));
         };
         self.enter(f, body);
         let first = self.program.code.len() as u32;
@@ -87,7 +91,11 @@ impl<'a> Lower<'a> {
     }
 
     fn enter(&mut self, f: &'a Function<'a>, body: &'a Body<'a>) {
-        let mut scope = Scope { entry: f.entry, scopes: body.scopes.clone(), ..Scope::default() };
+        let mut scope = Scope {
+            entry: f.entry,
+            scopes: body.scopes.clone(),
+            ..Scope::default()
+        };
         for ty in &body.registers {
             let place = ty.and_then(kind_of).map(|kind| {
                 let row = match kind {
@@ -108,7 +116,11 @@ impl<'a> Lower<'a> {
             }
         } else {
             let frame = self.frame(f);
-            let formal = f.params.iter().zip(&frame.params).chain(f.returns.iter().zip(&frame.returns));
+            let formal = f
+                .params
+                .iter()
+                .zip(&frame.params)
+                .chain(f.returns.iter().zip(&frame.returns));
             for (p, (at, _)) in formal {
                 scope.params.insert(p.name, (*at, false));
             }
@@ -117,8 +129,12 @@ impl<'a> Lower<'a> {
             let bytes = v.bytes as u32;
             let place = match v.space {
                 StateSpace::Shared => Place::Shared(self.place_shared(v)),
-                StateSpace::Local => Place::Local(bump(&mut self.program.local_bytes, bytes, v.align)),
-                StateSpace::Param => Place::Param(bump(&mut self.program.param_bytes, bytes, v.align)),
+                StateSpace::Local => {
+                    Place::Local(bump(&mut self.program.local_bytes, bytes, v.align))
+                }
+                StateSpace::Param => {
+                    Place::Param(bump(&mut self.program.param_bytes, bytes, v.align))
+                }
                 _ if in_device_memory(v.space) => {
                     let key = format!("{}::{}", f.name, v.name);
                     Place::Global(self.globals.index.get(&key).copied().unwrap_or(0))
@@ -140,11 +156,18 @@ impl<'a> Lower<'a> {
             return frame.clone();
         }
         let mut place = |v: &crate::ptx::ast::Variable<'_>| {
-            (bump(&mut self.program.param_bytes, v.bytes as u32, v.align), v.bytes as u32)
+            (
+                bump(&mut self.program.param_bytes, v.bytes as u32, v.align),
+                v.bytes as u32,
+            )
         };
         let params = f.params.iter().map(&mut place).collect();
         let returns = f.returns.iter().map(&mut place).collect();
-        let frame = Frame { start: NONE, params, returns };
+        let frame = Frame {
+            start: NONE,
+            params,
+            returns,
+        };
         self.frames.insert(f.name, frame.clone());
         frame
     }
@@ -156,7 +179,10 @@ impl<'a> Lower<'a> {
                 let Some(Operand::Name(label, 0)) = i.operands.first() else {
                     return Err(Fail::Operand("a label is needed".to_owned()));
                 };
-                Op::Branch { target: self.label(i, label)?, join: NONE }
+                Op::Branch {
+                    target: self.label(i, label)?,
+                    join: NONE,
+                }
             }
             "brx" => {
                 let [index, Operand::Name(table, 0)] = i.operands.as_slice() else {
@@ -165,7 +191,11 @@ impl<'a> Lower<'a> {
                 let index = self.source(index, Kind::R32)?;
                 let names = self.function.tables.get(table).cloned().unwrap_or_default();
                 let targets: Lowered<Vec<u32>> = names.iter().map(|n| self.label(i, n)).collect();
-                Op::BranchTable { index, targets: Arc::from(targets?), join: NONE }
+                Op::BranchTable {
+                    index,
+                    targets: Arc::from(targets?),
+                    join: NONE,
+                }
             }
             "ret" if self.function.entry => Op::Exit,
             "ret" => Op::Return,
@@ -202,9 +232,15 @@ impl<'a> Lower<'a> {
             self.push(op, Class::Control);
             return Ok(());
         }
-        let Some(callee) = self.ast.functions.iter().find(|f| f.name == name && f.body.is_some())
+        let Some(callee) = self
+            .ast
+            .functions
+            .iter()
+            .find(|f| f.name == name && f.body.is_some())
         else {
-            return Err(Fail::Operand(format!("call of the external function `{name}`")));
+            return Err(Fail::Operand(format!(
+                "call of the external function `{name}`"
+            )));
         };
         let known = self.frames.contains_key(name);
         let frame = self.frame(callee);
@@ -214,7 +250,14 @@ impl<'a> Lower<'a> {
         let arguments = self.copies(arguments, &frame.params, true)?;
         let results = self.copies(results, &frame.returns, false)?;
         self.calls.push((self.program.code.len(), callee.name));
-        self.push(Op::Call(Box::new(Call { target: NONE, arguments, results })), Class::Control);
+        self.push(
+            Op::Call(Box::new(Call {
+                target: NONE,
+                arguments,
+                results,
+            })),
+            Class::Control,
+        );
         Ok(())
     }
 
@@ -239,12 +282,20 @@ impl<'a> Lower<'a> {
         let mut out = Vec::new();
         for (a, (at, bytes)) in actual.iter().zip(formal) {
             let Operand::Variable(index, 0) = a else {
-                return Err(Fail::Unsupported("an argument that is not a .param variable"));
+                return Err(Fail::Unsupported(
+                    "an argument that is not a .param variable",
+                ));
             };
             let Some(Place::Param(own)) = self.function.variables.get(*index as usize) else {
-                return Err(Fail::Unsupported("an argument that is not a .param variable"));
+                return Err(Fail::Unsupported(
+                    "an argument that is not a .param variable",
+                ));
             };
-            out.push(if inward { (*own, *at, *bytes) } else { (*at, *own, *bytes) });
+            out.push(if inward {
+                (*own, *at, *bytes)
+            } else {
+                (*at, *own, *bytes)
+            });
         }
         Ok(out)
     }
@@ -262,7 +313,10 @@ impl<'a> Lower<'a> {
         for (pc, name) in &calls {
             let start = self.frames.get(name).map_or(NONE, |f| f.start);
             edges.push((owner(*pc), start));
-            if let Inst { op: Op::Call(call), .. } = &mut self.program.code[*pc] {
+            if let Inst {
+                op: Op::Call(call), ..
+            } = &mut self.program.code[*pc]
+            {
                 call.target = start;
             }
         }

@@ -29,7 +29,11 @@ fn round(k: u32) -> Round {
 
 #[inline(always)]
 fn overflow(k: u32) -> Overflow {
-    if k & FINITE != 0 { Overflow::Finite } else { Overflow::Infinite }
+    if k & FINITE != 0 {
+        Overflow::Finite
+    } else {
+        Overflow::Infinite
+    }
 }
 
 fn flags(m: &Mods<'_>) -> u32 {
@@ -41,7 +45,12 @@ fn flags(m: &Mods<'_>) -> u32 {
         () => 0,
     };
     let mut k = round;
-    for (word, bit) in [("ftz", FTZ), ("sat", SAT), ("relu", RELU), ("satfinite", FINITE)] {
+    for (word, bit) in [
+        ("ftz", FTZ),
+        ("sat", SAT),
+        ("relu", RELU),
+        ("satfinite", FINITE),
+    ] {
         if m.has(word) {
             k |= bit;
         }
@@ -56,7 +65,10 @@ fn pack_int(ty: Type, shift: u32) -> u32 {
 
 #[inline(always)]
 fn int(k: u32, shift: u32) -> IntType {
-    IntType { bits: (k >> shift & 15) * 8, signed: k >> (shift + 4) & 1 == 1 }
+    IntType {
+        bits: (k >> shift & 15) * 8,
+        signed: k >> (shift + 4) & 1 == 1,
+    }
 }
 
 /// Picks `cvt.D.S` and the packed forms.
@@ -67,7 +79,12 @@ pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
         &[to, from] => pair(m, to, from, k)?,
         _ => return None,
     };
-    Some(Picked { alu, imm, class: Class::Convert, flops: 0 })
+    Some(Picked {
+        alu,
+        imm,
+        class: Class::Convert,
+        flops: 0,
+    })
 }
 
 fn pair(m: &Mods<'_>, to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
@@ -168,7 +185,9 @@ fn int_to_float(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
         (Type::F32, false) => {
             alu!(k; |a: U32| -> F32 sat32(c::int_to_f32(a.into(), int(k, 8), round(k)), k))
         }
-        (Type::F32, true) => alu!(k; |a: U64| -> F32 sat32(c::int_to_f32(a, int(k, 8), round(k)), k)),
+        (Type::F32, true) => {
+            alu!(k; |a: U64| -> F32 sat32(c::int_to_f32(a, int(k, 8), round(k)), k))
+        }
         (Type::F64, false) => alu!(k; |a: U32| -> F64 c::int_to_f64(a.into(), int(k, 8), round(k))),
         (Type::F64, true) => alu!(k; |a: U64| -> F64 c::int_to_f64(a, int(k, 8), round(k))),
         (Type::F16, false) => alu!(k; |a: U32| -> U16 c::int_to_f16(a.into(), int(k, 8), round(k))),
@@ -250,7 +269,11 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
 fn from_double<H: Half>(a: f64, k: u32) -> u16 {
     use crate::num::soft;
     let bits = soft::convert(soft::F64, H::FORMAT, a.to_bits(), round(k), overflow(k)) as u16;
-    if k & SAT != 0 { h::sat::<H>(bits) } else { bits }
+    if k & SAT != 0 {
+        h::sat::<H>(bits)
+    } else {
+        bits
+    }
 }
 
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.

@@ -52,23 +52,34 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let (alu, class) = match ty {
         Type::F32 if m.types().count() == 1 => (single(opcode, m, imm)?, Class::Fp32),
         Type::F64 => (double(opcode, m)?, Class::Fp64),
-        Type::F16 | Type::F16x2 => {
-            (halves::<Fp16>(opcode, m, ty == Type::F16x2)?, Class::Fp16)
-        }
-        Type::Bf16 | Type::Bf16x2 => {
-            (halves::<Bfloat16>(opcode, m, ty == Type::Bf16x2)?, Class::Fp16)
-        }
+        Type::F16 | Type::F16x2 => (halves::<Fp16>(opcode, m, ty == Type::F16x2)?, Class::Fp16),
+        Type::Bf16 | Type::Bf16x2 => (
+            halves::<Bfloat16>(opcode, m, ty == Type::Bf16x2)?,
+            Class::Fp16,
+        ),
         _ => return None,
     };
-    let special = matches!(opcode, "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh");
+    let special = matches!(
+        opcode,
+        "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh"
+    );
     let each = match opcode {
         "fma" | "mad" => 2,
         "add" | "sub" | "mul" | "div" => 1,
         _ => 0,
     };
-    let flops = if matches!(ty, Type::F16x2 | Type::Bf16x2) { 2 * each } else { each };
+    let flops = if matches!(ty, Type::F16x2 | Type::Bf16x2) {
+        2 * each
+    } else {
+        each
+    };
     let class = if special { Class::Special } else { class };
-    Some(Picked { alu, imm, class, flops })
+    Some(Picked {
+        alu,
+        imm,
+        class,
+        flops,
+    })
 }
 
 fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {

@@ -1,6 +1,8 @@
 //! One instruction to operations: the families that only touch registers; the rest is delegated.
 
-use super::program::{Address, Area, CarryOp, Constant, Data, Op, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use super::program::{
+    Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
+};
 use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
@@ -27,10 +29,13 @@ impl<'a> Lower<'a> {
             "pragma" | "setmaxnreg" | "griddepcontrol" | "pmevent" => self.single(Op::Nop),
             opcode => {
                 let ty = m.ty().ok_or(Fail::Unsupported(""))?;
-                let floating = ty.float()
-                    || matches!(ty, Type::F16x2 | Type::Bf16x2);
+                let floating = ty.float() || matches!(ty, Type::F16x2 | Type::Bf16x2);
                 let picked = select::pick(opcode, &m).or_else(|| {
-                    if floating { float::pick(opcode, &m) } else { int::pick(opcode, &m) }
+                    if floating {
+                        float::pick(opcode, &m)
+                    } else {
+                        int::pick(opcode, &m)
+                    }
                 });
                 self.plain(i, picked)
             }
@@ -44,7 +49,9 @@ impl<'a> Lower<'a> {
 
     /// An operation whose operands are a destination and its sources.
     fn plain(&mut self, i: &'a Instruction<'a>, picked: Option<Picked>) -> Lowered<()> {
-        let Some(picked) = picked else { return Err(Fail::Unsupported("")) };
+        let Some(picked) = picked else {
+            return Err(Fail::Unsupported(""));
+        };
         let Some((dest, sources)) = i.operands.split_first() else {
             return Err(Fail::Operand("operands are missing".to_owned()));
         };
@@ -57,7 +64,12 @@ impl<'a> Lower<'a> {
         dest: &Operand<'a>,
         sources: &[&Operand<'a>],
     ) -> Lowered<()> {
-        let Picked { alu, imm, class, flops } = picked;
+        let Picked {
+            alu,
+            imm,
+            class,
+            flops,
+        } = picked;
         if sources.len() != alu.sources.len() {
             return Err(Fail::Operand(format!(
                 "{} source operands where {} are needed",
@@ -72,7 +84,11 @@ impl<'a> Lower<'a> {
         let (d, fix) = self.dest(dest, alu.dest)?;
         let slots = Slots { d, s, imm };
         let fused = flops == 2 && imm == 0 && class == Class::Fp32;
-        let op = if fused { Op::FmaF32(slots) } else { Op::Alu(alu.run, slots) };
+        let op = if fused {
+            Op::FmaF32(slots)
+        } else {
+            Op::Alu(alu.run, slots)
+        };
         self.push_flops(op, class, flops);
         self.finish_dest(fix, d);
         Ok(())
@@ -87,14 +103,28 @@ impl<'a> Lower<'a> {
             let from = self.data_source(source, ty.bytes())?;
             let to: Lowered<Vec<Data>> = parts.iter().map(|p| self.data(p)).collect();
             let width = ty.bytes() / parts.len().max(1) as u32;
-            return self.moved(Op::Unpack { from, to: to?, width }, width);
+            return self.moved(
+                Op::Unpack {
+                    from,
+                    to: to?,
+                    width,
+                },
+                width,
+            );
         }
         if let Operand::Vector(parts) = source {
             let width = ty.bytes() / parts.len().max(1) as u32;
             let from: Lowered<Vec<Data>> =
                 parts.iter().map(|p| self.data_source(p, width)).collect();
             let to = self.data(dest)?;
-            return self.moved(Op::Pack { from: from?, to, width }, width);
+            return self.moved(
+                Op::Pack {
+                    from: from?,
+                    to,
+                    width,
+                },
+                width,
+            );
         }
         let alu = match ty {
             Type::Pred => alu!(|a: P| -> P a),
@@ -105,7 +135,16 @@ impl<'a> Lower<'a> {
                 _ => return Err(Fail::Unsupported("")),
             },
         };
-        self.emit(Picked { alu, imm: 0, class: Class::Move, flops: 0 }, dest, &[source])
+        self.emit(
+            Picked {
+                alu,
+                imm: 0,
+                class: Class::Move,
+                flops: 0,
+            },
+            dest,
+            &[source],
+        )
     }
 
     fn moved(&mut self, op: Op, width: u32) -> Lowered<()> {
@@ -117,7 +156,9 @@ impl<'a> Lower<'a> {
     }
 
     fn setp(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
-        let (cmp, ty) = select::comparison(m).zip(m.ty()).ok_or(Fail::Unsupported(""))?;
+        let (cmp, ty) = select::comparison(m)
+            .zip(m.ty())
+            .ok_or(Fail::Unsupported(""))?;
         let (dest, rest) = i.operands.split_first().ok_or(Fail::Unsupported(""))?;
         let [a, b, combine @ ..] = rest else {
             return Err(Fail::Operand("setp takes two sources".to_owned()));
@@ -139,8 +180,15 @@ impl<'a> Lower<'a> {
             return self.emit(picked, p, &[a, b]);
         }
         let temp = self.new_pred();
-        let s = [self.source(a, picked.alu.sources[0])?, self.source(b, picked.alu.sources[1])?];
-        let slots = Slots { d: temp, s: [s[0], s[1], 0, 0], imm: picked.imm };
+        let s = [
+            self.source(a, picked.alu.sources[0])?,
+            self.source(b, picked.alu.sources[1])?,
+        ];
+        let slots = Slots {
+            d: temp,
+            s: [s[0], s[1], 0, 0],
+            imm: picked.imm,
+        };
         self.push(Op::Alu(picked.alu.run, slots), picked.class);
         let (with, negated) = match combine.first() {
             Some(Operand::Not(reg)) => (self.pred_row(*reg)?, true),
@@ -154,7 +202,17 @@ impl<'a> Lower<'a> {
         };
         let (p, _) = self.dest(p, Kind::P)?;
         let (q, _) = self.dest(q, Kind::P)?;
-        self.push(Op::SetpCombine { p, q, compare: temp, with, negated, how }, Class::Move);
+        self.push(
+            Op::SetpCombine {
+                p,
+                q,
+                compare: temp,
+                with,
+                negated,
+                how,
+            },
+            Class::Move,
+        );
         Ok(())
     }
 
@@ -171,11 +229,22 @@ impl<'a> Lower<'a> {
         let picked = select::compare(cmp, from, m.has("ftz")).ok_or(Fail::Unsupported(""))?;
         let result = select::set_result(to).ok_or(Fail::Unsupported(""))?;
         let temp = self.new_pred();
-        let s = [self.source(a, picked.alu.sources[0])?, self.source(b, picked.alu.sources[1])?];
-        let slots = Slots { d: temp, s: [s[0], s[1], 0, 0], imm: picked.imm };
+        let s = [
+            self.source(a, picked.alu.sources[0])?,
+            self.source(b, picked.alu.sources[1])?,
+        ];
+        let slots = Slots {
+            d: temp,
+            s: [s[0], s[1], 0, 0],
+            imm: picked.imm,
+        };
         self.push(Op::Alu(picked.alu.run, slots), picked.class);
         let (d, fix) = self.dest(dest, result.dest)?;
-        let slots = Slots { d, s: [temp, 0, 0, 0], imm: 0 };
+        let slots = Slots {
+            d,
+            s: [temp, 0, 0, 0],
+            imm: 0,
+        };
         self.push(Op::Alu(result.run, slots), Class::Move);
         self.finish_dest(fix, d);
         Ok(())
@@ -212,13 +281,25 @@ impl<'a> Lower<'a> {
         };
         let a = self.source(source, Kind::R64)?;
         let (d, fix) = self.dest(dest, Kind::R64)?;
-        self.push(Op::Alu(alu.run, Slots { d, s: [a, window, 0, 0], imm: 0 }), Class::Int);
+        self.push(
+            Op::Alu(
+                alu.run,
+                Slots {
+                    d,
+                    s: [a, window, 0, 0],
+                    imm: 0,
+                },
+            ),
+            Class::Int,
+        );
         self.finish_dest(fix, d);
         Ok(())
     }
 
     fn isspacep(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        let [dest, source] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+        let [dest, source] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
         let area = self.area(m)?;
         let source = self.source(source, Kind::R64)?;
         let (dest, _) = self.dest(dest, Kind::P)?;

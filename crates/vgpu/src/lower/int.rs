@@ -40,16 +40,23 @@ macro_rules! by_width {
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let ty = m.ty()?;
     let alu = match opcode {
-        "add" if m.has("sat") => (ty == Type::S32)
-            .then_some(alu!(|a: U32, b: U32| -> U32 n::add_sat(a, b))),
-        "sub" if m.has("sat") => (ty == Type::S32)
-            .then_some(alu!(|a: U32, b: U32| -> U32 n::sub_sat(a, b))),
+        "add" if m.has("sat") => {
+            (ty == Type::S32).then_some(alu!(|a: U32, b: U32| -> U32 n::add_sat(a, b)))
+        }
+        "sub" if m.has("sat") => {
+            (ty == Type::S32).then_some(alu!(|a: U32, b: U32| -> U32 n::sub_sat(a, b)))
+        }
         "add" | "sub" | "min" | "max" | "neg" | "abs" | "div" | "rem" => basic(opcode, ty, m),
         "mul" | "mad" => multiply(opcode, m, ty),
         "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => logic(opcode, ty),
         _ => return bits(opcode, m, ty),
     }?;
-    Some(Picked { alu, imm: 0, class: Class::Int, flops: 0 })
+    Some(Picked {
+        alu,
+        imm: 0,
+        class: Class::Int,
+        flops: 0,
+    })
 }
 
 fn basic(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu> {
@@ -251,11 +258,21 @@ fn bits(opcode: &str, m: &Mods<'_>, ty: Type) -> Option<Picked> {
         ("szext" | "bmsk", _) => return masks(opcode, m, signed),
         _ => return None,
     };
-    Some(Picked { alu, imm: 0, class: Class::Int, flops: 0 })
+    Some(Picked {
+        alu,
+        imm: 0,
+        class: Class::Int,
+        flops: 0,
+    })
 }
 
 fn picked(alu: crate::exec::regs::Alu, imm: u32) -> Option<Picked> {
-    Some(Picked { alu, imm, class: Class::Int, flops: 0 })
+    Some(Picked {
+        alu,
+        imm,
+        class: Class::Int,
+        flops: 0,
+    })
 }
 
 fn bfind(m: &Mods<'_>, wide: bool, signed: bool) -> Option<Picked> {
@@ -269,7 +286,10 @@ fn bfind(m: &Mods<'_>, wide: bool, signed: bool) -> Option<Picked> {
 }
 
 fn sad(signed: bool) -> Option<Picked> {
-    picked(alu!(k; |a: U32, b: U32, c: U32| -> U32 n::sad(a, b, c, k == 1)), signed.into())
+    picked(
+        alu!(k; |a: U32, b: U32, c: U32| -> U32 n::sad(a, b, c, k == 1)),
+        signed.into(),
+    )
 }
 
 fn twenty_four(opcode: &str, m: &Mods<'_>, signed: bool) -> Option<Picked> {
@@ -285,13 +305,14 @@ fn twenty_four(opcode: &str, m: &Mods<'_>, signed: bool) -> Option<Picked> {
 
 fn funnel(m: &Mods<'_>) -> Option<Picked> {
     let imm = u32::from(m.has("l")) | u32::from(m.has("wrap")) << 1;
-    picked(alu!(k; |a: U32, b: U32, c: U32| -> U32 n::shf(a, b, c, k & 1 == 1, k & 2 == 2)), imm)
+    picked(
+        alu!(k; |a: U32, b: U32, c: U32| -> U32 n::shf(a, b, c, k & 1 == 1, k & 2 == 2)),
+        imm,
+    )
 }
 
 fn permute(m: &Mods<'_>) -> Option<Picked> {
-    use n::Permute::{
-        Backward4, Default, EdgeLeft, EdgeRight, Forward4, Replicate8, Replicate16,
-    };
+    use n::Permute::{Backward4, Default, EdgeLeft, EdgeRight, Forward4, Replicate8, Replicate16};
     let alu = match () {
         () if m.has("f4e") => alu!(|a: U32, b: U32, c: U32| -> U32 n::prmt(a, b, c, Forward4)),
         () if m.has("b4e") => alu!(|a: U32, b: U32, c: U32| -> U32 n::prmt(a, b, c, Backward4)),
@@ -308,9 +329,10 @@ fn permute(m: &Mods<'_>) -> Option<Picked> {
 
 fn dot(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let types: Vec<Type> = m.types().collect();
-    let &[a, b] = types.as_slice() else { return None };
-    let imm =
-        u32::from(a.signed()) | u32::from(b.signed()) << 1 | u32::from(m.has("hi")) << 2;
+    let &[a, b] = types.as_slice() else {
+        return None;
+    };
+    let imm = u32::from(a.signed()) | u32::from(b.signed()) << 1 | u32::from(m.has("hi")) << 2;
     let alu = if opcode == "dp4a" {
         alu!(k; |a: U32, b: U32, c: U32| -> U32 n::dp4a(a, b, c, k & 1 == 1, k & 2 == 2))
     } else {

@@ -13,7 +13,11 @@ impl<'a> Lower<'a> {
     pub(super) fn layout_shared(&mut self, entry: &'a Function<'a>) {
         let ast = self.ast;
         let named = names_used(ast, entry);
-        for v in ast.variables.iter().filter(|v| v.space == StateSpace::Shared) {
+        for v in ast
+            .variables
+            .iter()
+            .filter(|v| v.space == StateSpace::Shared)
+        {
             if !named.contains(&v.name) {
                 continue;
             }
@@ -25,7 +29,10 @@ impl<'a> Lower<'a> {
             }
         }
         // Function-scope variables follow; the dynamic one is behind a bound no module reaches.
-        let dynamic = ast.variables.iter().filter(|v| v.space == StateSpace::Shared && v.bytes == 0);
+        let dynamic = ast
+            .variables
+            .iter()
+            .filter(|v| v.space == StateSpace::Shared && v.bytes == 0);
         let bodies: u64 = ast
             .functions
             .iter()
@@ -42,7 +49,10 @@ impl<'a> Lower<'a> {
     }
 
     fn shared_end(&self) -> u32 {
-        self.program.shared.last().map_or(0, |e| e.start + e.bytes + GAP)
+        self.program
+            .shared
+            .last()
+            .map_or(0, |e| e.start + e.bytes + GAP)
     }
 
     pub(super) fn place_shared(&mut self, v: &Variable<'_>) -> u32 {
@@ -51,7 +61,10 @@ impl<'a> Lower<'a> {
             return self.program.dynamic_at;
         }
         let start = self.shared_end().next_multiple_of(v.align.max(16));
-        self.program.shared.push(Extent { start, bytes: v.bytes as u32 });
+        self.program.shared.push(Extent {
+            start,
+            bytes: v.bytes as u32,
+        });
         start
     }
 
@@ -85,7 +98,10 @@ fn names_used<'a>(ast: &'a crate::ptx::ast::Ast<'a>, entry: &'a Function<'a>) ->
                 _ => continue,
             };
             names.push(name);
-            if let Some(g) = ast.functions.iter().find(|g| g.name == name && g.body.is_some())
+            if let Some(g) = ast
+                .functions
+                .iter()
+                .find(|g| g.name == name && g.body.is_some())
                 && !functions.iter().any(|h| h.name == name)
             {
                 functions.push(g);

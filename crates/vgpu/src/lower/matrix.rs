@@ -35,10 +35,16 @@ fn accumulator(word: &str) -> Option<Accumulator> {
 
 /// `m16n8k16` to its numbers.
 fn shape(m: &Mods<'_>) -> Option<(usize, usize, usize)> {
-    let word = m.0.iter().find(|w| w.starts_with('m') && w.contains('k') && w.contains('n'))?;
+    let word =
+        m.0.iter()
+            .find(|w| w.starts_with('m') && w.contains('k') && w.contains('n'))?;
     let (rows, rest) = word[1..].split_once('n')?;
     let (columns, depth) = rest.split_once('k')?;
-    Some((rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?))
+    Some((
+        rows.parse().ok()?,
+        columns.parse().ok()?,
+        depth.parse().ok()?,
+    ))
 }
 
 fn flops(m: usize, n: usize, k: usize) -> u8 {
@@ -52,7 +58,9 @@ impl<'a> Lower<'a> {
         match i.opcode {
             "ldmatrix" | "stmatrix" => self.matrix_move(i, m)?,
             "movmatrix" => {
-                let [d, s] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+                let [d, s] = i.operands.as_slice() else {
+                    return Err(Fail::Unsupported(""));
+                };
                 let source = self.source(s, Kind::R32)?;
                 let dest = self.dest(d, Kind::R32)?.0;
                 self.push(Op::MovMatrix { dest, source }, Class::Shuffle);
@@ -78,7 +86,11 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported(""));
         };
         let load = i.opcode == "ldmatrix";
-        let (registers, address) = if load { (first, second) } else { (second, first) };
+        let (registers, address) = if load {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let rows = self.rows_of(registers)?;
         if rows.len() != usize::from(count) {
             return Err(Fail::Operand(format!("{count} registers are needed")));
@@ -89,9 +101,19 @@ impl<'a> Lower<'a> {
         let at = self.address(address, area)?;
         let trans = m.has("trans");
         let op = if load {
-            Op::LdMatrix { at, count, trans, data }
+            Op::LdMatrix {
+                at,
+                count,
+                trans,
+                data,
+            }
         } else {
-            Op::StMatrix { at, count, trans, data }
+            Op::StMatrix {
+                at,
+                count,
+                trans,
+                data,
+            }
         };
         self.push(op, Class::Shared);
         Ok(())
@@ -111,7 +133,9 @@ impl<'a> Lower<'a> {
             .copied()
             .filter(|w| crate::ptx::ast::Type::parse(w).is_some() || element(w).is_some())
             .collect();
-        let &[d, a, b, c] = words.as_slice() else { return Err(Fail::Unsupported("")) };
+        let &[d, a, b, c] = words.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
         let [od, oa, ob, oc] = i.operands.as_slice() else {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
@@ -131,7 +155,9 @@ impl<'a> Lower<'a> {
             })
         })()
         .ok_or(Fail::Unsupported("these types"))?;
-        let counts = form.registers().ok_or(Fail::Unsupported("this combination"))?;
+        let counts = form
+            .registers()
+            .ok_or(Fail::Unsupported("this combination"))?;
         let op = MmaOp {
             form,
             a: self.fixed(oa, counts.a)?,
@@ -139,7 +165,11 @@ impl<'a> Lower<'a> {
             c: self.fixed(oc, counts.c)?,
             d: self.fixed(od, counts.d)?,
         };
-        self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, flops(rows, columns, depth));
+        self.push_flops(
+            Op::Mma(Box::new(op)),
+            Class::Tensor,
+            flops(rows, columns, depth),
+        );
         Ok(())
     }
 
@@ -148,7 +178,10 @@ impl<'a> Lower<'a> {
         if rows.len() == count {
             return Ok(rows);
         }
-        Err(Fail::Operand(format!("{} registers where {count} are needed", rows.len())))
+        Err(Fail::Operand(format!(
+            "{} registers where {count} are needed",
+            rows.len()
+        )))
     }
 
     fn mma_f64(
@@ -195,7 +228,10 @@ impl<'a> Lower<'a> {
         if rows.len() == count {
             return Ok(rows);
         }
-        Err(Fail::Operand(format!("{} registers where {count} are needed", rows.len())))
+        Err(Fail::Operand(format!(
+            "{} registers where {count} are needed",
+            rows.len()
+        )))
     }
 
     fn wmma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
@@ -219,8 +255,12 @@ impl<'a> Lower<'a> {
         let ty = m.0.last().copied().unwrap_or_default();
         let unsupported = || Fail::Unsupported("this form");
         let fragment = match which {
-            "a" => Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?),
-            "b" => Fragment::multiplicand(WmmaOperand::B, dims, element(ty).ok_or_else(unsupported)?),
+            "a" => {
+                Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?)
+            }
+            "b" => {
+                Fragment::multiplicand(WmmaOperand::B, dims, element(ty).ok_or_else(unsupported)?)
+            }
             _ => Fragment::accumulator(dims, accumulator(ty).ok_or_else(unsupported)?),
         }
         .ok_or_else(unsupported)?;
@@ -261,7 +301,11 @@ impl<'a> Lower<'a> {
             data: self.fixed(registers, fragment.registers)?,
             store,
         };
-        let class = if area == super::program::Area::Shared { Class::Shared } else { Class::Global };
+        let class = if area == super::program::Area::Shared {
+            Class::Shared
+        } else {
+            Class::Global
+        };
         self.push(Op::WmmaMem(Box::new(op)), class);
         Ok(())
     }
@@ -272,7 +316,11 @@ impl<'a> Lower<'a> {
         m: &Mods<'_>,
         (rows, columns, depth): (usize, usize, usize),
     ) -> Lowered<()> {
-        let words: Vec<&str> = m.0.iter().copied().filter(|w| element(w).is_some() || accumulator(w).is_some()).collect();
+        let words: Vec<&str> =
+            m.0.iter()
+                .copied()
+                .filter(|w| element(w).is_some() || accumulator(w).is_some())
+                .collect();
         // f16 multiplicands are not named: `.dtype.ctype`; all others are `.d.a.b.c`.
         let (d, a, b, c) = match words.as_slice() {
             [d, c] => (*d, "f16", "f16", *c),
@@ -292,7 +340,9 @@ impl<'a> Lower<'a> {
             })
         })()
         .ok_or(Fail::Unsupported("these types"))?;
-        let [fa, fb, fc, fd] = form.fragments().ok_or(Fail::Unsupported("this combination"))?;
+        let [fa, fb, fc, fd] = form
+            .fragments()
+            .ok_or(Fail::Unsupported("this combination"))?;
         let [od, oa, ob, oc] = i.operands.as_slice() else {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
@@ -303,7 +353,11 @@ impl<'a> Lower<'a> {
             c: self.fixed(oc, fc.registers)?,
             d: self.fixed(od, fd.registers)?,
         };
-        self.push_flops(Op::WmmaMma(Box::new(op)), Class::Tensor, flops(rows, columns, depth));
+        self.push_flops(
+            Op::WmmaMma(Box::new(op)),
+            Class::Tensor,
+            flops(rows, columns, depth),
+        );
         Ok(())
     }
 }

@@ -1,8 +1,6 @@
 //! Loads, stores, atomics, asynchronous copies.
 
-use super::program::{
-    Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order,
-};
+use super::program::{Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -52,7 +50,11 @@ impl<'a> Lower<'a> {
         {
             let row = self.constant(Kind::R64, super::program::Constant::Value(0));
             let (d, _) = self.dest(dest, Kind::R64)?;
-            let slots = crate::exec::regs::Slots { d, s: [row, 0, 0, 0], imm: 0 };
+            let slots = crate::exec::regs::Slots {
+                d,
+                s: [row, 0, 0, 0],
+                imm: 0,
+            };
             let alu = crate::exec::regs::alu!(|a: U64| -> U64 a);
             self.push(Op::Alu(alu.run, slots), Class::Move);
         } else {
@@ -90,9 +92,10 @@ impl<'a> Lower<'a> {
     fn load(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let mut mem = self.access(i, m, 1)?;
         mem.data = match &i.operands[0] {
-            Operand::Vector(list) => {
-                list.iter().map(|o| self.data(o)).collect::<Lowered<Vec<_>>>()?
-            }
+            Operand::Vector(list) => list
+                .iter()
+                .map(|o| self.data(o))
+                .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data(single)?],
         };
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
@@ -111,9 +114,10 @@ impl<'a> Lower<'a> {
         let width = mem.width;
         let source = i.operands.get(1).ok_or(Fail::Unsupported(""))?;
         mem.data = match source {
-            Operand::Vector(list) => {
-                list.iter().map(|o| self.data_source(o, width)).collect::<Lowered<Vec<_>>>()?
-            }
+            Operand::Vector(list) => list
+                .iter()
+                .map(|o| self.data_source(o, width))
+                .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data_source(single, width)?],
         };
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
@@ -162,7 +166,9 @@ impl<'a> Lower<'a> {
         let bytes = ty.bytes();
         let operands = &i.operands[usize::from(returns).min(i.operands.len())..];
         let (Some(address), Some(b)) = (operands.first(), operands.get(1)) else {
-            return Err(Fail::Operand("an address and a value are needed".to_owned()));
+            return Err(Fail::Operand(
+                "an address and a value are needed".to_owned(),
+            ));
         };
         let area = self.area(m)?;
         let order = order_of(m, Order::Relaxed);
@@ -176,7 +182,11 @@ impl<'a> Lower<'a> {
             at: self.address(address, area)?,
             op,
             ty,
-            dest: if returns { self.data(&i.operands[0])? } else { Data::Nothing },
+            dest: if returns {
+                self.data(&i.operands[0])?
+            } else {
+                Data::Nothing
+            },
             b: self.data_source(b, bytes)?,
             c,
             order,
@@ -213,7 +223,9 @@ impl<'a> Lower<'a> {
 
     fn copy_async(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let [to, from, Operand::Int(bytes), rest @ ..] = i.operands.as_slice() else {
-            return Err(Fail::Operand("two addresses and a size are needed".to_owned()));
+            return Err(Fail::Operand(
+                "two addresses and a size are needed".to_owned(),
+            ));
         };
         if !matches!(bytes, 4 | 8 | 16) {
             return Err(Fail::Operand("the size must be 4, 8 or 16".to_owned()));
@@ -261,8 +273,7 @@ impl<'a> Lower<'a> {
             "global" => Some(Area::Global),
             _ => None,
         };
-        let (Some(to), Some(from)) =
-            (to_area(second), words.get(2).and_then(|w| to_area(w)))
+        let (Some(to), Some(from)) = (to_area(second), words.get(2).and_then(|w| to_area(w)))
         else {
             return Err(Fail::Unsupported(""));
         };
@@ -270,7 +281,9 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported("between blocks of a cluster"));
         }
         let [d, s, size, rest @ ..] = i.operands.as_slice() else {
-            return Err(Fail::Operand("two addresses and a size are needed".to_owned()));
+            return Err(Fail::Operand(
+                "two addresses and a size are needed".to_owned(),
+            ));
         };
         let mbarrier = match rest.first() {
             Some(a @ Operand::Address(..)) if to == Area::Shared => {

@@ -116,7 +116,10 @@ pub(crate) fn lower(
     let mut l = Lower {
         ast,
         globals,
-        program: Program { preds: FIRST_PRED, ..Program::default() },
+        program: Program {
+            preds: FIRST_PRED,
+            ..Program::default()
+        },
         constants: HashMap::new(),
         frames: HashMap::new(),
         pending: Vec::new(),
@@ -124,7 +127,12 @@ pub(crate) fn lower(
         shared: HashMap::new(),
         sources: HashMap::new(),
         function: control::Scope::default(),
-        now: Now { guard: NONE, guard_negated: false, line: entry.line, source: 0 },
+        now: Now {
+            guard: NONE,
+            guard_negated: false,
+            line: entry.line,
+            source: 0,
+        },
     };
     if entry.cluster {
         return Err(l.unsupported("thread block clusters (.reqnctapercluster)", entry.line, 0));
@@ -132,12 +140,20 @@ pub(crate) fn lower(
     l.layout_shared(entry);
     l.function(entry)?;
     while let Some(name) = l.pending.pop() {
-        let callee = l.ast.functions.iter().find(|f| f.name == name && f.body.is_some());
+        let callee = l
+            .ast
+            .functions
+            .iter()
+            .find(|f| f.name == name && f.body.is_some());
         match callee {
             Some(callee) => l.function(callee)?,
             None => {
                 let line = l.now.line;
-                return Err(l.unsupported(&format!("call of the external function {name}"), line, 0));
+                return Err(l.unsupported(
+                    &format!("call of the external function {name}"),
+                    line,
+                    0,
+                ));
             }
         }
     }
@@ -152,7 +168,12 @@ impl<'a> Lower<'a> {
     }
 
     fn push_flops(&mut self, op: Op, class: Class, flops: u8) {
-        let Now { guard, guard_negated, line, source } = self.now;
+        let Now {
+            guard,
+            guard_negated,
+            line,
+            source,
+        } = self.now;
         self.program.code.push(Inst {
             op,
             guard,
@@ -166,9 +187,15 @@ impl<'a> Lower<'a> {
     }
 
     fn unsupported(&self, what: &str, line: u32, source: u32) -> Unsupported {
-        let source_line =
-            source.checked_sub(1).and_then(|i| self.program.sources.get(i as usize)).cloned();
-        Unsupported { instruction: what.to_owned(), line, source_line }
+        let source_line = source
+            .checked_sub(1)
+            .and_then(|i| self.program.sources.get(i as usize))
+            .cloned();
+        Unsupported {
+            instruction: what.to_owned(),
+            line,
+            source_line,
+        }
     }
 
     /// One instruction, or why not.
@@ -209,7 +236,9 @@ impl<'a> Lower<'a> {
         let mut at = location;
         let mut chosen = None;
         for _ in 0..64 {
-            let Some(loc) = at.checked_sub(1).and_then(|i| self.ast.locations.get(i as usize))
+            let Some(loc) = at
+                .checked_sub(1)
+                .and_then(|i| self.ast.locations.get(i as usize))
             else {
                 break;
             };
@@ -218,7 +247,10 @@ impl<'a> Lower<'a> {
             {
                 let toolkit = is_toolkit(file);
                 if !toolkit || chosen.is_none() {
-                    chosen = Some(SourceLine { file: (*file).into(), line: loc.line });
+                    chosen = Some(SourceLine {
+                        file: (*file).into(),
+                        line: loc.line,
+                    });
                 }
                 if !toolkit {
                     break;
@@ -239,16 +271,35 @@ impl<'a> Lower<'a> {
 
 /// Whether a file is one of the headers that come with CUDA.
 fn is_toolkit(file: &str) -> bool {
-    const DIRECTORIES: &[&str] =
-        &["/cuda/std/", "/cub/", "/thrust/", "/cooperative_groups/", "/crt/", "/nvidia/", "/nv/"];
+    const DIRECTORIES: &[&str] = &[
+        "/cuda/std/",
+        "/cub/",
+        "/thrust/",
+        "/cooperative_groups/",
+        "/crt/",
+        "/nvidia/",
+        "/nv/",
+    ];
     const STEMS: &[&str] = &[
-        "cuda_", "sm_", "device_", "mma.h", "math_", "texture_", "surface_", "vector_",
-        "cooperative_groups", "channel_", "common_functions", "host_", "curand_",
+        "cuda_",
+        "sm_",
+        "device_",
+        "mma.h",
+        "math_",
+        "texture_",
+        "surface_",
+        "vector_",
+        "cooperative_groups",
+        "channel_",
+        "common_functions",
+        "host_",
+        "curand_",
     ];
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let header = name.ends_with(".h") || name.ends_with(".hpp") || !name.contains('.');
     header
-        && (DIRECTORIES.iter().any(|d| file.contains(d)) || STEMS.iter().any(|s| name.starts_with(s)))
+        && (DIRECTORIES.iter().any(|d| file.contains(d))
+            || STEMS.iter().any(|s| name.starts_with(s)))
 }
 
 /// Extents of shared variables in the executor: the sum of [`Extent::bytes`] is what a GPU would

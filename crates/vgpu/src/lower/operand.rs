@@ -40,7 +40,11 @@ impl<'a> Lower<'a> {
     /// The row that holds a constant.
     pub(super) fn constant(&mut self, kind: Kind, value: Constant) -> u32 {
         if kind == Kind::P {
-            return if value == Constant::Value(0) { FALSE } else { TRUE };
+            return if value == Constant::Value(0) {
+                FALSE
+            } else {
+                TRUE
+            };
         }
         let wide = kind == Kind::R64;
         if let Some(row) = self.constants.get(&(wide, value)) {
@@ -282,11 +286,23 @@ impl<'a> Lower<'a> {
             return wrong("an address in brackets is needed");
         };
         let none = Data::R64(NONE);
-        let at = |area, offset| Address { area, base: Data::Nothing, offset };
+        let at = |area, offset| Address {
+            area,
+            base: Data::Nothing,
+            offset,
+        };
         match &**base {
             Operand::Reg(reg) => match self.register(*reg)? {
-                (Kind::R64, row) => Ok(Address { area, base: Data::R64(row), offset: *offset }),
-                (Kind::R32, row) => Ok(Address { area, base: Data::R32(row), offset: *offset }),
+                (Kind::R64, row) => Ok(Address {
+                    area,
+                    base: Data::R64(row),
+                    offset: *offset,
+                }),
+                (Kind::R32, row) => Ok(Address {
+                    area,
+                    base: Data::R32(row),
+                    offset: *offset,
+                }),
                 _ => wrong("an address register has 32 or 64 bits"),
             },
             Operand::Int(value) => Ok(at(area, offset.wrapping_add(*value as i64))),
@@ -298,7 +314,11 @@ impl<'a> Lower<'a> {
                 if let Some((start, kernel)) = self.function.param(name)
                     && area == Area::CallParam
                 {
-                    let area = if kernel { Area::KernelParam } else { Area::CallParam };
+                    let area = if kernel {
+                        Area::KernelParam
+                    } else {
+                        Area::CallParam
+                    };
                     return Ok(at(area, i64::from(start) + offset));
                 }
                 let value = self.name_address(name, *offset)?;
@@ -309,7 +329,11 @@ impl<'a> Lower<'a> {
                     Constant::Value(v) => Ok(at(area, v as i64)),
                     other => {
                         let row = self.constant(Kind::R64, other);
-                        Ok(Address { area, base: Data::R64(row), offset: 0 })
+                        Ok(Address {
+                            area,
+                            base: Data::R64(row),
+                            offset: 0,
+                        })
                     }
                 }
             }
@@ -326,9 +350,17 @@ impl<'a> Lower<'a> {
     ) -> Lowered<Address> {
         let _ = none;
         let fixed = |own: Area, window: u64, at: u32| {
-            let base = if area == Area::Generic { window as i64 } else { 0 };
+            let base = if area == Area::Generic {
+                window as i64
+            } else {
+                0
+            };
             let area = if area == Area::Generic { area } else { own };
-            Address { area, base: Data::Nothing, offset: base + i64::from(at) + offset }
+            Address {
+                area,
+                base: Data::Nothing,
+                offset: base + i64::from(at) + offset,
+            }
         };
         match place {
             Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
@@ -336,7 +368,11 @@ impl<'a> Lower<'a> {
             Some(Place::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
             Some(Place::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
-                Ok(Address { area, base: Data::R64(row), offset: 0 })
+                Ok(Address {
+                    area,
+                    base: Data::R64(row),
+                    offset: 0,
+                })
             }
             None => wrong("a variable that does not exist"),
         }

@@ -134,13 +134,35 @@ pub(crate) enum Shuffle {
 /// Warp-wide operations that wait for the lanes of a member mask.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WarpOp {
-    Shfl { mode: Shuffle, dest: u32, pred: u32, a: u32, b: u32, c: u32 },
+    Shfl {
+        mode: Shuffle,
+        dest: u32,
+        pred: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
     /// `vote.sync`: 0 all, 1 any, 2 uni (to a predicate), 3 ballot (to a register).
-    Vote { mode: u8, dest: u32, source: u32, negated: bool },
+    Vote {
+        mode: u8,
+        dest: u32,
+        source: u32,
+        negated: bool,
+    },
     /// `match.sync`: any or all, of 32 or 64 bits.
-    Match { all: bool, dest: u32, pred: u32, a: Data },
+    Match {
+        all: bool,
+        dest: u32,
+        pred: u32,
+        a: Data,
+    },
     /// `redux.sync`.
-    Redux { op: AtomOp, signed: bool, dest: u32, a: u32 },
+    Redux {
+        op: AtomOp,
+        signed: bool,
+        dest: u32,
+        a: u32,
+    },
     /// `elect.sync`.
     Elect { dest: u32, pred: u32 },
     /// `bar.warp.sync`.
@@ -163,18 +185,39 @@ pub(crate) struct Bar {
 /// `mbarrier` operations.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MbarOp {
-    Init { count: u32 },
+    Init {
+        count: u32,
+    },
     Inval,
     /// Arrive: count row or `NONE`, bytes expected or `NONE`, state destination, and whether the
     /// arrival drops out of later phases.
-    Arrive { count: u32, expect: u32, state: Data, drop: bool },
-    ExpectTx { bytes: u32 },
-    CompleteTx { bytes: u32 },
+    Arrive {
+        count: u32,
+        expect: u32,
+        state: Data,
+        drop: bool,
+    },
+    ExpectTx {
+        bytes: u32,
+    },
+    CompleteTx {
+        bytes: u32,
+    },
     /// Test or try: state or parity source, destination predicate.
-    Wait { parity: bool, state: Data, dest: u32, acquire: bool },
+    Wait {
+        parity: bool,
+        state: Data,
+        dest: u32,
+        acquire: bool,
+    },
     /// `cp.async.mbarrier.arrive`.
-    AsyncArrive { noinc: bool },
-    PendingCount { state: Data, dest: u32 },
+    AsyncArrive {
+        noinc: bool,
+    },
+    PendingCount {
+        state: Data,
+        dest: u32,
+    },
 }
 
 /// `cp.async` of 4, 8 or 16 bytes.
@@ -208,16 +251,30 @@ pub(crate) enum Op {
     Load(Box<Mem>),
     Store(Box<Mem>),
     Atom(Box<Atom>),
-    Branch { target: u32, join: u32 },
-    BranchTable { index: u32, targets: Arc<[u32]>, join: u32 },
+    Branch {
+        target: u32,
+        join: u32,
+    },
+    BranchTable {
+        index: u32,
+        targets: Arc<[u32]>,
+        join: u32,
+    },
     Call(Box<Call>),
     Return,
     Exit,
     Trap(&'static str),
     Bar(Box<Bar>),
-    Warp { mask: u32, op: Box<WarpOp> },
-    ActiveMask { dest: u32 },
-    Fence { device_wide: bool },
+    Warp {
+        mask: u32,
+        op: Box<WarpOp>,
+    },
+    ActiveMask {
+        dest: u32,
+    },
+    Fence {
+        device_wide: bool,
+    },
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
@@ -225,23 +282,57 @@ pub(crate) enum Op {
     WaitBulk,
     Bulk(Box<Bulk>),
     Mbar(Address, Box<MbarOp>),
-    LdMatrix { at: Address, count: u8, trans: bool, data: [u32; 4] },
-    StMatrix { at: Address, count: u8, trans: bool, data: [u32; 4] },
-    MovMatrix { dest: u32, source: u32 },
+    LdMatrix {
+        at: Address,
+        count: u8,
+        trans: bool,
+        data: [u32; 4],
+    },
+    StMatrix {
+        at: Address,
+        count: u8,
+        trans: bool,
+        data: [u32; 4],
+    },
+    MovMatrix {
+        dest: u32,
+        source: u32,
+    },
     Mma(Box<MmaOp>),
     MmaF64(Box<MmaF64>),
     WmmaMma(Box<WmmaOp>),
     WmmaMem(Box<WmmaMem>),
-    Clock { dest: Data },
+    Clock {
+        dest: Data,
+    },
     /// `isspacep`.
-    IsSpace { area: Area, dest: u32, source: u32 },
+    IsSpace {
+        area: Area,
+        dest: u32,
+        source: u32,
+    },
     /// Multi-word arithmetic with the carry bit: add, sub, mad.lo, mad.hi; 32 or 64 bits.
     Carry(Box<CarryOp>),
     /// Split or join of registers: `mov.b64 {a, b}, c`.
-    Unpack { from: Data, to: Vec<Data>, width: u32 },
-    Pack { from: Vec<Data>, to: Data, width: u32 },
+    Unpack {
+        from: Data,
+        to: Vec<Data>,
+        width: u32,
+    },
+    Pack {
+        from: Vec<Data>,
+        to: Data,
+        width: u32,
+    },
     /// `setp` with two destinations or a boolean third source: after the compare.
-    SetpCombine { p: u32, q: u32, compare: u32, with: u32, negated: bool, how: u8 },
+    SetpCombine {
+        p: u32,
+        q: u32,
+        compare: u32,
+        with: u32,
+        negated: bool,
+        how: u8,
+    },
     Nop,
     Sleep,
 }

@@ -64,7 +64,11 @@ pub(super) fn comparison<'a>(m: &Mods<'a>) -> Option<&'a str> {
 }
 
 /// The compare of `setp` or `set` for a source type.
-#[expect(clippy::nonminimal_bool, clippy::neg_cmp_op_on_partial_ord, reason = "NaN decides")]
+#[expect(
+    clippy::nonminimal_bool,
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "NaN decides"
+)]
 pub(super) fn compare(cmp: &str, ty: Type, ftz: bool) -> Option<Picked> {
     let alu = match ty {
         Type::S16 => compare_int!(cmp, S16),
@@ -81,7 +85,12 @@ pub(super) fn compare(cmp: &str, ty: Type, ftz: bool) -> Option<Picked> {
         _ => return None,
     };
     let class = if ty.float() { Class::Fp32 } else { Class::Int };
-    Some(Picked { alu, imm: ftz.into(), class, flops: 0 })
+    Some(Picked {
+        alu,
+        imm: ftz.into(),
+        class,
+        flops: 0,
+    })
 }
 
 #[inline(always)]
@@ -103,12 +112,19 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
         "testp" => testp(m)?,
         _ => return None,
     };
-    Some(Picked { alu, imm: m.has("ftz").into(), class: Class::Move, flops: 0 })
+    Some(Picked {
+        alu,
+        imm: m.has("ftz").into(),
+        class: Class::Move,
+        flops: 0,
+    })
 }
 
 fn slct(m: &Mods<'_>) -> Option<Alu> {
     let types: Vec<Type> = m.types().collect();
-    let &[data, test] = types.as_slice() else { return None };
+    let &[data, test] = types.as_slice() else {
+        return None;
+    };
     Some(match (data.bytes(), test) {
         (2, Type::S32) => alu!(|a: U16, b: U16, c: S32| -> U16 if c >= 0 { a } else { b }),
         (4, Type::S32) => alu!(|a: U32, b: U32, c: S32| -> U32 if c >= 0 { a } else { b }),
@@ -148,7 +164,12 @@ pub(super) fn lop3(table: u32) -> Picked {
         0xea => alu!(|a: U32, b: U32, c: U32| -> U32 (a & b) | c),
         _ => alu!(k; |a: U32, b: U32, c: U32| -> U32 integer::lop3(a, b, c, k as u8)),
     };
-    Picked { alu, imm: table, class: Class::Int, flops: 0 }
+    Picked {
+        alu,
+        imm: table,
+        class: Class::Int,
+        flops: 0,
+    }
 }
 
 /// `set`: all ones or one, or 1.0, where a comparison holds.
@@ -182,7 +203,12 @@ pub(super) fn set_packed(cmp: &str, ty: Type, dest: Type, ftz: bool) -> Option<P
             (true, false, false) => 0x3c00,
         }
     }));
-    Some(Picked { alu, imm, class: Class::Fp16, flops: 0 })
+    Some(Picked {
+        alu,
+        imm,
+        class: Class::Fp16,
+        flops: 0,
+    })
 }
 
 /// Compares the low or the high halves of packed registers: for `setp` with two destinations.

@@ -1,8 +1,6 @@
 //! Barriers, fences, warp-wide operations, `mbarrier`.
 
-use super::program::{
-    Area, AtomOp, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp,
-};
+use super::program::{Area, AtomOp, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -34,7 +32,9 @@ impl<'a> Lower<'a> {
                 let at = i.operands.first().ok_or(Fail::Unsupported(""))?;
                 let area = self.area(m)?;
                 let at = self.address(at, area)?;
-                let op = MbarOp::AsyncArrive { noinc: m.has("noinc") };
+                let op = MbarOp::AsyncArrive {
+                    noinc: m.has("noinc"),
+                };
                 self.program.partial_sync = true;
                 self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
             }
@@ -45,11 +45,16 @@ impl<'a> Lower<'a> {
 
     fn fence(&mut self, m: &Mods<'_>) {
         // Proxy fences order the asynchronous proxy of one thread: nothing to do here.
-        if m.0.iter().any(|w| w.starts_with("proxy") || *w == "mbarrier_init") {
+        if m.0
+            .iter()
+            .any(|w| w.starts_with("proxy") || *w == "mbarrier_init")
+        {
             self.push(Op::Nop, Class::Sync);
             return;
         }
-        let op = Op::Fence { device_wide: !m.has("cta") };
+        let op = Op::Fence {
+            device_wide: !m.has("cta"),
+        };
         self.note_sync(&op);
         self.push(op, Class::Sync);
     }
@@ -64,7 +69,13 @@ impl<'a> Lower<'a> {
     }
 
     fn warp_op(&mut self, mask: u32, op: WarpOp, class: Class) {
-        self.push(Op::Warp { mask, op: Box::new(op) }, class);
+        self.push(
+            Op::Warp {
+                mask,
+                op: Box::new(op),
+            },
+            class,
+        );
     }
 
     fn barrier(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
@@ -75,7 +86,9 @@ impl<'a> Lower<'a> {
         } else {
             (None, i.operands.as_slice())
         };
-        let id = rest.first().ok_or(Fail::Operand("a barrier number is needed".to_owned()))?;
+        let id = rest
+            .first()
+            .ok_or(Fail::Operand("a barrier number is needed".to_owned()))?;
         let mut rest = &rest[1..];
         let mut reduction = None;
         if let Some(dest) = dest {
@@ -88,7 +101,12 @@ impl<'a> Lower<'a> {
             reduction = Some(if m.has("popc") {
                 (2, self.dest(dest, Kind::R32)?.0, source, negated)
             } else {
-                (u8::from(m.has("or")), self.dest(dest, Kind::P)?.0, source, negated)
+                (
+                    u8::from(m.has("or")),
+                    self.dest(dest, Kind::P)?.0,
+                    source,
+                    negated,
+                )
             });
         }
         let count = match rest.first() {
@@ -123,10 +141,24 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported("without .sync"));
         }
         let (dest, pred) = self.pair(dest, Kind::R32)?;
-        let (a, b, c) =
-            (self.source(a, Kind::R32)?, self.source(b, Kind::R32)?, self.source(c, Kind::R32)?);
+        let (a, b, c) = (
+            self.source(a, Kind::R32)?,
+            self.source(b, Kind::R32)?,
+            self.source(c, Kind::R32)?,
+        );
         let mask = self.plain_mask(mask.first())?;
-        self.warp_op(mask, WarpOp::Shfl { mode, dest, pred, a, b, c }, Class::Shuffle);
+        self.warp_op(
+            mask,
+            WarpOp::Shfl {
+                mode,
+                dest,
+                pred,
+                a,
+                b,
+                c,
+            },
+            Class::Shuffle,
+        );
         Ok(())
     }
 
@@ -164,7 +196,16 @@ impl<'a> Lower<'a> {
         };
         let dest = self.dest(dest, kind)?.0;
         let mask = self.plain_mask(Some(mask))?;
-        self.warp_op(mask, WarpOp::Vote { mode, dest, source, negated }, Class::Shuffle);
+        self.warp_op(
+            mask,
+            WarpOp::Vote {
+                mode,
+                dest,
+                source,
+                negated,
+            },
+            Class::Shuffle,
+        );
         Ok(())
     }
 
@@ -176,7 +217,16 @@ impl<'a> Lower<'a> {
         let (dest, pred) = self.pair(dest, Kind::R32)?;
         let a = self.data_source(a, bytes)?;
         let mask = self.plain_mask(Some(mask))?;
-        self.warp_op(mask, WarpOp::Match { all: m.has("all"), dest, pred, a }, Class::Shuffle);
+        self.warp_op(
+            mask,
+            WarpOp::Match {
+                all: m.has("all"),
+                dest,
+                pred,
+                a,
+            },
+            Class::Shuffle,
+        );
         Ok(())
     }
 
@@ -199,12 +249,23 @@ impl<'a> Lower<'a> {
         let dest = self.dest(dest, Kind::R32)?.0;
         let a = self.source(a, Kind::R32)?;
         let mask = self.plain_mask(Some(mask))?;
-        self.warp_op(mask, WarpOp::Redux { op, signed: ty.signed(), dest, a }, Class::Shuffle);
+        self.warp_op(
+            mask,
+            WarpOp::Redux {
+                op,
+                signed: ty.signed(),
+                dest,
+                a,
+            },
+            Class::Shuffle,
+        );
         Ok(())
     }
 
     fn elect(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
-        let [dest, mask] = i.operands.as_slice() else { return Err(Fail::Unsupported("")) };
+        let [dest, mask] = i.operands.as_slice() else {
+            return Err(Fail::Unsupported(""));
+        };
         let (dest, pred) = self.pair(dest, Kind::R32)?;
         let mask = self.plain_mask(Some(mask))?;
         self.warp_op(mask, WarpOp::Elect { dest, pred }, Class::Shuffle);
@@ -224,7 +285,12 @@ impl<'a> Lower<'a> {
             None => Ok(NONE),
         };
         let (at, op) = match m.0.first().copied().unwrap_or_default() {
-            "init" => (ops.first(), MbarOp::Init { count: row(self, ops.get(1))? }),
+            "init" => (
+                ops.first(),
+                MbarOp::Init {
+                    count: row(self, ops.get(1))?,
+                },
+            ),
             "inval" => (ops.first(), MbarOp::Inval),
             kind @ ("arrive" | "arrive_drop") => {
                 let (state, rest) = match ops {
@@ -242,10 +308,22 @@ impl<'a> Lower<'a> {
                 };
                 (rest.first(), op)
             }
-            "expect_tx" => (ops.first(), MbarOp::ExpectTx { bytes: row(self, ops.get(1))? }),
-            "complete_tx" => (ops.first(), MbarOp::CompleteTx { bytes: row(self, ops.get(1))? }),
+            "expect_tx" => (
+                ops.first(),
+                MbarOp::ExpectTx {
+                    bytes: row(self, ops.get(1))?,
+                },
+            ),
+            "complete_tx" => (
+                ops.first(),
+                MbarOp::CompleteTx {
+                    bytes: row(self, ops.get(1))?,
+                },
+            ),
             "test_wait" | "try_wait" => {
-                let [dest, at, state, ..] = ops else { return Err(missing()) };
+                let [dest, at, state, ..] = ops else {
+                    return Err(missing());
+                };
                 let parity = m.has("parity");
                 let op = MbarOp::Wait {
                     parity,
@@ -256,12 +334,18 @@ impl<'a> Lower<'a> {
                 (Some(at), op)
             }
             "pending_count" => {
-                let [dest, state] = ops else { return Err(missing()) };
+                let [dest, state] = ops else {
+                    return Err(missing());
+                };
                 let op = MbarOp::PendingCount {
                     state: self.data_source(state, 8)?,
                     dest: self.dest(dest, Kind::R32)?.0,
                 };
-                let at = super::program::Address { area, base: Data::Nothing, offset: 0 };
+                let at = super::program::Address {
+                    area,
+                    base: Data::Nothing,
+                    offset: 0,
+                };
                 self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
                 return Ok(());
             }

@@ -88,12 +88,18 @@ impl Type {
 
     /// Whether it is a signed integer.
     pub fn signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
+        matches!(
+            self,
+            Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2
+        )
     }
 
     /// Whether it is a single floating-point number.
     pub fn float(self) -> bool {
-        matches!(self, Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::Tf32)
+        matches!(
+            self,
+            Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::Tf32
+        )
     }
 }
 

@@ -39,8 +39,11 @@ impl<'a> Parser<'a> {
     /// A function body, from `{` to its `}`.
     pub(super) fn body(&mut self) -> Result<Body<'a>> {
         self.expect('{')?;
-        let mut parser =
-            BodyParser { p: self, body: Body::default(), scopes: vec![Scope::default()] };
+        let mut parser = BodyParser {
+            p: self,
+            body: Body::default(),
+            scopes: vec![Scope::default()],
+        };
         parser.body.scopes.push(0);
         while !parser.scopes.is_empty() {
             parser.statement()?;
@@ -60,17 +63,31 @@ impl<'a> Parser<'a> {
             self.plus_offset()?;
             self.expect(',')?;
             self.ident("inlined_at")?;
-            let key = (self.small("a file")?, self.small("a line")?, self.small("a column")?);
+            let key = (
+                self.small("a file")?,
+                self.small("a line")?,
+                self.small("a column")?,
+            );
             inlined_at = match self.latest.get(&key) {
                 Some(index) => *index,
                 None => {
                     let (file, line, column) = key;
-                    self.ast.locations.push(Location { file, line, column, inlined_at: 0 });
+                    self.ast.locations.push(Location {
+                        file,
+                        line,
+                        column,
+                        inlined_at: 0,
+                    });
                     self.ast.locations.len() as u32
                 }
             };
         }
-        self.ast.locations.push(Location { file, line, column, inlined_at });
+        self.ast.locations.push(Location {
+            file,
+            line,
+            column,
+            inlined_at,
+        });
         self.location = self.ast.locations.len() as u32;
         self.latest.insert((file, line, column), self.location);
         Ok(())
@@ -105,12 +122,17 @@ impl<'a> BodyParser<'_, 'a> {
     fn open_scope(&mut self) -> Result<()> {
         self.p.next();
         if self.scopes.len() >= MAX_DEPTH {
-            return self.p.error(PtxErrorKind::Syntax, "braces are nested too deeply");
+            return self
+                .p
+                .error(PtxErrorKind::Syntax, "braces are nested too deeply");
         }
         let parent = self.scope().id;
         let id = self.body.scopes.len() as u32;
         self.body.scopes.push(parent);
-        self.scopes.push(Scope { id, ..Scope::default() });
+        self.scopes.push(Scope {
+            id,
+            ..Scope::default()
+        });
         Ok(())
     }
 
@@ -132,8 +154,16 @@ impl<'a> BodyParser<'_, 'a> {
             return self.skip_statement();
         }
         let scope = self.scope().id;
-        if self.body.labels.iter().any(|(s, n, _)| *s == scope && *n == name) {
-            return self.p.error(PtxErrorKind::Name, format!("label `{name}` is declared twice"));
+        if self
+            .body
+            .labels
+            .iter()
+            .any(|(s, n, _)| *s == scope && *n == name)
+        {
+            return self.p.error(
+                PtxErrorKind::Name,
+                format!("label `{name}` is declared twice"),
+            );
         }
         let at = self.body.instructions.len();
         self.body.labels.push((scope, name, at));
@@ -177,7 +207,9 @@ impl<'a> BodyParser<'_, 'a> {
         let name = variable.name;
         self.body.variables.push(variable);
         if self.scope().variables.insert(name, index).is_some() {
-            return self.p.error(PtxErrorKind::Name, format!("`{name}` is declared twice"));
+            return self
+                .p
+                .error(PtxErrorKind::Name, format!("`{name}` is declared twice"));
         }
         Ok(())
     }
@@ -188,7 +220,9 @@ impl<'a> BodyParser<'_, 'a> {
             Token::Dot(word) => Type::parse(word),
             _ => None,
         };
-        let Some(ty) = ty else { return self.p.unexpected("a register type after `.reg`") };
+        let Some(ty) = ty else {
+            return self.p.unexpected("a register type after `.reg`");
+        };
         loop {
             let name = self.p.ident("a register name")?;
             let mut count = 1;
@@ -201,7 +235,9 @@ impl<'a> BodyParser<'_, 'a> {
             if self.body.registers.len() + count as usize > MAX_REGISTERS {
                 return self.p.error(PtxErrorKind::Syntax, "too many registers");
             }
-            self.body.registers.extend(std::iter::repeat_n(Some(ty), count as usize));
+            self.body
+                .registers
+                .extend(std::iter::repeat_n(Some(ty), count as usize));
             if family {
                 self.scope().families.insert(name, Family { first, count });
             } else {
@@ -231,7 +267,10 @@ impl<'a> BodyParser<'_, 'a> {
     }
 
     fn find_variable(&self, name: &str) -> Option<u32> {
-        self.scopes.iter().rev().find_map(|s| s.variables.get(name).copied())
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|s| s.variables.get(name).copied())
     }
 
     fn instruction(&mut self) -> Result<()> {
@@ -279,7 +318,10 @@ impl<'a> BodyParser<'_, 'a> {
     }
 
     fn undeclared<T>(&self, name: &str) -> Result<T> {
-        self.p.error(PtxErrorKind::Name, format!("register `{name}` is not declared"))
+        self.p.error(
+            PtxErrorKind::Name,
+            format!("register `{name}` is not declared"),
+        )
     }
 
     fn operand(&mut self) -> Result<Operand<'a>> {
@@ -334,7 +376,11 @@ impl<'a> BodyParser<'_, 'a> {
         match self.p.peek() {
             Token::Int(value) => {
                 self.p.next();
-                Ok(Operand::Int(if negative { value.wrapping_neg() } else { value }))
+                Ok(Operand::Int(if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                }))
             }
             Token::F32(bits) => {
                 self.p.next();
@@ -347,7 +393,9 @@ impl<'a> BodyParser<'_, 'a> {
             Token::Punct('!') if !negative => {
                 self.p.next();
                 let name = self.p.ident("a predicate")?;
-                self.find_register(name).map(Operand::Not).map_or_else(|| self.undeclared(name), Ok)
+                self.find_register(name)
+                    .map(Operand::Not)
+                    .map_or_else(|| self.undeclared(name), Ok)
             }
             Token::Ident(name) if !negative => {
                 self.p.next();
@@ -396,5 +444,7 @@ impl<'a> BodyParser<'_, 'a> {
 /// Special registers whose names end in a digit.
 fn is_special(name: &str) -> bool {
     name == "clock64"
-        || ["pm", "envreg", "reserved_smem_offset_"].iter().any(|p| name.starts_with(p))
+        || ["pm", "envreg", "reserved_smem_offset_"]
+            .iter()
+            .any(|p| name.starts_with(p))
 }

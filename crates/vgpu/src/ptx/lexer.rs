@@ -43,13 +43,22 @@ struct Lexer<'a> {
 
 /// All tokens of `text`, the last one [`Token::End`].
 pub fn tokens(text: &str) -> Result<Vec<Placed<'_>>, PtxError> {
-    let mut lexer = Lexer { text, at: 0, line: 1, line_start: 0 };
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        line: 1,
+        line_start: 0,
+    };
     let mut out = Vec::with_capacity(text.len() / 4);
     loop {
         lexer.skip_blanks()?;
         let (line, column) = (lexer.line, lexer.column());
         let token = lexer.token()?;
-        out.push(Placed { token, line, column });
+        out.push(Placed {
+            token,
+            line,
+            column,
+        });
         if token == Token::End {
             return Ok(out);
         }
@@ -74,7 +83,12 @@ impl<'a> Lexer<'a> {
     }
 
     fn error(&self, kind: PtxErrorKind, message: impl Into<String>) -> PtxError {
-        PtxError { line: self.line, column: self.column(), kind, message: message.into() }
+        PtxError {
+            line: self.line,
+            column: self.column(),
+            kind,
+            message: message.into(),
+        }
     }
 
     fn newline(&mut self) {
@@ -126,7 +140,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn token(&mut self) -> Result<Token<'a>, PtxError> {
-        let Some(&c) = self.bytes().get(self.at) else { return Ok(Token::End) };
+        let Some(&c) = self.bytes().get(self.at) else {
+            return Ok(Token::End);
+        };
         match c {
             b'0'..=b'9' => self.number(),
             b'.' if name_char(self.peek(1)) => {
@@ -172,7 +188,10 @@ impl<'a> Lexer<'a> {
                 self.at = start + n + 1;
                 Ok(Token::Str(&rest[..n]))
             }
-            _ => Err(self.error(PtxErrorKind::Truncated, "a string is not closed on its line")),
+            _ => Err(self.error(
+                PtxErrorKind::Truncated,
+                "a string is not closed on its line",
+            )),
         }
     }
 
@@ -212,11 +231,14 @@ impl<'a> Lexer<'a> {
         self.at += 2;
         let word = self.take(|c| c.is_ascii_hexdigit());
         let ok = word.len() == digits;
-        u64::from_str_radix(word, 16).ok().filter(|_| ok).ok_or_else(|| {
-            self.error(
-                PtxErrorKind::Lexical,
-                format!("a number given by its bits needs {digits} hexadecimal digits"),
-            )
-        })
+        u64::from_str_radix(word, 16)
+            .ok()
+            .filter(|_| ok)
+            .ok_or_else(|| {
+                self.error(
+                    PtxErrorKind::Lexical,
+                    format!("a number given by its bits needs {digits} hexadecimal digits"),
+                )
+            })
     }
 }

@@ -43,7 +43,9 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn peek_at(&self, ahead: usize) -> Token<'a> {
-        self.tokens.get(self.at + ahead).map_or(Token::End, |t| t.token)
+        self.tokens
+            .get(self.at + ahead)
+            .map_or(Token::End, |t| t.token)
     }
 
     pub(super) fn line(&self) -> u32 {
@@ -60,7 +62,12 @@ impl<'a> Parser<'a> {
 
     pub(super) fn error<T>(&self, kind: PtxErrorKind, message: impl Into<String>) -> Result<T> {
         let place = &self.tokens[self.at];
-        Err(PtxError { line: place.line, column: place.column, kind, message: message.into() })
+        Err(PtxError {
+            line: place.line,
+            column: place.column,
+            kind,
+            message: message.into(),
+        })
     }
 
     pub(super) fn unexpected<T>(&self, expected: &str) -> Result<T> {
@@ -71,7 +78,10 @@ impl<'a> Parser<'a> {
             );
         }
         let found = describe(self.peek());
-        self.error(PtxErrorKind::Syntax, format!("expected {expected}, found {found}"))
+        self.error(
+            PtxErrorKind::Syntax,
+            format!("expected {expected}, found {found}"),
+        )
     }
 
     pub(super) fn accept(&mut self, c: char) -> bool {
@@ -83,7 +93,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn expect(&mut self, c: char) -> Result<()> {
-        if self.accept(c) { Ok(()) } else { self.unexpected(&format!("`{c}`")) }
+        if self.accept(c) {
+            Ok(())
+        } else {
+            self.unexpected(&format!("`{c}`"))
+        }
     }
 
     pub(super) fn accept_dot(&mut self, word: &str) -> bool {
@@ -182,7 +196,9 @@ impl<'a> Parser<'a> {
     fn file(&mut self) -> Result<()> {
         self.next();
         let number = self.small("a file number")?;
-        let Token::Str(name) = self.next() else { return self.unexpected("a file name") };
+        let Token::Str(name) = self.next() else {
+            return self.unexpected("a file name");
+        };
         while self.accept(',') {
             self.int("a time or size")?;
         }
@@ -249,8 +265,7 @@ impl<'a> Parser<'a> {
                     self.next();
                     align = self.small("an alignment")?;
                     if !align.is_power_of_two() {
-                        return self
-                            .error(PtxErrorKind::Syntax, "an alignment is a power of two");
+                        return self.error(PtxErrorKind::Syntax, "an alignment is a power of two");
                     }
                 }
                 Token::Dot("v2") => (_, lanes) = (self.next(), 2),
@@ -313,12 +328,32 @@ impl<'a> Parser<'a> {
             self.expect(']')?;
         }
         let each = u64::from(ty.bytes().max(1) * lanes);
-        let Some(bytes) = count.and_then(|c| c.checked_mul(each)).filter(|b| *b < 1 << 40) else {
+        let Some(bytes) = count
+            .and_then(|c| c.checked_mul(each))
+            .filter(|b| *b < 1 << 40)
+        else {
             return self.error(PtxErrorKind::Syntax, format!("`{name}` is too large"));
         };
-        let init = if self.accept('=') { self.initialiser()? } else { Vec::new() };
-        let bytes = if bytes == 0 { init.len() as u64 * each } else { bytes };
-        Ok(Variable { name, space, ty, align, bytes, external: false, init, line })
+        let init = if self.accept('=') {
+            self.initialiser()?
+        } else {
+            Vec::new()
+        };
+        let bytes = if bytes == 0 {
+            init.len() as u64 * each
+        } else {
+            bytes
+        };
+        Ok(Variable {
+            name,
+            space,
+            ty,
+            align,
+            bytes,
+            external: false,
+            init,
+            line,
+        })
     }
 
     /// A value, or nested braces flattened.
@@ -359,11 +394,19 @@ impl<'a> Parser<'a> {
                 let symbol = self.ident("a variable")?;
                 self.expect(')')?;
                 let offset = self.plus_offset()?;
-                Init::Address { symbol, offset, generic: true }
+                Init::Address {
+                    symbol,
+                    offset,
+                    generic: true,
+                }
             }
             Token::Ident(symbol) => {
                 let offset = self.plus_offset()?;
-                Init::Address { symbol, offset, generic: false }
+                Init::Address {
+                    symbol,
+                    offset,
+                    generic: false,
+                }
             }
             _ => return self.unexpected("an initial value"),
         })
@@ -387,10 +430,17 @@ impl<'a> Parser<'a> {
     fn function(&mut self, entry: bool) -> Result<()> {
         let line = self.line();
         self.next();
-        let returns =
-            if !entry && self.peek() == Token::Punct('(') { self.params()? } else { Vec::new() };
+        let returns = if !entry && self.peek() == Token::Punct('(') {
+            self.params()?
+        } else {
+            Vec::new()
+        };
         let name = self.ident("a function name")?;
-        let params = if self.peek() == Token::Punct('(') { self.params()? } else { Vec::new() };
+        let params = if self.peek() == Token::Punct('(') {
+            self.params()?
+        } else {
+            Vec::new()
+        };
         let mut function = Function {
             name,
             entry,
