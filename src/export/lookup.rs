@@ -9,7 +9,10 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let _ = write!(
         text,
-        "\n#if defined(__cplusplus)\n\
+        "\n#if defined(__CUDACC_RTC__) /* knows device code only */\n\
+         #define {upper}CONST static __device__ constexpr\n\
+         #define {upper}FUNCTION __device__ constexpr\n\
+         #elif defined(__cplusplus)\n\
          #define {upper}CONST inline constexpr\n\
          #define {upper}FUNCTION constexpr\n\
          #else\n\

@@ -86,6 +86,7 @@ async fn submit(database: &Path) {
             match ack.await {
                 Ok(()) => acked += 1,
                 Err(error) => {
+                    say(&format!("acked {acked}"));
                     say(&format!("error {error}"));
                     let _ = store.finish_run(&run, RunEnd::Failed).await;
                     let _ = store.close().await;

@@ -3,6 +3,9 @@
 use crate::support::{config, key, start, timed};
 use std::path::Path;
 use std::process::Command;
+use tuner::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
+};
 use tuner::export::{self, Entry};
 use tuner::record::{ConstraintDefinition, DeviceKind, ParameterDefinition};
 use tuner::space::Value;
@@ -227,4 +230,59 @@ async fn odd_names_and_values_still_compile() {
             panic!("{message}\n{source}");
         }
     }
+}
+
+/// What NVRTC makes of the header and a kernel that uses it; `None` where NVRTC is absent.
+fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileOutcome> {
+    let settings = CompilerSettings {
+        isolation: Isolation::Workers {
+            program: env!("CARGO_BIN_EXE_tuner").into(),
+        },
+        ..CompilerSettings::default()
+    };
+    let compiler = Compiler::new(settings).ok()?;
+    let text = format!("{header}\n{kernel}");
+    let template = Template::new("kernel.cu", text.as_str(), Vec::new(), Vec::new());
+    let options = [define.to_owned()];
+    let launches = [LaunchShape {
+        entry: "copy".to_owned(),
+        dynamic_shared: 0,
+    }];
+    let binding = Binding {
+        macros: &[],
+        options: &options,
+        launches: &launches,
+    };
+    Some(
+        compiler
+            .compile(&render(&template, binding, "sm_90"))
+            .unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn nvrtc_takes_the_header_and_refuses_a_wrong_value() {
+    let header = export::header("gemm", &example().await).unwrap();
+    let kernel = "static_assert(TILE == 128, \"the target's define\");\n\
+        static_assert(gemm_tuned_lookup(\"NVIDIA H200\", 300, 0)->config.tile == 32, \"lookup\");\n\
+        extern \"C\" __global__ void copy(float *o) {\n\
+        \x20 constexpr int tile = gemm_tuned_table[0].config.tile;\n\
+        \x20 __shared__ float t[TILE];\n\
+        \x20 t[threadIdx.x % TILE] = tile;\n\
+        \x20 o[threadIdx.x] = t[threadIdx.x % TILE];\n\
+        }\n";
+    let define = "-DTARGET_NVIDIA_A100_PCIE_40GB";
+    let Some(outcome) = nvrtc(&header, kernel, define) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    assert!(
+        matches!(outcome, CompileOutcome::Compiled(_)),
+        "{outcome:?}"
+    );
+    let wrong = header.replacen("#define TILE 128", "#define TILE 100", 1);
+    let kernel = kernel.replace("TILE == 128", "TILE == 100");
+    let (verdict, log) = nvrtc(&wrong, &kernel, define).unwrap().failure().unwrap();
+    assert_eq!(verdict, tuner::record::Verdict::CompileFailed);
+    assert!(log.contains("TILE is not one of its values"), "{log}");
 }
