@@ -4,7 +4,7 @@ use vgpu::{Arch, Arg, End, GlobalMemory, Launch, Module, launch};
 
 /// Width of an operand's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum W {
+pub(crate) enum W {
     /// 16 bits.
     H,
     /// 32 bits.
@@ -14,7 +14,7 @@ pub enum W {
     /// A predicate: true where the input is not zero; 1 or 0 as a result.
     P,
 }
-pub use W::{H, P, Q, R};
+pub(crate) use W::{H, P, Q, R};
 
 const BLOCK: usize = 128;
 
@@ -76,7 +76,7 @@ fn kernel(snippet: &str, d: W, sources: &[W]) -> String {
 }
 
 /// Applies the snippet to every row of operands.
-pub fn run(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
+pub(crate) fn run(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
     let text = kernel(snippet, d, sources);
     let module = Module::load(&text).unwrap_or_else(|e| panic!("{snippet}: {e}"));
     let blocks = rows.len().div_ceil(BLOCK);
@@ -86,7 +86,7 @@ pub fn run(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
 }
 
 /// Launches `entry(out, in)` of 64-bit words and returns `out`.
-pub fn launch_words(
+pub(crate) fn launch_words(
     module: &Module,
     entry: &str,
     blocks: usize,
@@ -120,7 +120,7 @@ pub fn launch_words(
 
 /// Kind of values an operand takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Any bits, small and large integers often.
     Int,
     /// Integers of 0 to 80.
@@ -136,11 +136,11 @@ pub enum Kind {
 }
 
 /// A small deterministic generator (splitmix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -152,7 +152,7 @@ impl Random {
     }
 
     /// One operand.
-    pub fn operand(&mut self, kind: Kind, width: W) -> u64 {
+    pub(crate) fn operand(&mut self, kind: Kind, width: W) -> u64 {
         let bits = match width {
             H => 16,
             R => 32,
@@ -261,7 +261,7 @@ impl Random {
 }
 
 /// Rows of operands for sources of these widths and kinds.
-pub fn rows(seed: &str, count: usize, sources: &[(W, Kind)]) -> Vec<Vec<u64>> {
+pub(crate) fn rows(seed: &str, count: usize, sources: &[(W, Kind)]) -> Vec<Vec<u64>> {
     let seed = seed
         .bytes()
         .fold(7, |s: u64, b| s.wrapping_mul(31).wrapping_add(b.into()));
@@ -277,7 +277,7 @@ pub fn rows(seed: &str, count: usize, sources: &[(W, Kind)]) -> Vec<Vec<u64>> {
 }
 
 /// Runs the snippet on 2048 rows and wants `accept(operands, result)` to be `Ok` for all.
-pub fn accept(
+pub(crate) fn accept(
     snippet: &str,
     d: W,
     sources: &[(W, Kind)],
@@ -294,7 +294,7 @@ pub fn accept(
 }
 
 /// Runs the snippet on 2048 rows and wants exactly the model's bits.
-pub fn check(snippet: &str, d: W, sources: &[(W, Kind)], model: impl Fn(&[u64]) -> u64) {
+pub(crate) fn check(snippet: &str, d: W, sources: &[(W, Kind)], model: impl Fn(&[u64]) -> u64) {
     accept(snippet, d, sources, |row, result| {
         let expected = model(row);
         if expected == result {

@@ -1,20 +1,20 @@
 //! Arithmetic models in plain doubles and wide integers.
 
 /// The canonical NaN of `.f32`.
-pub const NAN32: u32 = 0x7fff_ffff;
+pub(crate) const NAN32: u32 = 0x7fff_ffff;
 
 /// A single from the low bits.
-pub fn f(bits: u64) -> f32 {
+pub(crate) fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
 /// A double.
-pub fn d(bits: u64) -> f64 {
+pub(crate) fn d(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
 /// Flushes a subnormal single to a zero of its sign.
-pub fn flush(x: f32) -> f32 {
+pub(crate) fn flush(x: f32) -> f32 {
     if x.is_subnormal() {
         0.0_f32.copysign(x)
     } else {
@@ -23,7 +23,7 @@ pub fn flush(x: f32) -> f32 {
 }
 
 /// Rounds an exact double to single in the mode `rn`, `rz`, `rm` or `rp`.
-pub fn to_single(exact: f64, mode: &str) -> f32 {
+pub(crate) fn to_single(exact: f64, mode: &str) -> f32 {
     let near = exact as f32;
     let wide = f64::from(near);
     match mode {
@@ -35,7 +35,7 @@ pub fn to_single(exact: f64, mode: &str) -> f32 {
 }
 
 /// Bits of a single result: NaN canonical, then `.ftz`, then `.sat`.
-pub fn finish(x: f32, ftz: bool, sat: bool) -> u64 {
+pub(crate) fn finish(x: f32, ftz: bool, sat: bool) -> u64 {
     let x = if ftz { flush(x) } else { x };
     let x = match (sat, x) {
         (true, x) if x.is_nan() => 0.0,
@@ -50,14 +50,14 @@ pub fn finish(x: f32, ftz: bool, sat: bool) -> u64 {
 }
 
 /// Single operands as doubles, flushed with `.ftz`.
-pub fn operands(x: &[u64], ftz: bool) -> Vec<f64> {
+pub(crate) fn operands(x: &[u64], ftz: bool) -> Vec<f64> {
     x.iter()
         .map(|&b| if ftz { flush(f(b)) } else { f(b) }.into())
         .collect()
 }
 
 /// `a + b` in double precision and its rounding error; the error is NaN next to infinities.
-pub fn sum_error(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn sum_error(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     let part = s - a;
     (s, (a - (s - part)) + (b - part))
@@ -65,23 +65,23 @@ pub fn sum_error(a: f64, b: f64) -> (f64, f64) {
 
 /// A 16-bit format: fraction bits and smallest normal exponent.
 #[derive(Clone, Copy)]
-pub struct Half {
+pub(crate) struct Half {
     /// Fraction bits.
-    pub fraction: i32,
+    pub(crate) fraction: i32,
     /// Exponent of the smallest normal number.
-    pub smallest: i32,
+    pub(crate) smallest: i32,
     /// PTX name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
 }
 
 /// IEEE half.
-pub const F16: Half = Half {
+pub(crate) const F16: Half = Half {
     fraction: 10,
     smallest: -14,
     name: "f16",
 };
 /// bfloat16.
-pub const BF16: Half = Half {
+pub(crate) const BF16: Half = Half {
     fraction: 7,
     smallest: -126,
     name: "bf16",
@@ -89,12 +89,12 @@ pub const BF16: Half = Half {
 
 impl Half {
     /// Code of infinity.
-    pub fn infinity(self) -> u16 {
+    pub(crate) fn infinity(self) -> u16 {
         0x7fff >> self.fraction << self.fraction
     }
 
     /// Value of a code.
-    pub fn value(self, code: u64) -> f64 {
+    pub(crate) fn value(self, code: u64) -> f64 {
         let code = code as u16;
         let magnitude = code & 0x7fff;
         let sign = if code >> 15 == 1 { -1.0 } else { 1.0 };
@@ -112,7 +112,7 @@ impl Half {
     }
 
     /// Code of a double rounded in the mode `rn`, `rz`, `rm` or `rp`.
-    pub fn code(self, x: f64, mode: &str) -> u16 {
+    pub(crate) fn code(self, x: f64, mode: &str) -> u16 {
         if x.is_nan() {
             return 0x7fff;
         }
@@ -152,16 +152,16 @@ impl Half {
 }
 
 /// Sign-extends the low `bits` bits.
-pub fn signed(x: u64, bits: u32) -> i128 {
+pub(crate) fn signed(x: u64, bits: u32) -> i128 {
     i128::from((x << (64 - bits)) as i64 >> (64 - bits))
 }
 
 /// Zero-extends the low `bits` bits.
-pub fn unsigned(x: u64, bits: u32) -> i128 {
+pub(crate) fn unsigned(x: u64, bits: u32) -> i128 {
     i128::from((x << (64 - bits)) >> (64 - bits))
 }
 
 /// The low `bits` bits of an integer.
-pub fn cut(x: i128, bits: u32) -> u64 {
+pub(crate) fn cut(x: i128, bits: u32) -> u64 {
     x as u64 & (u64::MAX >> (64 - bits))
 }
