@@ -226,9 +226,10 @@ pub fn rcp(a: f32, round: Round) -> f32 {
 /// `√a` to nearest.
 #[inline(always)]
 pub fn sqrt_rn(a: f32) -> f32 {
-    // Not `canonical(a.sqrt())`: the optimiser (LLVM 21) takes the root of a negative subnormal for
-    // a number and drops the test.
-    if a >= 0.0 { a.sqrt() } else { NAN }
+    // Of the magnitude: the optimiser (LLVM 21) folds a choice between a root and NaN by the sign
+    // of its operand into the bare root, whose NaN has other bits.
+    let root = a.abs().sqrt().to_bits() | (a.to_bits() & 0x8000_0000);
+    if a >= 0.0 { f32::from_bits(root) } else { NAN }
 }
 
 /// `√a` in any rounding.
