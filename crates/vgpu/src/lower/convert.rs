@@ -240,7 +240,7 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
             alu!(k; |a: F64| -> F64 c::integral_f64(a, round(k)))
         }
         (Type::F64, Type::F64) => alu!(k; |a: F64| -> F64
-            if k & SAT != 0 { double::max(double::min(a, 1.0), 0.0) } else { a }),
+            if k & SAT != 0 { double::sat(a) } else { a }),
         (Type::F32, Type::F64) => alu!(k; |a: F64| -> F32 fin32(c::f64_to_f32(a, round(k)), k)),
         (Type::F64, Type::F32) => {
             alu!(k; |a: F32| -> F64 c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }))

@@ -3,7 +3,7 @@
 use super::program::{
     Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
 };
-use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select};
+use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select, video};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
 use crate::ptx::ast::{Instruction, Operand, Type};
@@ -34,7 +34,7 @@ impl<'a> Lower<'a> {
                     if floating {
                         float::pick(opcode, &m)
                     } else {
-                        int::pick(opcode, &m)
+                        int::pick(opcode, &m).or_else(|| video::pick(opcode, &m))
                     }
                 });
                 self.plain(i, picked)

@@ -5,6 +5,7 @@ mod cfg;
 mod operand;
 mod instruction;
 mod int;
+mod video;
 mod float;
 mod select;
 mod convert;

@@ -78,11 +78,8 @@ pub fn rcp(a: f64, round: Round) -> f64 {
 /// `√a` to nearest; see [`super::single::sqrt_rn`] for the shape of the test.
 #[inline(always)]
 pub fn sqrt_rn(a: f64) -> f64 {
-    if a >= 0.0 {
-        a.sqrt()
-    } else {
-        f64::from_bits(NAN_BITS)
-    }
+    let root = a.abs().sqrt().to_bits() | (a.to_bits() & (1 << 63));
+    f64::from_bits(if a >= 0.0 { root } else { NAN_BITS })
 }
 
 /// `√a`.
