@@ -17,8 +17,12 @@ pub mod units;
 
 // The pipeline.
 pub mod space;
+pub mod evolve;
 pub mod compile;
+pub mod device;
 pub mod gate;
+pub mod timing;
+pub mod engine;
 
 // Results.
 pub mod store;

@@ -6,8 +6,11 @@ pub mod doctor;
 pub mod export;
 pub mod leaderboard;
 pub mod output;
+mod progress;
 pub mod record;
+pub mod replay;
 mod results;
+pub mod run;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
@@ -30,9 +33,11 @@ pub struct Cli {
 /// The commands, in the order a newcomer meets them.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
     Leaderboard(leaderboard::Args),
     Export(export::Args),
     Record(record::Args),
+    Replay(replay::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -84,11 +89,13 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> CommandResult {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Leaderboard(args) => leaderboard::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::CompileWorker => compile_worker::run(),
     }
 }

@@ -5,3 +5,6 @@ pub mod element;
 mod fp8;
 pub mod inputs;
 pub mod oracle;
+mod verified;
+
+pub use verified::{Basis, Verified, recorded};

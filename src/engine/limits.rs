@@ -1,0 +1,112 @@
+//! How long a run goes on.
+
+use std::time::Duration;
+
+/// The limits of a run; whichever is reached first ends it. Both count the whole run, over all of
+/// its kernels and problems, what was done before it was interrupted included (only wall-clock
+/// time starts anew when a run is resumed).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Unique valid configurations judged, whatever the verdict.
+    pub evals: Option<u64>,
+    /// Time on the device's clock: wall time, or recorded time on replay.
+    pub budget: Option<Duration>,
+}
+
+/// A `--budget` that is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no budget; type a time such as 90s, 10m, 2h or 1h30m")]
+pub struct BudgetError(pub String);
+
+/// Parses `90s`, `10m`, `2h`, `1h30m`, `1d`, `500ms`: whole or decimal numbers, each with its unit.
+///
+/// # Errors
+/// [`BudgetError`] for anything else, and for nothing and zero.
+pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
+    let bad = || BudgetError(text.to_owned());
+    let mut rest = text.trim();
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(bad)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| bad())?;
+        let tail = &rest[digits..];
+        let letters = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
+        seconds += number
+            * match tail[..letters].trim() {
+                "ms" => 1e-3,
+                "s" | "sec" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                "d" => 86_400.0,
+                _ => return Err(bad()),
+            };
+        rest = &tail[letters..];
+    }
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(bad)
+}
+
+/// A duration as people write budgets: `1h30m`, `90s`, `0.4s`.
+#[must_use]
+pub fn format_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) if seconds < 10 && duration.subsec_millis() > 0 => {
+            format!("{:.1}s", duration.as_secs_f64())
+        }
+        (0, 0) => format!("{rest}s"),
+        (0, _) if rest == 0 => format!("{minutes}m"),
+        (0, _) => format!("{minutes}m{rest:02}s"),
+        (_, 0) if rest == 0 => format!("{hours}h"),
+        _ => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_read_as_people_write_them() {
+        for (text, seconds) in [
+            ("90s", 90.0),
+            ("2h", 7200.0),
+            ("1h30m", 5400.0),
+            ("1.5h", 5400.0),
+            ("500ms", 0.5),
+            ("1d", 86_400.0),
+            ("1m 30s", 90.0),
+        ] {
+            let parsed = parse_budget(text).map(|budget| budget.as_secs_f64());
+            assert_eq!(parsed, Ok(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_budget_without_a_unit_or_a_time_is_refused_with_examples() {
+        for text in ["", "90", "h", "10x", "-5m", "0s", "1e3s", "5m-", "nan s"] {
+            let error = parse_budget(text).unwrap_err().to_string();
+            assert!(error.contains("90s, 10m, 2h or 1h30m"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn durations_print_short() {
+        for (seconds, text) in [
+            (0.4, "0.4s"),
+            (90.0, "1m30s"),
+            (600.0, "10m"),
+            (5400.0, "1h30m"),
+            (7200.0, "2h"),
+        ] {
+            assert_eq!(format_duration(Duration::from_secs_f64(seconds)), text);
+        }
+    }
+}

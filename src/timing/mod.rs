@@ -1,0 +1,95 @@
+//! From a verified candidate to a time that can be defended.
+//!
+//! [`Measured`] has private fields and every constructor takes a [`Verified`]: a time that was
+//! taken before the result was checked does not compile.
+
+pub mod statistics;
+
+use crate::gate::Verified;
+use crate::record::{Measurement, TimingKind};
+use crate::units::Micros;
+
+/// A time of a candidate that passed the gate, with its samples and how it came to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    record: Measurement,
+}
+
+impl Measured {
+    /// A time read from a recorded file; `samples` are the launches the file lists, or its one
+    /// figure. `None` when there is no sample.
+    #[must_use]
+    pub fn recorded(verified: &Verified, samples: Vec<Micros>) -> Option<Self> {
+        Self::from_samples(verified, TimingKind::Recorded, "recorded", samples)
+    }
+
+    /// A time computed by a model of a device. Its interval is the point itself: a model's error
+    /// is no noise, and no number of samples would show it.
+    #[must_use]
+    pub fn predicted(verified: &Verified, time: Micros, protocol: &str) -> Self {
+        let _ = verified;
+        Self {
+            record: Measurement {
+                kind: TimingKind::Predicted,
+                p50: time,
+                p90: time,
+                ci95: [time, time],
+                samples: vec![time.get()],
+                protocol: protocol.to_owned(),
+                reused: false,
+            },
+        }
+    }
+
+    /// Samples taken on a real device under the named protocol. `None` when there is no sample.
+    #[must_use]
+    pub fn on_device(verified: &Verified, protocol: &str, samples: Vec<Micros>) -> Option<Self> {
+        Self::from_samples(verified, TimingKind::Measured, protocol, samples)
+    }
+
+    /// This time for another candidate that compiled to the same machine code.
+    #[must_use]
+    pub fn reused(&self) -> Self {
+        let mut copy = self.clone();
+        copy.record.reused = true;
+        copy
+    }
+
+    /// The median.
+    #[must_use]
+    pub fn p50(&self) -> Micros {
+        self.record.p50
+    }
+
+    /// The plain record, for the store.
+    #[must_use]
+    pub fn record(&self) -> &Measurement {
+        &self.record
+    }
+
+    /// The plain record, for the store.
+    #[must_use]
+    pub fn into_record(self) -> Measurement {
+        self.record
+    }
+
+    fn from_samples(
+        _verified: &Verified,
+        kind: TimingKind,
+        protocol: &str,
+        samples: Vec<Micros>,
+    ) -> Option<Self> {
+        let summary = statistics::summarise(&samples)?;
+        Some(Self {
+            record: Measurement {
+                kind,
+                p50: summary.p50,
+                p90: summary.p90,
+                ci95: summary.ci95,
+                samples: samples.into_iter().map(Micros::get).collect(),
+                protocol: protocol.to_owned(),
+                reused: false,
+            },
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! The search, recorded files and the pipeline, through the library.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+mod pipeline;
+mod recorded;
+mod search;
+
+use tuner::space::{Constraint, Environment, Expr, Parameter, Space, Value};
+
+/// A space of integer parameters with the given numbers of values and Python constraints.
+fn space(sizes: &[usize], rules: &[&str]) -> Space {
+    let parameters = sizes
+        .iter()
+        .enumerate()
+        .map(|(at, &size)| {
+            let values: Vec<Value> = (1..=size as i64).map(Value::Int).collect();
+            Parameter::new(format!("p{at}"), values)
+        })
+        .collect();
+    let constraints: Vec<Constraint> = rules
+        .iter()
+        .map(|rule| Constraint {
+            rule: Expr::parse(rule).unwrap(),
+            why: None,
+        })
+        .collect();
+    Space::build("toy", parameters, &constraints, &Environment::default()).unwrap()
+}
