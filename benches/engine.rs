@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tuner::device::replay::Recording;
-use tuner::engine::{self, Event, Evaluator as _, Limits, Plan, ReplayEvaluator, Task};
+use tuner::engine::{self, Evaluator as _, Event, Limits, Plan, ReplayEvaluator, Task};
 use tuner::record::TaskKey;
 use tuner::store::{DeviceStart, RunStart, Store, TaskStart};
 use tuner::units::Seed;

@@ -23,7 +23,12 @@ pub struct Args {
     files: Vec<PathBuf>,
 
     /// Strategies, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "evolve,random")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "evolve,random"
+    )]
     strategy: Vec<String>,
 
     /// Numbers of unique evaluations to score at, separated by commas
@@ -76,9 +81,13 @@ pub fn run(args: &Args) -> CommandResult {
         seeds: args.seeds,
         in_flight: usize::from(args.in_flight),
     };
-    let measured = measure(&recordings, &study)
-        .map_err(|error| CliError::Usage(format!("error: {error}")))?;
-    let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
+    let measured =
+        measure(&recordings, &study).map_err(|error| CliError::Usage(format!("error: {error}")))?;
+    let names: Vec<String> = args
+        .files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let rows: Vec<Row<'_>> = measured
         .iter()
         .map(|row| Row {
@@ -101,7 +110,14 @@ pub fn run(args: &Args) -> CommandResult {
                 cells.extend(together(&measured, &study));
             }
             let headings = [
-                "file", "strategy", "evals", "seeds", "mean", "median", "min", "hit95",
+                "file",
+                "strategy",
+                "evals",
+                "seeds",
+                "mean",
+                "median",
+                "min",
+                "hit95",
                 "overhead_us_per_eval",
             ];
             output::rows(format, &headings, &cells)

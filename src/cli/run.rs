@@ -5,7 +5,7 @@ use super::{CliError, CommandResult, output};
 use crate::device::replay::Recording;
 use crate::device::{DeviceFacts, DeviceSelector};
 use crate::engine::{
-    self, Event, Evaluator, Limits, Plan, ReplayEvaluator, Report, StopReason, Task, TaskReport,
+    self, Evaluator, Event, Limits, Plan, ReplayEvaluator, Report, StopReason, Task, TaskReport,
     format_duration, parse_budget,
 };
 use crate::evolve;
@@ -169,7 +169,11 @@ fn named_as_recorded(args: &Args, recording: &Recording) -> Result<(), CliError>
     if let Some(name) = args.kernels.iter().find(|name| *name != recording.kernel()) {
         return Err(stranger("kernel", name, recording.kernel()));
     }
-    if let Some(name) = args.problem.iter().find(|name| *name != recording.problem()) {
+    if let Some(name) = args
+        .problem
+        .iter()
+        .find(|name| *name != recording.problem())
+    {
         return Err(stranger("problem", name, recording.problem()));
     }
     Ok(())
@@ -202,7 +206,10 @@ fn execute<E: Evaluator>(
     let start = RunStart {
         device,
         seed: Seed(args.seed),
-        strategy: args.strategy.clone().unwrap_or_else(|| evolve::STRATEGIES[0].to_owned()),
+        strategy: args
+            .strategy
+            .clone()
+            .unwrap_or_else(|| evolve::STRATEGIES[0].to_owned()),
         settings: serde_json::Value::Null,
         tasks: stored,
     };
@@ -251,7 +258,11 @@ fn execute<E: Evaluator>(
 
 /// Makes the plan go on with an interrupted run, with its strategy and limits where none are given.
 async fn take_up(plan: &mut Plan, args: &Args, store: &Store) -> Result<(), CliError> {
-    let Some(stored) = store.unfinished_run(&plan.start).await.map_err(store_error)? else {
+    let Some(stored) = store
+        .unfinished_run(&plan.start)
+        .await
+        .map_err(store_error)?
+    else {
         eprintln!("note: no unfinished run of the same kernels, device and seed: a new one begins");
         return Ok(());
     };
@@ -417,7 +428,9 @@ fn next_commands(text: &mut String, report: &Report, args: &Args) {
     } else {
         format!(" --db {}", quoted(&args.db.to_string_lossy()))
     };
-    let Some(first) = report.tasks.first() else { return };
+    let Some(first) = report.tasks.first() else {
+        return;
+    };
     let kernel = quoted(&first.key.kernel);
     if report.passed() {
         let _ = writeln!(text, "next: tuner leaderboard {kernel}{db}");

@@ -61,8 +61,14 @@ mod tests {
         for name in names().split(", ") {
             assert!(by_name(name).is_some_and(|limits| limits.sm_count > 0));
         }
-        assert_eq!(by_name("h100").map(|limits| limits.shared_bytes), Some(232_448));
-        assert_eq!(by_name("rtx4090").map(|limits| limits.shared_bytes), Some(101_376));
+        assert_eq!(
+            by_name("h100").map(|limits| limits.shared_bytes),
+            Some(232_448)
+        );
+        assert_eq!(
+            by_name("rtx4090").map(|limits| limits.shared_bytes),
+            Some(101_376)
+        );
         assert_eq!(by_name("nope"), None);
     }
 }

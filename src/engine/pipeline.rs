@@ -140,7 +140,11 @@ fn schedule<E: Evaluator>(
         .tasks
         .iter()
         .map(|task| {
-            let points: Vec<Config> = task.start.iter().map(|point| point.config.clone()).collect();
+            let points: Vec<Config> = task
+                .start
+                .iter()
+                .map(|point| point.config.clone())
+                .collect();
             evolve::strategy(&plan.start.strategy, &task.space, plan.start.seed, &points)
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -149,7 +153,13 @@ fn schedule<E: Evaluator>(
         Order::Fixed => WINDOW,
         Order::Arrival => plan.jobs + DEVICE_QUEUE,
     };
-    Ok(Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies))
+    Ok(Schedule::new(
+        order,
+        window,
+        plan.limits.evals,
+        &plan.tasks,
+        strategies,
+    ))
 }
 
 struct Driver<'a, E: Evaluator> {
@@ -236,7 +246,10 @@ impl<E: Evaluator> Driver<'_, E> {
     fn due_stop(&self) -> Option<StopReason> {
         if *self.shutdown.borrow() {
             Some(StopReason::Interrupted)
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        } else if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
             Some(StopReason::Budget)
         } else {
             None
@@ -289,7 +302,10 @@ impl<E: Evaluator> Driver<'_, E> {
                 let task = &self.tasks[task];
                 let trial = self.schedule.announcement(ticket, candidate);
                 if let Some(trial) = trial {
-                    self.store.announce(&self.run, &task.key, trial).await?.await?;
+                    self.store
+                        .announce(&self.run, &task.key, trial)
+                        .await?
+                        .await?;
                 }
             }
             self.lanes.evaluate(ticket, task, config, work);
@@ -324,9 +340,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
                 Preparation::Judged(judged) => (ticket, State::Judged(Finished::New(judged))),
             },
-            Message::Evaluated(ticket, judged) => {
-                (ticket, State::Judged(Finished::New(judged?)))
-            }
+            Message::Evaluated(ticket, judged) => (ticket, State::Judged(Finished::New(judged?))),
         };
         if let Some(flight) = self.schedule.flight(ticket) {
             flight.state = state;

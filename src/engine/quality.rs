@@ -118,7 +118,10 @@ pub fn measure(recordings: &[Recording], study: &Study) -> Result<Vec<Quality>, 
     let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((0..pairs)
         .flat_map(|pair| {
-            let runs: Vec<&Run> = runs[pair * seeds..(pair + 1) * seeds].iter().flatten().collect();
+            let runs: Vec<&Run> = runs[pair * seeds..(pair + 1) * seeds]
+                .iter()
+                .flatten()
+                .collect();
             rows(pair, &runs, study)
         })
         .collect())
@@ -176,7 +179,10 @@ fn one(
     let optimum = recording.optimum();
     let score = |evals: usize| {
         // A search that ran out of configurations has its last result for ever.
-        let best = found.get(evals.min(found.len()).wrapping_sub(1)).copied().flatten();
+        let best = found
+            .get(evals.min(found.len()).wrapping_sub(1))
+            .copied()
+            .flatten();
         match (optimum, best) {
             (Some(optimum), Some(best)) => optimum.get() / best.get(),
             _ => 0.0,

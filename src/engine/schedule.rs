@@ -242,7 +242,10 @@ impl<W> Schedule<W> {
     pub(super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
         let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
         let place = if self.order == Order::Fixed && !self.stopped {
-            self.flights.front().filter(|flight| judged(flight)).map(|_| 0)
+            self.flights
+                .front()
+                .filter(|flight| judged(flight))
+                .map(|_| 0)
         } else {
             self.flights.iter().position(judged)
         }?;
@@ -300,12 +303,7 @@ fn told(trial: &TrialRecord) -> Told {
     }
 }
 
-fn record(
-    judged: Judged,
-    sequence: u64,
-    config: ConfigValues,
-    origin: &str,
-) -> TrialRecord {
+fn record(judged: Judged, sequence: u64, config: ConfigValues, origin: &str) -> TrialRecord {
     TrialRecord {
         sequence,
         config,

@@ -80,12 +80,9 @@ impl Evolve {
             let parent = self.pick_elite();
             let (child, origin) = if self.rng.random_bool(CROSS) {
                 let partner = self.pick_partner();
-                let child = self.variation.cross(
-                    self.fresh.space(),
-                    &parent,
-                    &partner,
-                    &mut self.rng,
-                );
+                let child =
+                    self.variation
+                        .cross(self.fresh.space(), &parent, &partner, &mut self.rng);
                 (child, "crossover")
             } else {
                 let child =

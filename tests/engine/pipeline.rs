@@ -8,12 +8,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tuner::device::DeviceFacts;
+use tuner::device::replay::Outcome;
 use tuner::engine::{
     self, BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Order, Plan, Preparation,
     Report, StartPoint, StopReason, Task, TrialEvent,
 };
 use tuner::gate;
-use tuner::device::replay::Outcome;
 use tuner::record::{Definition, DeviceKind, TaskKey, Verdict};
 use tuner::space::{Config, Space};
 use tuner::store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
@@ -216,7 +216,15 @@ impl Outcomes {
         self.trials
             .iter()
             .map(|trial| {
-                let TrialEvent { kernel, sequence, config, verdict, time_us, origin, .. } = trial;
+                let TrialEvent {
+                    kernel,
+                    sequence,
+                    config,
+                    verdict,
+                    time_us,
+                    origin,
+                    ..
+                } = trial;
                 format!("{kernel} {sequence} {config:?} {verdict} {time_us:?} {origin}")
             })
             .collect()
@@ -277,13 +285,20 @@ fn the_default_comes_first_and_measures_the_speed_up() {
     let outcomes = run(Toy::new(Order::Fixed, true), plan(&["k"], evals(40), 1));
     assert_eq!(outcomes.trials[0].origin, "default");
     let task = &outcomes.result.unwrap().tasks[0];
-    assert_eq!(task.default_us, Some(10.0), "the default is index 0 everywhere");
+    assert_eq!(
+        task.default_us,
+        Some(10.0),
+        "the default is index 0 everywhere"
+    );
     assert!(task.best.is_some());
 }
 
 #[test]
 fn evaluations_count_every_verdict_and_are_shared_by_all_tasks() {
-    let outcomes = run(Toy::new(Order::Fixed, false), plan(&["a", "b", "c"], evals(31), 2));
+    let outcomes = run(
+        Toy::new(Order::Fixed, false),
+        plan(&["a", "b", "c"], evals(31), 2),
+    );
     let report = outcomes.result.unwrap();
     assert_eq!((report.evals(), report.reason), (31, StopReason::Evals));
     let each: Vec<u64> = report.tasks.iter().map(|task| task.evals()).collect();
@@ -293,12 +308,19 @@ fn evaluations_count_every_verdict_and_are_shared_by_all_tasks() {
 
 #[test]
 fn a_small_space_is_judged_completely_once_in_any_order() {
-    for (order, strategy) in [(Order::Arrival, "evolve"), (Order::Fixed, "exhaustive"), (Order::Arrival, "random")] {
+    for (order, strategy) in [
+        (Order::Arrival, "evolve"),
+        (Order::Fixed, "exhaustive"),
+        (Order::Arrival, "random"),
+    ] {
         let mut plan = plan(&["k"], Limits::default(), 4);
         plan.start.strategy = strategy.to_owned();
         let outcomes = run(Toy::new(order, false), plan);
-        let unique: BTreeSet<String> =
-            outcomes.trials.iter().map(|trial| format!("{:?}", trial.config)).collect();
+        let unique: BTreeSet<String> = outcomes
+            .trials
+            .iter()
+            .map(|trial| format!("{:?}", trial.config))
+            .collect();
         assert_eq!(unique.len(), outcomes.trials.len());
         assert_eq!(unique.len() as u128, toy_space().count());
         assert_eq!(outcomes.result.unwrap().reason, StopReason::Exhausted);
@@ -327,7 +349,10 @@ fn a_lost_device_ends_the_run_with_an_error_and_keeps_what_was_finished() {
         toy.fault = fault;
         let failed = drive(&db, toy, plan(&["k"], evals(40), 2), false, None);
         let error = failed.result.unwrap_err().to_string();
-        assert!(error.contains("fell off the bus") || error.contains("planted"), "{error}");
+        assert!(
+            error.contains("fell off the bus") || error.contains("planted"),
+            "{error}"
+        );
         assert!(failed.trials.len() >= 9);
         let healthy = Toy::new(Order::Fixed, false);
         let resumed = drive(&db, healthy, plan(&["k"], evals(40), 2), true, None);
@@ -337,19 +362,36 @@ fn a_lost_device_ends_the_run_with_an_error_and_keeps_what_was_finished() {
 
 #[test]
 fn a_resumed_run_ends_as_the_uninterrupted_one_and_judges_nothing_twice() {
-    let whole = run(Toy::new(Order::Fixed, true), plan(&["a", "b"], evals(50), 1));
+    let whole = run(
+        Toy::new(Order::Fixed, true),
+        plan(&["a", "b"], evals(50), 1),
+    );
     for instant in [true, false] {
         let dir = TempDir::new().unwrap();
         let db = dir.path().join("t.db");
-        let first = drive(&db, Toy::new(Order::Fixed, false), plan(&["a", "b"], evals(50), 2), false, Some(7));
-        assert_eq!(first.result.as_ref().unwrap().reason, StopReason::Interrupted);
+        let first = drive(
+            &db,
+            Toy::new(Order::Fixed, false),
+            plan(&["a", "b"], evals(50), 2),
+            false,
+            Some(7),
+        );
+        assert_eq!(
+            first.result.as_ref().unwrap().reason,
+            StopReason::Interrupted
+        );
         let done = first.trials.len() as u64;
         assert!((7..50).contains(&done), "{done}");
         let toy = Toy::new(Order::Fixed, instant);
         let second = drive(&db, toy, plan(&["a", "b"], evals(50), 2), true, None);
-        assert_eq!(second.trials.iter().filter(|trial| trial.resumed).count() as u64, done);
+        assert_eq!(
+            second.trials.iter().filter(|trial| trial.resumed).count() as u64,
+            done
+        );
         let configs = |outcomes: &Outcomes| -> Vec<String> {
-            let key = |trial: &TrialEvent| format!("{} {:?} {}", trial.kernel, trial.config, trial.verdict);
+            let key = |trial: &TrialEvent| {
+                format!("{} {:?} {}", trial.kernel, trial.config, trial.verdict)
+            };
             outcomes.trials.iter().map(key).collect()
         };
         assert_eq!(configs(&second), configs(&whole));
@@ -360,15 +402,33 @@ fn a_resumed_run_ends_as_the_uninterrupted_one_and_judges_nothing_twice() {
 fn on_a_real_device_a_resumed_run_learns_from_what_was_stored() {
     let dir = TempDir::new().unwrap();
     let db = dir.path().join("t.db");
-    let first = drive(&db, Toy::new(Order::Arrival, false), plan(&["k"], evals(60), 3), false, Some(20));
-    let second = drive(&db, Toy::new(Order::Arrival, false), plan(&["k"], evals(60), 3), true, None);
+    let first = drive(
+        &db,
+        Toy::new(Order::Arrival, false),
+        plan(&["k"], evals(60), 3),
+        false,
+        Some(20),
+    );
+    let second = drive(
+        &db,
+        Toy::new(Order::Arrival, false),
+        plan(&["k"], evals(60), 3),
+        true,
+        None,
+    );
     let report = second.result.as_ref().unwrap();
     assert_eq!(report.evals(), 60);
-    let unique: BTreeSet<String> =
-        second.trials.iter().map(|trial| format!("{:?}", trial.config)).collect();
+    let unique: BTreeSet<String> = second
+        .trials
+        .iter()
+        .map(|trial| format!("{:?}", trial.config))
+        .collect();
     assert_eq!(unique.len(), 60, "nothing is judged twice");
-    let before: BTreeSet<String> =
-        first.trials.iter().map(|trial| format!("{:?}", trial.config)).collect();
+    let before: BTreeSet<String> = first
+        .trials
+        .iter()
+        .map(|trial| format!("{:?}", trial.config))
+        .collect();
     assert!(before.is_subset(&unique));
 }
 
@@ -385,8 +445,11 @@ fn a_launch_that_never_came_back_is_a_timeout_and_is_not_launched_again() {
     let mut healthy = Toy::new(Order::Fixed, false);
     healthy.may_hang = true;
     let resumed = drive(&db, healthy, plan(&["k"], evals(30), 2), true, None);
-    let timeouts: Vec<&TrialEvent> =
-        resumed.trials.iter().filter(|trial| trial.verdict == Verdict::Timeout).collect();
+    let timeouts: Vec<&TrialEvent> = resumed
+        .trials
+        .iter()
+        .filter(|trial| trial.verdict == Verdict::Timeout)
+        .collect();
     assert_eq!(timeouts.len(), 1, "{:?}", resumed.story());
     assert_eq!(resumed.result.as_ref().unwrap().evals(), 30);
 }

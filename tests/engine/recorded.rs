@@ -57,7 +57,10 @@ fn verdict(recorded: &Recorded) -> Verdict {
 }
 
 fn row(recording: &Recording, b: i64, m: &str) -> Recorded {
-    look(recording, &[("B", Value::Int(b)), ("M", Value::Text(m.into()))])
+    look(
+        recording,
+        &[("B", Value::Int(b)), ("M", Value::Text(m.into()))],
+    )
 }
 
 /// Loads, and gives the message of the failure.
@@ -82,11 +85,17 @@ fn a_kernel_tuner_cache_is_read_whole() {
         .collect();
     assert_eq!(names, ["B", "M"], "the order is that of tune_params_keys");
     let first = row(&recording, 1, "a");
-    assert_eq!((first.compile_us, first.benchmark_us, first.charged_us()), (100_500, 50_000, 150_500));
+    assert_eq!(
+        (first.compile_us, first.benchmark_us, first.charged_us()),
+        (100_500, 50_000, 150_500)
+    );
     let Outcome::Timed { samples, .. } = row(&recording, 2, "a").outcome else {
         panic!("it has a time");
     };
-    assert_eq!(samples.iter().map(|us| us.get()).collect::<Vec<_>>(), [1500.0, 500.0, 1000.0]);
+    assert_eq!(
+        samples.iter().map(|us| us.get()).collect::<Vec<_>>(),
+        [1500.0, 500.0, 1000.0]
+    );
 }
 
 #[test]
@@ -111,9 +120,15 @@ fn open_closed_and_gzipped_files_say_the_same() {
     let rows = ROWS.join(",\n");
     let forms: [(&str, Vec<u8>); 5] = [
         ("open.json", format!("{HEAD}\n{rows},").into_bytes()),
-        ("open-newline.json", format!("{HEAD}\n{rows},\n\n").into_bytes()),
+        (
+            "open-newline.json",
+            format!("{HEAD}\n{rows},\n\n").into_bytes(),
+        ),
         ("no-comma.json", format!("{HEAD}\n{rows}").into_bytes()),
-        ("half-closed.json", format!("{HEAD}\n{rows}}}\n").into_bytes()),
+        (
+            "half-closed.json",
+            format!("{HEAD}\n{rows}}}\n").into_bytes(),
+        ),
         ("zipped-without-gz.json", gzip(&closed())),
     ];
     for (name, bytes) in forms {
@@ -121,7 +136,11 @@ fn open_closed_and_gzipped_files_say_the_same() {
         assert_eq!(recording.space().hash(), reference.space().hash(), "{name}");
         for index in 0..6 {
             let config = reference.space().config_at(index).unwrap();
-            assert_eq!(recording.lookup(&config), reference.lookup(&config), "{name}");
+            assert_eq!(
+                recording.lookup(&config),
+                reference.lookup(&config),
+                "{name}"
+            );
         }
     }
 }
@@ -129,13 +148,19 @@ fn open_closed_and_gzipped_files_say_the_same() {
 #[test]
 fn constraints_define_the_space_and_a_missing_row_is_a_failure_of_its_own() {
     let dir = TempDir::new().unwrap();
-    let head = HEAD.replace("\"objective\"", "\"constraints\": [\"B <= 2\"],\n\"objective\"");
+    let head = HEAD.replace(
+        "\"objective\"",
+        "\"constraints\": [\"B <= 2\"],\n\"objective\"",
+    );
     let text = format!("{head}\n{},\n{}}}}}", ROWS[0], ROWS[2]);
     let recording = Recording::load(&write(&dir, "x.json", text.as_bytes())).unwrap();
     assert_eq!(recording.space().count(), 4);
     assert_eq!(recording.excluded_rows(), 1, "B = 4 is outside");
     let missing = row(&recording, 2, "b");
-    assert_eq!((verdict(&missing), missing.charged_us()), (Verdict::LaunchFailed, 0));
+    assert_eq!(
+        (verdict(&missing), missing.charged_us()),
+        (Verdict::LaunchFailed, 0)
+    );
     assert!(format!("{missing:?}").contains("not recorded"));
 }
 
@@ -153,10 +178,16 @@ fn a_cut_file_is_refused_with_its_place_and_what_to_do() {
     let text = format!("{HEAD}\n{},\n{}", ROWS[0], &ROWS[1][..40]);
     let message = failure(&write(&dir, "cut.json", text.as_bytes()));
     assert!(message.contains("cut.json:10:"), "{message}");
-    assert!(message.contains("ends in the middle") && message.contains("last whole row"), "{message}");
+    assert!(
+        message.contains("ends in the middle") && message.contains("last whole row"),
+        "{message}"
+    );
     let zipped = gzip(&closed());
     let message = failure(&write(&dir, "cut.json.gz", &zipped[..zipped.len() / 2]));
-    assert!(message.contains("cut.json.gz:") && message.contains("gzip"), "{message}");
+    assert!(
+        message.contains("cut.json.gz:") && message.contains("gzip"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -181,14 +212,58 @@ fn damaged_files_are_refused_with_line_and_column() {
     let good = closed();
     let cases = [
         ("empty", String::new(), "the file is empty"),
-        ("syntax", good.replacen("\"time\": 2.0", "\"time\" 2.0", 1), ":9:"),
-        ("nan", good.replacen("\"time\": 2.0", "\"time\": NaN", 1), ":9:"),
-        ("type", good.replacen("\"compile_time\": 1.0", "\"compile_time\": \"x\"", 1), ":10:"),
-        ("value", good.replacen("{\"B\": 4, \"M\": \"a\"", "{\"B\": 5, \"M\": \"a\"", 1), "`B` = 5"),
-        ("rule", good.replacen("\"objective\"", "\"constraints\": [\"B <\"],\n\"objective\"", 1), ":7:"),
-        ("name", good.replacen("\"objective\"", "\"constraints\": [\"X < 1\"],\n\"objective\"", 1), "X"),
-        ("unsatisfiable", good.replacen("\"objective\"", "\"constraints\": [\"B > 9\"],\n\"objective\"", 1), "B > 9"),
-        ("other", "{\"a\": 1}".to_owned(), "neither a Kernel Tuner cache"),
+        (
+            "syntax",
+            good.replacen("\"time\": 2.0", "\"time\" 2.0", 1),
+            ":9:",
+        ),
+        (
+            "nan",
+            good.replacen("\"time\": 2.0", "\"time\": NaN", 1),
+            ":9:",
+        ),
+        (
+            "type",
+            good.replacen("\"compile_time\": 1.0", "\"compile_time\": \"x\"", 1),
+            ":10:",
+        ),
+        (
+            "value",
+            good.replacen("{\"B\": 4, \"M\": \"a\"", "{\"B\": 5, \"M\": \"a\"", 1),
+            "`B` = 5",
+        ),
+        (
+            "rule",
+            good.replacen(
+                "\"objective\"",
+                "\"constraints\": [\"B <\"],\n\"objective\"",
+                1,
+            ),
+            ":7:",
+        ),
+        (
+            "name",
+            good.replacen(
+                "\"objective\"",
+                "\"constraints\": [\"X < 1\"],\n\"objective\"",
+                1,
+            ),
+            "X",
+        ),
+        (
+            "unsatisfiable",
+            good.replacen(
+                "\"objective\"",
+                "\"constraints\": [\"B > 9\"],\n\"objective\"",
+                1,
+            ),
+            "B > 9",
+        ),
+        (
+            "other",
+            "{\"a\": 1}".to_owned(),
+            "neither a Kernel Tuner cache",
+        ),
         ("list", "[1, 2]".to_owned(), ":1:1"),
     ];
     for (name, text, expected) in cases {
@@ -217,7 +292,10 @@ fn t4_results_are_read_with_their_units_and_invalidities() {
       "schema_version": "1.0.0", "metadata": {"timeunit": "milliseconds"}}"#;
     let path = write(&dir, "results.json", text.as_bytes());
     let recording = Recording::load(&path).unwrap();
-    assert_eq!((recording.kernel(), recording.space().count()), ("results", 5));
+    assert_eq!(
+        (recording.kernel(), recording.space().count()),
+        ("results", 5)
+    );
     for (t, expected) in [
         (64, Verdict::Ok),
         (8, Verdict::CompileFailed),
@@ -236,16 +314,21 @@ fn t4_results_are_read_with_their_units_and_invalidities() {
 
 #[test]
 fn the_projects_own_file_has_the_published_figures() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/convbat_RTX3090.json.gz");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/convbat_RTX3090.json.gz");
     let recording = Recording::load(&path).unwrap();
     assert_eq!(recording.space().count(), 6768);
-    assert_eq!(recording.optimum().map(|time| (time.get() * 10.0).round()), Some(5229.0));
+    assert_eq!(
+        recording.optimum().map(|time| (time.get() * 10.0).round()),
+        Some(5229.0)
+    );
     assert!(recording.has_costs());
 }
 
 #[test]
 fn every_valid_configuration_of_the_shared_files_is_recorded() {
-    let Ok(files) = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recorded"))
+    let Ok(files) =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recorded"))
     else {
         return;
     };
@@ -259,7 +342,11 @@ fn every_valid_configuration_of_the_shared_files_is_recorded() {
         for index in 0..recording.space().count() {
             let config = recording.space().config_at(index).unwrap();
             let recorded = recording.lookup(&config);
-            assert!(!format!("{recorded:?}").contains("not recorded"), "{}", path.display());
+            assert!(
+                !format!("{recorded:?}").contains("not recorded"),
+                "{}",
+                path.display()
+            );
         }
     }
 }

@@ -86,7 +86,11 @@ proptest! {
 fn another_seed_gives_another_order() {
     let space = super::space(&[9, 9, 9], &["p0 * p1 <= 40"]);
     for name in STRATEGIES {
-        assert_ne!(exhaust(&space, name, 1, 0), exhaust(&space, name, 2, 0), "{name}");
+        assert_ne!(
+            exhaust(&space, name, 1, 0),
+            exhaust(&space, name, 2, 0),
+            "{name}"
+        );
     }
 }
 
@@ -98,7 +102,11 @@ fn start_configurations_come_first_and_only_where_valid_and_new() {
         let start = [bad.clone(), good.clone(), good.clone()];
         let mut search = strategy(name, &space, Seed(1), &start).unwrap();
         let first = search.ask().unwrap();
-        assert_eq!((first.config, first.origin), (good.clone(), "start"), "{name}");
+        assert_eq!(
+            (first.config, first.origin),
+            (good.clone(), "start"),
+            "{name}"
+        );
         assert_ne!(search.ask().unwrap().config, good, "{name}");
     }
 }
@@ -112,7 +120,11 @@ fn observed_configurations_are_not_proposed_again() {
             let config = space.config_at(index).unwrap();
             search.observe(&config, outcome(&config));
         }
-        assert_eq!(search.ask().map(|last| last.config), space.config_at(8), "{name}");
+        assert_eq!(
+            search.ask().map(|last| last.config),
+            space.config_at(8),
+            "{name}"
+        );
         assert!(search.ask().is_none() && search.exhausted(), "{name}");
     }
 }
@@ -127,7 +139,10 @@ fn a_huge_space_is_searched_without_listing_it() {
         for _ in 0..300 {
             let proposal = search.ask().unwrap();
             search.tell(proposal.id, outcome(&proposal.config));
-            assert!(space.contains(&proposal.config) && seen.insert(proposal.config), "{name}");
+            assert!(
+                space.contains(&proposal.config) && seen.insert(proposal.config),
+                "{name}"
+            );
         }
     }
 }
@@ -146,13 +161,22 @@ fn random_draws_are_uniform_over_what_is_left() {
         let fourth = search.ask().unwrap().config;
         counts[space.index_of(&fourth).unwrap() as usize] += 1;
     }
-    let chi: f64 = counts.iter().map(|&n| (f64::from(n) - 500.0).powi(2) / 500.0).sum();
+    let chi: f64 = counts
+        .iter()
+        .map(|&n| (f64::from(n) - 500.0).powi(2) / 500.0)
+        .sum();
     assert!(chi < 20.5, "{counts:?}: {chi}");
 }
 
 #[test]
 fn an_unknown_strategy_is_told_the_known_ones() {
     let space = super::space(&[2], &[]);
-    let error = strategy("genetic", &space, Seed(1), &[]).err().unwrap().to_string();
-    assert!(error.contains("`genetic`") && error.contains("evolve, random, exhaustive"), "{error}");
+    let error = strategy("genetic", &space, Seed(1), &[])
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("`genetic`") && error.contains("evolve, random, exhaustive"),
+        "{error}"
+    );
 }

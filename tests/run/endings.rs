@@ -13,7 +13,10 @@ fn whatever_was_announced_survives_sigkill() {
         let dir = TempDir::new().unwrap();
         let db = dir.path().join("t.db");
         let seed = round.to_string();
-        let mut run = Announcing::start(&db, &["--evals", "1500", "--seed", &seed, "--strategy", "random"]);
+        let mut run = Announcing::start(
+            &db,
+            &["--evals", "1500", "--seed", &seed, "--strategy", "random"],
+        );
         let mut announced = run.take(rng.random_range(1..600));
         std::thread::sleep(Duration::from_micros(rng.random_range(0..3000)));
         run.child.kill().unwrap();
@@ -23,7 +26,10 @@ fn whatever_was_announced_survives_sigkill() {
         cut_short += u32::from(announced.len() < 1500);
         assert_stored(&db, &announced);
     }
-    assert!(cut_short >= 50, "only {cut_short} runs were killed before their end");
+    assert!(
+        cut_short >= 50,
+        "only {cut_short} runs were killed before their end"
+    );
 }
 
 #[test]
@@ -49,7 +55,11 @@ fn a_killed_run_goes_on_where_it_was_and_judges_nothing_twice() {
     let fresh = events.matches("\"resumed\":false").count();
     assert_eq!((again, again + fresh), (before.len(), 2500));
     finish(&mut tuner_run(&whole, &limits));
-    assert_eq!(stored(&db), stored(&whole), "as if it had never been killed");
+    assert_eq!(
+        stored(&db),
+        stored(&whole),
+        "as if it had never been killed"
+    );
 }
 
 #[test]
@@ -64,7 +74,11 @@ fn the_first_ctrl_c_stores_everything_and_exits_with_130() {
         let status = run.child.wait().unwrap();
         assert_eq!(status.code(), Some(130), "SIG{signal}");
         let stored = stored(&db);
-        assert_eq!(stored.len(), announced.len(), "all told results are announced in the end");
+        assert_eq!(
+            stored.len(),
+            announced.len(),
+            "all told results are announced in the end"
+        );
         assert!(stored.len() < 6768);
         // The same command goes on, with the strategy of the interrupted run.
         finish(tuner_run(&db, &["--resume"]).args(["--strategy", "exhaustive"]));
@@ -87,7 +101,11 @@ fn a_budget_on_replay_is_recorded_time() {
     let dir = TempDir::new().unwrap();
     let db = dir.path().join("t.db");
     let events = dir.path().join("events");
-    finish(tuner_run(&db, &["--budget", "10m"]).arg("--events").arg(&events));
+    finish(
+        tuner_run(&db, &["--budget", "10m"])
+            .arg("--events")
+            .arg(&events),
+    );
     let events = std::fs::read_to_string(&events).unwrap();
     let clock: f64 = events
         .lines()

@@ -13,7 +13,10 @@ fn tuner(arguments: &[&str]) -> (Option<i32>, String) {
         .current_dir(dir.path())
         .output()
         .unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 #[test]
@@ -50,9 +53,17 @@ fn a_damaged_recorded_file_exits_with_2_and_points_at_the_place() {
     let cut = dir.path().join("cut.json.gz");
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let broken = dir.path().join("broken.json");
-    std::fs::write(&broken, "{\"kernel_name\": \"k\",\n \"cache\": {\"1\": {\"a\": 1, \"time\": }}}").unwrap();
+    std::fs::write(
+        &broken,
+        "{\"kernel_name\": \"k\",\n \"cache\": {\"1\": {\"a\": 1, \"time\": }}}",
+    )
+    .unwrap();
     let missing = dir.path().join("missing.json");
-    for (path, place) in [(&cut, "cut.json.gz:"), (&broken, "broken.json:2:"), (&missing, "missing.json")] {
+    for (path, place) in [
+        (&cut, "cut.json.gz:"),
+        (&broken, "broken.json:2:"),
+        (&missing, "missing.json"),
+    ] {
         for command in ["run", "replay"] {
             let file = path.display().to_string();
             let device = format!("replay:{file}");
@@ -74,14 +85,23 @@ fn a_run_in_which_nothing_passes_exits_with_3() {
     let rows = r#"{"cache": {"1": {"a": 1, "time": "RuntimeFailedConfig"}, "2": {"a": 2, "time": "InvalidConfig"}}}"#;
     std::fs::write(&path, rows).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
-        .args(["run", "--evals", "9", "--device", &format!("replay:{}", path.display())])
+        .args([
+            "run",
+            "--evals",
+            "9",
+            "--device",
+            &format!("replay:{}", path.display()),
+        ])
         .arg("--db")
         .arg(dir.path().join("t.db"))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("no candidate passed") && text.contains("crashed 1"), "{text}");
+    assert!(
+        text.contains("no candidate passed") && text.contains("crashed 1"),
+        "{text}"
+    );
 }
 
 #[test]

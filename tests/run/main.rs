@@ -69,7 +69,10 @@ impl Announcing {
             let line = self.lines.next()?.ok()?;
             let event: serde_json::Value = serde_json::from_str(&line).ok()?;
             if event["event"] == "trial" {
-                return Some((event["config"].to_string(), event["verdict"].as_str()?.to_owned()));
+                return Some((
+                    event["config"].to_string(),
+                    event["verdict"].as_str()?.to_owned(),
+                ));
             }
         }
     }
@@ -84,7 +87,13 @@ impl Announcing {
 
     fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 

@@ -14,7 +14,10 @@ fn leaderboard(db: &Path) -> String {
         .unwrap();
     let rows: Vec<LeaderboardRow> = runtime.block_on(async {
         let store = Store::open_read(db).await.unwrap();
-        let rows = store.leaderboard(&LeaderboardQuery::default()).await.unwrap();
+        let rows = store
+            .leaderboard(&LeaderboardQuery::default())
+            .await
+            .unwrap();
         rows.into_iter()
             .map(|row| LeaderboardRow {
                 run_id: String::new(),
@@ -46,7 +49,14 @@ fn a_run_prints_what_it_found_and_what_to_do_next() {
     let db = dir.path().join("t.db");
     let output = finish(&mut tuner_run(&db, &["--evals", "60"]));
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["best ", "block_size_x=", "verdicts ok ", "60 configurations", "tuner leaderboard", "tuner export"] {
+    for part in [
+        "best ",
+        "block_size_x=",
+        "verdicts ok ",
+        "60 configurations",
+        "tuner leaderboard",
+        "tuner export",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(stored(&db).len(), 60);
@@ -58,21 +68,31 @@ fn two_runs_share_one_database() {
     let db = dir.path().join("t.db");
     let children: Vec<_> = ["1", "2"]
         .map(|seed| {
-            tuner_run(&db, &["--evals", "400", "--seed", seed, "--strategy", "random"])
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::piped())
-                .spawn()
-                .unwrap()
+            tuner_run(
+                &db,
+                &["--evals", "400", "--seed", seed, "--strategy", "random"],
+            )
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
         })
         .into_iter()
         .map(|child| child.wait_with_output().unwrap())
         .collect();
     for output in &children {
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let alone = dir.path().join("alone.db");
     for seed in ["1", "2"] {
-        finish(&mut tuner_run(&alone, &["--evals", "400", "--seed", seed, "--strategy", "random"]));
+        finish(&mut tuner_run(
+            &alone,
+            &["--evals", "400", "--seed", seed, "--strategy", "random"],
+        ));
     }
     assert_eq!(stored(&db), stored(&alone));
 }
@@ -82,10 +102,23 @@ fn search_quality_is_reported_with_the_contracts_keys() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"))
         .arg("replay")
         .arg(recorded())
-        .args(["--strategy", "evolve,random", "--evals", "25,200", "--seeds", "6", "--format", "json"])
+        .args([
+            "--strategy",
+            "evolve,random",
+            "--evals",
+            "25,200",
+            "--seeds",
+            "6",
+            "--format",
+            "json",
+        ])
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let rows: Vec<serde_json::Map<String, serde_json::Value>> =
         serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rows.len(), 4);
@@ -93,12 +126,24 @@ fn search_quality_is_reported_with_the_contracts_keys() {
         let keys: Vec<&str> = row.keys().map(String::as_str).collect();
         assert_eq!(
             keys,
-            ["file", "strategy", "evals", "seeds", "mean", "median", "min", "hit95", "overhead_us_per_eval"]
+            [
+                "file",
+                "strategy",
+                "evals",
+                "seeds",
+                "mean",
+                "median",
+                "min",
+                "hit95",
+                "overhead_us_per_eval"
+            ]
         );
         assert!((0.0..=1.0).contains(&row["mean"].as_f64().unwrap()));
     }
     let mean = |strategy: &str, evals: u64| {
-        let row = rows.iter().find(|row| row["strategy"] == strategy && row["evals"] == evals);
+        let row = rows
+            .iter()
+            .find(|row| row["strategy"] == strategy && row["evals"] == evals);
         row.and_then(|row| row["mean"].as_f64()).unwrap()
     };
     assert!(mean("evolve", 200) > mean("random", 200));

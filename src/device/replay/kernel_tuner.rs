@@ -7,8 +7,8 @@
 use super::outcome::{self, Outcome, Recorded};
 use super::table::{Row, Source, Table, Top};
 use crate::record::ConfigValues;
-use crate::space::Value;
 use crate::space::Diagnostics;
+use crate::space::Value;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -61,7 +61,9 @@ fn parameters<'a>(
     };
     let place = |name: &str| order.iter().position(|key| key == name);
     if let Some((stray, _)) = declared.iter().find(|(name, _)| place(name).is_none()) {
-        let start = top.tune_params_keys.map_or(0, |raw| source.start(raw.get()));
+        let start = top
+            .tune_params_keys
+            .map_or(0, |raw| source.start(raw.get()));
         return Err(source.text.error(
             start,
             format!("`{stray}` is in `tune_params` but not in `tune_params_keys`"),

@@ -24,9 +24,7 @@ mod text;
 
 pub use outcome::{Outcome, Recorded};
 
-use crate::record::{
-    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict,
-};
+use crate::record::{ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict};
 use crate::space::Diagnostics;
 use crate::space::{Config, Space};
 use crate::units::{ContentHash, Micros};
@@ -72,7 +70,11 @@ impl Recording {
             device: table.device,
             problem: table.problem,
             sizes: table.sizes,
-            constraints: table.constraints.into_iter().map(|(rule, _)| rule).collect(),
+            constraints: table
+                .constraints
+                .into_iter()
+                .map(|(rule, _)| rule)
+                .collect(),
             space: built.space,
             rows: built.rows,
             excluded: built.excluded,

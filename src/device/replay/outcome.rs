@@ -63,7 +63,10 @@ pub(super) fn timed(mean_ms: Option<f64>, samples_ms: &[f64]) -> Outcome {
     let mean_ms = mean_ms.or_else(|| {
         (!samples_ms.is_empty()).then(|| samples_ms.iter().sum::<f64>() / samples_ms.len() as f64)
     });
-    match mean_ms.filter(|&ms| ms < FAILED_MS).and_then(Micros::from_millis) {
+    match mean_ms
+        .filter(|&ms| ms < FAILED_MS)
+        .and_then(Micros::from_millis)
+    {
         Some(time) => Outcome::Timed { time, samples },
         None => failed(
             Verdict::Crashed,

@@ -7,8 +7,8 @@
 use super::outcome::{self, Outcome, Recorded};
 use super::table::{Row, Source, Table, Top};
 use crate::record::{ConfigValues, Verdict, config_as_object};
-use crate::space::Value;
 use crate::space::Diagnostics;
+use crate::space::Value;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -71,7 +71,11 @@ pub(super) fn read<'a>(
     for raw in raw_rows {
         let result: ResultRow = source.parse(raw)?;
         if names.is_empty() {
-            names = result.configuration.iter().map(|(name, _)| name.clone()).collect();
+            names = result
+                .configuration
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect();
         }
         // A constraint excludes it: no part of the space.
         if result.invalidity.as_deref() != Some("constraints") {
@@ -151,7 +155,10 @@ fn judge(result: &ResultRow, us_per_unit: f64) -> Outcome {
         .into_iter()
         .find_map(|name| result.measurements.iter().find(|row| row.name == name));
     let mean_ms = measured.and_then(|row| {
-        let number = row.value.as_f64().or_else(|| row.value.as_str()?.parse().ok())?;
+        let number = row
+            .value
+            .as_f64()
+            .or_else(|| row.value.as_str()?.parse().ok())?;
         let unit = row.unit.as_deref().and_then(micros_per).unwrap_or(1e3);
         Some(number * unit / 1e3)
     });

@@ -3,8 +3,8 @@
 use super::outcome::Recorded;
 use super::text::{Text, start_of};
 use super::{kernel_tuner, t4};
-use crate::space::Diagnostics;
 use crate::record::ConfigValues;
+use crate::space::Diagnostics;
 use crate::space::{
     Config, Constraint, Environment, Expr, Parameter, Place, Space, SpaceError, Value,
 };
@@ -214,7 +214,9 @@ impl Table {
             // Python writes 1 and 1.0 for the same value, depending on where it came from.
             let same = || {
                 let number = value.as_f64()?;
-                domain.iter().position(|known| known.as_f64() == Some(number))
+                domain
+                    .iter()
+                    .position(|known| known.as_f64() == Some(number))
             };
             let choice = exact.or_else(same).ok_or_else(|| {
                 let name = &self.parameters[index].0;
@@ -250,7 +252,12 @@ impl Table {
                 .iter()
                 .map(|(rule, offset)| self.constraint(rule, *offset, text))
                 .collect::<Result<Vec<_>, _>>()?;
-            Space::build(&self.kernel, parameters, &constraints, &Environment::default())
+            Space::build(
+                &self.kernel,
+                parameters,
+                &constraints,
+                &Environment::default(),
+            )
         };
         let space = built.map_err(|error| match &error {
             SpaceError::Expression {
@@ -274,7 +281,12 @@ impl Table {
         }
     }
 
-    fn constraint(&self, rule: &str, offset: usize, text: &Text) -> Result<Constraint, Diagnostics> {
+    fn constraint(
+        &self,
+        rule: &str,
+        offset: usize,
+        text: &Text,
+    ) -> Result<Constraint, Diagnostics> {
         let rule = Expr::parse(rule).map_err(|error| text.expression(offset, &error))?;
         Ok(Constraint { rule, why: None })
     }

@@ -22,8 +22,8 @@ impl Text {
         let mut damage = None;
         let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
             let mut plain = Vec::new();
-            if let Err(error) = flate2::read::MultiGzDecoder::new(bytes.as_slice())
-                .read_to_end(&mut plain)
+            if let Err(error) =
+                flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain)
             {
                 damage = Some(error);
             }
@@ -96,22 +96,21 @@ impl Text {
     }
 
     /// A diagnostic from an error of `serde_json` in a slice of the text that starts at `start`.
-    pub(super) fn json(
-        &self,
-        start: usize,
-        slice: &str,
-        error: &serde_json::Error,
-    ) -> Diagnostics {
+    pub(super) fn json(&self, start: usize, slice: &str, error: &serde_json::Error) -> Diagnostics {
         let offset = start + offset_of(slice, error.line(), error.column());
         let text = error.to_string();
-        let message = text.rsplit_once(" at line ").map_or(&*text, |(head, _)| head);
+        let message = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(head, _)| head);
         match error.classify() {
             Category::Eof => self.error(
                 offset,
                 "the file ends in the middle of a value",
                 format!("{AGAIN} (delete everything after the last `}},`)"),
             ),
-            Category::Syntax => self.error(offset, format!("not JSON: {message}"), self.remedy(offset)),
+            Category::Syntax => {
+                self.error(offset, format!("not JSON: {message}"), self.remedy(offset))
+            }
             Category::Data | Category::Io => self.error(
                 offset,
                 message,
