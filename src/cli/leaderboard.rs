@@ -89,25 +89,7 @@ fn tables(boards: &[Board]) -> String {
             device,
         } = &board.key;
         let _ = writeln!(text, "{kernel}  {problem}  on {device}, {timing}\n");
-        let tied = board.rows.iter().filter(|row| row.tied_with_best).count();
-        let rows: Vec<Vec<String>> = board
-            .rows
-            .iter()
-            .map(|row| table_row(row, tied > 1))
-            .collect();
-        let headings = [
-            "rank",
-            "p50 us",
-            "p90 us",
-            "95 % interval",
-            "x default",
-            "regs",
-            "spill",
-            "commit",
-            "date",
-            "configuration",
-        ];
-        text.push_str(&output::rows(Format::Table, &headings, &rows));
+        text.push_str(&table(board));
     }
     if text.is_empty() {
         text.push_str("no candidate passed\n");
@@ -115,38 +97,95 @@ fn tables(boards: &[Board]) -> String {
     text
 }
 
-fn table_row(row: &LeaderboardRow, ties: bool) -> Vec<String> {
-    let tie = if ties && row.tied_with_best { "=" } else { "" };
-    let dirty = if row.dirty == Some(true) { "+" } else { "" };
-    let commit = row.commit.as_deref().map(|c| c.get(..10).unwrap_or(c));
-    let number = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
-    vec![
-        format!("{}{tie}", row.rank),
-        digits(row.time_us_p50),
-        digits(row.time_us_p90),
-        format!("{} .. {}", digits(row.ci95_us[0]), digits(row.ci95_us[1])),
+/// The rows of a group; columns that say nothing are left out.
+fn table(board: &Board) -> String {
+    let tied = board.rows.iter().filter(|row| row.tied_with_best).count() > 1;
+    let columns: Vec<(&str, Vec<String>)> = CELLS
+        .iter()
+        .map(|(heading, cell)| (*heading, board.rows.iter().map(cell).collect()))
+        .filter(|(_, cells): &(&str, Vec<String>)| cells.iter().any(|cell| cell != "-"))
+        .collect();
+    let mut headings = vec!["rank"];
+    headings.extend(columns.iter().map(|(heading, _)| *heading));
+    headings.push("configuration");
+    let rows: Vec<Vec<String>> = board
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(at, row)| {
+            let tie = if tied && row.tied_with_best { "=" } else { "" };
+            let mut cells = vec![format!("{}{tie}", row.rank)];
+            cells.extend(columns.iter().map(|(_, column)| column[at].clone()));
+            cells.push(varied(board, &row.config));
+            cells
+        })
+        .collect();
+    output::rows(Format::Table, &headings, &rows)
+}
+
+/// The parameters that had a choice; what is fixed tells rows apart no more than the title does.
+fn varied(board: &Board, config: &ConfigValues) -> String {
+    let fixed = |name: &str| {
+        let parameters = &board.definition.parameters;
+        parameters
+            .iter()
+            .any(|p| p.name == name && p.values.len() == 1)
+    };
+    let parts: Vec<String> = config
+        .iter()
+        .filter(|(name, _)| !fixed(name))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    parts.join(" ")
+}
+
+/// A column of the table: heading, and a row's cell, `-` where there is nothing to say.
+type Cell = (&'static str, fn(&LeaderboardRow) -> String);
+
+const CELLS: [Cell; 8] = [
+    ("p50 us", |row| digits(row.time_us_p50)),
+    ("p90 us", |row| several(row, digits(row.time_us_p90))),
+    ("95 % interval", |row| {
+        let [low, high] = row.ci95_us;
+        several(row, format!("{} .. {}", digits(low), digits(high)))
+    }),
+    ("x default", |row| {
         row.speedup_vs_default
-            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
-        number(row.registers.map(u64::from)),
-        number(row.spill_bytes),
-        commit.map_or("-".to_owned(), |commit| format!("{commit}{dirty}")),
-        row.measured_at.get(..10).unwrap_or("-").to_owned(),
-        assignments(&row.config),
-    ]
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+    }),
+    ("regs", |row| {
+        row.registers
+            .map_or("-".to_owned(), |count| count.to_string())
+    }),
+    ("spill", |row| {
+        row.spill_bytes
+            .map_or("-".to_owned(), |bytes| bytes.to_string())
+    }),
+    ("commit", |row| {
+        let dirty = if row.dirty == Some(true) { "+" } else { "" };
+        let commit = row.commit.as_deref();
+        commit.map_or("-".to_owned(), |commit| {
+            format!("{}{dirty}", commit.get(..10).unwrap_or(commit))
+        })
+    }),
+    ("date", |row| {
+        row.measured_at.get(..10).unwrap_or("-").to_owned()
+    }),
+];
+
+/// One sample has no spread to show.
+fn several(row: &LeaderboardRow, cell: String) -> String {
+    if row.samples > 1 {
+        cell
+    } else {
+        "-".to_owned()
+    }
 }
 
 /// Five significant digits: a time is not known better.
 fn digits(us: f64) -> String {
     let whole = us.abs().log10().floor().max(0.0) as usize;
     format!("{us:.*}", 4_usize.saturating_sub(whole))
-}
-
-fn assignments(config: &ConfigValues) -> String {
-    let parts: Vec<String> = config
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    parts.join(" ")
 }
 
 /// The JSON's keys as columns, the interval as two.

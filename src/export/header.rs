@@ -232,8 +232,11 @@ impl<'e> Plan<'e> {
                 .unwrap_or_default();
             let _ = writeln!(
                 text,
-                " *     p50 {:.3} us, p90 {:.3} us, {} samples{speedup}",
-                row.time_us_p50, row.time_us_p90, row.samples
+                " *     p50 {:.3} us, p90 {:.3} us, {} sample{}{speedup}",
+                row.time_us_p50,
+                row.time_us_p90,
+                row.samples,
+                if row.samples == 1 { "" } else { "s" },
             );
             let or_none = |value: Option<&str>| comment(value.unwrap_or("none"));
             let dirty = if row.dirty == Some(true) {

@@ -80,11 +80,13 @@ pub(super) fn target(device: &str) -> String {
 
 /// The kernel's name as a prefix of identifiers.
 pub(super) fn identifier(kernel: &str) -> String {
+    // Two underscores in a row belong to the compiler.
     let name = target(kernel);
+    let name = name.trim_matches('_');
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         format!("k{name}")
     } else {
-        name
+        name.to_owned()
     }
 }
 

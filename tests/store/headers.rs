@@ -224,7 +224,7 @@ async fn odd_names_and_values_still_compile() {
     let header = export::header("2d-stencil+", &entries).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let source = header
-        + "int main(void) { return k2d_stencil__tuned_lookup(\"x\", 1, \"row\", 0.5) != 0; }\n";
+        + "int main(void) { return k2d_stencil_tuned_lookup(\"x\", 1, \"row\", 0.5) != 0; }\n";
     for (compiler, name) in [(C11, "odd.c"), (CPP17, "odd.cpp")] {
         if let Err(message) = compile(directory.path(), compiler, name, &source) {
             panic!("{message}\n{source}");

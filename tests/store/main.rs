@@ -6,5 +6,6 @@ mod child;
 mod commands;
 mod faults;
 mod headers;
+mod origins;
 mod schema;
 mod support;
