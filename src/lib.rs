@@ -29,5 +29,6 @@ pub mod store;
 pub mod export;
 
 // Composition.
+pub mod catalog;
 pub mod driver;
 pub mod cli;

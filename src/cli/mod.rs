@@ -11,6 +11,7 @@ pub mod record;
 pub mod replay;
 mod results;
 pub mod run;
+mod tasks;
 
 use crate::exit;
 use clap::{Parser, Subcommand};

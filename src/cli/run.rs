@@ -1,9 +1,11 @@
 //! `tuner run`: the main job.
 
 use super::progress::{self, Progress};
+use super::tasks::{self, Target};
 use super::{CliError, CommandResult, output};
+use crate::catalog;
 use crate::device::replay::Recording;
-use crate::device::{DeviceFacts, DeviceSelector};
+use crate::device::{DeviceFacts, DeviceSelector, SelectorError, limits};
 use crate::engine::{
     self, Evaluator, Event, Limits, Plan, ReplayEvaluator, Report, StopReason, Task, TaskReport,
     format_duration, parse_budget,
@@ -87,23 +89,51 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> CommandResult {
     let selector: DeviceSelector = args.device.parse().map_err(usage)?;
-    let limits = limits(args)?;
+    let end = end(args)?;
     if let Some(name) = &args.strategy
         && !evolve::STRATEGIES.contains(&name.as_str())
     {
         return Err(usage(evolve::UnknownStrategy { name: name.clone() }));
     }
     match selector {
-        DeviceSelector::Replay(path) => replay(args, &path, limits),
-        other => Err(CliError::Usage(format!(
-            "error: `{other}` cannot run candidates in this version yet: real and virtual GPUs \
-             come next; use --device replay:FILE with a recorded tuning file"
-        ))),
+        DeviceSelector::Replay(ref path) => replay(args, path, end),
+        DeviceSelector::Cuda(_) => Err(not_yet(&selector)),
+        DeviceSelector::Auto => kernels(args, limits::DEFAULT),
+        DeviceSelector::Vgpu(ref name) => kernels(args, name),
     }
 }
 
+/// Plans the kernels for a virtual GPU, so that a wrong file is told before anything else.
+fn kernels(args: &Args, name: &str) -> CommandResult {
+    let selector = DeviceSelector::Vgpu(name.to_owned());
+    let Some(device_limits) = limits::by_name(name) else {
+        return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
+    };
+    let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let kernels = catalog::resolve(&args.kernels, &folder)
+        .map_err(|error| CliError::Usage(error.to_string()))?;
+    let target = Target {
+        device: &selector.to_string(),
+        limits: device_limits,
+        driver: None,
+        nvrtc: None,
+    };
+    let (_planned, notes) = tasks::plan(&kernels, &args.problem, &target)?;
+    for note in notes {
+        eprintln!("{note}");
+    }
+    Err(not_yet(&selector))
+}
+
+fn not_yet(selector: &DeviceSelector) -> CliError {
+    CliError::Usage(format!(
+        "error: `{selector}` cannot run candidates in this version: the virtual GPU and real ones \
+         come next; use --device replay:FILE with a recorded tuning file"
+    ))
+}
+
 /// What the arguments say of the run's end.
-fn limits(args: &Args) -> Result<Limits, CliError> {
+fn end(args: &Args) -> Result<Limits, CliError> {
     let budget = args.budget.as_deref().map(parse_budget).transpose();
     Ok(Limits {
         evals: args.evals,

@@ -25,7 +25,7 @@ pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use expr::{Expr, ExprError, Fault};
-pub(crate) use expr::{Node, Op, Val};
+pub(crate) use expr::{Node, Op, Val, suggest};
 pub use file::{BareSpace, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};

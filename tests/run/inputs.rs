@@ -129,3 +129,31 @@ fn without_limits_a_run_stops_by_itself_and_says_when() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("stops after 10m of recorded time"), "{text}");
 }
+
+#[test]
+fn a_space_in_which_nothing_is_valid_exits_with_2_and_names_the_constraint() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("k.yaml");
+    std::fs::write(dir.path().join("k.cu"), "extern \"C\" __global__ void k(float *o) { o[0] = B; }").unwrap();
+    let yaml = "version: 1
+kernel: k
+source: k.cu
+problems: { p: { N: 4 } }
+parameters: { B: { values: [1, 2], default: 1 } }
+constraints: [{ rule: \"B > 2 * N\", why: more than there is }]
+arguments: [{ name: o, type: f32, role: output, shape: [N] }]
+launches: [{ entry: k, grid: [1, 1, 1], block: [1, 1, 1] }]
+reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [1, 1, 1] }
+";
+    std::fs::write(&path, yaml).unwrap();
+    let (code, text) = tuner(&["run", &path.display().to_string(), "--device", "vgpu:h100"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("more than there is") || text.contains("B > 2 * N"), "{text}");
+}
+
+#[test]
+fn an_unknown_kernel_exits_with_2() {
+    let (code, text) = tuner(&["run", "no_such_kernel"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("search_spaces"), "{text}");
+}

@@ -1,0 +1,266 @@
+//! From kernels as they lie on disk to what the engine tunes and the store keeps.
+
+use super::CliError;
+use crate::catalog::{Kernel, shown};
+use crate::engine::{StartPoint, Task};
+use crate::provenance;
+use crate::record::{
+    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
+};
+use crate::space::{Config, DeviceLimits, KernelSpec, Problem, Space};
+use crate::store::TaskStart;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A device as far as spaces and provenance need it.
+pub(super) struct Target<'a> {
+    /// The name results are stored under.
+    pub(super) device: &'a str,
+    /// What expressions may know of it.
+    pub(super) limits: DeviceLimits,
+    /// Driver version, on real devices.
+    pub(super) driver: Option<String>,
+    /// `major.minor` of the compiler.
+    pub(super) nvrtc: Option<String>,
+}
+
+/// One kernel and problem, ready to be tuned.
+#[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the evaluator of kernels takes these"))]
+pub(super) struct Planned {
+    /// Index of the kernel.
+    pub(super) kernel: usize,
+    /// For the engine.
+    pub(super) task: Task,
+    /// For the store.
+    pub(super) stored: TaskStart,
+}
+
+/// Plans every timed problem of the kernels, or only those named in `wanted`. Gives notes for the
+/// user beside the plan.
+///
+/// # Errors
+/// Unknown problems, spaces that cannot be built or are empty, and the same kernel twice.
+pub(super) fn plan(
+    kernels: &[Kernel],
+    wanted: &[String],
+    target: &Target<'_>,
+) -> Result<(Vec<Planned>, Vec<String>), CliError> {
+    known(kernels, wanted)?;
+    let mut planned: Vec<Planned> = Vec::new();
+    let mut notes = Vec::new();
+    for (index, kernel) in kernels.iter().enumerate() {
+        let (provenance, note) = provenance_of(kernel, target);
+        notes.extend(note);
+        for problem in &kernel.spec.problems {
+            if !wanted.is_empty() && !wanted.contains(&problem.name) {
+                continue;
+            }
+            let one = one(index, kernel, problem, target, &provenance, &mut notes)?;
+            if planned.iter().any(|other| other.task.key == one.task.key) {
+                return Err(CliError::Usage(format!(
+                    "error: {}: kernel `{}` is named twice; name one file of each kernel",
+                    shown(&kernel.path),
+                    kernel.spec.kernel
+                )));
+            }
+            planned.push(one);
+        }
+    }
+    notes.sort();
+    notes.dedup();
+    Ok((planned, notes))
+}
+
+/// Every wanted problem must be a timed one of some kernel.
+fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), CliError> {
+    let timed: BTreeSet<&str> = kernels
+        .iter()
+        .flat_map(|kernel| &kernel.spec.problems)
+        .map(|problem| problem.name.as_str())
+        .collect();
+    let Some(stranger) = wanted.iter().find(|name| !timed.contains(name.as_str())) else {
+        return Ok(());
+    };
+    let check = kernels
+        .iter()
+        .any(|kernel| kernel.spec.check_problems.iter().any(|problem| problem.name == *stranger));
+    let what = if check {
+        "is for checks only and never timed"
+    } else {
+        "is not known"
+    };
+    let names: Vec<&str> = timed.into_iter().collect();
+    Err(CliError::Usage(format!(
+        "error: the problem `{stranger}` {what}; choose from: {}",
+        names.join(", ")
+    )))
+}
+
+fn one(
+    index: usize,
+    kernel: &Kernel,
+    problem: &Problem,
+    target: &Target<'_>,
+    provenance: &Provenance,
+    notes: &mut Vec<String>,
+) -> Result<Planned, CliError> {
+    let spec = &kernel.spec;
+    let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
+    let space = spec
+        .space(&problem.name, &target.limits)
+        .map_err(|error| CliError::Usage(format!("error: {}: {error}", place())))?;
+    if let Some(reason) = space.empty_reason() {
+        return Err(CliError::Usage(format!(
+            "error: {}: no configuration is valid on {}: {reason}; loosen that constraint",
+            place(),
+            target.device
+        )));
+    }
+    let (start, mut more) = start_points(spec, &space);
+    notes.extend(more.drain(..).map(|note| format!("note: {}: {note}", place())));
+    let default = space.default_config();
+    let stored = TaskStart {
+        kernel: spec.kernel.clone(),
+        problem: problem.name.clone(),
+        sizes: problem.sizes.clone(),
+        template_hash: Some(kernel.template.hash.clone()),
+        definition: definition(spec),
+        default_config: space.contains(&default).then(|| space.values(&default)),
+        provenance: provenance.clone(),
+    };
+    let key = TaskKey {
+        kernel: spec.kernel.clone(),
+        problem: problem.name.clone(),
+        device: target.device.to_owned(),
+    };
+    Ok(Planned {
+        kernel: index,
+        task: Task { key, space, start },
+        stored,
+    })
+}
+
+/// The default configuration, then the file's seeds; those that are invalid here become notes.
+fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<String>) {
+    let mut points = Vec::new();
+    let mut notes = Vec::new();
+    let mut add = |config: Config, origin: &'static str, name: &str| {
+        match space.reject_reason(&config) {
+            None => points.push(StartPoint { config, origin }),
+            Some(reason) => notes.push(format!("{name} is left out: {reason}")),
+        }
+    };
+    let default = space.default_config();
+    add(default.clone(), "default", "the default configuration");
+    for (number, seed) in spec.seeds.iter().enumerate() {
+        let config = overlay(space, &default, seed);
+        add(config, "seed", &format!("seed {}", number + 1));
+    }
+    (points, notes)
+}
+
+/// The base with the named values changed; the file's reader has checked names and values.
+fn overlay(space: &Space, base: &Config, values: &ConfigValues) -> Config {
+    let mut config = base.clone();
+    for (name, value) in values {
+        let place = space
+            .parameters()
+            .iter()
+            .position(|parameter| parameter.name == *name);
+        if let Some(place) = place
+            && let Some(choice) = space.parameters()[place].index_of(value)
+        {
+            config = config.with(place, choice);
+        }
+    }
+    config
+}
+
+fn definition(spec: &KernelSpec) -> Definition {
+    Definition {
+        parameters: spec
+            .parameters
+            .iter()
+            .map(|parameter| ParameterDefinition {
+                name: parameter.name.clone(),
+                values: parameter.values.to_vec(),
+                default: parameter.values.get(parameter.default as usize).cloned(),
+                doc: parameter.doc.clone(),
+            })
+            .collect(),
+        derived: spec
+            .derived
+            .iter()
+            .map(|(name, expr)| (name.clone(), expr.text().to_owned()))
+            .collect(),
+        constraints: spec
+            .constraints
+            .iter()
+            .map(|constraint| ConstraintDefinition {
+                rule: constraint.rule.text().to_owned(),
+                why: constraint.why.clone().unwrap_or_default(),
+            })
+            .collect(),
+    }
+}
+
+/// Commit and dirty flag over the template, what it includes, and the space file.
+fn provenance_of(kernel: &Kernel, target: &Target<'_>) -> (Provenance, Option<String>) {
+    let mut files: Vec<PathBuf> = vec![kernel.spec.source.clone()];
+    files.extend(kernel.template.headers.iter().map(|header| header.path.clone().into()));
+    files.push(kernel.path.clone());
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    provenance::of_files(&files, target.driver.clone(), target.nvrtc.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::limits;
+
+    fn gemm() -> Kernel {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Kernel::load(&root.join("search_spaces/gemm_f32.yaml")).unwrap()
+    }
+
+    fn target() -> Target<'static> {
+        Target {
+            device: "vgpu:h100",
+            limits: limits::by_name("h100").unwrap(),
+            driver: None,
+            nvrtc: None,
+        }
+    }
+
+    #[test]
+    fn every_timed_problem_is_planned_with_the_default_first_and_the_seeds_after() {
+        let kernel = gemm();
+        let problems = kernel.spec.problems.len();
+        let (planned, notes) = plan(&[kernel], &[], &target()).unwrap();
+        assert_eq!(planned.len(), problems);
+        for one in &planned {
+            assert_eq!(one.kernel, 0);
+            assert_eq!(one.task.start[0].origin, "default");
+            assert!(one.task.start.iter().all(|point| one.task.space.contains(&point.config)));
+            assert!(one.stored.default_config.is_some() && one.stored.template_hash.is_some());
+        }
+        assert!(notes.iter().all(|note| !note.contains("left out")), "{notes:?}");
+    }
+
+    #[test]
+    fn problems_are_chosen_by_name() {
+        let (planned, _) = plan(&[gemm()], &["tall".to_owned()], &target()).unwrap();
+        assert_eq!(planned.len(), 1);
+        for (name, hint) in [("ragged", "checks only"), ("huge", "choose from: square1024")] {
+            let error = plan(&[gemm()], &[name.to_owned()], &target()).unwrap_err().to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_same_kernel_twice_is_refused() {
+        let error = plan(&[gemm(), gemm()], &[], &target()).unwrap_err().to_string();
+        assert!(error.contains("named twice"), "{error}");
+    }
+}
