@@ -26,7 +26,10 @@ pub(super) struct Target<'a> {
 
 /// One kernel and problem, ready to be tuned.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the evaluator of kernels takes these"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the evaluator of kernels takes these")
+)]
 pub(super) struct Planned {
     /// Index of the kernel.
     pub(super) kernel: usize,
@@ -82,9 +85,13 @@ fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), CliError> {
     let Some(stranger) = wanted.iter().find(|name| !timed.contains(name.as_str())) else {
         return Ok(());
     };
-    let check = kernels
-        .iter()
-        .any(|kernel| kernel.spec.check_problems.iter().any(|problem| problem.name == *stranger));
+    let check = kernels.iter().any(|kernel| {
+        kernel
+            .spec
+            .check_problems
+            .iter()
+            .any(|problem| problem.name == *stranger)
+    });
     let what = if check {
         "is for checks only and never timed"
     } else {
@@ -118,7 +125,10 @@ fn one(
         )));
     }
     let (start, mut more) = start_points(spec, &space);
-    notes.extend(more.drain(..).map(|note| format!("note: {}: {note}", place())));
+    notes.extend(
+        more.drain(..)
+            .map(|note| format!("note: {}: {note}", place())),
+    );
     let default = space.default_config();
     let stored = TaskStart {
         kernel: spec.kernel.clone(),
@@ -145,12 +155,11 @@ fn one(
 fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<String>) {
     let mut points = Vec::new();
     let mut notes = Vec::new();
-    let mut add = |config: Config, origin: &'static str, name: &str| {
-        match space.reject_reason(&config) {
+    let mut add =
+        |config: Config, origin: &'static str, name: &str| match space.reject_reason(&config) {
             None => points.push(StartPoint { config, origin }),
             Some(reason) => notes.push(format!("{name} is left out: {reason}")),
-        }
-    };
+        };
     let default = space.default_config();
     add(default.clone(), "default", "the default configuration");
     for (number, seed) in spec.seeds.iter().enumerate() {
@@ -208,7 +217,13 @@ fn definition(spec: &KernelSpec) -> Definition {
 /// Commit and dirty flag over the template, what it includes, and the space file.
 fn provenance_of(kernel: &Kernel, target: &Target<'_>) -> (Provenance, Option<String>) {
     let mut files: Vec<PathBuf> = vec![kernel.spec.source.clone()];
-    files.extend(kernel.template.headers.iter().map(|header| header.path.clone().into()));
+    files.extend(
+        kernel
+            .template
+            .headers
+            .iter()
+            .map(|header| header.path.clone().into()),
+    );
     files.push(kernel.path.clone());
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     provenance::of_files(&files, target.driver.clone(), target.nvrtc.clone())
@@ -242,25 +257,40 @@ mod tests {
         for one in &planned {
             assert_eq!(one.kernel, 0);
             assert_eq!(one.task.start[0].origin, "default");
-            assert!(one.task.start.iter().all(|point| one.task.space.contains(&point.config)));
+            assert!(
+                one.task
+                    .start
+                    .iter()
+                    .all(|point| one.task.space.contains(&point.config))
+            );
             assert!(one.stored.default_config.is_some() && one.stored.template_hash.is_some());
         }
-        assert!(notes.iter().all(|note| !note.contains("left out")), "{notes:?}");
+        assert!(
+            notes.iter().all(|note| !note.contains("left out")),
+            "{notes:?}"
+        );
     }
 
     #[test]
     fn problems_are_chosen_by_name() {
         let (planned, _) = plan(&[gemm()], &["tall".to_owned()], &target()).unwrap();
         assert_eq!(planned.len(), 1);
-        for (name, hint) in [("ragged", "checks only"), ("huge", "choose from: square1024")] {
-            let error = plan(&[gemm()], &[name.to_owned()], &target()).unwrap_err().to_string();
+        for (name, hint) in [
+            ("ragged", "checks only"),
+            ("huge", "choose from: square1024"),
+        ] {
+            let error = plan(&[gemm()], &[name.to_owned()], &target())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(hint), "{error}");
         }
     }
 
     #[test]
     fn the_same_kernel_twice_is_refused() {
-        let error = plan(&[gemm(), gemm()], &[], &target()).unwrap_err().to_string();
+        let error = plan(&[gemm(), gemm()], &[], &target())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("named twice"), "{error}");
     }
 }

@@ -134,7 +134,11 @@ fn without_limits_a_run_stops_by_itself_and_says_when() {
 fn a_space_in_which_nothing_is_valid_exits_with_2_and_names_the_constraint() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("k.yaml");
-    std::fs::write(dir.path().join("k.cu"), "extern \"C\" __global__ void k(float *o) { o[0] = B; }").unwrap();
+    std::fs::write(
+        dir.path().join("k.cu"),
+        "extern \"C\" __global__ void k(float *o) { o[0] = B; }",
+    )
+    .unwrap();
     let yaml = "version: 1
 kernel: k
 source: k.cu
@@ -148,7 +152,10 @@ reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [1, 1, 1] }
     std::fs::write(&path, yaml).unwrap();
     let (code, text) = tuner(&["run", &path.display().to_string(), "--device", "vgpu:h100"]);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("more than there is") || text.contains("B > 2 * N"), "{text}");
+    assert!(
+        text.contains("more than there is") || text.contains("B > 2 * N"),
+        "{text}"
+    );
 }
 
 #[test]
