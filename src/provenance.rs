@@ -107,7 +107,7 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
         .env("GIT_TERMINAL_PROMPT", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -115,7 +115,7 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
             }
             _ => format!("git cannot be started ({error}); results are stored without a commit"),
         })?;
-    // The output is a few lines, far below the pipe's capacity, so waiting first cannot deadlock.
+    // The output is a few lines, far below the pipes' capacity, so waiting first cannot deadlock.
     let started = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -133,18 +133,27 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
             }
         }
     };
-    let mut text = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        use std::io::Read as _;
-        out.read_to_string(&mut text)
-            .map_err(|error| format!("git's answer cannot be read: {error}"))?;
-    }
     if status.success() {
-        Ok(text.trim().to_owned())
+        Ok(read_all(child.stdout.take()))
     } else {
+        // Also a tree of another owner, which git refuses to read: its own words say what to do.
+        let words = read_all(child.stderr.take());
         Err(format!(
-            "{} is in no git tree with a commit, so results are stored without one",
-            directory.display()
+            "{} is in no git tree with a commit that can be read, so results are stored without \
+             one ({})",
+            directory.display(),
+            words.lines().next().unwrap_or("git says nothing")
         ))
     }
+}
+
+/// What a finished child wrote, trimmed; nothing where it cannot be read.
+fn read_all(pipe: Option<impl std::io::Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // A part is enough for a message, and a commit that is cut is no commit: git would have
+        // failed.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).trim().to_owned()
 }

@@ -141,7 +141,7 @@ async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String,
     text.map_err(usage)
 }
 
-/// Without the final newline that a result on a terminal gets: a Kernel Tuner cache must end in `}`.
+/// Without a final newline of ours: a Kernel Tuner cache must end in `}`.
 fn print_exactly(text: &str) -> Result<(), CliError> {
     output::print_bytes(text.as_bytes()).map_err(|error| CliError::Failed(error.into()))
 }

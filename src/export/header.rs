@@ -188,7 +188,8 @@ impl<'e> Plan<'e> {
             (0, _) => writeln!(text, "/* {kernel}: tuned configurations."),
             (some, all) if some < all => writeln!(
                 text,
-                "/* {kernel}: {some} of {all} configurations are PREDICTED by a model, not measured."
+                "/* {kernel}: {some} of {all} configurations are PREDICTED by a model, not \
+                 measured."
             ),
             _ => writeln!(
                 text,
@@ -201,7 +202,8 @@ impl<'e> Plan<'e> {
              *\n\
              *   C11, C++17, CUDA and NVRTC; includes nothing.\n\
              *   {lower}_lookup(device, …) gives the entry of a device's nearest problem.\n\
-             *   -DTARGET_<device> chooses the #defines at the end; -D{upper}NO_MACROS leaves them out.\n\
+             *   -DTARGET_<device> chooses the #defines at the end;\n\
+             *   -D{upper}NO_MACROS leaves them out.\n\
              */\n\
              #ifndef {upper}H\n#define {upper}H\n",
             version = env!("CARGO_PKG_VERSION"),

@@ -93,7 +93,7 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
     if plan.sizes.iter().any(|column| !column.exact) {
         let _ = write!(
             text,
-            "\n/* How many times larger one is than the other; 0 when only one of them is positive. */\n\
+            "\n/* How many times larger one is than the other; 0 when only one is positive. */\n\
              {upper}FUNCTION double {lower}_ratio(double a, double b) {{\n\
              \x20 return a <= 0.0 || b <= 0.0 ? (a == b ? 1.0 : 0.0) : (a > b ? a / b : b / a);\n\
              }}\n"
@@ -106,9 +106,9 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
         .collect();
     let _ = write!(
         text,
-        "\n/* The entry of the device whose problem is nearest: the smallest sum of |log2 ratio| over \
-         the\n * sizes, which is the smallest product of ratios; the first of equals; null when there \
-         is none. */\n\
+        "\n/* The device's entry whose problem is nearest: the smallest sum of |log2 ratio| over the\n \
+         * sizes, which is the smallest product of ratios. The first of equals; null when there is\n \
+         * none. */\n\
          {upper}FUNCTION const {lower}_entry *{lower}_lookup(const char *device{parameters}) {{\n\
          \x20 const {lower}_entry *best = 0;\n\
          \x20 double nearest = 0.0;\n\

@@ -205,7 +205,8 @@ pub(super) async fn reopen(
         return Err(StoreError::broken(
             path,
             format!(
-                "run {id} is being continued by another process; leave out --resume to start a new run"
+                "run {id} is being continued by another process; leave out --resume to start a \
+                 new run"
             ),
         ));
     }

@@ -187,7 +187,7 @@ impl StoreError {
             sqlx::Error::Database(database) => database.message().to_owned(),
             other => other.to_string(),
         };
-        // A write beyond a quota or size limit is SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
+        // Beyond a quota or size limit: SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
         let cannot_grow = matches!(extended_code(error), Some(778 | 1034 | 1546 | 4874));
         match primary_code(error) {
             Some(10) if !cannot_grow => Self::Disk { path, detail },

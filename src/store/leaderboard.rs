@@ -212,13 +212,13 @@ struct TimeRow {
     ci_high_us: f64,
 }
 
-async fn board(
+/// The best time of every candidate, fastest first. Narrow rows: all of them decide places and ties,
+/// few are shown.
+async fn best_times(
     connection: &mut SqliteConnection,
-    group: GroupRow,
-    top: Option<usize>,
-) -> Result<Board, sqlx::Error> {
-    let timing = group.timing.clone().unwrap_or_default();
-    // Narrow rows first: all of them decide places and ties, few are shown.
+    group: &GroupRow,
+    timing: &str,
+) -> Result<Vec<TimeRow>, sqlx::Error> {
     let mut times: Vec<TimeRow> = sqlx::query_as(
         "SELECT v.candidate, v.id AS verdict, c.config, m.p50_us, m.ci_low_us, m.ci_high_us
          FROM tasks t JOIN runs r ON r.id = t.run JOIN verdicts v ON v.task = t.id
@@ -227,8 +227,8 @@ async fn board(
     )
     .bind(group.problem_id)
     .bind(group.device_id)
-    .bind(timing.clone())
-    .fetch_all(&mut *connection)
+    .bind(timing.to_owned())
+    .fetch_all(connection)
     .await?;
     times.sort_by(|a, b| {
         a.p50_us
@@ -238,6 +238,16 @@ async fn board(
     });
     let mut seen = BTreeSet::new();
     times.retain(|row| seen.insert(row.candidate));
+    Ok(times)
+}
+
+async fn board(
+    connection: &mut SqliteConnection,
+    group: GroupRow,
+    top: Option<usize>,
+) -> Result<Board, sqlx::Error> {
+    let timing = group.timing.clone().unwrap_or_default();
+    let times = best_times(connection, &group, &timing).await?;
     let timed: Vec<Timed> = times
         .iter()
         .map(|row| Timed {
