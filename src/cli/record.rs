@@ -9,7 +9,7 @@ use crate::{atomic, exit};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Write the best measured results to leaderboard/<device>/<kernel>.json, to be committed
+/// Write the best measured results to `leaderboard/<device>/<kernel>.json`, to be committed
 ///
 /// One file a device, one result a problem, in a stable order, so that a diff shows what became
 /// faster. Only what was measured on a real GPU: neither predicted nor recorded times.
