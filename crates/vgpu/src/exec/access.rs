@@ -18,6 +18,8 @@ pub(super) struct Touch {
     /// Whether bytes must have been written before.
     pub(super) needs_written: bool,
     pub(super) strong: bool,
+    /// Its scope is the block.
+    pub(super) narrow: bool,
     pub(super) in_flight: bool,
     /// For plain stores, the words to be stored: equal stores may be allowed.
     pub(super) same_value: bool,
@@ -31,6 +33,7 @@ impl Touch {
             write: false,
             needs_written: true,
             strong: false,
+            narrow: false,
             in_flight: false,
             same_value: false,
         }
@@ -110,6 +113,7 @@ impl Team<'_> {
             pc: self.pc,
             write: t.write,
             strong: t.strong,
+            narrow: t.narrow,
             in_flight: t.in_flight,
             same_value: t.same_value,
         }
@@ -153,6 +157,11 @@ impl Team<'_> {
         };
         self.last = found.index;
         if !self.aligned(w, Space::Global, at, &t) {
+            if t.write {
+                let init = &allocations[found.index].init;
+                (found.offset..found.offset + u64::from(t.bytes))
+                    .for_each(|b| init.mark_word((b / 4) as usize, 1 << (b % 4)));
+            }
             return None;
         }
         let allocation = &allocations[found.index];
@@ -240,13 +249,14 @@ impl Team<'_> {
             // A misaligned access inside is misaligned, not out of bounds.
             if at & u64::from(t.bytes - 1) != 0 && self.byte_exists(at) && self.byte_exists(end - 1)
             {
-                self.aligned(w, Space::Shared, at, &t);
+                self.misaligned_shared(w, at, &t);
             } else {
                 self.shared_out_of_bounds(w, at, &t);
             }
             return None;
         }
-        if !self.aligned(w, Space::Shared, at, &t) {
+        if at & u64::from(t.bytes - 1) != 0 {
+            self.misaligned_shared(w, at, &t);
             return None;
         }
         let thread = Self::thread(w, t.lane);
@@ -267,6 +277,17 @@ impl Team<'_> {
             }
         }
         Some(Place::Shared(at as u32))
+    }
+
+    /// Reports it; the bytes of a store count as written, so that nothing else is said of them.
+    #[cold]
+    fn misaligned_shared(&mut self, w: &Warp, at: u64, t: &Touch) {
+        self.aligned(w, Space::Shared, at, t);
+        for byte in at..at + u64::from(t.bytes) {
+            if t.write && self.byte_exists(byte) {
+                self.shared_state[(byte / 4) as usize] |= 1 << (byte % 4);
+            }
+        }
     }
 
     fn byte_exists(&self, at: u64) -> bool {

@@ -21,6 +21,7 @@ impl Team<'_> {
             self.synchronise(thread, generic(a.at.area, at), ways, a.order, a.device_wide);
             let touch = Touch {
                 strong: true,
+                narrow: !a.device_wide,
                 needs_written: true,
                 ..Touch::write(lane, bytes)
             };

@@ -101,10 +101,10 @@ impl Team<'_> {
         if all {
             self.clocks.full_barrier();
             self.counters.barriers += 1;
-            self.spread_fences();
         } else {
             self.clocks.subset(&b.given, &threads);
         }
+        self.spread_fences(&threads);
         for x in b.waiting {
             if let Some((kind, row)) = x.red {
                 self.reduced

@@ -31,6 +31,8 @@ pub(super) struct Block<'a> {
     random: Option<u64>,
     /// Counted among the blocks that repeat themselves.
     stalled: bool,
+    /// Version of memory that other blocks were told of.
+    published: u64,
 }
 
 impl<'a> Block<'a> {
@@ -48,6 +50,7 @@ impl<'a> Block<'a> {
             spent: 0,
             random,
             stalled: false,
+            published: 1,
         }
     }
 
@@ -76,7 +79,8 @@ impl<'a> Block<'a> {
             if self.over_limits() || self.deadlocked() {
                 return Progress::Done;
             }
-            if self.spent >= until {
+            // A block that spins may wait for one that has not begun.
+            if self.spent >= until || self.stalled {
                 return Progress::More;
             }
         }
@@ -115,10 +119,11 @@ impl<'a> Block<'a> {
                 w.paths[..=path].rotate_right(1);
             }
         }
+        let version = self.version();
         let w = &mut self.warps[index];
         w.long_turns = if left == 0 { w.long_turns + 1 } else { 0 };
         if left == 0 {
-            w.note_state(self.team.version);
+            w.note_state(version);
         }
         if w.long_turns >= LONG_TURNS && self.random.is_none() || w.long_turns >= LONG_TURNS * 16 {
             w.break_meetings();
@@ -155,7 +160,8 @@ impl<'a> Block<'a> {
     /// Whether every thread of the launch that is left repeats itself while memory stays the same:
     /// nobody will write what they wait for.
     fn deadlocked(&mut self) -> bool {
-        let version = self.team.version;
+        self.publish();
+        let version = self.version();
         let repeats = |w: &Warp| w.ready().is_none() || w.repeats_at == Some(version);
         let stalled = self.warps.iter().all(repeats);
         let context = self.team.context;
@@ -186,6 +192,19 @@ impl<'a> Block<'a> {
         true
     }
 
+    /// Tells other blocks that memory changed.
+    fn publish(&mut self) {
+        if self.published != self.team.version {
+            self.published = self.team.version;
+            self.team.context.epoch.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Changes of memory so far, as far as this block can know.
+    fn version(&self) -> u64 {
+        self.team.context.epoch.load(SeqCst) << 32 | (self.team.version & 0xffff_ffff)
+    }
+
     /// Some thread that could run, and where it is.
     fn running(&self) -> Option<(usize, u32)> {
         self.warps.iter().find_map(|w| {
@@ -195,7 +214,8 @@ impl<'a> Block<'a> {
     }
 
     /// Takes the block out of the count of unfinished ones.
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&mut self) {
+        self.publish();
         let context = self.team.context;
         context.unfinished.fetch_sub(1, SeqCst);
         if self.stalled {

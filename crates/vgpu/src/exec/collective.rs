@@ -113,6 +113,7 @@ impl Team<'_> {
         } else {
             self.clocks.subset(&[], &threads);
         }
+        self.spread_fences(&threads);
     }
 }
 

@@ -119,16 +119,18 @@ impl Team<'_> {
                 self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
                     format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
                 });
-                continue;
             }
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
+            // After a hazard the copy goes on with zeros, so that nothing waits for its bytes.
+            let (to, mut from) = (to & !3, Some(from & !3));
             for i in (0..u64::from(bytes)).step_by(4) {
-                let Some(source) = self.touch(w, b.from.area, from + i, Touch::read(lane, 4))
-                else {
-                    break;
-                };
-                let value = self.get(w, source, 0, 4);
+                let read = Touch::read(lane, 4);
+                let source = from.and_then(|at| self.touch(w, b.from.area, at + i, read));
+                if source.is_none() {
+                    from = None;
+                }
+                let value = source.map_or(0, |s| self.get(w, s, 0, 4));
                 let touch = Touch {
                     in_flight: flight,
                     ..Touch::write(lane, 4)

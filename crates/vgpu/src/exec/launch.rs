@@ -230,6 +230,7 @@ pub fn launch(
         variables: Mutex::default(),
         unfinished: AtomicU64::new(0),
         stalled: AtomicU64::new(0),
+        epoch: AtomicU64::new(0),
         wide: Mutex::new(()),
         stop: AtomicBool::new(false),
         clock: AtomicU64::new(1),

@@ -18,8 +18,19 @@ pub(super) struct Mbarrier {
     /// Clocks of the arrivals of the current phase, and of all finished ones.
     current: Vec<Clock>,
     finished: Vec<Clock>,
-    /// Bulk copies: phase they end with, issuing thread, words of shared memory.
-    in_flight: Vec<(u64, usize, u32, Vec<u32>)>,
+    /// Bulk copies on their way.
+    in_flight: Vec<Flight>,
+}
+
+/// A bulk copy that signals an `mbarrier`.
+#[derive(Debug, Clone)]
+struct Flight {
+    /// Phase it belongs to, once its bytes were counted.
+    delivered: Option<u64>,
+    bytes: u32,
+    thread: usize,
+    segment: u32,
+    words: Vec<u32>,
 }
 
 impl Mbarrier {
@@ -177,8 +188,20 @@ impl Team<'_> {
             return;
         };
         m.current.push(clock);
-        m.in_flight.push((m.phase, thread, segment, words));
-        m.bytes -= i64::from(bytes);
+        m.in_flight.push(Flight { delivered: None, bytes, thread, segment, words });
+    }
+
+    /// Lets the copies arrive: they do when somebody has to wait for them, not sooner, so that a
+    /// wait that is not one is seen.
+    fn deliver(&mut self, at: u32) {
+        let Some(m) = self.mbarriers.get_mut(&at) else { return };
+        for i in 0..m.in_flight.len() {
+            if m.in_flight[i].delivered.is_none() {
+                m.in_flight[i].delivered = Some(m.phase);
+                m.bytes -= i64::from(m.in_flight[i].bytes);
+                self.version += 1;
+            }
+        }
         m.settle();
     }
 
@@ -199,16 +222,16 @@ impl Team<'_> {
             m.phase > wanted & 0xffff_ffff
         };
         if !done {
+            self.deliver(at);
             return false;
         }
         let phase = m.phase;
         let clocks = m.finished.clone();
-        let landed: Vec<_> = m.in_flight.extract_if(.., |(p, ..)| *p < phase).collect();
-        for (_, owner, segment, words) in landed {
-            for word in words {
-                if self.context.checks.races {
-                    self.shadow.landed(word as usize, owner, segment);
-                }
+        let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
+        let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
+        for flight in landed.iter().filter(|_| self.context.checks.races) {
+            for word in &flight.words {
+                self.shadow.landed(*word as usize, flight.thread, flight.segment);
             }
         }
         if acquire && self.context.checks.races {

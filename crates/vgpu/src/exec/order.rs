@@ -52,21 +52,24 @@ impl Team<'_> {
         self.clocks.acquire_foreign(thread, acquired);
     }
 
-    /// After a barrier of the whole block, what some thread fenced is fenced for all.
-    pub(super) fn spread_fences(&mut self) {
-        let Some(device_wide) = self
-            .threads
-            .iter()
-            .filter_map(|t| t.fence.as_ref())
-            .map(|f| f.device_wide)
-            .reduce(|a, b| a || b)
-        else {
+    /// After a barrier, what some of its threads fenced is fenced for all of them.
+    pub(super) fn spread_fences(&mut self, threads: &[usize]) {
+        if !self.context.program.has_fences {
+            return;
+        }
+        let fences = threads.iter().filter_map(|t| self.threads[*t].fence.as_ref());
+        let Some(device_wide) = fences.map(|f| f.device_wide).reduce(|a, b| a || b) else {
             return;
         };
-        let shared = self.published(0, device_wide);
-        for t in &mut self.threads {
-            t.fence = Some(shared.clone());
+        let shared = self.published(threads[0], device_wide);
+        for t in threads {
+            self.threads[*t].fence = Some(shared.clone());
         }
+    }
+
+    /// Whether the thread executed a fence.
+    pub(super) fn fenced(&self, thread: usize) -> bool {
+        self.threads[thread].fence.is_some()
     }
 
     fn variable(&mut self, address: u64, create: bool) -> Option<Arc<Variable>> {

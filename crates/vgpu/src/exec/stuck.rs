@@ -12,7 +12,7 @@ pub(super) fn resolve(team: &mut Team<'_>, warps: &mut [Warp]) {
             return;
         }
     }
-    if divergent_barrier(team, warps) {
+    if divergent_barrier(team, warps) || absent_members(team, warps) {
         return;
     }
     if warps.iter_mut().any(Warp::break_meetings) {
@@ -70,6 +70,28 @@ fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
         );
         team.halted = Some("threads wait at a barrier that others of their warp do not reach");
         return true;
+    }
+    false
+}
+
+/// Lanes wait for others that themselves wait for them to converge.
+fn absent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
+    for w in warps.iter_mut() {
+        let parked: u32 =
+            w.meetings.iter().filter(|m| m.in_use && !m.call).map(|m| m.arrived).sum();
+        let named = w.paths.iter().any(|p| {
+            p.state == State::Members
+                && match &team.context.program.code[p.pc as usize].op {
+                    Op::Warp { mask, .. } => {
+                        let lane = p.mask.trailing_zeros() as usize;
+                        w.regs.r32[*mask as usize][lane] & parked != 0
+                    }
+                    _ => false,
+                }
+        });
+        if named {
+            return divergent_members(team, std::slice::from_mut(w));
+        }
     }
     false
 }

@@ -37,6 +37,8 @@ pub(super) struct Context<'a> {
     /// Blocks not done, and those of them that repeat themselves.
     pub(super) unfinished: AtomicU64,
     pub(super) stalled: AtomicU64,
+    /// Times that a block told of changes in memory.
+    pub(super) epoch: AtomicU64,
     /// Held while an atomic changes two words.
     pub(super) wide: Mutex<()>,
     pub(super) stop: AtomicBool,

@@ -10,11 +10,8 @@ use std::sync::Arc;
 
 use super::sync::Acquired;
 
-/// Vector clock of a block: one entry a thread, then one a tracked asynchronous engine.
+/// Vector clock of a block: one entry a thread.
 pub(crate) type Clock = Arc<[u32]>;
-
-/// Asynchronous engines (one an `mbarrier`) that have entries behind those of the threads.
-pub(crate) const ENGINES: usize = 64;
 
 /// Synchronisation state of the threads of a block.
 #[derive(Debug)]
@@ -29,8 +26,6 @@ pub(crate) struct Clocks {
     pub(crate) foreign: Vec<Option<Arc<Vec<Acquired>>>>,
     /// Whether some `know` or `foreign` is set.
     partial: bool,
-    /// Whether an asynchronous engine was used: its entries outlive full barriers.
-    pub(crate) engines_used: bool,
     /// Whether readers must be remembered one by one.
     pub(crate) exact_readers: bool,
 }
@@ -46,7 +41,6 @@ impl Clocks {
             know: vec![None; threads],
             foreign: vec![None; threads],
             partial: false,
-            engines_used: false,
             exact_readers,
         }
     }
@@ -77,8 +71,7 @@ impl Clocks {
     pub(crate) fn full_barrier(&mut self) {
         let now = self.tick();
         if self.partial {
-            let kept = self.engines_used.then(|| self.join_all(0..self.threads));
-            self.know.fill(kept);
+            self.know.fill(None);
             self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
         }
         self.floor = now;
@@ -149,14 +142,8 @@ impl Clocks {
         self.foreign[thread] = Some(Arc::new(list));
     }
 
-    /// Marks clocks with engine entries as in use.
-    pub(crate) fn use_engines(&mut self) {
-        self.engines_used = true;
-        self.partial = true;
-    }
-
     fn join_all(&self, threads: impl Iterator<Item = usize>) -> Clock {
-        let mut out = vec![0; self.threads + ENGINES];
+        let mut out = vec![0; self.threads];
         let mut last: Option<&Clock> = None;
         for t in threads {
             if let Some(known) = &self.know[t]

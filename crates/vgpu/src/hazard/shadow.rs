@@ -18,6 +18,8 @@ const WARPS: u8 = 8;
 const ASYNC: u8 = 16;
 /// The word is kept byte by byte elsewhere.
 const SPLIT: u8 = 32;
+/// A strong access whose scope is its block: weak for all others.
+const NARROW: u8 = 64;
 
 /// Who, when and where in the program.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +46,8 @@ pub(crate) struct Access {
     pub(crate) write: bool,
     /// Atomic, or a read-modify-write.
     pub(crate) strong: bool,
+    /// Its scope is the block.
+    pub(crate) narrow: bool,
     /// An asynchronous copy: in flight until its wait.
     pub(crate) in_flight: bool,
     /// The bytes already hold the value, and equal stores are allowed.
@@ -71,7 +75,8 @@ impl Stamp {
 
     fn of(access: &Access) -> Stamp {
         let strong = if access.strong { STRONG } else { 0 };
-        let flight = if access.in_flight { ASYNC } else { 0 };
+        let narrow = if access.narrow { NARROW } else { 0 };
+        let flight = narrow | if access.in_flight { ASYNC } else { 0 };
         Stamp {
             segment: access.segment,
             pc: access.pc,
@@ -122,13 +127,16 @@ impl Cell {
     }
 
     #[inline]
-    fn after_write(&self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
-        let w = &self.write;
+    fn after_write(&mut self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
+        let w = &mut self.write;
         if !w.is(VALID) || (w.is(STRONG) && a.strong) {
             return None;
         }
         if w.is(ASYNC) {
-            return Some(w.conflict(true));
+            // Said once: what follows from it is not news.
+            let conflict = w.conflict(true);
+            w.flags &= !ASYNC;
+            return Some(conflict);
         }
         if clocks.ordered(a.thread, usize::from(w.thread), w.segment) || (a.write && a.same_value) {
             return None;
@@ -451,7 +459,7 @@ impl GlobalCell {
         let mut found = None;
         let w = self.cell.write;
         if w.is(VALID) && self.write_block != view.block {
-            let both = w.is(STRONG) && a.strong;
+            let both = w.is(STRONG) && a.strong && !w.is(NARROW) && !a.narrow;
             if !both && !(a.write && a.same_value) && !self.known(a, view, w, self.write_block) {
                 found = Some(Conflict {
                     block: Some(self.write_block),
@@ -465,7 +473,7 @@ impl GlobalCell {
         let r = self.cell.read;
         if r.is(VALID) && self.read_block != view.block {
             if a.write {
-                let both = r.is(STRONG) && a.strong;
+                let both = r.is(STRONG) && a.strong && !r.is(NARROW) && !a.narrow;
                 if found.is_none() && !both && !self.known(a, view, r, self.read_block) {
                     let block = (self.read_block != MANY).then_some(self.read_block);
                     found = Some(Conflict {

@@ -9,6 +9,11 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
     for pc in 0..code.len() {
         let block = blocks.of_pc[pc] as usize;
         let join = post[block].map_or(NONE, |b| blocks.starts[b as usize]);
+        // Threads that leave early do not wait for the others just to exit with them.
+        let exits = |pc: u32| {
+            code.get(pc as usize).is_some_and(|i| matches!(i.op, Op::Exit) && i.guard == NONE)
+        };
+        let join = if exits(join) { NONE } else { join };
         match &mut code[pc].op {
             Op::Branch { join: j, .. } | Op::BranchTable { join: j, .. } => *j = join,
             _ => continue,

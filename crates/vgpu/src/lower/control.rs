@@ -84,6 +84,7 @@ impl<'a> Lower<'a> {
                 _ => {}
             }
         }
+        super::memory::mark_seeds(&mut self.program.code[first as usize..]);
         if let Some(frame) = self.frames.get_mut(f.name) {
             frame.start = first;
         }
