@@ -30,8 +30,9 @@ fn scalar(arch: &Arch) {
     let args = vec![Arg::Buffer(x), Arg::Buffer(y), int(n as i32), int(256)];
     let mut l = Launch::new("scalar", [n as u32 / 256, 1, 1], [256, 1, 1], args);
     l.threads = 1;
-    let (seconds, report) =
-        best(5, || launch(&module, &mut memory, arch, &l).expect("the launch is legal"));
+    let (seconds, report) = best(5, || {
+        launch(&module, &mut memory, arch, &l).expect("the launch is legal")
+    });
     assert_eq!(report.hazards, []);
     let rate = report.counters.lane_instructions as f64 / seconds / 1e6;
     println!("scalar: {rate:.0} M lane-instructions/s on one core ({seconds:.4} s)");
@@ -45,11 +46,21 @@ fn pseudo(seed: u64, i: u64) -> f32 {
 }
 
 fn halves(seed: u64, n: u64) -> Vec<u8> {
-    (0..n).flat_map(|i| f32_to_f16(pseudo(seed, i)).to_le_bytes()).collect()
+    (0..n)
+        .flat_map(|i| f32_to_f16(pseudo(seed, i)).to_le_bytes())
+        .collect()
 }
 
 /// One row of the result, in double precision.
-fn reference(q: &[u8], k: &[u8], v: &[u8], head: usize, row: usize, s: usize, d: usize) -> Vec<f64> {
+fn reference(
+    q: &[u8],
+    k: &[u8],
+    v: &[u8],
+    head: usize,
+    row: usize,
+    s: usize,
+    d: usize,
+) -> Vec<f64> {
     let at = |m: &[u8], r: usize, c: usize| {
         let i = ((head * s + r) * d + c) * 2;
         f64::from(f16_to_f32(u16::from_le_bytes([m[i], m[i + 1]])))
@@ -82,16 +93,29 @@ fn attention(arch: &Arch, checks: bool) {
     let mut args: Vec<Arg> = ids.into_iter().map(Arg::Buffer).collect();
     let scale = std::f32::consts::LOG2_E / (d as f32).sqrt();
     args.extend([int(s as i32), Arg::Bytes(scale.to_le_bytes().to_vec())]);
-    let mut l = Launch::new("attention", [s as u32 / 64, heads as u32, 1], [128, 1, 1], args);
+    let mut l = Launch::new(
+        "attention",
+        [s as u32 / 64, heads as u32, 1],
+        [128, 1, 1],
+        args,
+    );
     l.dynamic_shared_bytes = 5 * 64 * 72 * 2;
-    l.checks = Checks { races: checks, uninitialized: checks, ..Checks::default() };
-    let (seconds, report) =
-        best(3, || launch(&module, &mut memory, arch, &l).expect("the launch is legal"));
+    l.checks = Checks {
+        races: checks,
+        uninitialized: checks,
+        ..Checks::default()
+    };
+    let (seconds, report) = best(3, || {
+        launch(&module, &mut memory, arch, &l).expect("the launch is legal")
+    });
     assert_eq!(report.hazards, []);
     let out = memory.read(o);
     let mut worst = 0.0f64;
     for (head, row) in [(0, 0), (3, 77), (7, 511)] {
-        for (c, x) in reference(&data[0], &data[1], &data[2], head, row, s, d).iter().enumerate() {
+        for (c, x) in reference(&data[0], &data[1], &data[2], head, row, s, d)
+            .iter()
+            .enumerate()
+        {
             let i = ((head * s + row) * d + c) * 2;
             let y = f64::from(f16_to_f32(u16::from_le_bytes([out[i], out[i + 1]])));
             worst = worst.max((x - y).abs());

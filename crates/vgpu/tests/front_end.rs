@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use vgpu::{LoadError, Module};
 
-const KERNELS: &[&str] = &[include_str!("ptx/basic.ptx"), include_str!("../benches/fa2.ptx")];
+const KERNELS: &[&str] = &[
+    include_str!("ptx/basic.ptx"),
+    include_str!("../benches/fa2.ptx"),
+];
 
 fn module(body: &str) -> String {
     format!(
@@ -20,14 +23,20 @@ fn compiled_kernels_load_with_all_their_entries() {
     }
     let attention = Module::load(KERNELS[1]).unwrap();
     attention.supported("attention").unwrap();
-    assert_eq!(attention.entry("attention").unwrap().max_threads, Some([128, 1, 1]));
+    assert_eq!(
+        attention.entry("attention").unwrap().max_threads,
+        Some([128, 1, 1])
+    );
 }
 
 #[test]
 fn an_unknown_instruction_is_named_with_its_line() {
     let text = module(".reg .b32 %r<3>;\nfrobnicate.b32 %r1, %r2;");
     let unsupported = Module::load(&text).unwrap().supported("k").unwrap_err();
-    assert_eq!((unsupported.instruction.as_str(), unsupported.line), ("frobnicate.b32", 7));
+    assert_eq!(
+        (unsupported.instruction.as_str(), unsupported.line),
+        ("frobnicate.b32", 7)
+    );
 }
 
 #[test]
@@ -39,8 +48,14 @@ fn tensor_copies_and_wgmma_are_unsupported_by_name() {
             "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes (tensor maps)",
         ),
     ] {
-        let unsupported = Module::load(&module(text)).unwrap().supported("k").unwrap_err();
-        assert_eq!((unsupported.instruction.as_str(), unsupported.line), (name, 6));
+        let unsupported = Module::load(&module(text))
+            .unwrap()
+            .supported("k")
+            .unwrap_err();
+        assert_eq!(
+            (unsupported.instruction.as_str(), unsupported.line),
+            (name, 6)
+        );
     }
 }
 

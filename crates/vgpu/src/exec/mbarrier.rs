@@ -188,13 +188,21 @@ impl Team<'_> {
             return;
         };
         m.current.push(clock);
-        m.in_flight.push(Flight { delivered: None, bytes, thread, segment, words });
+        m.in_flight.push(Flight {
+            delivered: None,
+            bytes,
+            thread,
+            segment,
+            words,
+        });
     }
 
     /// Lets the copies arrive: they do when somebody has to wait for them, not sooner, so that a
     /// wait that is not one is seen.
     fn deliver(&mut self, at: u32) {
-        let Some(m) = self.mbarriers.get_mut(&at) else { return };
+        let Some(m) = self.mbarriers.get_mut(&at) else {
+            return;
+        };
         for i in 0..m.in_flight.len() {
             if m.in_flight[i].delivered.is_none() {
                 m.in_flight[i].delivered = Some(m.phase);
@@ -231,7 +239,8 @@ impl Team<'_> {
         let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
         for flight in landed.iter().filter(|_| self.context.checks.races) {
             for word in &flight.words {
-                self.shadow.landed(*word as usize, flight.thread, flight.segment);
+                self.shadow
+                    .landed(*word as usize, flight.thread, flight.segment);
             }
         }
         if acquire && self.context.checks.races {

@@ -57,7 +57,9 @@ impl Team<'_> {
         if !self.context.program.has_fences {
             return;
         }
-        let fences = threads.iter().filter_map(|t| self.threads[*t].fence.as_ref());
+        let fences = threads
+            .iter()
+            .filter_map(|t| self.threads[*t].fence.as_ref());
         let Some(device_wide) = fences.map(|f| f.device_wide).reduce(|a, b| a || b) else {
             return;
         };

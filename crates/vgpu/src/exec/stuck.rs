@@ -77,8 +77,12 @@ fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
 /// Lanes wait for others that themselves wait for them to converge.
 fn absent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
-        let parked: u32 =
-            w.meetings.iter().filter(|m| m.in_use && !m.call).map(|m| m.arrived).sum();
+        let parked: u32 = w
+            .meetings
+            .iter()
+            .filter(|m| m.in_use && !m.call)
+            .map(|m| m.arrived)
+            .sum();
         let named = w.paths.iter().any(|p| {
             p.state == State::Members
                 && match &team.context.program.code[p.pc as usize].op {

@@ -61,9 +61,7 @@ impl Team<'_> {
             Order::Weak => false,
             // A volatile store is as good as a relaxed one after a fence of its thread; without
             // it is the old warp-synchronous style, which is no order.
-            Order::Volatile => {
-                self.context.program.has_fences && (!write || self.fenced(thread))
-            }
+            Order::Volatile => self.context.program.has_fences && (!write || self.fenced(thread)),
             _ => true,
         }
     }

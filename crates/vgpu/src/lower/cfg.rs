@@ -11,7 +11,8 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
         let join = post[block].map_or(NONE, |b| blocks.starts[b as usize]);
         // Threads that leave early do not wait for the others just to exit with them.
         let exits = |pc: u32| {
-            code.get(pc as usize).is_some_and(|i| matches!(i.op, Op::Exit) && i.guard == NONE)
+            code.get(pc as usize)
+                .is_some_and(|i| matches!(i.op, Op::Exit) && i.guard == NONE)
         };
         let join = if exits(join) { NONE } else { join };
         match &mut code[pc].op {

@@ -23,7 +23,9 @@ pub(super) fn mark_seeds(code: &mut [super::program::Inst]) {
         if let Op::Load(m) = &mut inst.op
             && m.order == Order::Weak
             && m.data.len() == 1
-            && swaps.iter().any(|(at, bytes)| *bytes == m.width && same_place(at, &m.at))
+            && swaps
+                .iter()
+                .any(|(at, bytes)| *bytes == m.width && same_place(at, &m.at))
         {
             m.order = Order::Relaxed;
         }
