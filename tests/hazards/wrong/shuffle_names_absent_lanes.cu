@@ -1,4 +1,4 @@
-// A shuffle in a branch of half the warp names all 32 lanes.
+// A shuffle in a branch of half the warp names all 32 lanes; the others wait at the barrier behind it.
 //@ verdict barrier_divergence|deadlock|crashed
 //@ launch kernel grid 1 block 32
 //@ arg x i32[32] input arange
@@ -8,7 +8,7 @@ extern "C" __global__ void kernel(const int* x, int* y) {
     if (t < 16) {
         v = __shfl_xor_sync(0xffffffffu, v, 1); // HAZARD
         y[t] = v;
-        return;
     }
-    y[t] = v * x[0];
+    __syncthreads(); // HAZARD
+    if (t >= 16) y[t] = v * x[0];
 }

@@ -12,9 +12,9 @@ extern "C" __global__ void kernel(const float* x, float* y) {
     if (t < 32) {
         tile[t] = x[t]; // CONFLICT
         __syncwarp();
-        if (t == 0) ready = 1;
+        if (t == 0) ready = 1; // CONFLICT
     } else {
-        while (ready == 0) {
+        while (ready == 0) { // HAZARD
         }
         float v = tile[63 - t]; // HAZARD
         y[t - 32] = v;
