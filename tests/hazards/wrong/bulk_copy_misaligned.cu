@@ -1,5 +1,6 @@
 // Bulk copies move 16-byte aligned addresses; this one starts four bytes in.
 //@ verdict misaligned
+//@ also deadlock
 //@ arch sm_90
 //@ launch kernel grid 1 block 32
 //@ arg x f32[260] input arange

@@ -1,5 +1,6 @@
 // The last bulk copy brings a whole tile although only half of one is left.
 //@ verdict out_of_bounds
+//@ also uninitialized deadlock
 //@ arch sm_90
 //@ launch kernel grid 2 block 32
 //@ arg x f32[384] input arange

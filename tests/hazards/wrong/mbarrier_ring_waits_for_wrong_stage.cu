@@ -1,12 +1,12 @@
-// The consumer waits for the stage behind the one it reads.
-//@ verdict race
+// The consumer waits for the stage behind the one it reads, in a phase that may be over.
+//@ verdict deadlock|race
 //@ arch sm_90
 //@ launch kernel grid 1 block 64
 //@ arg x i32[64] input arange
 //@ arg y i32[64] output
 __device__ void wait(unsigned bar, unsigned parity) {
     asm volatile(
-        "{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n @!p bra L;\n}" ::"r"(bar), "r"(parity) : "memory");
+        "{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n @!p bra L;\n}" ::"r"(bar), "r"(parity) : "memory"); // HAZARD
 }
 extern "C" __global__ void kernel(const int* x, int* y) {
     __shared__ int s[2][32];

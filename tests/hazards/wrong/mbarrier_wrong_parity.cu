@@ -1,5 +1,5 @@
-// The wait asks for the phase before the first one, which counts as complete: the copy is not waited for.
-//@ verdict race
+// The wait asks for the wrong phase: it ends at once, or never if the copy was faster.
+//@ verdict deadlock|race
 //@ arch sm_90
 //@ launch kernel grid 1 block 32
 //@ arg x f32[256] input arange
@@ -19,7 +19,7 @@ extern "C" __global__ void kernel(const float* x, float* y) {
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];" ::"r"(d), "l"(x), "r"(b) : "memory"); // CONFLICT
     }
     asm volatile(
-        "{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 1;\n @!p bra L;\n}" ::"r"(b) : "memory");
+        "{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 1;\n @!p bra L;\n}" ::"r"(b) : "memory"); // HAZARD
     for (int i = t; i < 256; i += 32) {
         float v = s[i]; // HAZARD
         y[i] = v;

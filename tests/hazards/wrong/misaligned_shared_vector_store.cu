@@ -1,5 +1,6 @@
 // Rows of 17 floats hold 16-byte vector stores: every row but each fourth is misaligned.
 //@ verdict misaligned
+//@ also uninitialized
 //@ launch kernel grid 1 block 16
 //@ arg x f32[64] input arange
 //@ arg y f32[64] output

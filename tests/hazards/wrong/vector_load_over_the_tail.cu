@@ -4,6 +4,5 @@
 //@ arg x f32[30] input arange
 //@ arg y f32[32] output
 extern "C" __global__ void kernel(const float4* x, float4* y) {
-    float4 v = x[threadIdx.x]; // HAZARD
-    y[threadIdx.x] = v;
+    y[threadIdx.x] = x[threadIdx.x]; // HAZARD
 }

@@ -5,7 +5,7 @@
 //@ arg y f32[256] output
 __device__ void copy16(float* to, const float* from) {
     unsigned s = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(s), "l"(from) : "memory"); // CONFLICT
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(s), "l"(from) : "memory"); // HAZARD
 }
 extern "C" __global__ void kernel(const float* x, float* y) {
     __shared__ __align__(16) float stage[2][256];

@@ -18,7 +18,7 @@ pub(super) struct Touch {
     /// Whether bytes must have been written before.
     pub(super) needs_written: bool,
     pub(super) strong: bool,
-    /// Its scope is the block.
+    /// Atomic towards its own block only.
     pub(super) narrow: bool,
     pub(super) in_flight: bool,
     /// For plain stores, the words to be stored: equal stores may be allowed.

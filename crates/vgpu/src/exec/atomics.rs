@@ -17,8 +17,8 @@ impl Team<'_> {
         for lane in lanes(mask) {
             let at = w.address(&a.at, lane);
             let thread = w.index * 32 + lane;
-            let ways = (true, true);
-            self.synchronise(thread, generic(a.at.area, at), ways, a.order, a.device_wide);
+            let name = generic(a.at.area, at);
+            self.publish(thread, name, a.order, a.device_wide);
             let touch = Touch {
                 strong: true,
                 narrow: !a.device_wide,
@@ -30,6 +30,7 @@ impl Team<'_> {
             };
             let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             let old = self.modify(w, place, bytes, |old| apply(a.op, a.ty, old, b, c));
+            self.observe(thread, name, a.order, true);
             self.version += u64::from(apply(a.op, a.ty, old, b, c) != old);
             if a.dest != Data::Nothing {
                 w.set(a.dest, lane, old);

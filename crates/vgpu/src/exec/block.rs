@@ -1,6 +1,6 @@
 //! One block: its warps take turns until all have exited or none can go on.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::step;
@@ -31,8 +31,9 @@ pub(super) struct Block<'a> {
     random: Option<u64>,
     /// Counted among the blocks that repeat themselves.
     stalled: bool,
-    /// Version of memory that other blocks were told of.
-    published: u64,
+    /// The round it counts in, and its version of memory when it last reported.
+    round: u64,
+    reported: u64,
 }
 
 impl<'a> Block<'a> {
@@ -50,13 +51,16 @@ impl<'a> Block<'a> {
             spent: 0,
             random,
             stalled: false,
-            published: 1,
+            round: 0,
+            reported: 0,
         }
     }
 
     /// Runs until done or `slice` instructions are spent.
     pub(super) fn run(&mut self, slice: u64) -> Progress {
-        let until = self.spent + slice;
+        self.join_round();
+        let (before, version) = (self.spent, self.team.version);
+        let until = before + slice;
         loop {
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
             for turn in 0..self.warps.len() {
@@ -79,8 +83,11 @@ impl<'a> Block<'a> {
             if self.over_limits() || self.deadlocked() {
                 return Progress::Done;
             }
-            // A block that spins may wait for one that has not begun.
-            if self.spent >= until || self.stalled {
+            if self.stalled && version == self.team.version {
+                // Waiting for another block is no use of the budget.
+                self.spent = before;
+            }
+            if self.stalled || self.spent >= until {
                 return Progress::More;
             }
         }
@@ -119,7 +126,7 @@ impl<'a> Block<'a> {
                 w.paths[..=path].rotate_right(1);
             }
         }
-        let version = self.version();
+        let version = self.team.version;
         let w = &mut self.warps[index];
         w.long_turns = if left == 0 { w.long_turns + 1 } else { 0 };
         if left == 0 {
@@ -157,25 +164,58 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Whether the block only repeats itself until memory changes.
+    pub(super) fn waits(&self) -> bool {
+        self.stalled
+    }
+
+    /// A new round: what the block saw before counts no more.
+    fn join_round(&mut self) {
+        let round = self.team.context.waits().round;
+        if round != self.round {
+            self.round = round;
+            self.stalled = false;
+            self.warps.iter_mut().for_each(Warp::forget);
+        }
+    }
+
     /// Whether every thread of the launch that is left repeats itself while memory stays the same:
     /// nobody will write what they wait for.
     fn deadlocked(&mut self) -> bool {
-        self.publish();
-        let version = self.version();
+        let version = self.team.version;
         let repeats = |w: &Warp| w.ready().is_none() || w.repeats_at == Some(version);
         let stalled = self.warps.iter().all(repeats);
-        let context = self.team.context;
-        if stalled != self.stalled {
-            self.stalled = stalled;
-            if stalled {
-                context.stalled.fetch_add(1, SeqCst);
-            } else {
-                context.stalled.fetch_sub(1, SeqCst);
-            }
-        }
-        if !stalled || context.stalled.load(SeqCst) < context.unfinished.load(SeqCst) {
+        if !stalled && !self.stalled {
             return false;
         }
+        let mut waits = self.team.context.waits();
+        if waits.round != self.round {
+            return false;
+        }
+        match (self.stalled, stalled) {
+            (false, true) => {
+                waits.stalled += 1;
+                waits.changed |= self.reported != version;
+                self.reported = version;
+            }
+            (true, false) => waits.stalled -= 1,
+            _ => {}
+        }
+        self.stalled = stalled;
+        if waits.stalled < waits.unfinished {
+            return false;
+        }
+        if waits.changed {
+            waits.round += 1;
+            waits.stalled = 0;
+            waits.changed = false;
+            return false;
+        }
+        drop(waits);
+        self.report_deadlock()
+    }
+
+    fn report_deadlock(&mut self) -> bool {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
@@ -188,21 +228,8 @@ impl<'a> Block<'a> {
             || "threads wait in a loop for a value that no thread will write".to_owned(),
         );
         self.team.halted = Some("no thread can make progress");
-        context.stop.store(true, Relaxed);
+        self.team.context.stop.store(true, Relaxed);
         true
-    }
-
-    /// Tells other blocks that memory changed.
-    fn publish(&mut self) {
-        if self.published != self.team.version {
-            self.published = self.team.version;
-            self.team.context.epoch.fetch_add(1, SeqCst);
-        }
-    }
-
-    /// Changes of memory so far, as far as this block can know.
-    fn version(&self) -> u64 {
-        self.team.context.epoch.load(SeqCst) << 32 | (self.team.version & 0xffff_ffff)
     }
 
     /// Some thread that could run, and where it is.
@@ -214,12 +241,12 @@ impl<'a> Block<'a> {
     }
 
     /// Takes the block out of the count of unfinished ones.
-    pub(super) fn finish(&mut self) {
-        self.publish();
-        let context = self.team.context;
-        context.unfinished.fetch_sub(1, SeqCst);
-        if self.stalled {
-            context.stalled.fetch_sub(1, SeqCst);
+    pub(super) fn finish(&self) {
+        let mut waits = self.team.context.waits();
+        waits.unfinished -= 1;
+        waits.changed |= self.reported != self.team.version;
+        if self.stalled && self.round == waits.round {
+            waits.stalled -= 1;
         }
     }
 

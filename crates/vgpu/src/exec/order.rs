@@ -57,21 +57,30 @@ impl Team<'_> {
         if !self.context.program.has_fences {
             return;
         }
-        let fences = threads
-            .iter()
-            .filter_map(|t| self.threads[*t].fence.as_ref());
-        let Some(device_wide) = fences.map(|f| f.device_wide).reduce(|a, b| a || b) else {
-            return;
+        let fences = || {
+            threads
+                .iter()
+                .filter_map(|t| self.threads[*t].fence.as_ref())
         };
-        let shared = self.published(threads[0], device_wide);
-        for t in threads {
-            self.threads[*t].fence = Some(shared.clone());
+        // A fence of the block adds nothing to what one of the device covers.
+        let wide = fences().any(|f| f.device_wide);
+        let mut joined: Option<Published> = None;
+        let mut last: Option<&Clock> = None;
+        for f in fences().filter(|f| f.device_wide == wide) {
+            if last.is_some_and(|l| Arc::ptr_eq(l, &f.clock)) {
+                continue;
+            }
+            last = Some(&f.clock);
+            match &mut joined {
+                None => joined = Some(f.clone()),
+                Some(j) => j.join(f),
+            }
         }
-    }
-
-    /// Whether the thread executed a fence.
-    pub(super) fn fenced(&self, thread: usize) -> bool {
-        self.threads[thread].fence.is_some()
+        if joined.is_some() {
+            for t in threads {
+                self.threads[*t].fence.clone_from(&joined);
+            }
+        }
     }
 
     fn variable(&mut self, address: u64, create: bool) -> Option<Arc<Variable>> {
@@ -93,46 +102,46 @@ impl Team<'_> {
         }
     }
 
-    /// A strong access to `address` (generic) by a thread: takes what earlier releases published,
-    /// publishes what the thread fenced.
-    pub(super) fn synchronise(
-        &mut self,
-        thread: usize,
-        address: u64,
-        (reads, writes): (bool, bool),
-        order: Order,
-        device_wide: bool,
-    ) {
+    /// Before a strong write to `address` (generic): publishes what the thread fenced, or with a
+    /// release all it has done. The value must follow, so that whoever reads it finds this.
+    pub(super) fn publish(&mut self, thread: usize, address: u64, order: Order, device_wide: bool) {
         if !self.context.program.has_fences || !self.context.checks.races {
             return;
         }
-        if reads
-            && let Some(variable) = self.variable(address, false)
-            && variable.releases() > 0
+        let published = if matches!(order, Order::Release | Order::AcqRel) {
+            Some(self.published(thread, device_wide))
+        } else {
+            self.threads[thread].fence.clone()
+        };
+        if let Some(published) = published
+            && let Some(variable) = self.variable(address, true)
         {
-            let clocks = variable.of_block(self.block);
-            let acquired = Acquired::new(&variable);
-            // A read-modify-write after a fence takes at once: the usual ticket has no second one.
-            let fenced = writes && self.threads[thread].fence.is_some();
-            if matches!(order, Order::Acquire | Order::AcqRel) || fenced {
-                self.take(thread, acquired, &clocks);
-            } else {
-                let pending = &mut self.threads[thread].pending;
-                pending.retain(|(a, _)| !a.same_variable(&acquired));
-                pending.push((acquired, clocks));
-            }
+            variable.release(published);
         }
-        if writes {
-            let published = if matches!(order, Order::Release | Order::AcqRel) {
-                Some(self.published(thread, device_wide))
-            } else {
-                self.threads[thread].fence.clone()
-            };
-            if let Some(published) = published
-                && let Some(variable) = self.variable(address, true)
-            {
-                variable.release(published);
-            }
+    }
+
+    /// After a strong read of `address` (generic): takes what earlier releases published, at once
+    /// or at the thread's next fence or barrier.
+    pub(super) fn observe(&mut self, thread: usize, address: u64, order: Order, modifies: bool) {
+        if !self.context.program.has_fences || !self.context.checks.races {
+            return;
+        }
+        let Some(variable) = self.variable(address, false) else {
+            return;
+        };
+        if variable.releases() == 0 {
+            return;
+        }
+        let clocks = variable.of_block(self.block);
+        let acquired = Acquired::new(&variable);
+        // A read-modify-write after a fence takes at once: the usual ticket has no second one.
+        let fenced = modifies && self.threads[thread].fence.is_some();
+        if matches!(order, Order::Acquire | Order::AcqRel) || fenced {
+            self.take(thread, acquired, &clocks);
+        } else {
+            let pending = &mut self.threads[thread].pending;
+            pending.retain(|(a, _)| !a.same_variable(&acquired));
+            pending.push((acquired, clocks));
         }
     }
 }

@@ -281,19 +281,26 @@ fn branch(
     let pc = w.paths[path].pc;
     let meeting = split_at(w, path, join, mask);
     w.paths[path].state = State::Gone;
-    // The lanes that fall through run first, as a GPU does.
-    w.add_path(Path {
+    // The path added last runs first: the lanes that fall through, as on a GPU, unless the others
+    // leave at once: those have exited by the time that the rest comes to a barrier.
+    let leaves = matches!(team.context.program.code[target as usize].op, Op::Exit);
+    let taken = Path {
         pc: target,
         mask: active,
         meeting,
         state: State::Ready,
-    });
-    w.add_path(Path {
+    };
+    let fallen = Path {
         pc: pc + 1,
         mask: mask & !active,
-        meeting,
-        state: State::Ready,
-    });
+        ..taken
+    };
+    let order = if leaves {
+        [fallen, taken]
+    } else {
+        [taken, fallen]
+    };
+    order.into_iter().for_each(|p| w.add_path(p));
     Next::Stop
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::barrier::{Barrier, Reduced};
@@ -34,11 +34,7 @@ pub(super) struct Context<'a> {
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
     pub(super) variables: Mutex<HashMap<u64, Arc<Variable>>>,
-    /// Blocks not done, and those of them that repeat themselves.
-    pub(super) unfinished: AtomicU64,
-    pub(super) stalled: AtomicU64,
-    /// Times that a block told of changes in memory.
-    pub(super) epoch: AtomicU64,
+    pub(super) waits: Mutex<Waits>,
     /// Held while an atomic changes two words.
     pub(super) wide: Mutex<()>,
     pub(super) stop: AtomicBool,
@@ -48,7 +44,25 @@ pub(super) struct Context<'a> {
     pub(super) seed: Option<u64>,
 }
 
+/// Which blocks of a launch wait in loops. Blocks report in rounds: what one saw before another
+/// changed memory counts for nothing, so a deadlock is a round in which all that are left repeat
+/// themselves and none had changed memory since its report in the round before.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// Blocks not done, those not started included.
+    pub(super) unfinished: u64,
+    /// Those of them that repeat themselves, as of this round.
+    pub(super) stalled: u64,
+    pub(super) round: u64,
+    /// Some block changed memory since its report in the round before.
+    pub(super) changed: bool,
+}
+
 impl Context<'_> {
+    pub(super) fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Thread index of a linear thread.
     pub(super) fn tid(&self, thread: usize) -> [u32; 3] {
         let t = thread as u32;

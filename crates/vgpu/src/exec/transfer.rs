@@ -56,34 +56,25 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 
 impl Team<'_> {
     /// Whether an access counts as atomic.
-    fn is_strong(&self, order: Order, thread: usize, write: bool) -> bool {
+    fn is_strong(&self, order: Order) -> bool {
         match order {
             Order::Weak => false,
-            // A volatile store is as good as a relaxed one after a fence of its thread; without
-            // it is the old warp-synchronous style, which is no order.
-            Order::Volatile => self.context.program.has_fences && (!write || self.fenced(thread)),
+            // A volatile store may set a flag that somebody polls; else volatile is the old
+            // warp-synchronous style, which is no order. (Loads that poll are relaxed already.)
+            Order::Volatile => self.context.program.polls,
             _ => true,
         }
     }
 
     pub(super) fn load(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
+        let strong = self.is_strong(m.order);
         self.count(w, &m.at, mask, bytes, false);
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
-            let strong = self.is_strong(m.order, w.index * 32 + lane, false);
-            if strong {
-                self.synchronise(
-                    w.index * 32 + lane,
-                    generic(m.at.area, at),
-                    (true, false),
-                    m.order,
-                    m.device_wide,
-                );
-            }
             let touch = Touch {
                 strong,
-                narrow: strong && !m.device_wide,
+                narrow: !m.device_wide,
                 ..Touch::read(lane, bytes)
             };
             let Some(place) = self.touch(w, m.at.area, at, touch) else {
@@ -106,30 +97,27 @@ impl Team<'_> {
                 };
                 w.set(*d, lane, value);
             }
+            if strong {
+                let thread = w.index * 32 + lane;
+                self.observe(thread, generic(m.at.area, at), m.order, false);
+            }
         }
     }
 
     pub(super) fn store(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
+        let strong = self.is_strong(m.order);
         self.count(w, &m.at, mask, bytes, true);
         let allow_same = self.context.checks.same_value_writes_allowed;
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let thread = w.index * 32 + lane;
-            let strong = self.is_strong(m.order, thread, true);
             if strong {
-                let order = m.order;
-                self.synchronise(
-                    thread,
-                    generic(m.at.area, at),
-                    (false, true),
-                    order,
-                    m.device_wide,
-                );
+                self.publish(thread, generic(m.at.area, at), m.order, m.device_wide);
             }
             let mut touch = Touch {
                 strong,
-                narrow: strong && !m.device_wide,
+                narrow: !m.device_wide,
                 ..Touch::write(lane, bytes)
             };
             if allow_same && !strong {

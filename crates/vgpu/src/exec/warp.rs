@@ -108,6 +108,14 @@ impl Warp {
         warp
     }
 
+    /// Forgets earlier states: memory may have changed since.
+    pub(super) fn forget(&mut self) {
+        self.remembered = (0, 0);
+        self.turns_since = 0;
+        self.patience = 1;
+        self.repeats_at = None;
+    }
+
     /// Compares the state with an earlier one (Brent's way to find a cycle).
     pub(super) fn note_state(&mut self, version: u64) {
         let mut h = std::hash::DefaultHasher::new();

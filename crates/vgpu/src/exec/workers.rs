@@ -14,8 +14,9 @@ use crate::lower::program::{NONE, Program};
 
 /// Instructions after which a block lets the next one run: it may wait for that one.
 const SLICE: u64 = 1 << 20;
-/// Blocks a worker keeps unfinished.
+/// Blocks a worker keeps unfinished, and how many when all it has wait for others.
 const RESIDENT: usize = 64;
+const RESIDENT_WAITING: usize = 4096;
 
 #[derive(Default)]
 struct Total {
@@ -43,7 +44,7 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         launch.threads
     };
     let threads = threads.min(chosen.max(1) as usize);
-    context.unfinished.store(chosen, Relaxed);
+    context.waits().unfinished = chosen;
     let next = AtomicUsize::new(0);
     let take = || {
         let i = next.fetch_add(1, Relaxed);
@@ -71,10 +72,11 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
     let mut mine = Total::default();
     let mut more = true;
     loop {
-        if more && queue.len() < RESIDENT {
+        let waiting = || queue.len() < RESIDENT_WAITING && queue.iter().all(Block::waits);
+        if more && (queue.len() < RESIDENT || waiting()) {
             match take() {
                 Some(None) => {
-                    context.unfinished.fetch_sub(1, Relaxed);
+                    context.waits().unfinished -= 1;
                 }
                 Some(Some(b)) => queue.push_front(Block::new(context, b)),
                 None => more = false,

@@ -18,7 +18,7 @@ const WARPS: u8 = 8;
 const ASYNC: u8 = 16;
 /// The word is kept byte by byte elsewhere.
 const SPLIT: u8 = 32;
-/// A strong access whose scope is its block: weak for all others.
+/// Atomic towards its own block only.
 const NARROW: u8 = 64;
 
 /// Who, when and where in the program.
@@ -46,7 +46,7 @@ pub(crate) struct Access {
     pub(crate) write: bool,
     /// Atomic, or a read-modify-write.
     pub(crate) strong: bool,
-    /// Its scope is the block.
+    /// Atomic towards its own block only (`.cta`).
     pub(crate) narrow: bool,
     /// An asynchronous copy: in flight until its wait.
     pub(crate) in_flight: bool,
@@ -73,15 +73,19 @@ impl Stamp {
         self.flags & flag != 0
     }
 
+    fn atomic_to_all(&self) -> bool {
+        self.is(STRONG) && !self.is(NARROW)
+    }
+
     fn of(access: &Access) -> Stamp {
         let strong = if access.strong { STRONG } else { 0 };
         let narrow = if access.narrow { NARROW } else { 0 };
-        let flight = narrow | if access.in_flight { ASYNC } else { 0 };
+        let flight = if access.in_flight { ASYNC } else { 0 };
         Stamp {
             segment: access.segment,
             pc: access.pc,
             thread: access.thread as u16,
-            flags: VALID | strong | flight,
+            flags: VALID | strong | narrow | flight,
         }
     }
 
@@ -216,7 +220,7 @@ impl Cell {
             WARPS
         };
         // Keep a reader that is not the writer-to-be most often: the earlier one.
-        self.read.flags = (r.flags & (new.flags | !STRONG)) | wide;
+        self.read.flags = (r.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide;
         self.read.segment = r.segment.max(new.segment);
     }
 
@@ -459,7 +463,7 @@ impl GlobalCell {
         let mut found = None;
         let w = self.cell.write;
         if w.is(VALID) && self.write_block != view.block {
-            let both = w.is(STRONG) && a.strong && !w.is(NARROW) && !a.narrow;
+            let both = w.atomic_to_all() && a.strong && !a.narrow;
             if !both && !(a.write && a.same_value) && !self.known(a, view, w, self.write_block) {
                 found = Some(Conflict {
                     block: Some(self.write_block),
@@ -473,7 +477,7 @@ impl GlobalCell {
         let r = self.cell.read;
         if r.is(VALID) && self.read_block != view.block {
             if a.write {
-                let both = r.is(STRONG) && a.strong && !r.is(NARROW) && !a.narrow;
+                let both = r.atomic_to_all() && a.strong && !a.narrow;
                 if found.is_none() && !both && !self.known(a, view, r, self.read_block) {
                     let block = (self.read_block != MANY).then_some(self.read_block);
                     found = Some(Conflict {

@@ -16,6 +16,29 @@ pub(crate) struct Published {
     pub(crate) device_wide: bool,
 }
 
+impl Published {
+    /// Adds what `other`, of the same block, covers.
+    pub(crate) fn join(&mut self, other: &Published) {
+        self.floor = self.floor.max(other.floor);
+        let both = self.clock.iter().zip(other.clock.iter());
+        self.clock = both.map(|(a, b)| *a.max(b)).collect();
+        match (&mut self.foreign, &other.foreign) {
+            (_, None) => {}
+            (None, Some(theirs)) => self.foreign = Some(theirs.clone()),
+            (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => {}
+            (Some(mine), Some(theirs)) => {
+                let mine = Arc::make_mut(mine);
+                for a in theirs.iter() {
+                    match mine.iter_mut().find(|b| b.same_variable(a)) {
+                        Some(b) => b.extend_to(a),
+                        None => mine.push(a.clone()),
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct History {
     releases: usize,

@@ -8,13 +8,15 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
     let post = blocks.post_dominators();
     for pc in 0..code.len() {
         let block = blocks.of_pc[pc] as usize;
-        let join = post[block].map_or(NONE, |b| blocks.starts[b as usize]);
-        // Threads that leave early do not wait for the others just to exit with them.
-        let exits = |pc: u32| {
-            code.get(pc as usize)
-                .is_some_and(|i| matches!(i.op, Op::Exit) && i.guard == NONE)
-        };
-        let join = if exits(join) { NONE } else { join };
+        // Lanes that would only meet to exit together exit at once, so that a barrier that the
+        // others wait at need not wait for them.
+        let join = post[block]
+            .map(|b| blocks.starts[b as usize])
+            .filter(|join| {
+                let first = &code[*join as usize];
+                !(matches!(first.op, Op::Exit) && first.guard == NONE)
+            });
+        let join = join.unwrap_or(NONE);
         match &mut code[pc].op {
             Op::Branch { join: j, .. } | Op::BranchTable { join: j, .. } => *j = join,
             _ => continue,

@@ -1,6 +1,6 @@
 //! Functions: registers, variables, labels, calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
@@ -31,6 +31,8 @@ pub(super) struct Scope<'a> {
     scopes: Vec<u32>,
     tables: HashMap<&'a str, Vec<&'a str>>,
     entry: bool,
+    /// Addresses of the instructions that are plain loads but synchronise.
+    pub(super) relaxed: HashSet<usize>,
 }
 
 impl Scope<'_> {
@@ -84,7 +86,6 @@ impl<'a> Lower<'a> {
                 _ => {}
             }
         }
-        super::memory::mark_seeds(&mut self.program.code[first as usize..]);
         if let Some(frame) = self.frames.get_mut(f.name) {
             frame.start = first;
         }
@@ -97,6 +98,10 @@ impl<'a> Lower<'a> {
             scopes: body.scopes.clone(),
             ..Scope::default()
         };
+        let (relaxed, polling) = super::intent::relaxed_loads(body);
+        self.program.polls |= polling;
+        let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
+        scope.relaxed = relaxed.into_iter().map(place).collect();
         for ty in &body.registers {
             let place = ty.and_then(kind_of).map(|kind| {
                 let row = match kind {

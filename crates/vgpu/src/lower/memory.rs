@@ -6,36 +6,6 @@ use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::ptx::ast::{Instruction, Operand, Type};
 
-/// A plain load whose address is also that of a compare-and-swap gives its first guess, which the
-/// swap checks: the idiom of the programming guide. It counts as atomic.
-pub(super) fn mark_seeds(code: &mut [super::program::Inst]) {
-    let swaps: Vec<(super::program::Address, u32)> = code
-        .iter()
-        .filter_map(|i| match &i.op {
-            Op::Atom(a) if a.op == AtomOp::Cas => Some((a.at, a.ty.bytes())),
-            _ => None,
-        })
-        .collect();
-    if swaps.is_empty() {
-        return;
-    }
-    for inst in code {
-        if let Op::Load(m) = &mut inst.op
-            && m.order == Order::Weak
-            && m.data.len() == 1
-            && swaps
-                .iter()
-                .any(|(at, bytes)| *bytes == m.width && same_place(at, &m.at))
-        {
-            m.order = Order::Relaxed;
-        }
-    }
-}
-
-fn same_place(a: &super::program::Address, b: &super::program::Address) -> bool {
-    (a.base, a.offset) == (b.base, b.offset)
-}
-
 fn class_of(area: Area) -> Class {
     match area {
         Area::Shared => Class::Shared,
@@ -121,6 +91,13 @@ impl<'a> Lower<'a> {
 
     fn load(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let mut mem = self.access(i, m, 1)?;
+        if matches!(mem.order, Order::Weak | Order::Volatile) {
+            let relaxed = self
+                .function
+                .relaxed
+                .contains(&std::ptr::from_ref(i).addr());
+            mem.order = if relaxed { Order::Relaxed } else { Order::Weak };
+        }
         mem.data = match &i.operands[0] {
             Operand::Vector(list) => list
                 .iter()

@@ -14,6 +14,7 @@ mod sync;
 mod matrix;
 mod control;
 mod layout;
+mod intent;
 
 use std::collections::HashMap;
 

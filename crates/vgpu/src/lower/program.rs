@@ -484,6 +484,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<SourceLine>,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
+    /// It polls volatile flags, so that volatile stores may be flags being set.
+    pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
 }
