@@ -37,7 +37,7 @@ fn main() {
     let b: Lanes = std::array::from_fn(|i| (i as f32 * 0.11 + 0.3).to_bits());
     let h: Lanes = std::array::from_fn(|i| 0x3c00_3800 + i as u32 * 0x0001_0011);
     time("fma.rn.f32", || {
-        black_box(single::fma_rn_lanes(
+        black_box(single::fma_rn_lanes::<false>(
             black_box(&a),
             black_box(&b),
             black_box(&a),
@@ -126,6 +126,8 @@ fn time_mma(name: &str, element: Element, accumulator: Accumulator, k: usize) {
     let Some(n) = form.registers() else { return };
     let fill = |count| vec![[0x3c01_3c02_u32; 32]; count];
     let (a, b, c, mut d) = (fill(n.a), fill(n.b), fill(n.c), fill(n.d));
+    let refs = |v: &'static [Lanes]| v.iter().collect::<Vec<&Lanes>>();
+    let [a, b, c] = [a, b, c].map(|v| refs(v.leak()));
     time(name, || {
         form.run(black_box(&a), black_box(&b), black_box(&c), &mut d);
         black_box(&d);

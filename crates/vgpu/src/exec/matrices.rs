@@ -95,27 +95,21 @@ impl Team<'_> {
     }
 }
 
-fn gather(w: &Warp, rows: &[u32], to: &mut [Row]) {
-    for (row, slot) in rows.iter().zip(to) {
-        *slot = w.regs.r32[*row as usize];
-    }
-}
-
 /// `mma.sync` on rows.
 pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
-    let mut a = [[0; 32]; 8];
-    let mut b = [[0; 32]; 8];
-    let mut c = [[0; 32]; 8];
     let mut d = [[0; 32]; 8];
-    gather(w, &m.a, &mut a);
-    gather(w, &m.b, &mut b);
-    gather(w, &m.c, &mut c);
-    m.form.run(
-        &a[..m.a.len()],
-        &b[..m.b.len()],
-        &c[..m.c.len()],
-        &mut d[..m.d.len()],
-    );
+    let n = m.d.len();
+    {
+        let file = &w.regs.r32;
+        let mut operands = [&[0; 32]; 24];
+        let all = m.a.iter().chain(&m.b).chain(&m.c);
+        for (slot, row) in operands.iter_mut().zip(all) {
+            *slot = &file[*row as usize];
+        }
+        let (a, rest) = operands.split_at(m.a.len());
+        let (b, rest) = rest.split_at(m.b.len());
+        m.form.run(a, b, &rest[..m.c.len()], &mut d[..n]);
+    }
     for (row, value) in m.d.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;
     }
@@ -135,11 +129,10 @@ pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
 
 /// `wmma.mma` on rows.
 pub(super) fn wmma(w: &mut Warp, m: &WmmaOp) {
-    let take =
-        |rows: &[u32]| -> Vec<Row> { rows.iter().map(|r| w.regs.r32[*r as usize]).collect() };
-    let (a, b, c) = (take(&m.a), take(&m.b), take(&m.c));
+    let file = &w.regs.r32;
+    let take = |rows: &[u32]| -> Vec<&Row> { rows.iter().map(|r| &file[*r as usize]).collect() };
     let mut d = vec![[0; 32]; m.d.len()];
-    m.form.run(&a, &b, &c, &mut d);
+    m.form.run(&take(&m.a), &take(&m.b), &take(&m.c), &mut d);
     for (row, value) in m.d.iter().zip(&d) {
         w.regs.r32[*row as usize] = *value;
     }

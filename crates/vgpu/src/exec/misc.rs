@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::split;
+use super::regs::{Lane, U32, U64};
 use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -13,6 +14,8 @@ use crate::lower::program::{Area, Call, CarryOp, Data, Op};
 pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
+        Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
+        Op::Pack { from, to, width } if pack_row(w, from, *to, *width, mask) => {}
         Op::Unpack { from, to, width } => {
             for lane in lanes(mask) {
                 let value = w.value(*from, lane);
@@ -70,6 +73,50 @@ pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bo
             *d = (*d & !mask) | hits;
         }
         Op::ActiveMask { dest } => lanes(mask).for_each(|l| w.regs.r32[*dest as usize][l] = mask),
+        _ => return false,
+    }
+    true
+}
+
+/// The usual splits of a whole row at once; `false` for the others.
+fn unpack_row(w: &mut Warp, from: Data, to: &[Data], width: u32, mask: u32) -> bool {
+    let &[first, second] = to else { return false };
+    let (low, high) = match (from, width) {
+        (Data::R64(row), 4) => {
+            let row = &w.regs.r64[row as usize];
+            (row.map(|x| x as u32), row.map(|x| (x >> 32) as u32))
+        }
+        (Data::R32(row), 2) => {
+            let row = &w.regs.r32[row as usize];
+            (row.map(|x| x & 0xffff), row.map(|x| x >> 16))
+        }
+        _ => return false,
+    };
+    for (to, value) in [(first, &low), (second, &high)] {
+        match to {
+            Data::R32(row) => U32::put(&mut w.regs, row, mask, value),
+            Data::Nothing => {}
+            Data::R64(_) => return false,
+        }
+    }
+    true
+}
+
+/// The usual joins of a whole row at once; `false` for the others.
+fn pack_row(w: &mut Warp, from: &[Data], to: Data, width: u32, mask: u32) -> bool {
+    let &[Data::R32(first), Data::R32(second)] = from else {
+        return false;
+    };
+    let (low, high) = (&w.regs.r32[first as usize], &w.regs.r32[second as usize]);
+    match (to, width) {
+        (Data::R64(row), 4) => {
+            let both = std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32);
+            U64::put(&mut w.regs, row, mask, &both);
+        }
+        (Data::R32(row), 2) => {
+            let both = std::array::from_fn(|i| low[i] & 0xffff | high[i] << 16);
+            U32::put(&mut w.regs, row, mask, &both);
+        }
         _ => return false,
     }
     true

@@ -7,6 +7,17 @@
 pub(crate) type Row = [u32; 32];
 /// A 64-bit register of all lanes.
 pub(crate) type Row64 = [u64; 32];
+/// The bit of each lane in a mask: a table, because shifts by a variable do not vectorise on
+/// hosts with plain SSE2.
+const BITS: Row = {
+    let mut bits = [0; 32];
+    let mut lane = 0;
+    while lane < 32 {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
 /// All lanes active.
 pub(crate) const FULL: u32 = u32::MAX;
 
@@ -98,7 +109,7 @@ macro_rules! lanes {
                     *to = *rows;
                 } else {
                     for lane in 0..32 {
-                        let keep = (0 as $word).wrapping_sub((mask >> lane & 1) as $word);
+                        let keep: $word = if mask & BITS[lane] != 0 { !0 } else { 0 };
                         to[lane] = (rows[lane] & keep) | (to[lane] & !keep);
                     }
                 }
@@ -108,6 +119,8 @@ macro_rules! lanes {
 }
 
 lanes! {
+    U8: u8, R16, r32, Row, u32, |b| b as u8, |v| u32::from(v);
+    S8: i8, R16, r32, Row, u32, |b| b as i8, |v| u32::from(v as u8);
     U16: u16, R16, r32, Row, u32, |b| b as u16, |v| u32::from(v);
     S16: i16, R16, r32, Row, u32, |b| b as i16, |v| u32::from(v as u16);
     U32: u32, R32, r32, Row, u32, |b| b, |v| v;
@@ -131,7 +144,7 @@ impl Lane for P {
     }
     #[inline(always)]
     fn at(rows: &u32, lane: usize) -> bool {
-        rows >> lane & 1 == 1
+        rows & BITS[lane] != 0
     }
     #[inline(always)]
     fn empty() -> u32 {
@@ -148,25 +161,41 @@ impl Lane for P {
     }
 }
 
-/// Makes an [`Alu`] from an expression over lanes: `alu!(|a: S32, b: S32| -> S32 a.min(b))`; a
-/// leading `imm;` names the instruction's constant.
+/// Makes an [`Alu`] from an expression over lanes: `alu!(|a: S32, b: S32| -> S32 a.min(b))`.
+///
+/// A leading `k;` names the instruction's constant; `k = [0, 4];` also makes loops of their own for
+/// these values of it, in which the constant folds and the lanes vectorise.
 macro_rules! alu {
     (|$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {
-        $crate::exec::regs::alu!(_imm; |$($x: $t),*| -> $o $e)
+        $crate::exec::regs::alu!(_imm = []; |$($x: $t),*| -> $o $e)
     };
-    ($imm:ident; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {{
+    ($imm:ident; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {
+        $crate::exec::regs::alu!($imm = []; |$($x: $t),*| -> $o $e)
+    };
+    ($imm:ident = [$($value:expr),*]; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {{
         fn go(r: &mut $crate::exec::regs::Regs, o: &$crate::exec::regs::Slots, mask: u32) {
-            use $crate::exec::regs::Lane;
-            let $imm = o.imm;
-            let _ = $imm;
-            let mut _source = o.s.iter();
-            $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
-            let mut out = <$crate::exec::regs::$o as Lane>::empty();
-            for lane in 0..32 {
-                $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
-                <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
+            #[inline(always)]
+            fn lanes(
+                r: &mut $crate::exec::regs::Regs,
+                o: &$crate::exec::regs::Slots,
+                mask: u32,
+                $imm: u32,
+            ) {
+                use $crate::exec::regs::Lane;
+                let _ = $imm;
+                let mut _source = o.s.iter();
+                $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
+                let mut out = <$crate::exec::regs::$o as Lane>::empty();
+                for lane in 0..32 {
+                    $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                    <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
+                }
+                <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
             }
-            <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
+            $(if o.imm == $value {
+                return lanes(r, o, mask, $value);
+            })*
+            lanes(r, o, mask, o.imm);
         }
         $crate::exec::regs::Alu {
             run: go,
@@ -176,3 +205,30 @@ macro_rules! alu {
     }};
 }
 pub(crate) use alu;
+
+/// Makes an [`Alu`] from a function of whole 32-bit rows.
+macro_rules! rows {
+    (|$($x:ident),*| $e:expr) => {{
+        fn go(r: &mut $crate::exec::regs::Regs, o: &$crate::exec::regs::Slots, mask: u32) {
+            use $crate::exec::regs::Lane;
+            let mut _source = o.s.iter();
+            $(let $x = &r.r32[*_source.next().unwrap_or(&0) as usize];)*
+            let out = $e;
+            $crate::exec::regs::U32::put(r, o.d, mask, &out);
+        }
+        $crate::exec::regs::Alu {
+            run: go,
+            sources: &[$($crate::exec::regs::row_kind!($x)),*],
+            dest: $crate::exec::regs::Kind::R32,
+        }
+    }};
+}
+pub(crate) use rows;
+
+/// The kind of a whole-row operand, once for each name.
+macro_rules! row_kind {
+    ($x:ident) => {
+        $crate::exec::regs::Kind::R32
+    };
+}
+pub(crate) use row_kind;

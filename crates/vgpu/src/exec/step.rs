@@ -110,7 +110,7 @@ fn count_flops(team: &mut Team<'_>, inst: &Inst, lanes: u64) {
 
 fn fma(r: &mut Regs, s: &Slots, mask: u32) {
     let [a, b, c, _] = s.s.map(|i| i as usize);
-    let out = single::fma_rn_lanes(&r.r32[a], &r.r32[b], &r.r32[c]);
+    let out = single::fma_rn_lanes::<false>(&r.r32[a], &r.r32[b], &r.r32[c]);
     let to = &mut r.r32[s.d as usize];
     if mask == FULL {
         *to = out;

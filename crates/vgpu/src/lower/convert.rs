@@ -231,37 +231,43 @@ fn narrow<H: Half>(x: f32, k: u32) -> u16 {
 fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
     let integral = ["rni", "rzi", "rmi", "rpi"].iter().any(|w| m.has(w));
     Some(match (to, from) {
-        (Type::F32, Type::F32) if integral => alu!(k; |a: F32| -> F32 {
+        (Type::F32, Type::F32) if integral => alu!(k = [0]; |a: F32| -> F32 {
             let a = if k & FTZ != 0 { s::ftz(a) } else { a };
             fin32(c::integral_f32(a, round(k)), k)
         }),
-        (Type::F32, Type::F32) => alu!(k; |a: F32| -> F32 fin32(a, k)),
+        (Type::F32, Type::F32) => alu!(k = [0]; |a: F32| -> F32 fin32(a, k)),
         (Type::F64, Type::F64) if integral => {
-            alu!(k; |a: F64| -> F64 c::integral_f64(a, round(k)))
+            alu!(k = [0]; |a: F64| -> F64 c::integral_f64(a, round(k)))
         }
-        (Type::F64, Type::F64) => alu!(k; |a: F64| -> F64
+        (Type::F64, Type::F64) => alu!(k = [0]; |a: F64| -> F64
             if k & SAT != 0 { double::sat(a) } else { a }),
-        (Type::F32, Type::F64) => alu!(k; |a: F64| -> F32 fin32(c::f64_to_f32(a, round(k)), k)),
-        (Type::F64, Type::F32) => {
-            alu!(k; |a: F32| -> F64 c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }))
+        (Type::F32, Type::F64) => {
+            alu!(k = [0]; |a: F64| -> F32 fin32(c::f64_to_f32(a, round(k)), k))
         }
-        (Type::F32, Type::F16) => alu!(k; |a: U16| -> F32 fin32(Fp16::widen(a), k)),
-        (Type::F32, Type::Bf16) => alu!(k; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
+        (Type::F64, Type::F32) => {
+            alu!(k = [0]; |a: F32| -> F64 c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }))
+        }
+        (Type::F32, Type::F16) => alu!(k = [0]; |a: U16| -> F32 fin32(Fp16::widen(a), k)),
+        (Type::F32, Type::Bf16) => alu!(k = [0]; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
         (Type::F64, Type::F16) => alu!(|a: U16| -> F64 c::f32_to_f64(Fp16::widen(a))),
         (Type::F64, Type::Bf16) => alu!(|a: U16| -> F64 c::f32_to_f64(Bfloat16::widen(a))),
-        (Type::F16, Type::F32) => alu!(k; |a: F32| -> U16 narrow::<Fp16>(a, k)),
-        (Type::Bf16, Type::F32) => alu!(k; |a: F32| -> U16 narrow::<Bfloat16>(a, k)),
-        (Type::F16, Type::F64) => alu!(k; |a: F64| -> U16 from_double::<Fp16>(a, k)),
-        (Type::Bf16, Type::F64) => alu!(k; |a: F64| -> U16 from_double::<Bfloat16>(a, k)),
-        (Type::F16, Type::F16) if integral => alu!(k; |a: U16| -> U16
+        (Type::F16, Type::F32) => alu!(k = [0]; |a: F32| -> U16 narrow::<Fp16>(a, k)),
+        (Type::Bf16, Type::F32) => alu!(k = [0]; |a: F32| -> U16 narrow::<Bfloat16>(a, k)),
+        (Type::F16, Type::F64) => alu!(k = [0]; |a: F64| -> U16 from_double::<Fp16>(a, k)),
+        (Type::Bf16, Type::F64) => alu!(k = [0]; |a: F64| -> U16 from_double::<Bfloat16>(a, k)),
+        (Type::F16, Type::F16) if integral => alu!(k = [0]; |a: U16| -> U16
             Fp16::narrow(c::integral_f32(Fp16::widen(a), round(k)))),
-        (Type::Bf16, Type::Bf16) if integral => alu!(k; |a: U16| -> U16
+        (Type::Bf16, Type::Bf16) if integral => alu!(k = [0]; |a: U16| -> U16
             Bfloat16::narrow(c::integral_f32(Bfloat16::widen(a), round(k)))),
         (Type::F16, Type::F16) => {
-            alu!(k; |a: U16| -> U16 if k & SAT != 0 { h::sat::<Fp16>(a) } else { a })
+            alu!(k = [0]; |a: U16| -> U16 if k & SAT != 0 { h::sat::<Fp16>(a) } else { a })
         }
-        (Type::Bf16, Type::F16) => alu!(k; |a: U16| -> U16 narrow::<Bfloat16>(Fp16::widen(a), k)),
-        (Type::F16, Type::Bf16) => alu!(k; |a: U16| -> U16 narrow::<Fp16>(Bfloat16::widen(a), k)),
+        (Type::Bf16, Type::F16) => {
+            alu!(k = [0]; |a: U16| -> U16 narrow::<Bfloat16>(Fp16::widen(a), k))
+        }
+        (Type::F16, Type::Bf16) => {
+            alu!(k = [0]; |a: U16| -> U16 narrow::<Fp16>(Bfloat16::widen(a), k))
+        }
         _ => return None,
     })
 }
@@ -279,9 +285,9 @@ fn from_double<H: Half>(a: f64, k: u32) -> u16 {
 /// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
 fn pack_halves(to: Type) -> Alu {
     if to == Type::F16x2 {
-        alu!(k; |a: F32, b: F32| -> U32 h::pack(narrow::<Fp16>(b, k), narrow::<Fp16>(a, k)))
+        alu!(k = [0]; |a: F32, b: F32| -> U32 h::pack(narrow::<Fp16>(b, k), narrow::<Fp16>(a, k)))
     } else {
-        alu!(k; |a: F32, b: F32| -> U32 h::pack(narrow::<Bfloat16>(b, k), narrow::<Bfloat16>(a, k)))
+        alu!(k = [0]; |a: F32, b: F32| -> U32 h::pack(narrow::<Bfloat16>(b, k), narrow::<Bfloat16>(a, k)))
     }
 }
 

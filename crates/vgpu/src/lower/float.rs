@@ -1,7 +1,7 @@
 //! Floating-point arithmetic: single, double, half and bfloat16, packed or not.
 
 use crate::counters::Class;
-use crate::exec::regs::{Alu, alu};
+use crate::exec::regs::{Alu, alu, rows};
 use crate::lower::{Mods, Picked};
 use crate::num::half::{self as h, Bfloat16, Fp16, Half, map1, map2, map3};
 use crate::num::{Round, approx, double as d, single as s};
@@ -91,30 +91,37 @@ fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
         "add" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::add_rn(s::ftz(a), s::ftz(b)))),
         "sub" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::sub_rn(s::ftz(a), s::ftz(b)))),
         "mul" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::mul_rn(s::ftz(a), s::ftz(b)))),
+        "fma" | "mad" if k == FTZ => rows!(|a, b, c| s::fma_rn_lanes::<true>(a, b, c)),
+        "fma" if k == SAT => rows!(|a, b, c| s::sat_lanes(&s::fma_rn_lanes::<false>(a, b, c))),
+        "fma" if k == SAT | FTZ => {
+            rows!(|a, b, c| s::sat_lanes(&s::fma_rn_lanes::<true>(a, b, c)))
+        }
         "add" => alu!(k; |a: F32, b: F32| -> F32 fin(s::add(fl(a, k), fl(b, k), round(k)), k)),
         "sub" => alu!(k; |a: F32, b: F32| -> F32 fin(s::sub(fl(a, k), fl(b, k), round(k)), k)),
         "mul" => alu!(k; |a: F32, b: F32| -> F32 fin(s::mul(fl(a, k), fl(b, k), round(k)), k)),
-        "fma" | "mad" => alu!(k; |a: F32, b: F32, c: F32| -> F32
+        "fma" | "mad" => alu!(k = [2, 2 | FTZ]; |a: F32, b: F32, c: F32| -> F32
             fin(s::fma(fl(a, k), fl(b, k), fl(c, k), round(k)), k)),
         "div" if m.has("full") => {
-            alu!(k; |a: F32, b: F32| -> F32 fin(approx::div_full(fl(a, k), fl(b, k)), k))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 fin(approx::div_full(fl(a, k), fl(b, k)), k))
         }
         "div" if approximate => {
-            alu!(k; |a: F32, b: F32| -> F32 fin(approx::div(fl(a, k), fl(b, k)), k))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 fin(approx::div(fl(a, k), fl(b, k)), k))
         }
-        "div" => alu!(k; |a: F32, b: F32| -> F32 fin(s::div(fl(a, k), fl(b, k), round(k)), k)),
-        "rcp" if approximate => alu!(k; |a: F32| -> F32 fin(approx::rcp(fl(a, k)), k)),
-        "rcp" => alu!(k; |a: F32| -> F32 fin(s::rcp(fl(a, k), round(k)), k)),
-        "sqrt" if approximate => alu!(k; |a: F32| -> F32 fin(approx::sqrt(fl(a, k)), k)),
-        "sqrt" => alu!(k; |a: F32| -> F32 fin(s::sqrt(fl(a, k), round(k)), k)),
-        "rsqrt" => alu!(k; |a: F32| -> F32 fin(approx::rsqrt(fl(a, k)), k)),
-        "ex2" => alu!(k; |a: F32| -> F32 fin(approx::ex2(fl(a, k)), k)),
-        "lg2" => alu!(k; |a: F32| -> F32 fin(approx::lg2(fl(a, k)), k)),
-        "sin" => alu!(k; |a: F32| -> F32 fin(approx::sin(fl(a, k)), k)),
-        "cos" => alu!(k; |a: F32| -> F32 fin(approx::cos(fl(a, k)), k)),
+        "div" => {
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 fin(s::div(fl(a, k), fl(b, k), round(k)), k))
+        }
+        "rcp" if approximate => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::rcp(fl(a, k)), k)),
+        "rcp" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(s::rcp(fl(a, k), round(k)), k)),
+        "sqrt" if approximate => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::sqrt(fl(a, k)), k)),
+        "sqrt" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(s::sqrt(fl(a, k), round(k)), k)),
+        "rsqrt" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::rsqrt(fl(a, k)), k)),
+        "ex2" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::ex2(fl(a, k)), k)),
+        "lg2" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::lg2(fl(a, k)), k)),
+        "sin" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::sin(fl(a, k)), k)),
+        "cos" => alu!(k = [0, FTZ]; |a: F32| -> F32 fin(approx::cos(fl(a, k)), k)),
         "tanh" => alu!(|a: F32| -> F32 approx::tanh(a)),
-        "neg" => alu!(k; |a: F32| -> F32 -fl(a, k)),
-        "abs" => alu!(k; |a: F32| -> F32 fl(a, k).abs()),
+        "neg" => alu!(k = [0, FTZ]; |a: F32| -> F32 -fl(a, k)),
+        "abs" => alu!(k = [0, FTZ]; |a: F32| -> F32 fl(a, k).abs()),
         "copysign" => alu!(|a: F32, b: F32| -> F32 b.copysign(a)),
         "min" | "max" => return min_max(opcode, m),
         _ => return None,
@@ -124,36 +131,44 @@ fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
 fn min_max(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
     let max = opcode == "max";
     Some(match (max, m.has("NaN"), m.has("xorsign")) {
-        (false, false, false) => alu!(k; |a: F32, b: F32| -> F32 s::min(fl(a, k), fl(b, k))),
-        (true, false, false) => alu!(k; |a: F32, b: F32| -> F32 s::max(fl(a, k), fl(b, k))),
-        (false, true, false) => alu!(k; |a: F32, b: F32| -> F32 s::min_nan(fl(a, k), fl(b, k))),
-        (true, true, false) => alu!(k; |a: F32, b: F32| -> F32 s::max_nan(fl(a, k), fl(b, k))),
+        (false, false, false) => {
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::min(fl(a, k), fl(b, k)))
+        }
+        (true, false, false) => {
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::max(fl(a, k), fl(b, k)))
+        }
+        (false, true, false) => {
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::min_nan(fl(a, k), fl(b, k)))
+        }
+        (true, true, false) => {
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::max_nan(fl(a, k), fl(b, k)))
+        }
         (false, false, true) => {
-            alu!(k; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::min))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::min))
         }
         (true, false, true) => {
-            alu!(k; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::max))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::max))
         }
         (false, true, true) => {
-            alu!(k; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::min_nan))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::min_nan))
         }
         (true, true, true) => {
-            alu!(k; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::max_nan))
+            alu!(k = [0, FTZ]; |a: F32, b: F32| -> F32 s::xorsign_abs(fl(a, k), fl(b, k), s::max_nan))
         }
     })
 }
 
 fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
     Some(match opcode {
-        "add" => alu!(k; |a: F64, b: F64| -> F64 d::add(a, b, round(k))),
-        "sub" => alu!(k; |a: F64, b: F64| -> F64 d::sub(a, b, round(k))),
-        "mul" => alu!(k; |a: F64, b: F64| -> F64 d::mul(a, b, round(k))),
-        "fma" | "mad" => alu!(k; |a: F64, b: F64, c: F64| -> F64 d::fma(a, b, c, round(k))),
-        "div" => alu!(k; |a: F64, b: F64| -> F64 d::div(a, b, round(k))),
+        "add" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::add(a, b, round(k))),
+        "sub" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::sub(a, b, round(k))),
+        "mul" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::mul(a, b, round(k))),
+        "fma" | "mad" => alu!(k = [0]; |a: F64, b: F64, c: F64| -> F64 d::fma(a, b, c, round(k))),
+        "div" => alu!(k = [0, FTZ]; |a: F64, b: F64| -> F64 d::div(a, b, round(k))),
         "rcp" if m.has("approx") => alu!(|a: F64| -> F64 approx::rcp_f64(a)),
-        "rcp" => alu!(k; |a: F64| -> F64 d::rcp(a, round(k))),
-        "sqrt" => alu!(k; |a: F64| -> F64 d::sqrt(a, round(k))),
-        "rsqrt" => alu!(k; |a: F64| -> F64 approx::rsqrt_f64(a, k & FTZ != 0)),
+        "rcp" => alu!(k = [0, FTZ]; |a: F64| -> F64 d::rcp(a, round(k))),
+        "sqrt" => alu!(k = [0, FTZ]; |a: F64| -> F64 d::sqrt(a, round(k))),
+        "rsqrt" => alu!(k = [0, FTZ]; |a: F64| -> F64 approx::rsqrt_f64(a, k & FTZ != 0)),
         "neg" => alu!(|a: F64| -> F64 -a),
         "abs" => alu!(|a: F64| -> F64 a.abs()),
         "copysign" => alu!(|a: F64, b: F64| -> F64 b.copysign(a)),
@@ -178,19 +193,19 @@ fn hfin<H: Half>(x: u16, k: u32) -> u16 {
 macro_rules! half_op {
     ($packed:expr, |$a:ident| $e:expr) => {
         if $packed {
-            alu!(k; |x: U32| -> U32 map1(x, |$a| { let f: fn(u16, u32) -> u16 = $e; f($a, k) }))
+            alu!(k = [0]; |x: U32| -> U32 map1(x, |$a| { let f: fn(u16, u32) -> u16 = $e; f($a, k) }))
         } else {
-            alu!(k; |x: U16| -> U16 { let f: fn(u16, u32) -> u16 = $e; f(x, k) })
+            alu!(k = [0]; |x: U16| -> U16 { let f: fn(u16, u32) -> u16 = $e; f(x, k) })
         }
     };
     ($packed:expr, |$a:ident, $b:ident| $e:expr) => {
         if $packed {
-            alu!(k; |x: U32, y: U32| -> U32 {
+            alu!(k = [0]; |x: U32, y: U32| -> U32 {
                 let f: fn(u16, u16, u32) -> u16 = $e;
                 map2(x, y, |$a, $b| f($a, $b, k))
             })
         } else {
-            alu!(k; |x: U16, y: U16| -> U16 { let f: fn(u16, u16, u32) -> u16 = $e; f(x, y, k) })
+            alu!(k = [0]; |x: U16, y: U16| -> U16 { let f: fn(u16, u16, u32) -> u16 = $e; f(x, y, k) })
         }
     };
 }
@@ -212,7 +227,11 @@ macro_rules! half_ops {
         impl HalfOps for $format {
             fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
                 type H = $format;
+                let plain = packed && flags(m) == 0;
                 Some(match opcode {
+                    "add" if plain => rows!(|a, b| h::add_lanes::<$format>(a, b)),
+                    "sub" if plain => rows!(|a, b| h::sub_lanes::<$format>(a, b)),
+                    "mul" if plain => rows!(|a, b| h::mul_lanes::<$format>(a, b)),
                     "add" => half_op!(packed, |a, b| |a, b, k| {
                         hfin::<H>(h::add::<H>(hfl::<H>(a, k), hfl::<H>(b, k)), k)
                     }),
@@ -242,11 +261,14 @@ macro_rules! half_ops {
                     hfin::<H>(h::fma::<H>(hfl::<H>(a, k), hfl::<H>(b, k), hfl::<H>(c, k)), k)
                 }
                 match (packed, m.has("relu")) {
+                    (true, false) if flags(m) == 0 => {
+                        rows!(|a, b, c| h::fma_lanes::<$format>(a, b, c))
+                    }
                     (true, false) => alu!(k; |a: U32, b: U32, c: U32| -> U32
                         map3(a, b, c, |x, y, z| one(x, y, z, k))),
                     (true, true) => alu!(k; |a: U32, b: U32, c: U32| -> U32
                         map3(a, b, c, |x, y, z| h::relu::<H>(one(x, y, z, k)))),
-                    (false, false) => alu!(k; |a: U16, b: U16, c: U16| -> U16 one(a, b, c, k)),
+                    (false, false) => alu!(k = [0]; |a: U16, b: U16, c: U16| -> U16 one(a, b, c, k)),
                     (false, true) => alu!(k; |a: U16, b: U16, c: U16| -> U16
                         h::relu::<H>(one(a, b, c, k))),
                 }

@@ -243,8 +243,7 @@ fn add_word<H: Half>(a: u32, b: u32) -> u32 {
 
 #[inline(always)]
 fn mul_word<H: Half>(a: u32, b: u32) -> u32 {
-    let product = H::widen_word(a) * H::widen_word(b);
-    if !H::EXACT_PRODUCT && product.abs() < f32::MIN_POSITIVE {
+    if suspicious_product::<H>(a, b) {
         return soft::mul(
             H::FORMAT,
             (a & 0xffff).into(),
@@ -252,17 +251,34 @@ fn mul_word<H: Half>(a: u32, b: u32) -> u32 {
             Round::Rn,
         ) as u32;
     }
-    H::narrow_word(product)
+    H::narrow_word(H::widen_word(a) * H::widen_word(b))
 }
 
 #[inline(always)]
 fn fma_word<H: Half>(a: u32, b: u32, c: u32) -> u32 {
-    let product = H::widen_word(a) * H::widen_word(b);
-    if !H::EXACT_PRODUCT && !(1e-30..1e38).contains(&product.abs()) {
+    if suspicious_product::<H>(a, b) {
         let [a, b, c] = [a, b, c].map(|x| u64::from(x & 0xffff));
         return soft::fma(H::FORMAT, a, b, c, Round::Rn) as u32;
     }
-    H::narrow_word(add_odd(product, H::widen_word(c)))
+    fma_fast::<H>(a, b, c)
+}
+
+#[inline(always)]
+fn fma_fast<H: Half>(a: u32, b: u32, c: u32) -> u32 {
+    H::narrow_word(add_odd(
+        H::widen_word(a) * H::widen_word(b),
+        H::widen_word(c),
+    ))
+}
+
+/// Whether the product may be inexact in single precision: out of its normal range, and not zero
+/// because a factor is.
+#[inline(always)]
+fn suspicious_product<H: Half>(a: u32, b: u32) -> bool {
+    let (x, y) = (H::widen_word(a), H::widen_word(b));
+    let product = (x * y).abs();
+    let ordinary = (product >= 1e-30) & (product < 1e38);
+    !H::EXACT_PRODUCT & !ordinary & (x != 0.0) & (y != 0.0)
 }
 
 /// `add.{f16x2,bf16x2}` of a whole warp.
@@ -274,22 +290,46 @@ pub fn add_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
     })
 }
 
+/// `sub.{f16x2,bf16x2}` of a whole warp.
+#[inline]
+pub fn sub_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
+    let negative = b.map(|x| x ^ 0x8000_8000);
+    add_lanes::<H>(a, &negative)
+}
+
 /// `mul.{f16x2,bf16x2}` of a whole warp.
 #[inline]
 pub fn mul_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
-    std::array::from_fn(|i| {
-        let low = mul_word::<H>(a[i], b[i]);
-        low & 0xffff | mul_word::<H>(a[i] >> 16, b[i] >> 16) << 16
-    })
+    if suspicious_lanes::<H>(a, b) {
+        return std::array::from_fn(|i| map2(a[i], b[i], mul::<H>));
+    }
+    let one = |a, b| H::narrow_word(H::widen_word(a) * H::widen_word(b));
+    std::array::from_fn(|i| one(a[i], b[i]) & 0xffff | one(a[i] >> 16, b[i] >> 16) << 16)
 }
 
 /// `fma.rn.{f16x2,bf16x2}` of a whole warp.
 #[inline]
 pub fn fma_lanes<H: Half>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    if suspicious_lanes::<H>(a, b) {
+        return std::array::from_fn(|i| map3(a[i], b[i], c[i], fma::<H>));
+    }
     std::array::from_fn(|i| {
-        let low = fma_word::<H>(a[i], b[i], c[i]);
-        low & 0xffff | fma_word::<H>(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16
+        let low = fma_fast::<H>(a[i], b[i], c[i]);
+        low & 0xffff | fma_fast::<H>(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16
     })
+}
+
+/// Whether any lane needs the careful path; the lanes are asked together so that loops vectorise.
+#[inline(always)]
+fn suspicious_lanes<H: Half>(a: &Lanes, b: &Lanes) -> bool {
+    if H::EXACT_PRODUCT {
+        return false;
+    }
+    let mut any = false;
+    for (a, b) in a.iter().zip(b) {
+        any |= suspicious_product::<H>(*a, *b) | suspicious_product::<H>(a >> 16, b >> 16);
+    }
+    any
 }
 
 /// `a + b` rounded to odd: the neighbour with an odd fraction where inexact. A second rounding to

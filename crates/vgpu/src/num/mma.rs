@@ -144,7 +144,7 @@ impl Mma {
     }
 
     /// D = A·B + C. The slices hold as many registers as [`Mma::registers`] says.
-    pub fn run(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         let mut dot = [[0.0; 64]; 2];
         match (self.a.per_register(), self.k) {
             (1, 4) => self.products::<1, 4, 4>(a, b, &mut dot),
@@ -162,8 +162,8 @@ impl Mma {
     /// The products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a block.
     fn products<const E: usize, const W: usize, const K: usize>(
         &self,
-        a: &[Lanes],
-        b: &[Lanes],
+        a: &[&Lanes],
+        b: &[&Lanes],
         dot: &mut [[f32; 64]; 2],
     ) {
         let mut left = [[0.0; K]; 16];
@@ -188,7 +188,7 @@ impl Mma {
         }
     }
 
-    fn accumulate(&self, dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes]) {
+    fn accumulate(&self, dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes]) {
         match (self.c, self.d) {
             (Accumulator::F32, Accumulator::F32) => accumulate_f32(dot, c, d),
             (Accumulator::S32, _) => accumulate_s32(dot, c, d, self.saturate),
@@ -280,7 +280,7 @@ fn e4m3(bits: u32) -> f32 {
     f32::from_bits(scaled.to_bits() | special | (bits & 0x80) << 24)
 }
 
-fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes]) {
+fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes]) {
     let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
     for ((c, d), dot) in pairs.zip(dot) {
         for (lane, pair) in dot.as_chunks::<2>().0.iter().enumerate() {
@@ -292,7 +292,7 @@ fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes]) {
     }
 }
 
-fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[Lanes], d: &mut [Lanes], saturate: bool) {
+fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes], saturate: bool) {
     let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
     for ((c, d), dot) in pairs.zip(dot) {
         for (lane, pair) in dot.as_chunks::<2>().0.iter().enumerate() {
@@ -314,7 +314,7 @@ fn accumulate_mixed(
     dot: &[[f32; 64]; 2],
     c_type: Accumulator,
     d_type: Accumulator,
-    c: &[Lanes],
+    c: &[&Lanes],
     d: &mut [Lanes],
 ) {
     let (c_step, d_step) = (2 / c_type.per_register(), 2 / d_type.per_register());

@@ -80,17 +80,23 @@ fn fma_double(a: f32, b: f32, c: f32) -> (f32, bool) {
 
 /// As [`fma_rn`], through a double-precision sum rounded to odd, which makes the second rounding
 /// harmless (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
-#[cold]
-#[inline(never)]
+#[inline(always)]
 fn fma_odd(a: f32, b: f32, c: f32) -> f32 {
     let (sum, error) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
     let bits = sum.to_bits();
-    if error == 0.0 || error.is_nan() || bits & 1 == 1 {
-        return canonical(sum as f32);
-    }
-    let outward = (error > 0.0) == (sum > 0.0);
-    let odd = if outward { bits + 1 } else { bits - 1 };
-    f64::from_bits(odd) as f32
+    // Not `error != 0`: NaN from an infinite sum must leave it alone.
+    let inexact = (error < 0.0) | (error > 0.0);
+    let step = if (error > 0.0) == (sum > 0.0) {
+        1
+    } else {
+        u64::MAX
+    };
+    let odd = if inexact & (bits & 1 == 0) {
+        bits.wrapping_add(step)
+    } else {
+        bits
+    };
+    canonical(f64::from_bits(odd) as f32)
 }
 
 /// `a + b` and its rounding error, exact (Knuth).
@@ -102,38 +108,44 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, error)
 }
 
-/// `fma.rn.f32` of a whole warp, with optional flushing and saturation.
+/// `fma.rn.f32` of a whole warp, `fma.rn.ftz.f32` with `FTZ`.
 ///
 /// The lanes are checked together for the rare double rounding, so that the loop vectorises on
 /// hosts whose baseline has no fused multiply-add.
 #[inline]
-pub fn fma_rn_lanes(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
-    let mut d = [0; 32];
-    if cfg!(target_feature = "fma") {
-        for lane in 0..32 {
-            let [x, y, z] = [a[lane], b[lane], c[lane]].map(f32::from_bits);
-            d[lane] = canonical(x.mul_add(y, z)).to_bits();
+pub fn fma_rn_lanes<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    let load = |x: u32| {
+        if FTZ {
+            ftz(f32::from_bits(x))
+        } else {
+            f32::from_bits(x)
         }
-        return d;
+    };
+    let store = |x: f32| if FTZ { ftz(x).to_bits() } else { x.to_bits() };
+    if cfg!(target_feature = "fma") {
+        return std::array::from_fn(|i| {
+            store(canonical(load(a[i]).mul_add(load(b[i]), load(c[i]))))
+        });
     }
+    let mut d = [0; 32];
     let mut any = false;
-    for lane in 0..32 {
-        let (x, y, z) = (
-            f32::from_bits(a[lane]),
-            f32::from_bits(b[lane]),
-            f32::from_bits(c[lane]),
-        );
-        let (sum, suspicious) = fma_double(x, y, z);
-        d[lane] = canonical(sum).to_bits();
+    for i in 0..32 {
+        let (sum, suspicious) = fma_double(load(a[i]), load(b[i]), load(c[i]));
+        d[i] = store(canonical(sum));
         any |= suspicious;
     }
     if any {
-        for lane in 0..32 {
-            let [x, y, z] = [a[lane], b[lane], c[lane]].map(f32::from_bits);
-            d[lane] = fma_odd(x, y, z).to_bits();
+        for i in 0..32 {
+            d[i] = store(fma_odd(load(a[i]), load(b[i]), load(c[i])));
         }
     }
     d
+}
+
+/// `.sat` of a whole warp.
+#[inline]
+pub fn sat_lanes(a: &Lanes) -> Lanes {
+    std::array::from_fn(|i| sat(f32::from_bits(a[i])).to_bits())
 }
 
 /// `a + b` in any rounding.
@@ -173,39 +185,37 @@ pub fn fma(a: f32, b: f32, c: f32, round: Round) -> f32 {
 }
 
 /// `x + y` rounded to single in a directed mode. `x` is a single or an exact product of two.
-#[inline]
+///
+/// Without branches: `expf` is a fused multiply-add towards negative infinity, so loops over this
+/// must vectorise.
+#[inline(always)]
 fn directed(x: f64, y: f64, round: Round) -> f32 {
     let (sum, error) = two_sum(x, y);
-    if !sum.is_finite() {
-        return canonical(sum as f32);
-    }
-    if sum == 0.0 {
-        // Exact: an inexact sum of these operands never vanishes in double precision.
-        let same = x.is_sign_negative() == y.is_sign_negative();
-        return if same || round != Round::Rm {
-            sum as f32
-        } else {
-            -0.0
-        };
-    }
     // Rounding is monotonic, so the order of `near` and the exact value shows in `sum`, or in
-    // the error where they coincide.
+    // the error where they coincide. Next to an infinite sum the error is NaN.
     let near = sum as f32;
     let wide = f64::from(near);
-    let above = wide > sum || (wide == sum && error < 0.0);
-    let below = wide < sum || (wide == sum && error > 0.0);
+    let above = (wide > sum) | ((wide == sum) & (error < 0.0));
+    let below = (wide < sum) | ((wide == sum) & (error > 0.0));
     let down = match round {
-        Round::Rz => near.is_sign_positive(),
+        Round::Rz => sum > 0.0,
         Round::Rm => true,
         _ => false,
     };
-    if down && above {
-        near.next_down()
-    } else if !down && below {
-        near.next_up()
-    } else {
-        near
-    }
+    let bits = near.to_bits();
+    let (outward, inward) = (bits.wrapping_add(1), bits.wrapping_sub(1));
+    let negative = bits >> 31 == 1;
+    let zero = near == 0.0;
+    let lower = if negative { outward } else { inward };
+    let lower = if zero { 0x8000_0001 } else { lower };
+    let upper = if negative { inward } else { outward };
+    let upper = if zero { 1 } else { upper };
+    let stepped = if down & above { lower } else { bits };
+    let stepped = if !down & below { upper } else { stepped };
+    // An exact zero of opposite signs is -0 towards negative infinity.
+    let differ = (x.to_bits() ^ y.to_bits()) >> 63 == 1;
+    let minus = (sum == 0.0) & differ & (round == Round::Rm);
+    canonical(f32::from_bits(if minus { 0x8000_0000 } else { stepped }))
 }
 
 /// `a / b` in any rounding.

@@ -191,7 +191,7 @@ impl Wmma {
     }
 
     /// D = A·B + C. The slices hold as many registers as [`Wmma::fragments`] says.
-    pub fn run(&self, a: &[Lanes], b: &[Lanes], c: &[Lanes], d: &mut [Lanes]) {
+    pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         if (self.m, self.n) == (8, 32) {
             // (A·B)ᵀ = Bᵀ·Aᵀ, and the fragments are those of the transposes.
             let turned = Wmma {

@@ -35,7 +35,7 @@ proptest! {
         c in prop::collection::vec(any_f32(), 32),
     ) {
         let lanes = |v: &[f32]| -> Lanes { std::array::from_fn(|i| v[i].to_bits()) };
-        let d = single::fma_rn_lanes(&lanes(&a), &lanes(&b), &lanes(&c));
+        let d = single::fma_rn_lanes::<false>(&lanes(&a), &lanes(&b), &lanes(&c));
         for i in 0..32 {
             let expected = single::canonical(a[i].mul_add(b[i], c[i]));
             prop_assert_eq!(d[i], expected.to_bits(), "{} {} {}", a[i], b[i], c[i]);

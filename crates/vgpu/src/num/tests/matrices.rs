@@ -67,6 +67,10 @@ fn registers(count: usize, seed: u32, make: impl Fn(u32) -> u32) -> Vec<Lanes> {
         .collect()
 }
 
+fn refs(registers: &[Lanes]) -> Vec<&Lanes> {
+    registers.iter().collect()
+}
+
 /// Exact product and the sum of magnitudes, for the error bound.
 struct Exact {
     value: [[f64; 32]; 32],
@@ -157,7 +161,7 @@ fn check_mma(form: &Mma, seed: u32) {
     let b = registers(n.b, !seed, |r| word(form.b, r));
     let c = registers(n.c, seed ^ 0x5555, |r| accumulator(form.c, r));
     let mut d = vec![[0; 32]; n.d];
-    form.run(&a, &b, &c, &mut d);
+    form.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
     let (mut am, mut bm, mut cm) = ([[0.0; 64]; 64], [[0.0; 64]; 64], [[0.0; 64]; 64]);
     let per = form.a.per_register();
     for lane in 0..32 {
@@ -325,7 +329,7 @@ fn check_wmma(form: &Wmma, seed: u32) {
     let b = load(&fb, !seed, |r| word(form.b, r));
     let c = load(&fc, seed ^ 0x5555, |r| accumulator(form.c, r));
     let mut d = vec![[0; 32]; fd.registers];
-    form.run(&a, &b, &c, &mut d);
+    form.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
     let am = matrix(&fa, &a, |w, s| value(form.a, w, s));
     let bm = matrix(&fb, &b, |w, s| value(form.b, w, s));
     let cm = matrix(&fc, &c, |w, s| accumulated(form.c, w, s));
@@ -442,7 +446,7 @@ fn non_finite_values_pass_through_mma() {
     a[1][4] = 0x3c00_7e01;
     let c = vec![[1.0_f32.to_bits(); 32]; 4];
     let mut d = vec![[0; 32]; 4];
-    form.run(&a, &b, &c, &mut d);
+    form.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
     let (mut uppers, mut lowers) = ([0; 32], [0; 32]);
     for lane in 0..32 {
         let row = lane / 4;
