@@ -119,8 +119,6 @@ macro_rules! lanes {
 }
 
 lanes! {
-    U8: u8, R16, r32, Row, u32, |b| b as u8, |v| u32::from(v);
-    S8: i8, R16, r32, Row, u32, |b| b as i8, |v| u32::from(v as u8);
     U16: u16, R16, r32, Row, u32, |b| b as u16, |v| u32::from(v);
     S16: i16, R16, r32, Row, u32, |b| b as i16, |v| u32::from(v as u16);
     U32: u32, R32, r32, Row, u32, |b| b, |v| v;
