@@ -7,6 +7,7 @@ pub mod export;
 pub mod leaderboard;
 pub mod output;
 mod progress;
+pub mod space;
 pub mod record;
 pub mod replay;
 mod results;
@@ -39,6 +40,7 @@ enum Command {
     Export(export::Args),
     Record(record::Args),
     Replay(replay::Args),
+    Space(space::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -94,6 +96,7 @@ fn run(command: Command) -> CommandResult {
         Command::Leaderboard(args) => leaderboard::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run(&args),
+        Command::Space(args) => space::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),

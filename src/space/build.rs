@@ -10,13 +10,12 @@ use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
 /// A group that needs more memory than this to build is refused.
-const MOST_BYTES: usize = 512 << 20;
+const MOST_BYTES: usize = 400 << 20;
 
 /// Why a group cannot be built.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Too many states once the parameters in `fixed` are chosen; `open` are the constraints
-    /// that keep them apart.
+    /// Too many states; `open` are the constraints that keep them apart.
     TooLarge {
         open: Vec<TermId>,
     },
@@ -87,7 +86,7 @@ impl Group<'_> {
         Layer {
             var,
             slots,
-            open,
+            alive,
             closing: closing.len(),
             program,
             outlook,
@@ -97,8 +96,16 @@ impl Group<'_> {
     fn expand(&self, layer: &Layer, from: &States, bytes: &mut usize) -> Result<Expanded, Failure> {
         let allowed = &self.allowed[layer.var as usize];
         let domain = &self.domains[layer.var as usize];
+        let too_large = || Failure::TooLarge {
+            open: layer.alive.clone(),
+        };
+        let transitions = from.len() * allowed.len();
+        *bytes += transitions * size_of::<u32>();
+        if *bytes > MOST_BYTES {
+            return Err(too_large());
+        }
         let mut next = Merger::new(layer);
-        let mut children = Vec::new();
+        let mut children = Vec::with_capacity(transitions);
         let mut registers = layer.program.registers();
         for state in 0..from.len() {
             let values = from.get(state);
@@ -111,12 +118,10 @@ impl Group<'_> {
                     NONE
                 });
             }
-            if *bytes + children.len() * 4 + next.bytes() > MOST_BYTES {
-                let open = layer.open.clone();
-                return Err(Failure::TooLarge { open });
+            if next.bytes() > MOST_BYTES {
+                return Err(too_large());
             }
         }
-        *bytes += children.len() * 4;
         Ok(Expanded {
             children,
             states: next.states,
@@ -158,7 +163,8 @@ struct Layer {
     var: u32,
     /// The terms whose values are the state afterwards.
     slots: Vec<TermId>,
-    open: Vec<TermId>,
+    /// The constraints not decided before.
+    alive: Vec<TermId>,
     /// Number of constraints decided by this choice: the program's first phases.
     closing: usize,
     program: Program,

@@ -4,8 +4,10 @@
 //! lead to the same child. Counts on the edges give the number of completions, so the set is
 //! indexed, drawn from and tested without ever being listed.
 
+use super::states::{Mixer, Table};
 use rand::{Rng, RngExt as _};
 use std::collections::HashMap;
+use std::hash::Hasher as _;
 
 /// The node every complete path ends in.
 pub(super) const TERMINAL: u32 = 0;
@@ -40,12 +42,14 @@ pub(super) struct Diagram {
 pub(super) struct Overflow;
 
 /// Builds a diagram from the last layer to the first, sharing equal nodes and lists.
-#[derive(Debug)]
 pub(super) struct Reducer {
     diagram: Diagram,
-    nodes: HashMap<Box<[(u32, u32)]>, u32>,
-    lists: HashMap<Box<[u32]>, u32>,
-    places: Vec<(u32, u32)>,
+    /// The pairs of all nodes but the terminal, one after another: equal nodes have equal pairs.
+    rows: Vec<(u32, u32)>,
+    /// Where each node's pairs end.
+    ends: Vec<usize>,
+    known: Table,
+    lists: HashMap<Box<[u32]>, (u32, u32)>,
 }
 
 impl Reducer {
@@ -57,15 +61,52 @@ impl Reducer {
                 counts: vec![1],
                 ..Diagram::default()
             },
-            nodes: HashMap::new(),
+            rows: Vec::new(),
+            ends: vec![0],
+            known: Table::new(),
             lists: HashMap::new(),
-            places: Vec::new(),
         }
     }
 
     /// The node with these (choice, child) pairs, given in rising order of choice; `None` if
     /// there are none.
     pub(super) fn node(&mut self, pairs: &[(u32, u32)]) -> Result<Option<u32>, Overflow> {
+        if pairs.is_empty() {
+            return Ok(None);
+        }
+        let mut hasher = Mixer::new(pairs.len() as u64);
+        for (choice, child) in pairs {
+            hasher.write_u64(u64::from(*choice) << 32 | u64::from(*child));
+        }
+        let found = self.known.find(hasher.finish(), |index| {
+            let index = index as usize;
+            self.rows[self.ends[index]..self.ends[index + 1]] == *pairs
+        });
+        match found {
+            // Nodes are numbered from 1, after the terminal.
+            Ok(index) => Ok(Some(index + 1)),
+            Err(bucket) => {
+                self.known.insert(bucket, hasher.finish());
+                self.rows.extend_from_slice(pairs);
+                self.ends.push(self.rows.len());
+                self.add(pairs).map(Some)
+            }
+        }
+    }
+
+    fn list(&mut self, choices: Vec<u32>) -> (u32, u32) {
+        if let Some(known) = self.lists.get(&choices[..]) {
+            return *known;
+        }
+        let pool = &mut self.diagram.pool;
+        let place = (pool.len() as u32, choices.len() as u32);
+        pool.extend_from_slice(&choices);
+        self.lists.insert(choices.into(), place);
+        place
+    }
+
+    /// Adds a node whose edges are in the order of their first choices.
+    fn add(&mut self, pairs: &[(u32, u32)]) -> Result<u32, Overflow> {
         let mut by_child: Vec<(u32, Vec<u32>)> = Vec::new();
         let mut place: HashMap<u32, usize> = HashMap::new();
         for (choice, child) in pairs {
@@ -78,41 +119,13 @@ impl Reducer {
             };
             by_child[at].1.push(*choice);
         }
-        if by_child.is_empty() {
-            return Ok(None);
-        }
-        let key: Box<[(u32, u32)]> = by_child
-            .into_iter()
-            .map(|(child, choices)| (child, self.list(choices)))
-            .collect();
-        if let Some(known) = self.nodes.get(&key) {
-            return Ok(Some(*known));
-        }
-        let node = self.add(&key)?;
-        self.nodes.insert(key, node);
-        Ok(Some(node))
-    }
-
-    fn list(&mut self, choices: Vec<u32>) -> u32 {
-        if let Some(known) = self.lists.get(&choices[..]) {
-            return *known;
-        }
-        let pool = &mut self.diagram.pool;
-        self.places.push((pool.len() as u32, choices.len() as u32));
-        pool.extend_from_slice(&choices);
-        let list = self.places.len() as u32 - 1;
-        self.lists.insert(choices.into(), list);
-        list
-    }
-
-    fn add(&mut self, key: &[(u32, u32)]) -> Result<u32, Overflow> {
-        let diagram = &mut self.diagram;
         let mut below = 0_u128;
-        for (child, list) in key {
-            let choices = self.places[*list as usize];
-            let each = diagram.counts[*child as usize];
+        for (child, choices) in by_child {
+            let choices = self.list(choices);
+            let diagram = &mut self.diagram;
+            let each = diagram.counts[child as usize];
             diagram.edges.push(Edge {
-                child: *child,
+                child,
                 choices,
                 below,
                 each,
@@ -122,6 +135,7 @@ impl Reducer {
                 .and_then(|through| below.checked_add(through))
                 .ok_or(Overflow)?;
         }
+        let diagram = &mut self.diagram;
         diagram.counts.push(below);
         diagram.first.push(diagram.edges.len() as u32);
         Ok(diagram.counts.len() as u32 - 1)

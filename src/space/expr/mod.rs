@@ -78,6 +78,43 @@ impl fmt::Display for ExprError {
 
 impl std::error::Error for ExprError {}
 
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluateError {
+    /// It is wrong whatever the values: an unknown name, text where a number belongs.
+    #[error(transparent)]
+    Expression(#[from] ExprError),
+    /// It has no value for these values.
+    #[error("{0}")]
+    Fault(Fault),
+    /// It comes to a list, or to a whole number beyond 64 bits.
+    #[error("the result is no number, boolean or text that fits in 64 bits")]
+    NoValue,
+}
+
+impl Expr {
+    /// Evaluates with these names defined.
+    ///
+    /// # Errors
+    /// See [`EvaluateError`].
+    pub fn evaluate(
+        &self,
+        names: &[(String, super::Value)],
+    ) -> Result<super::Value, EvaluateError> {
+        let mut scope = Scope::default();
+        for (name, value) in names {
+            scope.insert(name, Symbol::Const(Val::from(value)));
+        }
+        let mut terms = Terms::default();
+        let root = terms.lower(self, &scope)?;
+        match terms.constant(root) {
+            Some(Val::Fault(fault)) => Err(EvaluateError::Fault(*fault)),
+            Some(value) => value.to_value().ok_or(EvaluateError::NoValue),
+            None => Err(EvaluateError::NoValue),
+        }
+    }
+}
+
 /// The known name nearest to a mistyped one, if any is near.
 pub(crate) fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = 1 + typed.chars().count() / 4;

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Nesting beyond this is refused (Python itself refuses at 200 brackets), so that no input can
-/// exhaust the stack.
-const DEEPEST: u32 = 200;
+/// exhaust the stack of a small thread.
+const DEEPEST: u32 = 100;
 
 /// One node; operands are indices of earlier nodes.
 #[derive(Debug, Clone)]
@@ -84,20 +84,23 @@ struct Parser<'t> {
     nodes: Vec<(Node, Range<u32>)>,
 }
 
-/// Binary operators by how tightly they bind, loosest first; comparisons are apart.
-const BINARY: [&[(&str, Op)]; 6] = [
-    &[("|", Op::BitOr)],
-    &[("^", Op::BitXor)],
-    &[("&", Op::BitAnd)],
-    &[("<<", Op::Shl), (">>", Op::Shr)],
-    &[("+", Op::Add), ("-", Op::Sub)],
-    &[
-        ("*", Op::Mul),
-        ("/", Op::Div),
-        ("//", Op::FloorDiv),
-        ("%", Op::Mod),
-    ],
-];
+/// A binary operator and how tightly it binds; comparisons bind looser and are apart.
+fn operator(sign: &str) -> Option<(u8, Op)> {
+    Some(match sign {
+        "|" => (1, Op::BitOr),
+        "^" => (2, Op::BitXor),
+        "&" => (3, Op::BitAnd),
+        "<<" => (4, Op::Shl),
+        ">>" => (4, Op::Shr),
+        "+" => (5, Op::Add),
+        "-" => (5, Op::Sub),
+        "*" => (6, Op::Mul),
+        "/" => (6, Op::Div),
+        "//" => (6, Op::FloorDiv),
+        "%" => (6, Op::Mod),
+        _ => return None,
+    })
+}
 
 impl<'t> Parser<'t> {
     fn peek(&self) -> &Token<'t> {
@@ -280,22 +283,20 @@ impl<'t> Parser<'t> {
         Ok(Some(op))
     }
 
-    fn binary(&mut self, level: usize) -> Result<u32, ExprError> {
-        let Some(operators) = BINARY.get(level) else {
-            return self.unary();
-        };
-        let mut left = self.binary(level + 1)?;
+    /// Operators that bind at least as tightly as `least`.
+    fn binary(&mut self, least: u8) -> Result<u32, ExprError> {
+        let mut left = self.unary()?;
         loop {
             let found = match self.peek() {
-                Token::Sign(sign) => operators.iter().find(|(name, _)| name == sign),
+                Token::Sign(sign) => operator(sign),
                 _ => None,
             };
-            let Some((_, op)) = found else {
+            let Some((binds, op)) = found.filter(|(binds, _)| *binds >= least) else {
                 return Ok(left);
             };
             self.advance();
-            let right = self.binary(level + 1)?;
-            left = self.op(*op, vec![left, right]);
+            let right = self.binary(binds + 1)?;
+            left = self.op(op, vec![left, right]);
         }
     }
 

@@ -1,19 +1,15 @@
 //! From sections to a checked specification: everything that form alone does not show.
 
 use super::de::Spanned;
-use super::schema::{Document, Formula, Ordered, ParameterText, RangeText, Scalar};
+use super::schema::{Document, Formula, Ordered, ParameterText, Scalar};
 use crate::space::construct::{Place, resolve};
 use crate::space::expr::suggest;
 use crate::space::{
     Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, SpaceError, Value,
 };
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// A range may have this many values.
-const MOST_VALUES: usize = 10_000_000;
 
 /// Collects what is wrong, and the expressions whose names are still to be checked.
 pub(super) struct Checker<'s> {
@@ -150,106 +146,8 @@ impl<'s> Checker<'s> {
         name.value
     }
 
-    pub(super) fn parameters(
-        &mut self,
-        texts: &Ordered<ParameterText>,
-        macros: bool,
-    ) -> Vec<Parameter> {
-        let mut parameters = Vec::new();
-        for (name, text) in &texts.0 {
-            self.name(name, macros);
-            let Some((values, at)) = self.values(name, text) else {
-                continue;
-            };
-            let mut seen = HashMap::new();
-            for (index, value) in values.iter().enumerate() {
-                if seen.insert(value, index).is_some() {
-                    let at = match &text.values {
-                        Some(list) => list.value[index].at.clone(),
-                        None => at.clone(),
-                    };
-                    self.error(
-                        format!("`{}` has the value {value} twice", name.value),
-                        at,
-                        "list every value once",
-                    );
-                    break;
-                }
-            }
-            let mut parameter = Parameter::new(name.value.clone(), values);
-            if let Some(default) = &text.default {
-                match parameter.index_of(&default.value.0) {
-                    Some(index) => parameter.default = index,
-                    None => self.not_a_value(&parameter, default, "the default"),
-                }
-            }
-            parameter.doc = text.doc.clone().unwrap_or_default();
-            parameters.push(parameter);
-        }
-        if texts.0.is_empty() {
-            self.error("`parameters` is empty", 0..1, "name at least one parameter");
-        }
-        parameters
-    }
-
-    fn not_a_value(&mut self, parameter: &Parameter, given: &Scalar, what: &str) {
-        let shown = crate::space::set::some_values(&parameter.values);
-        self.error(
-            format!(
-                "{what} {} is no value of `{}`",
-                given.value.0, parameter.name
-            ),
-            given.at.clone(),
-            format!("its values are {shown}"),
-        );
-    }
-
-    fn values(
-        &mut self,
-        name: &Spanned<String>,
-        text: &ParameterText,
-    ) -> Option<(Vec<Value>, Range<usize>)> {
-        match (&text.values, &text.range) {
-            (Some(list), None) if list.value.is_empty() => {
-                self.error(
-                    format!("`{}` has no values", name.value),
-                    list.at.clone(),
-                    "list at least one value",
-                );
-                None
-            }
-            (Some(list), None) => {
-                let values = list.value.iter().map(|value| value.value.0.clone());
-                Some((values.collect(), list.at.clone()))
-            }
-            (None, Some(range)) => match expand(&range.value) {
-                Ok(values) => Some((values, range.at.clone())),
-                Err((message, help)) => {
-                    self.error(message, range.at.clone(), help);
-                    None
-                }
-            },
-            (Some(_), Some(range)) => {
-                self.error(
-                    format!("`{}` has both `values` and `range`", name.value),
-                    range.at.clone(),
-                    "keep one of them",
-                );
-                None
-            }
-            (None, None) => {
-                self.error(
-                    format!("`{}` has no values", name.value),
-                    name.at.clone(),
-                    "add `values: [1, 2, 4]` or `range: { from: 1, to: 4 }`",
-                );
-                None
-            }
-        }
-    }
-
     /// A name expressions and macros can use.
-    fn name(&mut self, name: &Spanned<String>, is_macro: bool) {
+    pub(super) fn name(&mut self, name: &Spanned<String>, is_macro: bool) {
         const WORDS: [&str; 11] = [
             "and", "or", "not", "in", "is", "if", "else", "lambda", "True", "False", "defined",
         ];
@@ -512,50 +410,4 @@ impl<'s> Checker<'s> {
             }
         }
     }
-}
-
-/// The values of a range, or what is wrong with it and the fix.
-fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
-    let bad = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
-    let step = range
-        .step
-        .as_ref()
-        .map_or(&Value::Int(1), |step| &step.value.0);
-    let (from, to) = (&range.from.value.0, &range.to.value.0);
-    let number = |value: &Value| match value {
-        Value::Int(_) | Value::Float(_) => value.as_f64(),
-        _ => None,
-    };
-    let (Some(first), Some(last), Some(distance)) = (number(from), number(to), number(step)) else {
-        return bad(
-            "a range needs numbers",
-            "write `range: { from: 1, to: 8, step: 1 }`",
-        );
-    };
-    if distance == 0.0 {
-        return bad("the step is 0", "leave it out for a step of 1");
-    }
-    if (last - first) * distance < 0.0 {
-        return bad(
-            "the range is empty: its step leads away from `to`",
-            "swap `from` and `to`",
-        );
-    }
-    // A fraction of a step is forgiven, so that 0.1 to 0.3 by 0.1 has three values.
-    let steps = ((last - first) / distance + 1e-9).floor();
-    if steps >= MOST_VALUES as f64 {
-        return bad(
-            "the range has more than ten million values",
-            "widen the step",
-        );
-    }
-    let count = steps as i64 + 1;
-    if let (Value::Int(first), Value::Int(distance)) = (from, step) {
-        return Ok((0..count)
-            .map(|at| Value::Int(first + at * distance))
-            .collect());
-    }
-    Ok((0..count)
-        .map(|at| Value::Float(first + at as f64 * distance))
-        .collect())
 }

@@ -267,7 +267,15 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
         };
         self.value = Some(value);
         let source = self.source;
-        seed.deserialize(Reader { node: key, source }).map(Some)
+        let read = seed.deserialize(Reader { node: key, source }).map(Some);
+        read.map_err(|mut error| {
+            let colon = source[key.span().end..].trim_start().starts_with(':');
+            if matches!(value.kind, Kind::Null) && !colon {
+                let help = "a comma ends unquoted text inside { }: put the whole text in quotes";
+                error.help = Some(help.to_owned());
+            }
+            error
+        })
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {

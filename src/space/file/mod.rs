@@ -6,6 +6,7 @@ mod check;
 mod de;
 mod launch;
 mod node;
+mod parameters;
 mod python;
 mod read;
 mod schema;
