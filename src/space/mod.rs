@@ -25,13 +25,8 @@ mod value;
 pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use diagnostic::{Diagnostic, Diagnostics};
-<<<<<<< HEAD
-pub use expr::{Expr, ExprError, Fault};
-pub(crate) use expr::{Node, Op, Val, suggest};
-=======
 pub use expr::{EvaluateError, Expr, ExprError, Fault};
-pub(crate) use expr::{Node, Op, Val};
->>>>>>> 57a1046 ([space] tuner space; groups and parameters in their own files; tests of sets and expressions)
+pub(crate) use expr::{Node, Op, Val, suggest};
 pub use file::{BareSpace, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};

@@ -149,13 +149,15 @@ fn round_int(value: i128, digits: i128) -> Val {
     if digits >= 0 {
         return Val::Int(value);
     }
-    let Some(step) = u32::try_from(-digits)
+    let Some(step) = u32::try_from(digits.unsigned_abs())
         .ok()
         .and_then(|power| 10_i128.checked_pow(power))
     else {
         return Val::Int(0);
     };
-    let below = value.div_euclid(step) * step;
+    let Some(below) = value.div_euclid(step).checked_mul(step) else {
+        return OVERFLOW;
+    };
     let rest = value - below;
     let up = match rest.cmp(&(step - rest)) {
         std::cmp::Ordering::Less => false,
@@ -177,7 +179,8 @@ pub(super) fn binary_float(op: Op, a: f64, b: f64) -> Val {
         Op::Div | Op::FloorDiv | Op::Mod | Op::CeilDiv if b == 0.0 => BY_ZERO,
         Op::Div => Val::Float(a / b),
         Op::FloorDiv => Val::Float(divmod_float(a, b).0),
-        Op::CeilDiv => Val::Float(-divmod_float(-a, b).0),
+        // Subtracting from 0 gives no -0.0.
+        Op::CeilDiv => Val::Float(0.0 - divmod_float(-a, b).0),
         Op::Mod => Val::Float(divmod_float(a, b).1),
         Op::Pow => power_float(a, b),
         Op::Round => {
@@ -219,6 +222,9 @@ fn round_digits(value: f64, digits: f64) -> Val {
     }
     if digits < 0.0 {
         let step = 10_f64.powf(-digits);
+        if !step.is_finite() {
+            return Val::Float(0.0_f64.copysign(value));
+        }
         return Val::Float((value / step).round_ties_even() * step);
     }
     // Formatting is correctly rounded, so this is Python's decimal rounding.

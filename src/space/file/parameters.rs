@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// A range may have this many values.
 const MOST_VALUES: usize = 10_000_000;
+const TOO_MANY: &str = "the range has more than ten million values";
 
 impl Checker<'_> {
     pub(super) fn parameters(
@@ -137,21 +138,27 @@ fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
             "swap `from` and `to`",
         );
     }
+    // Whole numbers are counted exactly.
+    if let (Value::Int(first), Value::Int(distance)) = (from, step) {
+        let (first, distance) = (i128::from(*first), i128::from(*distance));
+        let last = match to {
+            Value::Int(last) => i128::from(*last),
+            _ if distance > 0 => last.floor() as i128,
+            _ => last.ceil() as i128,
+        };
+        let steps = last.saturating_sub(first) / distance;
+        if steps >= MOST_VALUES as i128 {
+            return bad(TOO_MANY, "widen the step");
+        }
+        let value = |at: i128| i64::try_from(first + at * distance).ok();
+        return Ok((0..=steps).filter_map(value).map(Value::Int).collect());
+    }
     // A fraction of a step is forgiven, so that 0.1 to 0.3 by 0.1 has three values.
     let steps = ((last - first) / distance + 1e-9).floor();
     if steps >= MOST_VALUES as f64 {
-        return bad(
-            "the range has more than ten million values",
-            "widen the step",
-        );
+        return bad(TOO_MANY, "widen the step");
     }
-    let count = steps as i64 + 1;
-    if let (Value::Int(first), Value::Int(distance)) = (from, step) {
-        return Ok((0..count)
-            .map(|at| Value::Int(first + at * distance))
-            .collect());
-    }
-    Ok((0..count)
+    Ok((0..=steps as i64)
         .map(|at| Value::Float(first + at as f64 * distance))
         .collect())
 }

@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 pub(super) struct Document {
     /// Version of this format: 1.
     #[schemars(range(min = 1, max = 1))]
+    #[expect(dead_code, reason = "checked while the file is read; kept for the schema")]
     pub(super) version: Spanned<u64>,
     /// The kernel's name, as commands take it.
     pub(super) kernel: Spanned<String>,
@@ -54,6 +55,7 @@ pub(super) struct Document {
 #[schemars(deny_unknown_fields, title = "bare space")]
 pub(super) struct Bare {
     /// Version of this format: 1.
+    #[expect(dead_code, reason = "checked while the file is read; kept for the schema")]
     pub(super) version: Option<Spanned<u64>>,
     /// The space's name.
     pub(super) name: Option<String>,
