@@ -14,7 +14,10 @@ use std::marker::PhantomData;
 pub(super) struct Document {
     /// Version of this format: 1.
     #[schemars(range(min = 1, max = 1))]
-    #[expect(dead_code, reason = "checked while the file is read; kept for the schema")]
+    #[expect(
+        dead_code,
+        reason = "checked while the file is read; kept for the schema"
+    )]
     pub(super) version: Spanned<u64>,
     /// The kernel's name, as commands take it.
     pub(super) kernel: Spanned<String>,
@@ -55,7 +58,10 @@ pub(super) struct Document {
 #[schemars(deny_unknown_fields, title = "bare space")]
 pub(super) struct Bare {
     /// Version of this format: 1.
-    #[expect(dead_code, reason = "checked while the file is read; kept for the schema")]
+    #[expect(
+        dead_code,
+        reason = "checked while the file is read; kept for the schema"
+    )]
     pub(super) version: Option<Spanned<u64>>,
     /// The space's name.
     pub(super) name: Option<String>,
