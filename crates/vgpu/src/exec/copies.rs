@@ -115,7 +115,7 @@ impl Team<'_> {
             let bytes = w.regs.r32[b.bytes as usize][lane];
             let (to, from) = (w.address(&b.to, lane), w.address(&b.from, lane));
             let thread = w.index * 32 + lane;
-            if bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0 {
+            if (u64::from(bytes) | to | from) & 15 != 0 {
                 self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
                     format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
                 });

@@ -4,9 +4,9 @@ use super::access::Touch;
 use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::clock::Clock;
+use crate::hazard::clock::{Clock, join};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Address, Area, Data, MbarOp, NONE};
+use crate::lower::program::{Address, Area, MbarOp, NONE};
 
 /// One `mbarrier` object.
 #[derive(Debug, Clone, Default)]
@@ -15,9 +15,9 @@ pub(super) struct Mbarrier {
     pending: i64,
     bytes: i64,
     phase: u64,
-    /// Clocks of the arrivals of the current phase, and of all finished ones.
-    current: Vec<Clock>,
-    finished: Vec<Clock>,
+    /// What the arrivals of the current phase had seen and done, and those of all finished ones.
+    current: Option<Clock>,
+    finished: Option<Clock>,
     /// Bulk copies on their way.
     in_flight: Vec<Flight>,
 }
@@ -40,8 +40,10 @@ impl Mbarrier {
         }
         self.phase += 1;
         self.pending = self.expected.into();
-        // Later phases imply earlier ones, so only the newest clocks of each matter.
-        self.finished = std::mem::take(&mut self.current);
+        // Whoever sees a phase end has seen the earlier ones end.
+        if let Some(clock) = self.current.take() {
+            join(&mut self.finished, clock);
+        }
     }
 }
 
@@ -82,6 +84,7 @@ impl Team<'_> {
         };
         if let MbarOp::Init { count } = op {
             let n = row(*count, 1);
+            self.version += 1;
             let fresh = Mbarrier {
                 expected: n,
                 pending: n.into(),
@@ -137,18 +140,19 @@ impl Team<'_> {
             }
             MbarOp::Init { .. } | MbarOp::PendingCount { .. } => {}
         }
-        let _ = Data::Nothing;
     }
 
     fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
         let clock = self.clocks.release(thread);
+        // What a loop that tests the phase waits for may have come.
+        self.version += 1;
         let Some(m) = self.mbarriers.get_mut(&at) else {
             return 0;
         };
         let token = m.phase | (m.pending.max(0) as u64) << 32;
         m.bytes += bytes;
         m.pending -= i64::from(n);
-        m.current.push(clock);
+        join(&mut m.current, clock);
         if drop {
             m.expected = m.expected.saturating_sub(n);
         }
@@ -167,6 +171,7 @@ impl Team<'_> {
     }
 
     fn expect(&mut self, at: u32, bytes: i64) {
+        self.version += 1;
         if let Some(m) = self.mbarriers.get_mut(&at) {
             m.bytes += bytes;
             m.settle();
@@ -187,7 +192,7 @@ impl Team<'_> {
             );
             return;
         };
-        m.current.push(clock);
+        join(&mut m.current, clock);
         m.in_flight.push(Flight {
             delivered: None,
             bytes,
@@ -244,7 +249,7 @@ impl Team<'_> {
             }
         }
         if acquire && self.context.checks.races {
-            for clock in &clocks {
+            if let Some(clock) = &clocks {
                 self.clocks.acquire(thread, clock);
             }
         }

@@ -30,6 +30,15 @@ pub(crate) struct Clocks {
     pub(crate) exact_readers: bool,
 }
 
+/// Adds what `clock` has seen to `all`.
+pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
+    match all {
+        Some(old) if Arc::ptr_eq(old, &clock) => {}
+        Some(old) => *old = old.iter().zip(clock.iter()).map(|(a, b)| *a.max(b)).collect(),
+        None => *all = Some(clock),
+    }
+}
+
 impl Clocks {
     pub(crate) fn new(threads: usize, exact_readers: bool) -> Clocks {
         Clocks {
@@ -120,15 +129,7 @@ impl Clocks {
     /// Adds what a release published to what `thread` has seen.
     pub(crate) fn acquire(&mut self, thread: usize, clock: &Clock) {
         self.partial = true;
-        self.know[thread] = Some(match self.know[thread].take() {
-            None => clock.clone(),
-            Some(mine) if Arc::ptr_eq(&mine, clock) => mine,
-            Some(mine) => mine
-                .iter()
-                .zip(clock.iter())
-                .map(|(a, b)| *a.max(b))
-                .collect(),
-        });
+        join(&mut self.know[thread], clock.clone());
     }
 
     /// Adds knowledge about other blocks.

@@ -168,8 +168,8 @@ impl Cell {
             return list
                 .iter()
                 .find(|s| {
-                    !(s.is(STRONG) && a.strong)
-                        && !clocks.ordered(a.thread, usize::from(s.thread), s.segment)
+                    let atomic = s.is(STRONG) && a.strong;
+                    !atomic && !clocks.ordered(a.thread, usize::from(s.thread), s.segment)
                 })
                 .map(|s| s.conflict(false));
         }
@@ -464,7 +464,8 @@ impl GlobalCell {
         let w = self.cell.write;
         if w.is(VALID) && self.write_block != view.block {
             let both = w.atomic_to_all() && a.strong && !a.narrow;
-            if !both && !(a.write && a.same_value) && !self.known(a, view, w, self.write_block) {
+            let excused = both || (a.write && a.same_value);
+            if !excused && !self.known(a, view, w, self.write_block) {
                 found = Some(Conflict {
                     block: Some(self.write_block),
                     ..w.conflict(true)

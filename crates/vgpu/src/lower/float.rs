@@ -210,10 +210,7 @@ macro_rules! half_op {
     };
 }
 
-fn halves<H: Half + 'static>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu>
-where
-    H: HalfOps,
-{
+fn halves<H: HalfOps>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
     H::pick(opcode, m, packed)
 }
 

@@ -65,7 +65,7 @@ pub(super) fn comparison<'a>(m: &Mods<'a>) -> Option<&'a str> {
 
 /// The compare of `setp` or `set` for a source type.
 #[expect(
-    clippy::nonminimal_bool,
+    clippy::double_comparisons,
     clippy::neg_cmp_op_on_partial_ord,
     reason = "NaN decides"
 )]
@@ -242,7 +242,7 @@ fn holds(k: u32, x: u16, y: u16) -> bool {
     let unordered = a.is_nan() || b.is_nan();
     match k & 15 {
         0 => a == b,
-        1 => a < b || a > b,
+        1 => !unordered && a != b,
         2 => a < b,
         3 => a <= b,
         4 => a > b,

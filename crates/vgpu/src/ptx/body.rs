@@ -415,8 +415,7 @@ impl<'a> BodyParser<'_, 'a> {
         if let Some(reg) = self.find_register(name) {
             return Ok(Operand::Reg(reg));
         }
-        if name.starts_with('%') {
-            let special = &name[1..];
+        if let Some(special) = name.strip_prefix('%') {
             let component = match self.p.peek() {
                 Token::Dot(c @ ("x" | "y" | "z" | "w")) => {
                     self.p.next();
