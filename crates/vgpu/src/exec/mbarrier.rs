@@ -248,10 +248,11 @@ impl Team<'_> {
                     .landed(*word as usize, flight.thread, flight.segment);
             }
         }
-        if acquire && self.context.checks.races {
-            if let Some(clock) = &clocks {
-                self.clocks.acquire(thread, clock);
-            }
+        if let Some(clock) = clocks
+            && acquire
+            && self.context.checks.races
+        {
+            self.clocks.acquire(thread, &clock);
         }
         true
     }

@@ -16,6 +16,7 @@ mod team;
 mod access;
 mod order;
 mod transfer;
+mod partial;
 mod atomics;
 mod copies;
 mod matrices;

@@ -42,6 +42,24 @@ impl Warp {
     }
 }
 
+impl Mem {
+    /// A loaded element as its register holds it.
+    #[inline(always)]
+    pub(super) fn extended(&self, raw: u64, dest: Data) -> u64 {
+        if !self.signed {
+            return raw;
+        }
+        let unused = 64 - self.width * 8;
+        let wide = ((raw << unused) as i64 >> unused) as u64;
+        // A 16-bit register keeps its upper half clear.
+        if self.width == 1 && matches!(dest, Data::R32(_)) {
+            wide & 0xffff_ffff
+        } else {
+            wide
+        }
+    }
+}
+
 /// Lanes of a mask.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
@@ -70,6 +88,9 @@ impl Team<'_> {
         let bytes = m.width * m.data.len() as u32;
         let strong = self.is_strong(m.order);
         self.count(w, &m.at, mask, bytes, false);
+        if m.data.len() > 1 && m.data.contains(&Data::Nothing) && !strong {
+            return self.load_partly(w, m, mask);
+        }
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let touch = Touch {
@@ -83,19 +104,7 @@ impl Team<'_> {
             };
             for (i, d) in m.data.iter().enumerate() {
                 let raw = self.get(w, place, i as u32 * m.width, m.width);
-                let value = if m.signed {
-                    let unused = 64 - m.width * 8;
-                    let wide = ((raw << unused) as i64 >> unused) as u64;
-                    // A 16-bit register keeps its upper half clear.
-                    if m.width == 1 && matches!(d, Data::R32(_)) {
-                        wide & 0xffff_ffff
-                    } else {
-                        wide
-                    }
-                } else {
-                    raw
-                };
-                w.set(*d, lane, value);
+                w.set(*d, lane, m.extended(raw, *d));
             }
             if strong {
                 let thread = w.index * 32 + lane;

@@ -34,7 +34,13 @@ pub(crate) struct Clocks {
 pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
     match all {
         Some(old) if Arc::ptr_eq(old, &clock) => {}
-        Some(old) => *old = old.iter().zip(clock.iter()).map(|(a, b)| *a.max(b)).collect(),
+        Some(old) => {
+            *old = old
+                .iter()
+                .zip(clock.iter())
+                .map(|(a, b)| *a.max(b))
+                .collect()
+        }
         None => *all = Some(clock),
     }
 }

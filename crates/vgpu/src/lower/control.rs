@@ -9,7 +9,7 @@ use super::{Fail, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
-use crate::ptx::ast::{Body, Function, Instruction, Operand, StateSpace};
+use crate::ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
 
 /// Where a variable of a function lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(super) struct Scope<'a> {
     entry: bool,
     /// Addresses of the instructions that are plain loads but synchronise.
     pub(super) relaxed: HashSet<usize>,
+    /// Registers that one operand names: loaded, they are read by nobody.
+    pub(super) named_once: HashSet<Reg>,
 }
 
 impl Scope<'_> {
@@ -102,6 +104,7 @@ impl<'a> Lower<'a> {
         self.program.polls |= polling;
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
+        scope.named_once = super::intent::named_once(body);
         for ty in &body.registers {
             let place = ty.and_then(kind_of).map(|kind| {
                 let row = match kind {

@@ -24,6 +24,29 @@ pub(super) fn relaxed_loads<'a>(body: &'a Body<'a>) -> (HashSet<usize>, bool) {
     (found, polling)
 }
 
+/// Registers that appear once in a function, in a vector load.
+pub(super) fn named_once(body: &Body<'_>) -> HashSet<Reg> {
+    let vector = |o: Option<&Operand<'_>>| matches!(o, Some(Operand::Vector(_)));
+    let loads = body.instructions.iter();
+    if !loads
+        .clone()
+        .any(|i| i.opcode == "ld" && vector(i.operands.first()))
+    {
+        return HashSet::new();
+    }
+    let mut times: HashMap<Reg, u32> = HashMap::new();
+    let mut named = Vec::new();
+    for i in loads {
+        i.operands.iter().for_each(|o| registers(o, &mut named));
+        named.extend(i.guard.map(|(p, _)| p));
+        named
+            .drain(..)
+            .for_each(|r| *times.entry(r).or_default() += 1);
+    }
+    times.retain(|_, n| *n == 1);
+    times.into_keys().collect()
+}
+
 /// The place a memory operand names: its base, followed back through copies, and its offset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Spot<'a> {

@@ -101,7 +101,10 @@ impl<'a> Lower<'a> {
         mem.data = match &i.operands[0] {
             Operand::Vector(list) => list
                 .iter()
-                .map(|o| self.data(o))
+                .map(|o| match o {
+                    Operand::Reg(r) if self.function.named_once.contains(r) => Ok(Data::Nothing),
+                    _ => self.data(o),
+                })
                 .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data(single)?],
         };
