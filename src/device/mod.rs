@@ -6,6 +6,11 @@
 
 pub mod limits;
 pub mod replay;
+pub mod plan;
+pub mod session;
+pub mod vgpu;
+pub mod build;
+pub mod worker;
 
 use crate::record::DeviceKind;
 use crate::space::DeviceLimits;

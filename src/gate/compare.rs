@@ -35,6 +35,13 @@ impl Comparison {
         };
     }
 
+    /// Moves the index of the first wrong element, for a part that began at `start`.
+    pub(super) fn shift(&mut self, start: u64) {
+        if let Some(wrong) = &mut self.first_wrong {
+            wrong.0 += start;
+        }
+    }
+
     fn element(&mut self, index: u64, got: f64, want: Expected) {
         self.compared += 1;
         // Equal infinities agree; NaN agrees with NaN only; anything else not finite is wrong.
@@ -120,6 +127,31 @@ pub fn with_oracle(
             result.max_error = result.max_error.max((error / bound).sqrt());
         }
         at = next;
+    }
+    result
+}
+
+/// Compares a range with an oracle's values under `|got − want| ≤ atol + rtol · |want|`.
+#[must_use]
+pub fn with_oracle_flat(
+    oracle: &dyn Oracle,
+    output: usize,
+    element: Element,
+    bytes: &[u8],
+    range: &std::ops::Range<u64>,
+    (atol, rtol): (f64, f64),
+) -> Comparison {
+    let mut result = Comparison::default();
+    let expected = oracle.span(output, range.start, range.end - range.start);
+    for (index, want) in range.clone().zip(expected) {
+        let from = usize::try_from(index)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(element.size());
+        let got = bytes
+            .get(from..)
+            .map_or(f64::NAN, |rest| element.decode(rest));
+        let tolerance = atol + rtol * want.value.abs();
+        result.element(index, got, Expected { tolerance, ..want });
     }
     result
 }

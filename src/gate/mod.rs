@@ -5,6 +5,9 @@ pub mod element;
 mod fp8;
 pub mod inputs;
 pub mod oracle;
+pub mod references;
+mod sampling;
+pub mod verify;
 mod verified;
 
-pub use verified::{Basis, Verified, recorded};
+pub use verified::{Basis, Verified, by_worker, recorded};

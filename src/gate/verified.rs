@@ -2,6 +2,7 @@
 //! be timed.
 
 use crate::device::replay::Outcome;
+use crate::device::worker::protocol::Judgement;
 use crate::record::Verdict;
 
 /// Proof that a candidate's results were judged right.
@@ -13,6 +14,8 @@ pub struct Verified {
 /// What a [`Verified`] stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
+    /// The gate ran it and compared what it wrote.
+    Checked,
     /// Whoever recorded the data accepted the result; this tuner never saw it.
     Recorded,
 }
@@ -22,6 +25,24 @@ impl Verified {
     #[must_use]
     pub fn basis(&self) -> Basis {
         self.basis
+    }
+
+    /// For [`super::verify::verify`], which has compared the results.
+    pub(super) fn checked() -> Self {
+        Self {
+            basis: Basis::Checked,
+        }
+    }
+}
+
+/// Takes over the judgement of a worker process, whose gate is this one.
+///
+/// # Errors
+/// The verdict, when the candidate did not pass.
+pub fn by_worker(judgement: &Judgement) -> Result<Verified, Verdict> {
+    match judgement.verdict {
+        Verdict::Ok => Ok(Verified::checked()),
+        verdict => Err(verdict),
     }
 }
 

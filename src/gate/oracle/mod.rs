@@ -119,11 +119,18 @@ pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleErr
     })
 }
 
-/// Error of a float32 accumulation of `terms` products whose root sum of squares is `root`, as an
-/// absolute bound: 2⁻²² for every 16 terms, because tensor cores truncate each accumulation step
-/// of 16; never less than four such steps, so that a handful of terms may be rounded in any order.
-fn accumulation(terms: f64, root: f64) -> f64 {
-    (terms / 16.0).max(4.0) * 2f64.powi(-22) * root
+/// Error of a float32 accumulation of `terms` products that sum to `value` and whose root sum of
+/// squares is `root`, as an absolute bound: 2⁻²² for every 16 terms, because tensor cores truncate
+/// each accumulation step of 16; never less than four such steps, so that a handful of terms may be
+/// rounded in any order. Where the sum is large against `root`, so were its partial sums: each of
+/// `terms` roundings errs by up to 2⁻²⁴ of one, at random, and 2 √terms is 3.5 times their rms.
+fn accumulation(terms: f64, root: f64, value: f64) -> f64 {
+    (terms / 16.0).max(4.0) * 2f64.powi(-22) * root + 2.0 * rounding_walk(terms, value)
+}
+
+/// Size of a random walk of `terms` float32 roundings of numbers up to `value`.
+fn rounding_walk(terms: f64, value: f64) -> f64 {
+    terms.sqrt() * 2f64.powi(-24) * value.abs()
 }
 
 #[cfg(test)]

@@ -101,7 +101,8 @@ impl Row {
             Operation::LayerNorm => self.layernorm_row(&x),
             Operation::Sum => {
                 let root = x.iter().map(|v| v * v).sum::<f64>().sqrt();
-                vec![self.bound(x.iter().sum(), accumulation(self.length as f64, root))]
+                let sum: f64 = x.iter().sum();
+                vec![self.bound(sum, accumulation(self.length as f64, root, sum))]
             }
         }
     }

@@ -1,0 +1,119 @@
+//! The few things the gate asks of a device, so that a real GPU, the virtual one and the test
+//! fakes are judged by the same code.
+
+use super::plan::{Code, Plan, PlanLaunch};
+use crate::record::{Hazard, Verdict};
+use std::ops::Range;
+
+/// A buffer of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot(pub usize);
+
+/// Something went wrong on the device: evidence against the candidate, not a failure of the tuner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What it amounts to.
+    pub verdict: Verdict,
+    /// What happened.
+    pub detail: String,
+}
+
+/// Which blocks of a launch to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocks {
+    /// All of them.
+    All,
+    /// These, by linear index. Only a device that can leave blocks out takes this.
+    Some(Vec<u64>),
+}
+
+/// The order in which warps get their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The device's own.
+    Natural,
+    /// Random with this seed, where the device can.
+    Random(u64),
+}
+
+/// Work counted during a run, for the prediction of its time. All zero on devices that do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Work {
+    /// The virtual GPU's counters.
+    pub counters: vgpu::Counters,
+    /// Blocks that ran; `counters` are theirs.
+    pub blocks: u64,
+    /// Blocks of the whole grid.
+    pub grid_blocks: u64,
+}
+
+/// What a run left behind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunReport {
+    /// Everything the checks found, in a deterministic order.
+    pub hazards: Vec<Hazard>,
+    /// Work done.
+    pub work: Work,
+    /// The run was cut short by one of the hazards.
+    pub stopped: bool,
+}
+
+/// One launch with its arguments resolved.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// The code to run from.
+    pub code: &'a Code,
+    /// The launch.
+    pub launch: &'a PlanLaunch,
+    /// The plan whose arguments the launch names.
+    pub plan: &'a Plan,
+    /// Buffer of each plan argument; `None` for scalars.
+    pub slots: &'a [Option<Slot>],
+    /// Blocks to run.
+    pub blocks: Blocks,
+    /// Order of warps.
+    pub order: Order,
+}
+
+/// A device as the gate sees it.
+pub trait Session {
+    /// Frees every buffer.
+    fn reset(&mut self);
+
+    /// Allocates a buffer with guard bands around it, nobody having written it.
+    ///
+    /// # Errors
+    /// `out_of_memory`.
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault>;
+
+    /// Writes a whole buffer from the host.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault>;
+
+    /// Fills a buffer with repeats of `pattern` and marks it as written by nobody.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault>;
+
+    /// Reads a whole buffer.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault>;
+
+    /// Byte ranges that nobody wrote since the last poison; `None` where the device cannot tell
+    /// (the gate then goes by the poison pattern).
+    fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
+
+    /// Whether blocks can be left out of a launch.
+    fn can_sample(&self) -> bool;
+
+    /// Runs one launch to its end.
+    ///
+    /// # Errors
+    /// The launch was refused, or the device failed in a way that has no hazard.
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault>;
+}
