@@ -3,6 +3,7 @@
 //! [`Measured`] has private fields and every constructor takes a [`Verified`]: a time that was
 //! taken before the result was checked does not compile.
 
+pub mod predict;
 pub mod statistics;
 
 use crate::gate::Verified;

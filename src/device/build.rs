@@ -1,0 +1,264 @@
+//! From a bound configuration to a plan: renders and compiles the candidate for one problem.
+
+use super::plan::{
+    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role as PlanRole,
+};
+use crate::catalog::Kernel;
+use crate::compile::{Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render};
+use crate::record::Verdict;
+use crate::space::{
+    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Reference,
+    Role, SameValueWrites, Value,
+};
+use crate::units::ContentHash;
+use std::sync::Arc;
+
+/// One kernel on one problem, ready to make plans of configurations.
+pub struct PlanBuilder {
+    kernel: Arc<Kernel>,
+    problem: String,
+    sizes: Vec<(String, f64)>,
+    binder: Binder,
+    arch: String,
+}
+
+/// A candidate that can be handed to a device.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// What to run.
+    pub plan: Plan,
+    /// What the compiler made.
+    pub image: Arc<Image>,
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
+}
+
+/// A candidate that ended before it could be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unbuilt {
+    /// Identity of the candidate, where it got as far as a source.
+    pub candidate: Option<ContentHash>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: String,
+}
+
+impl PlanBuilder {
+    /// A builder for a problem of a kernel on a device.
+    ///
+    /// # Errors
+    /// An unknown problem, or expressions that are wrong for it.
+    pub fn new(
+        kernel: Arc<Kernel>,
+        problem: &str,
+        limits: &DeviceLimits,
+        arch: &str,
+    ) -> Result<Self, BindError> {
+        let binder = kernel.spec.binder(problem, limits)?;
+        let sizes = kernel.spec.problem(problem).map(|found| {
+            let number = |value: &Value| value.as_f64();
+            found
+                .sizes
+                .iter()
+                .filter_map(|(name, v)| Some((name.clone(), number(v)?)))
+                .collect()
+        });
+        Ok(Self {
+            problem: problem.to_owned(),
+            sizes: sizes.unwrap_or_default(),
+            binder,
+            arch: arch.to_owned(),
+            kernel,
+        })
+    }
+
+    /// The problem's name.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
+    ///
+    /// # Errors
+    /// The compiler itself cannot work; a candidate that fails is the `Ok(Err(_))` case.
+    pub fn build(
+        &self,
+        compiler: &Compiler,
+        config: &Config,
+    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+        let unbuilt = |candidate, verdict, detail| Unbuilt {
+            candidate,
+            verdict,
+            detail,
+        };
+        let bound = match self.binder.bind(config) {
+            Ok(bound) => bound,
+            Err(error) => {
+                return Ok(Err(unbuilt(None, Verdict::LaunchFailed, error.to_string())));
+            }
+        };
+        let shapes = launch_shapes(&bound.launches);
+        let binding = Binding {
+            macros: &bound.macros,
+            options: &bound.options,
+            launches: &shapes,
+        };
+        let source = render(&self.kernel.template, binding, &self.arch);
+        let candidate = source.identity(&compiler.nvrtc().version());
+        let outcome = compiler.compile(&source)?;
+        if let Some((verdict, detail)) = outcome.failure() {
+            return Ok(Err(unbuilt(Some(candidate), verdict, detail)));
+        }
+        let CompileOutcome::Compiled(image) = outcome else {
+            let detail = "the compiler gave no code".to_owned();
+            return Ok(Err(unbuilt(
+                Some(candidate),
+                Verdict::CompileFailed,
+                detail,
+            )));
+        };
+        let reference = match self.reference(compiler, &bound)? {
+            Ok(reference) => reference,
+            Err(detail) => {
+                return Ok(Err(unbuilt(
+                    Some(candidate),
+                    Verdict::CompileFailed,
+                    detail,
+                )));
+            }
+        };
+        let plan = self.plan(&bound, &image, reference);
+        Ok(Ok(Built {
+            plan,
+            image,
+            candidate,
+        }))
+    }
+
+    /// The reference: an oracle's name, or the naive kernel compiled for this problem.
+    fn reference(
+        &self,
+        compiler: &Compiler,
+        bound: &Bound,
+    ) -> Result<Result<PlanReference, String>, CompileError> {
+        if let Reference::Oracle(name) = &self.kernel.spec.reference {
+            return Ok(Ok(PlanReference::Oracle(name.clone())));
+        }
+        let (Some(template), Some(launch)) = (&self.kernel.reference, &bound.reference) else {
+            return Ok(Err("the space names no reference".to_owned()));
+        };
+        // The reference sees the problem's sizes, not the candidate's parameters: it is the same
+        // code for all candidates.
+        let macros: Vec<_> = bound
+            .macros
+            .iter()
+            .filter(|(name, _)| self.sizes.iter().any(|(size, _)| size == name))
+            .cloned()
+            .collect();
+        let shapes = launch_shapes(std::slice::from_ref(launch));
+        let binding = Binding {
+            macros: &macros,
+            options: &[],
+            launches: &shapes,
+        };
+        let source = render(template, binding, &self.arch);
+        Ok(match compiler.compile(&source)? {
+            CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
+                code: code(&image),
+                launch: plan_launch(launch),
+            }),
+            other => Err(format!(
+                "the reference kernel does not compile: {}",
+                other
+                    .failure()
+                    .map(|(_, detail)| detail)
+                    .unwrap_or_default()
+            )),
+        })
+    }
+
+    fn plan(&self, bound: &Bound, image: &Image, reference: PlanReference) -> Plan {
+        let gate = &self.kernel.spec.gate;
+        Plan {
+            problem: self.problem.clone(),
+            sizes: self.sizes.clone(),
+            arguments: bound.arguments.iter().map(plan_argument).collect(),
+            launches: bound.launches.iter().map(plan_launch).collect(),
+            code: code(image),
+            reference,
+            gate: PlanGate {
+                atol: gate.atol,
+                rtol: gate.rtol,
+                deterministic: gate.deterministic,
+                same_value_writes: gate.same_value_writes == SameValueWrites::Allow,
+            },
+            flops: bound.flops,
+            bytes: bound.bytes,
+        }
+    }
+}
+
+fn launch_shapes(launches: &[BoundLaunch]) -> Vec<LaunchShape> {
+    launches
+        .iter()
+        .map(|launch| LaunchShape {
+            entry: launch.entry.clone(),
+            dynamic_shared: u64::from(launch.shared),
+        })
+        .collect()
+}
+
+fn code(image: &Image) -> Code {
+    let fixed = image
+        .kernels
+        .values()
+        .map(|kernel| kernel.static_shared)
+        .max();
+    Code {
+        ptx: Arc::clone(&image.ptx),
+        cubin: Arc::clone(&image.cubin),
+        registers: image.facts.registers,
+        static_shared_bytes: fixed.unwrap_or(0),
+    }
+}
+
+fn plan_launch(launch: &BoundLaunch) -> PlanLaunch {
+    PlanLaunch {
+        entry: launch.entry.clone(),
+        grid: launch.grid.map(u64::from),
+        block: launch.block.map(u64::from),
+        shared_bytes: u64::from(launch.shared),
+        arguments: launch.args.clone(),
+    }
+}
+
+fn plan_argument(argument: &BoundArgument) -> PlanArgument {
+    let fill = argument
+        .fill
+        .unwrap_or_else(|| Fill::default_for(argument.ty));
+    PlanArgument {
+        name: argument.name.clone(),
+        element: argument.ty.name().to_owned(),
+        role: match argument.role {
+            Role::Input => PlanRole::Input,
+            Role::Output => PlanRole::Output,
+            Role::Scratch => PlanRole::Scratch,
+            Role::Scalar => PlanRole::Scalar,
+        },
+        shape: argument.shape.clone(),
+        fill: match fill {
+            Fill::Normal { mean, std } => PlanFill::Normal { mean, std },
+            Fill::Uniform { min, max } => PlanFill::Uniform { min, max },
+            Fill::Constant(value) => PlanFill::Constant(value),
+            Fill::Arange => PlanFill::Arange,
+            Fill::Zeros => PlanFill::Zeros,
+        },
+        value: argument
+            .value
+            .as_ref()
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0),
+    }
+}

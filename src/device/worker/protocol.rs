@@ -1,0 +1,139 @@
+//! Messages between the tuner and a device's worker process: length-delimited JSON over pipes.
+//!
+//! Code, launches and seeds cross the pipe, never tensors, so the same messages can cross hosts.
+
+use crate::device::plan::Plan;
+use crate::record::{Hazard, Measurement, Verdict};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+
+/// Largest message accepted, bytes: far above any plan, far below what a corrupt length asks for.
+const MESSAGE_BYTES_MAX: u32 = 256 << 20;
+
+/// What the tuner asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Judge one candidate: check problems first, then the timed one.
+    Judge(Box<Job>),
+}
+
+/// One candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Problems that must be right but are not timed.
+    pub checks: Vec<Plan>,
+    /// The problem to time; `None` only checks.
+    pub timed: Option<Plan>,
+    /// Seeds of the input data.
+    pub seeds: Vec<u64>,
+    /// Runs with a randomised order of warps.
+    pub schedules: u32,
+}
+
+/// Where the worker is, so that each step has a deadline of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Reading code.
+    Load,
+    /// Running and comparing.
+    Gate,
+    /// Timing.
+    Time,
+}
+
+/// What the worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// A step begins; its deadline starts now.
+    Begins(Step),
+    /// The judgement.
+    Judged(Box<Judgement>),
+    /// The job itself is wrong (an oracle that does not fit its arguments): the user's mistake.
+    Unusable(String),
+}
+
+/// The result of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: String,
+    /// Everything the checks found.
+    pub hazards: Vec<Hazard>,
+    /// Largest error divided by its tolerance.
+    pub max_error: Option<f64>,
+    /// The time, where one was asked for and the verdict is `ok`.
+    pub measurement: Option<Measurement>,
+}
+
+/// Writes one message.
+///
+/// # Errors
+/// The pipe's own, and a message over the limit.
+pub fn send<T: Serialize>(pipe: &mut impl Write, message: &T) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    let length = u32::try_from(bytes.len())
+        .ok()
+        .filter(|length| *length <= MESSAGE_BYTES_MAX)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "message too large"))?;
+    pipe.write_all(&length.to_le_bytes())?;
+    pipe.write_all(&bytes)?;
+    pipe.flush()
+}
+
+/// Reads one message; `None` when the other side closed the pipe between messages.
+///
+/// # Errors
+/// The pipe's own, a message cut short, an absurd length, or text that is no message.
+pub fn receive<T: for<'de> Deserialize<'de>>(pipe: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0u8; 4];
+    let mut have = 0;
+    while have < length.len() {
+        match pipe.read(&mut length[have..])? {
+            0 if have == 0 => return Ok(None),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => have += count,
+        }
+    }
+    let length = u32::from_le_bytes(length);
+    if length > MESSAGE_BYTES_MAX {
+        let text = format!("a message of {length} bytes is over the limit");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let mut bytes = vec![0; length as usize];
+    pipe.read_exact(&mut bytes)?;
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_pipe_and_a_cut_one_is_an_error() {
+        let mut pipe = Vec::new();
+        send(&mut pipe, &Response::Begins(Step::Gate)).unwrap();
+        send(&mut pipe, &Response::Unusable("x".into())).unwrap();
+        let mut reader = pipe.as_slice();
+        assert_eq!(
+            receive(&mut reader).unwrap(),
+            Some(Response::Begins(Step::Gate))
+        );
+        assert_eq!(
+            receive(&mut reader).unwrap(),
+            Some(Response::Unusable("x".into()))
+        );
+        assert_eq!(receive::<Response>(&mut reader).unwrap(), None);
+        let cut = &pipe[..pipe.len() - 1];
+        let mut reader = cut;
+        receive::<Response>(&mut reader).unwrap();
+        assert!(receive::<Response>(&mut reader).is_err());
+        assert!(receive::<Response>(&mut [0xff, 0xff, 0xff, 0xff].as_slice()).is_err());
+    }
+}

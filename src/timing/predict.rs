@@ -1,0 +1,202 @@
+//! A plain estimate of a kernel's time from what the virtual GPU counted: roofline and occupancy.
+//!
+//! For each launch the busiest multiprocessor is followed: its blocks pass through the units whose
+//! throughput is in the architecture table, or wait for each other's latency where too few fit at
+//! once. Caches, instruction order and dual issue are not modelled. Everything it says is labelled
+//! predicted.
+
+use crate::units::Micros;
+use vgpu::counters::Class;
+use vgpu::{Arch, Counters};
+
+/// Name of this model, stored with each time as its timing protocol.
+pub const PROTOCOL: &str = "predicted: roofline and occupancy, version 1";
+
+/// One launch, as far as its time depends on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchWork {
+    /// Threads a block.
+    pub threads: u64,
+    /// Blocks of the whole grid.
+    pub grid_blocks: u64,
+    /// Registers a thread.
+    pub registers: u32,
+    /// Shared memory a block, static and dynamic, bytes.
+    pub shared_bytes: u64,
+    /// Blocks that ran.
+    pub counted_blocks: u64,
+    /// What they did.
+    pub counters: Counters,
+}
+
+/// A predicted time and what limits it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Time of all launches.
+    pub time: Micros,
+    /// Resident warps of the longest launch over the multiprocessor's maximum, 0 to 1.
+    pub occupancy: f64,
+    /// The limit of the longest launch: `issue`, `fp32`, `tensor`, `shared`, `l2`, `dram` or
+    /// `latency`.
+    pub bound: &'static str,
+}
+
+/// Blocks of this shape that one multiprocessor holds at once (CUDA Programming Guide, "Occupancy
+/// Calculator": registers are given out in units of 256 a warp, 1 KiB of shared memory a block is
+/// the system's). Zero when a single one does not fit.
+#[must_use]
+pub fn resident_blocks(arch: &Arch, threads: u64, registers: u32, shared_bytes: u64) -> u64 {
+    let warps = threads.div_ceil(32).max(1);
+    let by_threads = u64::from(arch.max_threads_per_sm) / (warps * 32);
+    let registers_a_warp = u64::from((registers.max(1) * 32).div_ceil(256) * 256);
+    let by_registers = u64::from(arch.registers_per_sm) / registers_a_warp / warps;
+    let by_shared = u64::from(arch.shared_bytes_per_sm) / (shared_bytes + 1024);
+    by_threads
+        .min(by_registers)
+        .min(by_shared)
+        .min(u64::from(arch.max_blocks_per_sm))
+}
+
+/// Cycles between dependent instructions of one warp, averaged over arithmetic and shared memory.
+const DEPENDENT_CYCLES: f64 = 5.0;
+/// Latency of a global load, cycles, of which a warp usually has several in flight.
+const GLOBAL_CYCLES: f64 = 500.0;
+/// Global loads a warp has in flight, typically.
+const LOADS_IN_FLIGHT: f64 = 4.0;
+/// Latency of a block-wide barrier, cycles.
+const BARRIER_CYCLES: f64 = 30.0;
+/// Bytes a clock that one multiprocessor gets from the second-level cache.
+const L2_BYTES_PER_CLOCK: f64 = 64.0;
+
+/// Predicts the time of a candidate's launches. `bytes` is what must move between memory and chip
+/// at least, where the space says so. `None` when nothing was counted or a block does not fit.
+#[must_use]
+pub fn predict(arch: &Arch, launches: &[LaunchWork], bytes: Option<f64>) -> Option<Prediction> {
+    let mut total = 0.0;
+    let mut longest: Option<(f64, f64, &'static str)> = None;
+    for launch in launches {
+        let (time, occupancy, bound) = launch_time(arch, launch, bytes)?;
+        total += time + arch.launch_us;
+        if longest.is_none_or(|(most, ..)| time > most) {
+            longest = Some((time, occupancy, bound));
+        }
+    }
+    let (_, occupancy, bound) = longest?;
+    Some(Prediction {
+        time: Micros::new(total)?,
+        occupancy,
+        bound,
+    })
+}
+
+/// Microseconds, occupancy and limit of one launch, without the launch overhead.
+fn launch_time(
+    arch: &Arch,
+    launch: &LaunchWork,
+    bytes: Option<f64>,
+) -> Option<(f64, f64, &'static str)> {
+    let resident = resident_blocks(arch, launch.threads, launch.registers, launch.shared_bytes);
+    if resident == 0 || launch.counted_blocks == 0 {
+        return None;
+    }
+    let c = &launch.counters;
+    let counted = launch.counted_blocks as f64;
+    let blocks_an_sm = launch.grid_blocks.div_ceil(u64::from(arch.sm_count)) as f64;
+    let warps = launch.threads.div_ceil(32).max(1) as f64;
+    let sectors = (c.global_load_sectors + c.global_store_sectors) as f64;
+    let fma = 2.0 * f64::from(arch.fp32_fma_per_clock_sm);
+    let tensor = 2.0 * f64::from(arch.tensor_f16_fma_per_clock_sm);
+    // Cycles of one block on each unit of its multiprocessor.
+    let units = [
+        ("issue", c.warp_instructions as f64 / counted / 4.0),
+        ("fp32", c.fp32_flops as f64 / counted / fma),
+        ("tensor", c.tensor_flops as f64 / counted / tensor),
+        (
+            "shared",
+            (c.shared_wavefronts + c.class(Class::Shuffle)) as f64 / counted,
+        ),
+        ("l2", sectors * 32.0 / counted / L2_BYTES_PER_CLOCK),
+    ];
+    let (mut bound, most) = units
+        .into_iter()
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap_or(("issue", 0.0));
+    let mut cycles = most * blocks_an_sm;
+    let waves = (blocks_an_sm / resident as f64).ceil();
+    let latency = waves * block_latency(c, counted, warps);
+    if latency > cycles {
+        (cycles, bound) = (latency, "latency");
+    }
+    let mut time = cycles / f64::from(arch.boost_mhz);
+    let moved = bytes
+        .unwrap_or(0.0)
+        .min(sectors * 32.0 / counted * launch.grid_blocks as f64);
+    let dram = moved / arch.dram_gb_s * 1e-3;
+    if dram > time {
+        (time, bound) = (dram, "dram");
+    }
+    let here = (resident as f64).min(blocks_an_sm) * warps * 32.0;
+    Some((time, here / f64::from(arch.max_threads_per_sm), bound))
+}
+
+/// Cycles from a block's start to its end when it has the multiprocessor to itself.
+fn block_latency(c: &Counters, counted: f64, warps: f64) -> f64 {
+    let a_warp = |count: u64| count as f64 / counted / warps;
+    let global = a_warp(c.class(Class::Global) + c.class(Class::Atomic));
+    a_warp(c.warp_instructions) * DEPENDENT_CYCLES
+        + (global / LOADS_IN_FLIGHT).max(global.min(1.0)) * GLOBAL_CYCLES
+        + c.barriers as f64 / counted * BARRIER_CYCLES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(threads: u64, blocks: u64, registers: u32, flops: u64) -> LaunchWork {
+        let counters = Counters {
+            fp32_flops: flops,
+            warp_instructions: flops / 64,
+            global_load_sectors: 1000,
+            ..Counters::default()
+        };
+        LaunchWork {
+            threads,
+            grid_blocks: blocks,
+            registers,
+            shared_bytes: 0,
+            counted_blocks: 1,
+            counters,
+        }
+    }
+
+    #[test]
+    fn a_prediction_is_never_faster_than_the_arithmetic_peak() {
+        let arch = Arch::by_name("h100").unwrap();
+        let launch = work(256, 13_200, 64, 1 << 24);
+        let floor_us = (1u64 << 24) as f64 * 13_200.0 / arch.peak_fp32() * 1e6;
+        let time = predict(arch, &[launch], None).unwrap().time.get();
+        assert!(time >= floor_us, "{time} {floor_us}");
+    }
+
+    #[test]
+    fn fewer_registers_let_more_blocks_reside_until_another_limit_holds() {
+        let arch = Arch::by_name("l4").unwrap();
+        assert_eq!(resident_blocks(arch, 256, 255, 0), 1);
+        assert_eq!(resident_blocks(arch, 256, 128, 0), 2);
+        assert_eq!(resident_blocks(arch, 256, 32, 0), 6);
+        assert_eq!(resident_blocks(arch, 256, 32, 50_000), 2);
+        assert_eq!(resident_blocks(arch, 1024, 255, 0), 0);
+    }
+
+    #[test]
+    fn a_grid_smaller_than_the_device_takes_as_long_as_one_wave() {
+        let arch = Arch::by_name("h100").unwrap();
+        let one = predict(arch, &[work(256, 1, 64, 1 << 24)], None)
+            .unwrap()
+            .time;
+        let full = predict(arch, &[work(256, 132, 64, 1 << 24)], None)
+            .unwrap()
+            .time;
+        assert_eq!(one, full);
+    }
+}
