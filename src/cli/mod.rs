@@ -2,6 +2,7 @@
 
 pub mod compile_worker;
 pub mod completions;
+pub mod device_worker;
 pub mod doctor;
 pub mod export;
 pub mod leaderboard;
@@ -45,6 +46,8 @@ enum Command {
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
     CompileWorker,
+    #[command(hide = true)]
+    DeviceWorker(device_worker::Args),
 }
 
 /// What a command can end with besides success.
@@ -101,6 +104,7 @@ fn run(command: Command) -> CommandResult {
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::CompileWorker => compile_worker::run(),
+        Command::DeviceWorker(args) => device_worker::run(&args),
     }
 }
 

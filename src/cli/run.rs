@@ -4,11 +4,12 @@ use super::progress::{self, Progress};
 use super::tasks::{self, Target};
 use super::{CliError, CommandResult, output};
 use crate::catalog;
+use crate::compile::{Compiler, CompilerSettings};
 use crate::device::replay::Recording;
-use crate::device::{DeviceFacts, DeviceSelector, SelectorError, limits};
+use crate::device::{DeviceFacts, DeviceSelector, SelectorError, limits, worker};
 use crate::engine::{
     self, Evaluator, Event, Limits, Plan, ReplayEvaluator, Report, StopReason, Task, TaskReport,
-    format_duration, parse_budget,
+    VirtualEvaluator, VirtualTask, format_duration, parse_budget,
 };
 use crate::evolve;
 use crate::record::{DeviceKind, TaskKey};
@@ -98,13 +99,13 @@ pub fn run(args: &Args) -> CommandResult {
     match selector {
         DeviceSelector::Replay(ref path) => replay(args, path, end),
         DeviceSelector::Cuda(_) => Err(not_yet(&selector)),
-        DeviceSelector::Auto => kernels(args, limits::DEFAULT),
-        DeviceSelector::Vgpu(ref name) => kernels(args, name),
+        DeviceSelector::Auto => kernels(args, limits::DEFAULT, end),
+        DeviceSelector::Vgpu(ref name) => kernels(args, name, end),
     }
 }
 
-/// Plans the kernels for a virtual GPU, so that a wrong file is told before anything else.
-fn kernels(args: &Args, name: &str) -> CommandResult {
+/// Tunes kernels on a virtual GPU.
+fn kernels(args: &Args, name: &str, end: Limits) -> CommandResult {
     let selector = DeviceSelector::Vgpu(name.to_owned());
     let Some(device_limits) = limits::by_name(name) else {
         return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
@@ -112,23 +113,57 @@ fn kernels(args: &Args, name: &str) -> CommandResult {
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
     let kernels = catalog::resolve(&args.kernels, &folder)
         .map_err(|error| CliError::Usage(error.to_string()))?;
+    let compiler = compiler(args)?;
+    let facts = DeviceFacts {
+        name: selector.to_string(),
+        kind: DeviceKind::Vgpu,
+        limits: Some(device_limits),
+        arch: format!("sm_{}", device_limits.cc),
+        driver: None,
+    };
     let target = Target {
-        device: &selector.to_string(),
+        device: &facts.name,
         limits: device_limits,
         driver: None,
-        nvrtc: None,
+        nvrtc: Some(compiler.nvrtc().version()),
     };
-    let (_planned, notes) = tasks::plan(&kernels, &args.problem, &target)?;
+    let (planned, notes) = tasks::plan(&kernels, &args.problem, &target)?;
     for note in notes {
         eprintln!("{note}");
     }
-    Err(not_yet(&selector))
+    let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();
+    let (mut tasks, mut stored, mut virtuals) = (Vec::new(), Vec::new(), Vec::new());
+    for one in planned {
+        let kernel = &kernels[one.kernel];
+        virtuals.push(
+            VirtualTask::new(kernel, &one.task.key.problem, &device_limits, &facts.arch)
+                .map_err(usage)?,
+        );
+        tasks.push(one.task);
+        stored.push(one.stored);
+    }
+    let worker = worker::host::Settings::for_device(&facts.name).map_err(anyhow::Error::from)?;
+    let device = device_start(&facts, &selector);
+    let evaluator = Arc::new(VirtualEvaluator::new(
+        facts,
+        Arc::new(compiler),
+        virtuals,
+        worker::host::Worker::new(worker),
+    ));
+    execute(args, &evaluator, tasks, device, stored, end)
+}
+
+/// The compiler with as many workers as candidates are prepared at once.
+fn compiler(args: &Args) -> Result<Compiler, CliError> {
+    let mut settings = CompilerSettings::default();
+    settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
+    Compiler::new(settings).map_err(|error| CliError::Failed(anyhow::anyhow!("{error}")))
 }
 
 fn not_yet(selector: &DeviceSelector) -> CliError {
     CliError::Usage(format!(
-        "error: `{selector}` cannot run candidates in this version: the virtual GPU and real ones \
-         come next; use --device replay:FILE with a recorded tuning file"
+        "error: `{selector}`: real GPUs come in a later version; use --device vgpu:h100 (or \
+         another virtual GPU), or --device replay:FILE with a recorded tuning file"
     ))
 }
 

@@ -26,10 +26,6 @@ pub(super) struct Target<'a> {
 
 /// One kernel and problem, ready to be tuned.
 #[derive(Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the evaluator of kernels takes these")
-)]
 pub(super) struct Planned {
     /// Index of the kernel.
     pub(super) kernel: usize,

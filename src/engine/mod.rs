@@ -24,6 +24,7 @@ mod pipeline;
 pub mod quality;
 mod replay;
 mod schedule;
+mod virtual_gpu;
 
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
@@ -32,6 +33,7 @@ pub use limits::{BudgetError, Limits, format_duration, parse_budget};
 pub use pipeline::{EngineError, Plan, run};
 pub use replay::ReplayEvaluator;
 pub use schedule::{StartPoint, Task};
+pub use virtual_gpu::{VirtualEvaluator, VirtualTask};
 
 /// Candidates in flight on devices of fixed order: how many results the search does without when
 /// it makes a proposal. Four keep the compile pool of a workstation ahead of the virtual GPU, and cost

@@ -1,0 +1,32 @@
+//! `tuner device-worker`: the process a device lives in. Started by the tuner itself.
+
+use super::{CliError, CommandResult};
+use crate::device::DeviceSelector;
+use crate::device::vgpu::Limits;
+use crate::device::worker::child;
+use crate::exit;
+
+/// Serves judgements on one device over the standard streams.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The device, `vgpu:NAME`.
+    #[arg(long)]
+    device: DeviceSelector,
+}
+
+/// Serves until the parent closes the pipe.
+///
+/// # Errors
+/// A device that has no worker, or a parent that is gone.
+pub fn run(args: &Args) -> CommandResult {
+    let DeviceSelector::Vgpu(name) = &args.device else {
+        return Err(CliError::Usage(format!(
+            "error: no worker runs on {}",
+            args.device
+        )));
+    };
+    let arch = ::vgpu::Arch::by_name(name)
+        .ok_or_else(|| CliError::Usage(format!("error: no virtual GPU is called `{name}`")))?;
+    child::run(arch, Limits::default()).map_err(anyhow::Error::from)?;
+    Ok(exit::DONE)
+}
