@@ -167,6 +167,20 @@ fn a_broken_template_fails_at_its_own_line() {
 }
 
 #[test]
+fn a_reference_that_does_not_compile_is_the_authors_to_mend() {
+    let dir = scaled(
+        KERNEL,
+        &SPACE.replace("entry: scale, grid: [1,", "entry: other, grid: [1,"),
+    );
+    tuner()
+        .current_dir(dir.path())
+        .args(["check", "scale", "--arch", "sm_90"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("no kernel `other` (found: scale)"));
+}
+
+#[test]
 fn defaults_that_differ_are_an_error_with_both_places() {
     let dir = scaled(&KERNEL.replace("BLOCK 128", "BLOCK 64"), SPACE);
     tuner()

@@ -1,5 +1,6 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
+pub mod check;
 pub mod compile_worker;
 pub mod completions;
 pub mod device_worker;
@@ -42,6 +43,7 @@ enum Command {
     Record(record::Args),
     Replay(replay::Args),
     Space(space::Args),
+    Check(check::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -100,6 +102,7 @@ fn run(command: Command) -> CommandResult {
         Command::Export(args) => export::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Space(args) => space::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),

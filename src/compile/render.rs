@@ -2,7 +2,7 @@
 
 use super::options;
 use super::template::{Header, Template};
-use crate::space::Value;
+use crate::space::{Bound, BoundLaunch, Value};
 use crate::units::ContentHash;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,6 +14,17 @@ pub struct LaunchShape {
     pub entry: String,
     /// Dynamic shared memory of the launch, bytes a block.
     pub dynamic_shared: u64,
+}
+
+impl LaunchShape {
+    /// What the compiler needs to know of a bound launch.
+    #[must_use]
+    pub fn of(launch: &BoundLaunch) -> Self {
+        Self {
+            entry: launch.entry.clone(),
+            dynamic_shared: u64::from(launch.shared),
+        }
+    }
 }
 
 /// What a bound configuration contributes to its source.
@@ -82,6 +93,30 @@ pub fn render(template: &Template, binding: Binding<'_>, arch: &str) -> Source {
         name,
         defines,
     }
+}
+
+/// Renders what [`KernelSpec::bind`](crate::space::KernelSpec::bind) made of a configuration.
+#[must_use]
+pub fn render_bound(template: &Template, bound: &Bound, arch: &str) -> Source {
+    let launches: Vec<LaunchShape> = bound.launches.iter().map(LaunchShape::of).collect();
+    let binding = Binding {
+        macros: &bound.macros,
+        options: &bound.options,
+        launches: &launches,
+    };
+    render(template, binding, arch)
+}
+
+/// Renders the reference kernel of a bound configuration; `None` where the reference is built in.
+#[must_use]
+pub fn render_reference(reference: &Template, bound: &Bound, arch: &str) -> Option<Source> {
+    let launches = [LaunchShape::of(bound.reference.as_ref()?)];
+    let binding = Binding {
+        macros: &bound.macros,
+        options: &bound.options,
+        launches: &launches,
+    };
+    Some(render(reference, binding, arch))
 }
 
 /// `#define NAME value`, one a line. Booleans are 1 and 0, so that `#if` and `if constexpr` both

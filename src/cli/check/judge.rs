@@ -4,11 +4,13 @@ use super::row::CheckRow;
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::catalog::Kernel;
-use crate::compile::{CompileError, CompileOutcome, Compiler, Image, render};
+use crate::compile::{
+    CompileError, CompileOutcome, Compiler, Image, render_bound, render_reference,
+};
 use crate::record::{ConfigValues, Verdict};
 use crate::space::{Bound, Space};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What all pairs of one kernel share.
 pub(super) struct Judge<'a> {
@@ -19,8 +21,34 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Compiles the reference kernel, where there is one, for each problem's default
+    /// configuration. The inner error is its author's to mend.
+    pub(super) fn reference(&self) -> Result<Result<(), String>, CompileError> {
+        let Some(reference) = &self.kernel.reference else {
+            return Ok(Ok(()));
+        };
+        for task in self.tasks {
+            let bound = match task.binder.bind(&task.space.default_config()) {
+                Ok(bound) => bound,
+                // The pairs of this problem say so themselves.
+                Err(_) => continue,
+            };
+            let Some(source) = render_reference(reference, &bound, &self.target.arch) else {
+                continue;
+            };
+            if let Some((_, detail)) = self.compiler.compile(&source)?.failure() {
+                return Ok(Err(format!("problem {}: {detail}", task.problem)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
     /// Judges all pairs on several threads. The rows are in the order of the pairs.
-    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, CompileError> {
+    pub(super) fn all(
+        &self,
+        pairs: &[Pair],
+        threads: usize,
+    ) -> Result<Vec<CheckRow>, CompileError> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(pairs.len()));
         std::thread::scope(|scope| {
@@ -50,12 +78,11 @@ impl Judge<'_> {
         if let Some(why) = task.space.reject_reason(&pair.config) {
             return Ok(refused(row, Verdict::Rejected, why));
         }
-        let bound =
-            match self.kernel.spec.bind(&task.problem, &self.target.limits, &pair.config) {
-                Ok(bound) => bound,
-                Err(error) => return Ok(refused(row, Verdict::LaunchFailed, error.to_string())),
-            };
-        let source = render(&self.kernel.template, bound.binding(), &self.target.arch);
+        let bound = match task.binder.bind(&pair.config) {
+            Ok(bound) => bound,
+            Err(error) => return Ok(refused(row, Verdict::LaunchFailed, error.to_string())),
+        };
+        let source = render_bound(&self.kernel.template, &bound, &self.target.arch);
         let outcome = self.compiler.compile(&source)?;
         if let Some((verdict, detail)) = outcome.failure() {
             return Ok(refused(row, verdict, detail));
@@ -90,14 +117,21 @@ impl Judge<'_> {
 }
 
 fn refused(row: CheckRow, verdict: Verdict, detail: String) -> CheckRow {
-    CheckRow { verdict, detail, ..row }
+    CheckRow {
+        verdict,
+        detail,
+        ..row
+    }
 }
 
 /// The parameters that differ from their defaults.
 fn changed(space: &Space, pair: &Pair) -> ConfigValues {
     let defaults = space.values(&space.default_config());
     let values = space.values(&pair.config).into_iter().zip(defaults);
-    values.filter(|(value, default)| value != default).map(|(value, _)| value).collect()
+    values
+        .filter(|(value, default)| value != default)
+        .map(|(value, _)| value)
+        .collect()
 }
 
 /// Runs a compiled pair where the target runs at all. Until the virtual GPU is joined, only what
@@ -116,9 +150,16 @@ fn run_pair(row: CheckRow, target: &Target, bound: &Bound, image: &Image) -> Che
 fn over_a_limit(target: &Target, bound: &Bound, image: &Image) -> Option<String> {
     let limits = &target.limits;
     bound.launches.iter().find_map(|launch| {
-        let threads = launch.block.iter().product::<u64>();
-        let fixed = image.kernels.get(&launch.entry).map_or(0, |kernel| kernel.static_shared);
-        let shared = fixed.saturating_add(launch.shared);
+        let threads = launch
+            .block
+            .iter()
+            .map(|&count| u64::from(count))
+            .product::<u64>();
+        let fixed = image
+            .kernels
+            .get(&launch.entry)
+            .map_or(0, |kernel| kernel.static_shared);
+        let shared = fixed.saturating_add(u64::from(launch.shared));
         if threads == 0 || launch.grid.contains(&0) {
             return Some(format!(
                 "{}: an empty launch: grid {:?}, block {:?}",

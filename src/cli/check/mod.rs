@@ -13,6 +13,7 @@ use crate::compile::{Compiler, CompilerSettings};
 use crate::device::DeviceSelector;
 use crate::exit;
 use crate::record::Verdict;
+use crate::space::Config;
 use anyhow::Context as _;
 use judge::Judge;
 use row::CheckRow;
@@ -91,7 +92,21 @@ pub fn run(args: &Args) -> CommandResult {
         report_template(kernel)?;
         let tasks = tasks(kernel, args, &target)?;
         let pairs = pairs(kernel, &tasks, args)?;
-        let judge = Judge { kernel, tasks: &tasks, target: &target, compiler: &compiler };
+        let judge = Judge {
+            kernel,
+            tasks: &tasks,
+            target: &target,
+            compiler: &compiler,
+        };
+        judge
+            .reference()
+            .context("cannot compile")?
+            .map_err(|why| {
+                let yaml = catalog::shown(&kernel.path);
+                CliError::Usage(format!(
+                    "error: {yaml}: the reference kernel does not compile: {why}"
+                ))
+            })?;
         let judged = judge.all(&pairs, threads).context("cannot compile")?;
         summarize(kernel, &judged, &target);
         rows.extend(judged);
@@ -112,14 +127,23 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let mut errors = Vec::new();
     for finding in template::examine(&kernel.template, &spec.parameters, &spec.options) {
         match finding {
-            template::Finding::DefaultsDiffer { name: parameter, space, template, line } => {
+            template::Finding::DefaultsDiffer {
+                name: parameter,
+                space,
+                template,
+                line,
+            } => {
                 errors.push(format!(
                     "error: {name}:{line}: the template's default of {parameter} is {template}, \
                      but {yaml} says {space}\n\
                      help: write `#define {parameter} {space}` here, or `default: {template}` there"
                 ));
             }
-            template::Finding::NotComparable { name: parameter, template, line } => {
+            template::Finding::NotComparable {
+                name: parameter,
+                template,
+                line,
+            } => {
                 tracing::warn!(
                     "{name}:{line}: the default of {parameter}, `{template}`, is no plain value \
                      and is not compared with the one in {yaml}"
@@ -133,7 +157,11 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
             }
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(CliError::Usage(errors.join("\n"))) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(CliError::Usage(errors.join("\n")))
+    }
 }
 
 /// The problems to check, each with its space, which must not be empty.
@@ -154,7 +182,11 @@ fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, Cli
         )));
     }
     if names.is_empty() {
-        names.extend(spec.check_problems.iter().map(|problem| problem.name.as_str()));
+        names.extend(
+            spec.check_problems
+                .iter()
+                .map(|problem| problem.name.as_str()),
+        );
         names.extend(
             spec.problems
                 .iter()
@@ -168,9 +200,9 @@ fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, Cli
     }
     let mut tasks = Vec::with_capacity(names.len());
     for problem in names {
-        let space = spec
-            .space(problem, &target.limits)
-            .map_err(|error| CliError::Usage(error.to_string()))?;
+        let bad =
+            |error: crate::space::BindError| CliError::Usage(format!("error: {yaml}: {error}"));
+        let space = spec.space(problem, &target.limits).map_err(bad)?;
         eprintln!(
             "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
             space.count(),
@@ -178,36 +210,43 @@ fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, Cli
             100.0 * space.count() as f64 / space.cartesian().max(1) as f64
         );
         if space.count() == 0 {
-            let reason = space.empty_reason().unwrap_or("no combination satisfies the constraints");
+            let reason = space
+                .empty_reason()
+                .unwrap_or("no combination satisfies the constraints");
             return Err(CliError::Usage(format!(
                 "error: {yaml}: problem {problem} has no valid configuration on {}: {reason}",
                 target.device
             )));
         }
-        tasks.push(Task { problem: problem.to_owned(), space });
+        let binder = spec.binder(problem, &target.limits).map_err(bad)?;
+        tasks.push(Task {
+            problem: problem.to_owned(),
+            space,
+            binder,
+        });
     }
     Ok(tasks)
 }
 
-/// Whether a timed problem can be run whole within a moment.
+/// Whether a timed problem can be run whole within a moment, judged by its default configuration.
 fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let spec = &kernel.spec;
-    let Ok(space) = spec.space(problem, &target.limits) else {
+    let choices: Vec<u32> = spec
+        .parameters
+        .iter()
+        .map(|parameter| parameter.default)
+        .collect();
+    let Ok(bound) = spec.bind(problem, &target.limits, &Config::new(choices)) else {
         return false;
     };
-    let config = match space.contains(&space.default_config()) {
-        true => Some(space.default_config()),
-        false => space.config_at(0),
-    };
-    let bound = config.and_then(|config| spec.bind(problem, &target.limits, &config).ok());
-    bound.is_some_and(|bound| match bound.flops {
+    let elements = bound
+        .arguments
+        .iter()
+        .map(crate::space::BoundArgument::elements);
+    match bound.flops {
         Some(flops) => flops <= FLOPS_WHOLE,
-        None => {
-            let elements = |dims: &Vec<u64>| dims.iter().product::<u64>();
-            let total: u64 = bound.arguments.iter().map(|each| elements(&each.dims)).sum();
-            total <= ELEMENTS_WHOLE
-        }
-    })
+        None => elements.sum::<u64>() <= ELEMENTS_WHOLE,
+    }
 }
 
 /// The pairs that the arguments ask for.
@@ -220,12 +259,18 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
     };
     for text in &args.config {
         for (task, Task { space, .. }) in tasks.iter().enumerate() {
-            add(Pair { task, config: select::parse_config(space, text)? });
+            add(Pair {
+                task,
+                config: select::parse_config(space, text)?,
+            });
         }
     }
     if args.config.is_empty() && args.sample.is_none() {
         for (task, Task { space, .. }) in tasks.iter().enumerate() {
-            add(Pair { task, config: space.default_config() });
+            add(Pair {
+                task,
+                config: space.default_config(),
+            });
             for seed in &kernel.spec.seeds {
                 let config = space.config_from_values(seed).map_err(|error| {
                     let yaml = catalog::shown(&kernel.path);
@@ -235,9 +280,15 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
             }
         }
     }
-    let default = if args.config.is_empty() { SAMPLE_DEFAULT } else { 0 };
+    let default = if args.config.is_empty() {
+        SAMPLE_DEFAULT
+    } else {
+        0
+    };
     let count = args.sample.unwrap_or(default);
-    select::sample(tasks, count, args.seed).into_iter().for_each(add);
+    select::sample(tasks, count, args.seed)
+        .into_iter()
+        .for_each(add);
     Ok(pairs)
 }
 
@@ -250,14 +301,19 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
             counts.push((verdict, count));
         }
     }
-    let counts: Vec<String> =
-        counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(verdict, count)| format!("{count} {verdict}"))
+        .collect();
     let registers = rows.iter().filter_map(|row| row.registers);
     let range = match (registers.clone().min(), registers.max()) {
         (Some(least), Some(most)) => format!("; {least} to {most} registers"),
         _ => String::new(),
     };
-    let spilling = rows.iter().filter(|row| row.spill_bytes.is_some_and(|bytes| bytes > 0)).count();
+    let spilling = rows
+        .iter()
+        .filter(|row| row.spill_bytes.is_some_and(|bytes| bytes > 0))
+        .count();
     eprintln!(
         "{} for {}: {} pairs: {}{range}; {spilling} spill",
         kernel.spec.kernel,
@@ -275,7 +331,9 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
 
 /// The whole detail of the first failures, which a table has no room for.
 fn show_details(rows: &[CheckRow]) {
-    let failed = rows.iter().filter(|row| row.detail.lines().nth(1).is_some());
+    let failed = rows
+        .iter()
+        .filter(|row| row.detail.lines().nth(1).is_some());
     for row in failed.take(DETAILS_SHOWN) {
         eprintln!(
             "\n{} {} {}: --config {}\n{}",

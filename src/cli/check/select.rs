@@ -1,8 +1,8 @@
 //! Which configurations of which problems are checked.
 
 use crate::cli::CliError;
-use crate::space::{Config, Space, Value};
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use crate::space::{Binder, Config, Space, Value};
+use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 
@@ -15,6 +15,7 @@ pub(super) const SAMPLE_DEFAULT: usize = 32;
 pub(super) struct Task {
     pub(super) problem: String,
     pub(super) space: Space,
+    pub(super) binder: Binder,
 }
 
 /// One pair to check: a configuration (which may be invalid) of the task of that number.
