@@ -27,7 +27,7 @@ pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
 pub use discover::{Candidate, Surroundings};
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
-pub use render::{Binding, LaunchShape, Source, render, render_bound, render_reference};
+pub use render::{Binding, LaunchShape, Source, render, render_bound};
 pub use resources::{KernelResources, messages_of, parse_log};
 pub use template::{Header, MacroDefault, Template, included_names};
 pub use worker::{WORKER_COMMAND, serve};

@@ -107,18 +107,6 @@ pub fn render_bound(template: &Template, bound: &Bound, arch: &str) -> Source {
     render(template, binding, arch)
 }
 
-/// Renders the reference kernel of a bound configuration; `None` where the reference is built in.
-#[must_use]
-pub fn render_reference(reference: &Template, bound: &Bound, arch: &str) -> Option<Source> {
-    let launches = [LaunchShape::of(bound.reference.as_ref()?)];
-    let binding = Binding {
-        macros: &bound.macros,
-        options: &bound.options,
-        launches: &launches,
-    };
-    Some(render(reference, binding, arch))
-}
-
 /// `#define NAME value`, one a line. Booleans are 1 and 0, so that `#if` and `if constexpr` both
 /// take them; text is verbatim.
 fn define_block(macros: &[(String, Value)]) -> String {

@@ -4,7 +4,9 @@ use super::plan::{
     Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role as PlanRole,
 };
 use crate::catalog::Kernel;
-use crate::compile::{Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render};
+use crate::compile::{
+    Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
+};
 use crate::record::Verdict;
 use crate::space::{
     BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Reference,
@@ -20,6 +22,8 @@ pub struct PlanBuilder {
     sizes: Vec<(String, f64)>,
     binder: Binder,
     arch: String,
+    /// The reference kernel's side of the default configuration.
+    default_bound: Result<Bound, String>,
 }
 
 /// A candidate that can be handed to a device.
@@ -64,7 +68,16 @@ impl PlanBuilder {
                 .filter_map(|(name, v)| Some((name.clone(), number(v)?)))
                 .collect()
         });
+        let choices = kernel
+            .spec
+            .parameters
+            .iter()
+            .map(|parameter| parameter.default);
+        let default_bound = binder
+            .bind(&Config::new(choices.collect::<Vec<_>>()))
+            .map_err(|error| error.to_string());
         Ok(Self {
+            default_bound,
             problem: problem.to_owned(),
             sizes: sizes.unwrap_or_default(),
             binder,
@@ -99,13 +112,7 @@ impl PlanBuilder {
                 return Ok(Err(unbuilt(None, Verdict::LaunchFailed, error.to_string())));
             }
         };
-        let shapes = launch_shapes(&bound.launches);
-        let binding = Binding {
-            macros: &bound.macros,
-            options: &bound.options,
-            launches: &shapes,
-        };
-        let source = render(&self.kernel.template, binding, &self.arch);
+        let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
         let outcome = compiler.compile(&source)?;
         if let Some((verdict, detail)) = outcome.failure() {
@@ -119,7 +126,7 @@ impl PlanBuilder {
                 detail,
             )));
         };
-        let reference = match self.reference(compiler, &bound)? {
+        let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
             Err(detail) => {
                 return Ok(Err(unbuilt(
@@ -138,30 +145,36 @@ impl PlanBuilder {
     }
 
     /// The reference: an oracle's name, or the naive kernel compiled for this problem.
+    ///
+    /// The kernel is bound to the default configuration, whatever the candidate: one code for all
+    /// of them, which cannot share a candidate's mistake.
     fn reference(
         &self,
         compiler: &Compiler,
-        bound: &Bound,
     ) -> Result<Result<PlanReference, String>, CompileError> {
         if let Reference::Oracle(name) = &self.kernel.spec.reference {
             return Ok(Ok(PlanReference::Oracle(name.clone())));
         }
-        let (Some(template), Some(launch)) = (&self.kernel.reference, &bound.reference) else {
+        let bound = match &self.default_bound {
+            Ok(bound) => bound,
+            Err(error) => return Ok(Err(format!("the default configuration: {error}"))),
+        };
+        let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
+        let Some((template, launch)) = found else {
             return Ok(Err("the space names no reference".to_owned()));
         };
-        // The reference sees the problem's sizes, not the candidate's parameters: it is the same
-        // code for all candidates.
-        let macros: Vec<_> = bound
-            .macros
+        let macros = &bound.macros;
+        let options: Vec<String> = bound
+            .options
             .iter()
-            .filter(|(name, _)| self.sizes.iter().any(|(size, _)| size == name))
+            .filter(|option| !is_fast_math(option))
             .cloned()
             .collect();
-        let shapes = launch_shapes(std::slice::from_ref(launch));
+        let launches = [LaunchShape::of(launch)];
         let binding = Binding {
-            macros: &macros,
-            options: &[],
-            launches: &shapes,
+            macros,
+            options: &options,
+            launches: &launches,
         };
         let source = render(template, binding, &self.arch);
         Ok(match compiler.compile(&source)? {
@@ -169,14 +182,25 @@ impl PlanBuilder {
                 code: code(&image),
                 launch: plan_launch(launch),
             }),
-            other => Err(format!(
-                "the reference kernel does not compile: {}",
-                other
+            other => {
+                let why = other
                     .failure()
                     .map(|(_, detail)| detail)
-                    .unwrap_or_default()
-            )),
+                    .unwrap_or_default();
+                Err(format!("the reference kernel does not compile: {why}"))
+            }
         })
+    }
+
+    /// Compiles the reference alone. The inner error says why it does not compile.
+    ///
+    /// # Errors
+    /// The compiler itself cannot work.
+    pub fn compile_reference(
+        &self,
+        compiler: &Compiler,
+    ) -> Result<Result<(), String>, CompileError> {
+        Ok(self.reference(compiler)?.map(|_| ()))
     }
 
     fn plan(&self, bound: &Bound, image: &Image, reference: PlanReference) -> Plan {
@@ -200,14 +224,18 @@ impl PlanBuilder {
     }
 }
 
-fn launch_shapes(launches: &[BoundLaunch]) -> Vec<LaunchShape> {
-    launches
-        .iter()
-        .map(|launch| LaunchShape {
-            entry: launch.entry.clone(),
-            dynamic_shared: u64::from(launch.shared),
-        })
-        .collect()
+/// Whether an option trades exactness for speed: a reference is compiled without it.
+fn is_fast_math(option: &str) -> bool {
+    let name = option
+        .trim_start_matches('-')
+        .split('=')
+        .next()
+        .unwrap_or_default();
+    let name = name.replace('-', "_");
+    matches!(
+        name.as_str(),
+        "use_fast_math" | "ftz" | "prec_div" | "prec_sqrt"
+    )
 }
 
 fn code(image: &Image) -> Code {

@@ -4,13 +4,30 @@ use super::row::CheckRow;
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::catalog::Kernel;
-use crate::compile::{
-    CompileError, CompileOutcome, Compiler, Image, render_bound, render_reference,
-};
+use crate::compile::{CompileError, Compiler};
+use crate::device::worker::host::{Settings, Worker, WorkerError};
+use crate::device::worker::protocol::Job;
 use crate::record::{ConfigValues, Verdict};
-use crate::space::{Bound, Space};
+use crate::space::Space;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Seeds of the inputs that every pair meets.
+const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
+
+/// What keeps pairs from being judged: no fault of theirs.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CheckError {
+    /// The compiler does not work.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The device worker does not work, or the oracle does not fit the arguments.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The path of the running program is unknown.
+    #[error("cannot find this program: {0}")]
+    Program(std::io::Error),
+}
 
 /// What all pairs of one kernel share.
 pub(super) struct Judge<'a> {
@@ -18,25 +35,16 @@ pub(super) struct Judge<'a> {
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
+    /// Runs of each pair, all but the first in a random order of warps.
+    pub(super) schedules: u32,
 }
 
 impl Judge<'_> {
-    /// Compiles the reference kernel, where there is one, for each problem's default
-    /// configuration. The inner error is its author's to mend.
+    /// Compiles the reference kernel, where there is one, for each problem. The inner error is its
+    /// author's to mend.
     pub(super) fn reference(&self) -> Result<Result<(), String>, CompileError> {
-        let Some(reference) = &self.kernel.reference else {
-            return Ok(Ok(()));
-        };
         for task in self.tasks {
-            let bound = match task.binder.bind(&task.space.default_config()) {
-                Ok(bound) => bound,
-                // The pairs of this problem say so themselves.
-                Err(_) => continue,
-            };
-            let Some(source) = render_reference(reference, &bound, &self.target.arch) else {
-                continue;
-            };
-            if let Some((_, detail)) = self.compiler.compile(&source)?.failure() {
+            if let Err(detail) = task.builder.compile_reference(self.compiler)? {
                 return Ok(Err(format!("problem {}: {detail}", task.problem)));
             }
         }
@@ -44,22 +52,27 @@ impl Judge<'_> {
     }
 
     /// Judges all pairs on several threads. The rows are in the order of the pairs.
-    pub(super) fn all(
-        &self,
-        pairs: &[Pair],
-        threads: usize,
-    ) -> Result<Vec<CheckRow>, CompileError> {
+    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, CheckError> {
+        let worker = self
+            .target
+            .vgpu
+            .as_ref()
+            .map(|name| Settings::for_device(&format!("vgpu:{name}")))
+            .transpose()
+            .map_err(CheckError::Program)?;
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(pairs.len()));
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, pairs.len().max(1)) {
                 scope.spawn(|| {
+                    // Each thread has a worker process of its own: one that dies takes one pair.
+                    let mut worker = worker.clone().map(Worker::new);
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(pair) = pairs.get(index) else {
                             return;
                         };
-                        let row = self.one(pair);
+                        let row = self.one(pair, &mut worker);
                         if let Ok(mut results) = results.lock() {
                             results.push((index, row));
                         }
@@ -72,29 +85,35 @@ impl Judge<'_> {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    fn one(&self, pair: &Pair) -> Result<CheckRow, CompileError> {
+    fn one(&self, pair: &Pair, worker: &mut Option<Worker>) -> Result<CheckRow, CheckError> {
         let task = &self.tasks[pair.task];
         let mut row = self.blank(task, pair);
         if let Some(why) = task.space.reject_reason(&pair.config) {
             return Ok(refused(row, Verdict::Rejected, why));
         }
-        let bound = match task.binder.bind(&pair.config) {
-            Ok(bound) => bound,
-            Err(error) => return Ok(refused(row, Verdict::LaunchFailed, error.to_string())),
+        let built = match task.builder.build(self.compiler, &pair.config)? {
+            Ok(built) => built,
+            Err(unbuilt) => return Ok(refused(row, unbuilt.verdict, unbuilt.detail)),
         };
-        let source = render_bound(&self.kernel.template, &bound, &self.target.arch);
-        let outcome = self.compiler.compile(&source)?;
-        if let Some((verdict, detail)) = outcome.failure() {
-            return Ok(refused(row, verdict, detail));
-        }
-        if let CompileOutcome::Compiled(image) = outcome {
-            row.registers = Some(image.facts.registers);
-            row.spill_bytes = Some(image.facts.spill_bytes);
-            row.shared_bytes = Some(image.facts.shared_bytes);
-            row.cubin_hash = Some(image.facts.cubin_hash.to_string());
-            row = run_pair(row, self.target, &bound, &image);
-        }
-        Ok(row)
+        let facts = &built.image.facts;
+        row.registers = Some(facts.registers);
+        row.spill_bytes = Some(facts.spill_bytes);
+        row.shared_bytes = Some(facts.shared_bytes);
+        row.cubin_hash = Some(facts.cubin_hash.to_string());
+        let Some(worker) = worker else { return Ok(row) };
+        let judgement = worker.judge(Job {
+            checks: vec![built.plan],
+            timed: None,
+            seeds: SEEDS.to_vec(),
+            schedules: self.schedules - 1,
+        })?;
+        Ok(CheckRow {
+            verdict: judgement.verdict,
+            hazards: judgement.hazards,
+            detail: judgement.detail,
+            max_error: judgement.max_error,
+            ..row
+        })
     }
 
     fn blank(&self, task: &Task, pair: &Pair) -> CheckRow {
@@ -132,51 +151,4 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .filter(|(value, default)| value != default)
         .map(|(value, _)| value)
         .collect()
-}
-
-/// Runs a compiled pair where the target runs at all. Until the virtual GPU is joined, only what
-/// a driver refuses before the launch is judged.
-fn run_pair(row: CheckRow, target: &Target, bound: &Bound, image: &Image) -> CheckRow {
-    if target.vgpu.is_none() {
-        return row;
-    }
-    match over_a_limit(target, bound, image) {
-        Some(detail) => refused(row, Verdict::LaunchFailed, detail),
-        None => row,
-    }
-}
-
-/// What a driver would refuse: too many threads, too much shared memory, an empty grid.
-fn over_a_limit(target: &Target, bound: &Bound, image: &Image) -> Option<String> {
-    let limits = &target.limits;
-    bound.launches.iter().find_map(|launch| {
-        let threads = launch
-            .block
-            .iter()
-            .map(|&count| u64::from(count))
-            .product::<u64>();
-        let fixed = image
-            .kernels
-            .get(&launch.entry)
-            .map_or(0, |kernel| kernel.static_shared);
-        let shared = fixed.saturating_add(u64::from(launch.shared));
-        if threads == 0 || launch.grid.contains(&0) {
-            return Some(format!(
-                "{}: an empty launch: grid {:?}, block {:?}",
-                launch.entry, launch.grid, launch.block
-            ));
-        }
-        if threads > u64::from(limits.max_threads) {
-            return Some(format!(
-                "{}: {threads} threads a block, but {} allows {}",
-                launch.entry, target.device, limits.max_threads
-            ));
-        }
-        (shared > u64::from(limits.shared_bytes)).then(|| {
-            format!(
-                "{}: {shared} bytes of shared memory a block, but {} allows {}",
-                launch.entry, target.device, limits.shared_bytes
-            )
-        })
-    })
 }

@@ -11,6 +11,8 @@ use super::{CliError, CommandResult};
 use crate::catalog::{self, Kernel};
 use crate::compile::{Compiler, CompilerSettings};
 use crate::device::DeviceSelector;
+use crate::device::build::PlanBuilder;
+use crate::device::worker::host::WorkerError;
 use crate::exit;
 use crate::record::Verdict;
 use crate::space::Config;
@@ -18,6 +20,7 @@ use anyhow::Context as _;
 use judge::Judge;
 use row::CheckRow;
 use select::{Pair, SAMPLE_DEFAULT, Task};
+use std::sync::Arc;
 use target::Target;
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
@@ -88,7 +91,8 @@ pub fn run(args: &Args) -> CommandResult {
     let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
     target.require(&compiler.nvrtc().architectures())?;
     let mut rows = Vec::new();
-    for kernel in &kernels {
+    for kernel in kernels.into_iter().map(Arc::new) {
+        let kernel = &kernel;
         report_template(kernel)?;
         let tasks = tasks(kernel, args, &target)?;
         let pairs = pairs(kernel, &tasks, args)?;
@@ -97,6 +101,7 @@ pub fn run(args: &Args) -> CommandResult {
             tasks: &tasks,
             target: &target,
             compiler: &compiler,
+            schedules: args.schedules,
         };
         judge
             .reference()
@@ -107,7 +112,12 @@ pub fn run(args: &Args) -> CommandResult {
                     "error: {yaml}: the reference kernel does not compile: {why}"
                 ))
             })?;
-        let judged = judge.all(&pairs, threads).context("cannot compile")?;
+        let judged = judge.all(&pairs, threads).map_err(|error| match error {
+            judge::CheckError::Worker(WorkerError::Unusable(why)) => {
+                CliError::Usage(format!("error: {}: {why}", catalog::shown(&kernel.path)))
+            }
+            other => CliError::Failed(anyhow::Error::from(other).context("cannot check")),
+        })?;
         summarize(kernel, &judged, &target);
         rows.extend(judged);
     }
@@ -165,7 +175,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
 }
 
 /// The problems to check, each with its space, which must not be empty.
-fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, CliError> {
+fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>, CliError> {
     let spec = &kernel.spec;
     let yaml = catalog::shown(&kernel.path);
     let mut names: Vec<&str> = args.problem.iter().map(String::as_str).collect();
@@ -218,11 +228,12 @@ fn tasks(kernel: &Kernel, args: &Args, target: &Target) -> Result<Vec<Task>, Cli
                 target.device
             )));
         }
-        let binder = spec.binder(problem, &target.limits).map_err(bad)?;
+        let builder = PlanBuilder::new(Arc::clone(kernel), problem, &target.limits, &target.arch)
+            .map_err(bad)?;
         tasks.push(Task {
             problem: problem.to_owned(),
             space,
-            binder,
+            builder,
         });
     }
     Ok(tasks)
@@ -321,12 +332,6 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
         rows.len(),
         counts.join(", "),
     );
-    if target.vgpu.is_some() {
-        eprintln!(
-            "note: compiled for {}, not run: this version stops after the compile",
-            target.device
-        );
-    }
 }
 
 /// The whole detail of the first failures, which a table has no room for.

@@ -1,7 +1,8 @@
 //! Which configurations of which problems are checked.
 
 use crate::cli::CliError;
-use crate::space::{Binder, Config, Space, Value};
+use crate::device::build::PlanBuilder;
+use crate::space::{Config, Space, Value};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
@@ -11,11 +12,10 @@ use std::collections::HashSet;
 pub(super) const SAMPLE_DEFAULT: usize = 32;
 
 /// A problem with its space.
-#[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) problem: String,
     pub(super) space: Space,
-    pub(super) binder: Binder,
+    pub(super) builder: PlanBuilder,
 }
 
 /// One pair to check: a configuration (which may be invalid) of the task of that number.
