@@ -1,4 +1,5 @@
 //! Speed of the executor: scalar code on one core, an attention tile kernel on all.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;
 

@@ -140,7 +140,7 @@ fn functions_are_called_from_divergent_lanes() {
         let expected = match n {
             3 => 33,
             21.. => fib(9) | 7 << 40,
-            _ => 2 * fib(*n) | 7 << 40,
+            _ => (2 * fib(*n)) | (7 << 40),
         };
         assert_eq!(result, expected, "{n}");
     }

@@ -15,14 +15,14 @@ enum E {
     U8,
     F32,
     S32,
-    E4m3,
+    Fp8,
 }
 
 impl E {
     fn per_register(self) -> usize {
         match self {
             E::F16 | E::Bf16 => 2,
-            E::S8 | E::U8 | E::E4m3 => 4,
+            E::S8 | E::U8 | E::Fp8 => 4,
             _ => 1,
         }
     }
@@ -38,7 +38,7 @@ impl E {
             E::S8 => (code as i8).into(),
             E::U8 => (code as u8).into(),
             E::S32 => (code as u32 as i32).into(),
-            E::E4m3 => {
+            E::Fp8 => {
                 let (field, fraction) = ((code >> 3 & 15) as i32, (code & 7) as f64);
                 let v = if field == 0 {
                     fraction / 8.0 * 2.0_f64.powi(-6)
@@ -57,7 +57,7 @@ impl E {
             E::F16 => x & 0x8fff_8fff | 0x3000_3000,
             E::Bf16 => x & 0x80ff_80ff | 0x3f00_3f00,
             E::Tf32 | E::F32 => x & 0x80ff_ffff | 0x3f00_0000,
-            E::E4m3 => x & 0xbfbf_bfbf,
+            E::Fp8 => x & 0xbfbf_bfbf,
             _ => x,
         }
     }
@@ -161,8 +161,8 @@ fn mma_multiplies_its_fragments() {
         (
             "m16n8k32.row.col.f32.e4m3.e4m3.f32",
             32,
-            E::E4m3,
-            E::E4m3,
+            E::Fp8,
+            E::Fp8,
             E::F32,
         ),
     ];
