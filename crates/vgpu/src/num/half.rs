@@ -273,7 +273,10 @@ fn fma_fast<H: Half>(a: u32, b: u32, c: u32) -> u32 {
 
 /// Whether the product may be inexact in single precision: out of its normal range, and not zero
 /// because a factor is.
-#[expect(clippy::manual_range_contains, reason = "lanes side by side need no short circuit")]
+#[expect(
+    clippy::manual_range_contains,
+    reason = "lanes side by side need no short circuit"
+)]
 #[inline(always)]
 fn suspicious_product<H: Half>(a: u32, b: u32) -> bool {
     let (x, y) = (H::widen_word(a), H::widen_word(b));
