@@ -286,41 +286,58 @@ fn suspicious_product<H: Half>(a: u32, b: u32) -> bool {
 }
 
 /// `add.{f16x2,bf16x2}` of a whole warp.
-#[inline]
+#[inline(always)]
 pub fn add_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
-    std::array::from_fn(|i| {
+    let mut d = [0; 32];
+    for i in 0..32 {
         let low = add_word::<H>(a[i], b[i]);
-        low & 0xffff | add_word::<H>(a[i] >> 16, b[i] >> 16) << 16
-    })
+        d[i] = low & 0xffff | add_word::<H>(a[i] >> 16, b[i] >> 16) << 16;
+    }
+    d
 }
 
 /// `sub.{f16x2,bf16x2}` of a whole warp.
-#[inline]
+#[inline(always)]
 pub fn sub_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
-    let negative = b.map(|x| x ^ 0x8000_8000);
+    let mut negative = *b;
+    for x in &mut negative {
+        *x ^= 0x8000_8000;
+    }
     add_lanes::<H>(a, &negative)
 }
 
 /// `mul.{f16x2,bf16x2}` of a whole warp.
-#[inline]
+#[inline(always)]
 pub fn mul_lanes<H: Half>(a: &Lanes, b: &Lanes) -> Lanes {
+    let mut d = [0; 32];
     if suspicious_lanes::<H>(a, b) {
-        return std::array::from_fn(|i| map2(a[i], b[i], mul::<H>));
+        for i in 0..32 {
+            d[i] = map2(a[i], b[i], mul::<H>);
+        }
+        return d;
     }
     let one = |a, b| H::narrow_word(H::widen_word(a) * H::widen_word(b));
-    std::array::from_fn(|i| one(a[i], b[i]) & 0xffff | one(a[i] >> 16, b[i] >> 16) << 16)
+    for i in 0..32 {
+        d[i] = one(a[i], b[i]) & 0xffff | one(a[i] >> 16, b[i] >> 16) << 16;
+    }
+    d
 }
 
 /// `fma.rn.{f16x2,bf16x2}` of a whole warp.
-#[inline]
+#[inline(always)]
 pub fn fma_lanes<H: Half>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    let mut d = [0; 32];
     if suspicious_lanes::<H>(a, b) {
-        return std::array::from_fn(|i| map3(a[i], b[i], c[i], fma::<H>));
+        for i in 0..32 {
+            d[i] = map3(a[i], b[i], c[i], fma::<H>);
+        }
+        return d;
     }
-    std::array::from_fn(|i| {
+    for i in 0..32 {
         let low = fma_fast::<H>(a[i], b[i], c[i]);
-        low & 0xffff | fma_fast::<H>(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16
-    })
+        d[i] = low & 0xffff | fma_fast::<H>(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16;
+    }
+    d
 }
 
 /// Whether any lane needs the careful path; the lanes are asked together so that loops vectorise.

@@ -14,13 +14,11 @@ pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
         0x6a => (a & b) ^ c,
         0xf8 => a | (b & c),
         _ => {
-            let mut result = 0;
-            for minterm in 0..8_u32 {
-                let on = 0_u32.wrapping_sub(u32::from(table >> minterm) & 1);
-                let pick = |x: u32, bit: u32| if minterm >> bit & 1 == 1 { x } else { !x };
-                result |= on & pick(a, 2) & pick(b, 1) & pick(c, 0);
-            }
-            result
+            // A tree of selections, by `c` first; the leaves do not depend on the lane.
+            let leaf = |i: u8| 0_u32.wrapping_sub(u32::from(table >> i & 1));
+            let select = |x: u32, zero: u32, one: u32| zero ^ (x & (zero ^ one));
+            let by_c = |i: u8| select(c, leaf(i), leaf(i + 1));
+            select(a, select(b, by_c(0), by_c(2)), select(b, by_c(4), by_c(6)))
         }
     }
 }

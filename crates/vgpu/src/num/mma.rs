@@ -9,6 +9,7 @@
 //! products stay below 2^24 in sum, so the same loop is exact for them. Double-precision forms are
 //! chains of fused multiply-adds in the order of k.
 
+use super::host::vectorised;
 use super::layout::{a_element, accumulator_element, b_element};
 use super::{Lanes, Round, double, half};
 
@@ -145,49 +146,59 @@ impl Mma {
 
     /// D = A·B + C. The slices hold as many registers as [`Mma::registers`] says.
     pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+        vectorised(
+            #[inline(always)]
+            || self.run_here(a, b, c, d),
+        );
+    }
+
+    /// [`Mma::run`] with the vectors that the caller is compiled for.
+    #[inline(always)]
+    pub(super) fn run_here(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         let mut dot = [[0.0; 64]; 2];
         match (self.a.per_register(), self.k) {
-            (1, 4) => self.products::<1, 4, 4>(a, b, &mut dot),
-            (1, _) => self.products::<1, 4, 8>(a, b, &mut dot),
-            (2, 8) => self.products::<2, 8, 8>(a, b, &mut dot),
-            (2, _) => self.products::<2, 8, 16>(a, b, &mut dot),
-            (4, 16) => self.products::<4, 16, 16>(a, b, &mut dot),
-            (4, _) => self.products::<4, 16, 32>(a, b, &mut dot),
-            (_, 32) => self.products::<8, 32, 32>(a, b, &mut dot),
-            _ => self.products::<8, 32, 64>(a, b, &mut dot),
+            (1, 4) => self.products::<1, 4, 4, 1>(a, b, &mut dot),
+            (1, _) => self.products::<1, 4, 8, 2>(a, b, &mut dot),
+            (2, 8) => self.products::<2, 8, 8, 2>(a, b, &mut dot),
+            (2, _) => self.products::<2, 8, 16, 4>(a, b, &mut dot),
+            (4, 16) => self.products::<4, 16, 16, 4>(a, b, &mut dot),
+            (4, _) => self.products::<4, 16, 32, 8>(a, b, &mut dot),
+            (_, 32) => self.products::<8, 32, 32, 8>(a, b, &mut dot),
+            _ => self.products::<8, 32, 64, 16>(a, b, &mut dot),
         }
         self.accumulate(&dot, c, d);
     }
 
-    /// The products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a block.
-    fn products<const E: usize, const W: usize, const K: usize>(
+    /// The products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a block,
+    /// `P` = K / 4 planes.
+    #[inline(always)]
+    fn products<const E: usize, const W: usize, const K: usize, const P: usize>(
         &self,
         a: &[&Lanes],
         b: &[&Lanes],
         dot: &mut [[f32; 64]; 2],
     ) {
-        let mut left = [[0.0; K]; 16];
-        let mut right = [[0.0; 8]; K];
         let blocks = self.m / 8;
-        let mut block = [[0.0; W]; 8];
-        for (i, register) in a.iter().enumerate() {
-            unpack::<E, W>(self.a, register, &mut block);
-            let column = W * (i / blocks);
-            for (row, values) in left[8 * (i % blocks)..][..8].iter_mut().zip(&block) {
-                row[column..][..W].copy_from_slice(values);
-            }
-        }
+        let mut right = [[0.0; 8]; K];
+        let mut planes = [[0.0; 32]; E];
         for (register, rows) in b.iter().zip(right.chunks_exact_mut(W)) {
-            unpack::<E, W>(self.b, register, &mut block);
+            unpack(self.b, register, &mut planes);
             for (k, row) in rows.iter_mut().enumerate() {
-                *row = std::array::from_fn(|column| block[column][k]);
+                let plane = &planes[k % E];
+                *row = std::array::from_fn(|column| plane[column * 4 + k / E]);
             }
         }
-        for (sums, rows) in dot.iter_mut().zip(left.as_chunks::<8>().0).take(blocks) {
-            multiply(rows, &right, sums);
+        let mut left = [[0.0; 32]; P];
+        for (block, sums) in dot.iter_mut().enumerate().take(blocks) {
+            let registers = a.iter().skip(block).step_by(blocks);
+            for (register, planes) in registers.zip(left.chunks_exact_mut(E)) {
+                unpack(self.a, register, planes);
+            }
+            multiply::<E, W, K, P>(&left, &right, sums);
         }
     }
 
+    #[inline(always)]
     fn accumulate(&self, dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes]) {
         match (self.c, self.d) {
             (Accumulator::F32, Accumulator::F32) => accumulate_f32(dot, c, d),
@@ -197,20 +208,20 @@ impl Mma {
     }
 }
 
-/// The products of 8 rows, row-major, four rows at a time: eight accumulator vectors hide the
-/// latency of the additions.
+/// The products of 8 rows, row-major, four rows at a time: the accumulator vectors hide the latency
+/// of the additions. A plane holds one element of a register in all lanes: four columns of 8 rows.
 #[inline(always)]
-fn multiply<const K: usize>(left: &[[f32; K]; 8], right: &[[f32; 8]; K], sums: &mut [f32; 64]) {
-    for (left, sums) in left
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .zip(sums.as_chunks_mut::<32>().0)
-    {
+fn multiply<const E: usize, const W: usize, const K: usize, const P: usize>(
+    left: &[[f32; 32]; P],
+    right: &[[f32; 8]; K],
+    sums: &mut [f32; 64],
+) {
+    for (half, sums) in sums.as_chunks_mut::<32>().0.iter_mut().enumerate() {
         let mut acc = [[0.0_f32; 8]; 4];
         for (k, columns) in right.iter().enumerate() {
-            for (row, sum) in left.iter().zip(&mut acc) {
-                let x = row[k];
+            let plane = &left[k / W * E + k % E];
+            for (row, sum) in acc.iter_mut().enumerate() {
+                let x = plane[half * 16 + row * 4 + k % W / E];
                 for (s, y) in sum.iter_mut().zip(columns) {
                     *s += x * y;
                 }
@@ -220,53 +231,38 @@ fn multiply<const K: usize>(left: &[[f32; K]; 8], right: &[[f32; 8]; K], sums: &
     }
 }
 
-/// A register's block of 8 rows.
+/// The elements of a register, a plane for each place in it.
 #[inline(always)]
-fn unpack<const E: usize, const W: usize>(
-    element: Element,
-    register: &Lanes,
-    block: &mut [[f32; W]; 8],
-) {
+fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
     match element {
-        Element::Tf32 => fill::<E, W>(register, block, |w, _| f32::from_bits(w & 0xffff_e000)),
-        Element::F16 => fill::<E, W>(register, block, |w, i| half::f16_to_f32_raw(w >> (16 * i))),
-        Element::Bf16 => fill::<E, W>(register, block, |w, i| {
+        Element::Tf32 => fill(register, planes, |w, _| f32::from_bits(w & 0xffff_e000)),
+        Element::F16 => fill(register, planes, |w, i| half::f16_to_f32_raw(w >> (16 * i))),
+        Element::Bf16 => fill(register, planes, |w, i| {
             f32::from_bits(if i == 0 { w << 16 } else { w & 0xffff_0000 })
         }),
-        Element::E4m3 => fill::<E, W>(register, block, |w, i| e4m3(w >> (8 * i))),
+        Element::E4m3 => fill(register, planes, |w, i| e4m3(w >> (8 * i))),
         Element::E5m2 => {
-            fill::<E, W>(register, block, |w, i| {
+            fill(register, planes, |w, i| {
                 half::f16_to_f32_raw((w >> (8 * i) & 0xff) << 8)
             });
         }
-        Element::S8 => fill::<E, W>(register, block, |w, i| {
+        Element::S8 => fill(register, planes, |w, i| {
             ((w << (24 - 8 * i)) as i32 >> 24) as f32
         }),
-        Element::U8 => fill::<E, W>(register, block, |w, i| ((w >> (8 * i)) & 255) as i32 as f32),
-        Element::S4 => fill::<E, W>(register, block, |w, i| {
+        Element::U8 => fill(register, planes, |w, i| ((w >> (8 * i)) & 255) as i32 as f32),
+        Element::S4 => fill(register, planes, |w, i| {
             ((w << (28 - 4 * i)) as i32 >> 28) as f32
         }),
-        Element::U4 => fill::<E, W>(register, block, |w, i| ((w >> (4 * i)) & 15) as i32 as f32),
+        Element::U4 => fill(register, planes, |w, i| ((w >> (4 * i)) & 15) as i32 as f32),
     }
 }
 
-/// Element `i` of every lane in its place, one `i` at a time so that the lanes vectorise.
+/// One plane at a time so that the lanes vectorise.
 #[inline(always)]
-fn fill<const E: usize, const W: usize>(
-    register: &Lanes,
-    block: &mut [[f32; W]; 8],
-    value: impl Fn(u32, usize) -> f32,
-) {
-    let mut planes = [[0.0; 32]; E];
-    // The shifts of a type with fewer elements than `E` would overflow; such a pair never meets.
+fn fill(register: &Lanes, planes: &mut [[f32; 32]], value: impl Fn(u32, usize) -> f32) {
     for (i, plane) in planes.iter_mut().enumerate() {
         for (slot, word) in plane.iter_mut().zip(register) {
             *slot = value(*word, i);
-        }
-    }
-    for (lane, slots) in block.as_flattened_mut().chunks_exact_mut(E).enumerate() {
-        for (slot, plane) in slots.iter_mut().zip(&planes) {
-            *slot = plane[lane & 31];
         }
     }
 }
@@ -280,6 +276,7 @@ fn e4m3(bits: u32) -> f32 {
     f32::from_bits(scaled.to_bits() | special | (bits & 0x80) << 24)
 }
 
+#[inline(always)]
 fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes]) {
     let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
     for ((c, d), dot) in pairs.zip(dot) {
@@ -292,6 +289,7 @@ fn accumulate_f32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes]) {
     }
 }
 
+#[inline(always)]
 fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes], saturate: bool) {
     let pairs = c.as_chunks::<2>().0.iter().zip(d.as_chunks_mut::<2>().0);
     for ((c, d), dot) in pairs.zip(dot) {
@@ -310,6 +308,7 @@ fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes], saturate:
 }
 
 /// Accumulators of which at least one is f16 (`mma` has both f16, `wmma` any mixture).
+#[inline(always)]
 fn accumulate_mixed(
     dot: &[[f32; 64]; 2],
     c_type: Accumulator,

@@ -25,6 +25,7 @@ pub mod video;
 pub mod layout;
 pub mod mma;
 pub mod wmma;
+pub(crate) mod host;
 
 #[cfg(test)]
 mod tests;

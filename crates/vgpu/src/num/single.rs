@@ -2,6 +2,7 @@
 //!
 //! Arithmetic that yields NaN yields the canonical 0x7fffffff, as PTX says for `.f32`.
 
+use super::host;
 use super::soft::{self, F32};
 use super::{Lanes, Round};
 
@@ -114,36 +115,59 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 /// hosts whose baseline has no fused multiply-add.
 #[inline]
 pub fn fma_rn_lanes<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
-    let load = |x: u32| {
-        if FTZ {
-            ftz(f32::from_bits(x))
-        } else {
-            f32::from_bits(x)
-        }
-    };
-    let store = |x: f32| if FTZ { ftz(x).to_bits() } else { x.to_bits() };
-    if cfg!(target_feature = "fma") {
-        return std::array::from_fn(|i| {
-            store(canonical(load(a[i]).mul_add(load(b[i]), load(c[i]))))
-        });
+    host::fused_or(
+        (a, b, c),
+        #[inline(always)]
+        |(a, b, c)| fma_emulated::<FTZ>(a, b, c),
+        #[inline(always)]
+        |(a, b, c)| fma_fused::<FTZ>(a, b, c),
+    )
+}
+
+#[inline(always)]
+fn load<const FTZ: bool>(bits: u32) -> f32 {
+    let x = f32::from_bits(bits);
+    if FTZ { ftz(x) } else { x }
+}
+
+#[inline(always)]
+fn store<const FTZ: bool>(x: f32) -> u32 {
+    if FTZ { ftz(x).to_bits() } else { x.to_bits() }
+}
+
+/// For hosts with the instruction.
+#[inline(always)]
+fn fma_fused<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    let mut d = [0; 32];
+    for i in 0..32 {
+        let [x, y, z] = [a[i], b[i], c[i]].map(load::<FTZ>);
+        d[i] = store::<FTZ>(canonical(x.mul_add(y, z)));
     }
+    d
+}
+
+/// For hosts without.
+#[inline(always)]
+pub(super) fn fma_emulated<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     let mut d = [0; 32];
     let mut any = false;
     for i in 0..32 {
-        let (sum, suspicious) = fma_double(load(a[i]), load(b[i]), load(c[i]));
-        d[i] = store(canonical(sum));
+        let [x, y, z] = [a[i], b[i], c[i]].map(load::<FTZ>);
+        let (sum, suspicious) = fma_double(x, y, z);
+        d[i] = store::<FTZ>(canonical(sum));
         any |= suspicious;
     }
     if any {
         for i in 0..32 {
-            d[i] = store(fma_odd(load(a[i]), load(b[i]), load(c[i])));
+            let [x, y, z] = [a[i], b[i], c[i]].map(load::<FTZ>);
+            d[i] = store::<FTZ>(fma_odd(x, y, z));
         }
     }
     d
 }
 
 /// `.sat` of a whole warp.
-#[inline]
+#[inline(always)]
 pub fn sat_lanes(a: &Lanes) -> Lanes {
     std::array::from_fn(|i| sat(f32::from_bits(a[i])).to_bits())
 }

@@ -36,9 +36,11 @@ proptest! {
     ) {
         let lanes = |v: &[f32]| -> Lanes { std::array::from_fn(|i| v[i].to_bits()) };
         let d = single::fma_rn_lanes::<false>(&lanes(&a), &lanes(&b), &lanes(&c));
+        let plain = single::fma_emulated::<false>(&lanes(&a), &lanes(&b), &lanes(&c));
         for i in 0..32 {
             let expected = single::canonical(a[i].mul_add(b[i], c[i]));
             prop_assert_eq!(d[i], expected.to_bits(), "{} {} {}", a[i], b[i], c[i]);
+            prop_assert_eq!(plain[i], d[i], "without the instruction: {} {} {}", a[i], b[i], c[i]);
         }
     }
 }

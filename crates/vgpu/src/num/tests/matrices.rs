@@ -162,6 +162,9 @@ fn check_mma(form: &Mma, seed: u32) {
     let c = registers(n.c, seed ^ 0x5555, |r| accumulator(form.c, r));
     let mut d = vec![[0; 32]; n.d];
     form.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
+    let mut plain = d.clone();
+    form.run_here(&refs(&a), &refs(&b), &refs(&c), &mut plain);
+    assert_eq!(d, plain, "the host's vectors change the bits of {form:?}");
     let (mut am, mut bm, mut cm) = ([[0.0; 64]; 64], [[0.0; 64]; 64], [[0.0; 64]; 64]);
     let per = form.a.per_register();
     for lane in 0..32 {
