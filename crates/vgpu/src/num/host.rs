@@ -20,17 +20,16 @@ pub(crate) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
 /// Runs `fused` where the host multiplies and adds in one instruction, else `plain`. Both are given
 /// `data`, and must give the same.
 #[inline(always)]
-pub(crate) fn fused_or<T, R>(
-    data: T,
-    plain: impl FnOnce(T) -> R,
-    fused: impl FnOnce(T) -> R,
-) -> R {
+pub(crate) fn fused_or<T, R>(data: T, plain: impl FnOnce(T) -> R, fused: impl FnOnce(T) -> R) -> R {
     if cfg!(target_feature = "fma") {
         return fused(data);
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(avx2) = Level::new().as_avx2() {
-        return avx2.vectorize(#[inline(always)] || fused(data));
+        return avx2.vectorize(
+            #[inline(always)]
+            || fused(data),
+        );
     }
     plain(data)
 }

@@ -249,7 +249,9 @@ fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
         Element::S8 => fill(register, planes, |w, i| {
             ((w << (24 - 8 * i)) as i32 >> 24) as f32
         }),
-        Element::U8 => fill(register, planes, |w, i| ((w >> (8 * i)) & 255) as i32 as f32),
+        Element::U8 => fill(register, planes, |w, i| {
+            ((w >> (8 * i)) & 255) as i32 as f32
+        }),
         Element::S4 => fill(register, planes, |w, i| {
             ((w << (28 - 4 * i)) as i32 >> 28) as f32
         }),
