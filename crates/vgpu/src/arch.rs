@@ -43,6 +43,8 @@ pub struct Arch {
 
 /// Most threads in a block on every supported GPU.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
+/// Local memory of a thread on every supported GPU, bytes.
+pub const LOCAL_BYTES: u32 = 512 * 1024;
 /// Shared memory a block may use without opting in, bytes.
 pub const SHARED_BYTES_DEFAULT: u32 = 48 * 1024;
 

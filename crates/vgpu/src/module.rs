@@ -95,6 +95,7 @@ impl Module {
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let ast = ptx::parse(ptx)?;
+        check_sizes(&ast)?;
         let (globals, index) = globals(&ast)?;
         let mut entries = Vec::new();
         let mut programs = Vec::new();
@@ -212,6 +213,35 @@ fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {
         required_threads: f.required_threads,
         min_blocks_per_sm: f.min_blocks,
     }
+}
+
+/// Most bytes a function may have in parameters and in local and shared variables.
+const MAX_FUNCTION_BYTES: u64 = 1 << 24;
+
+/// Refuses sizes that no GPU has, before anything is computed with them.
+fn check_sizes(ast: &Ast<'_>) -> Result<(), LoadError> {
+    let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
+    let outside: Vec<&Variable<'_>> = ast.variables.iter().filter(|v| !device(v)).collect();
+    let functions = ast.functions.iter().map(|f| {
+        let body = f.body.iter().flat_map(|b| &b.variables);
+        let own = f.params.iter().chain(&f.returns).chain(body);
+        own.filter(|v| !device(v)).collect()
+    });
+    for group in functions.chain([outside]) {
+        let mut total = 0u64;
+        for v in group {
+            total = total.saturating_add(v.bytes).saturating_add(v.align.into());
+            if total > MAX_FUNCTION_BYTES {
+                return Err(LoadError::Ptx(PtxError {
+                    line: v.line,
+                    column: 1,
+                    kind: PtxErrorKind::Syntax,
+                    message: format!("with `{}` the variables take {total} bytes", v.name),
+                }));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Most bytes a module may have in variables: beyond it the text is no kernel.

@@ -202,7 +202,7 @@ impl<'a> Block<'a> {
             _ => {}
         }
         self.stalled = stalled;
-        if waits.stalled < waits.unfinished {
+        if !waits.all_stalled() {
             return false;
         }
         if waits.changed {
@@ -244,6 +244,7 @@ impl<'a> Block<'a> {
     pub(super) fn finish(&self) {
         let mut waits = self.team.context.waits();
         waits.unfinished -= 1;
+        waits.resident -= 1;
         waits.changed |= self.reported != self.team.version;
         if self.stalled && self.round == waits.round {
             waits.stalled -= 1;

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use super::team::Context;
 use super::workers::run_blocks;
-use crate::arch::{Arch, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
+use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
 use crate::counters::Counters;
 use crate::hazard::Hazard;
+use crate::lower::program::Program;
 use crate::memory::{BufferId, GlobalMemory};
 use crate::module::{Entry, Module, Unsupported};
 
@@ -172,6 +173,16 @@ pub enum LaunchError {
         /// Opt-in limit.
         limit: u64,
     },
+    /// Too much local memory.
+    #[error(
+        "`{entry}` wants {wanted} bytes of local memory a thread, a GPU has {LOCAL_BYTES}; use smaller local arrays"
+    )]
+    LocalMemory {
+        /// Entry name.
+        entry: String,
+        /// Bytes a thread.
+        wanted: u32,
+    },
     /// Wrong number of arguments.
     #[error("entry `{entry}` takes {expected} arguments, {given} were given")]
     ArgumentCount {
@@ -211,6 +222,7 @@ pub fn launch(
     check_dimensions(launch, entry)?;
     let program = program?;
     check_shared(launch, entry, arch)?;
+    check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
     let params = parameters(launch, entry, memory)?;
     memory.launches += 1;
@@ -258,7 +270,8 @@ fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
             "the limits are 2^31-1, 65535, 65535".to_owned(),
         );
     }
-    if u64::from(x) * u64::from(y) * u64::from(z) > u64::from(u32::MAX - 1) {
+    let blocks = u128::from(x) * u128::from(y) * u128::from(z);
+    if blocks > u128::from(u32::MAX - 1) {
         return refuse(
             "grid",
             launch.grid,
@@ -266,7 +279,7 @@ fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
         );
     }
     let [x, y, z] = launch.block.map(u64::from);
-    let threads = x * y * z;
+    let threads = x.saturating_mul(y).saturating_mul(z);
     let limit = u64::from(MAX_THREADS_PER_BLOCK);
     if x > limit || y > limit || z > 64 || threads > limit {
         let why = format!("{threads} threads; a block has at most {limit}, and 64 in z");
@@ -308,6 +321,16 @@ fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), Launc
             statics,
             arch: arch.name,
             limit,
+        });
+    }
+    Ok(())
+}
+
+fn check_local(program: &Program, entry: &Entry) -> Result<(), LaunchError> {
+    if program.local_bytes > LOCAL_BYTES {
+        return Err(LaunchError::LocalMemory {
+            entry: entry.name.clone(),
+            wanted: program.local_bytes,
         });
     }
     Ok(())

@@ -51,6 +51,9 @@ pub(super) struct Context<'a> {
 pub(super) struct Waits {
     /// Blocks not done, those not started included.
     pub(super) unfinished: u64,
+    /// Those of them that were started, and how many at once the GPU holds.
+    pub(super) resident: u64,
+    pub(super) capacity: u64,
     /// Those of them that repeat themselves, as of this round.
     pub(super) stalled: u64,
     pub(super) round: u64,
@@ -58,9 +61,30 @@ pub(super) struct Waits {
     pub(super) changed: bool,
 }
 
+impl Waits {
+    /// Whether another block may start: a block that waits leaves its place to nobody.
+    pub(super) fn admits(&self) -> bool {
+        self.resident < self.capacity
+    }
+
+    /// Whether all blocks that can run repeat themselves.
+    pub(super) fn all_stalled(&self) -> bool {
+        let more = self.resident < self.unfinished && self.admits();
+        self.stalled >= self.resident && !more
+    }
+}
+
 impl Context<'_> {
     pub(super) fn waits(&self) -> MutexGuard<'_, Waits> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for one more block, if the GPU has one.
+    pub(super) fn enter(&self) -> bool {
+        let mut waits = self.waits();
+        let admitted = waits.admits();
+        waits.resident += u64::from(admitted);
+        admitted
     }
 
     /// Thread index of a linear thread.

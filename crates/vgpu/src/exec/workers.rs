@@ -14,9 +14,8 @@ use crate::lower::program::{NONE, Program};
 
 /// Instructions after which a block lets the next one run: it may wait for that one.
 const SLICE: u64 = 1 << 20;
-/// Blocks a worker keeps unfinished, and how many when all it has wait for others.
+/// Blocks a worker keeps unfinished, unless all it has wait for others.
 const RESIDENT: usize = 64;
-const RESIDENT_WAITING: usize = 4096;
 
 #[derive(Default)]
 struct Total {
@@ -44,7 +43,11 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         launch.threads
     };
     let threads = threads.min(chosen.max(1) as usize);
-    context.waits().unfinished = chosen;
+    {
+        let mut waits = context.waits();
+        waits.unfinished = chosen;
+        waits.capacity = capacity(context);
+    }
     let next = AtomicUsize::new(0);
     let take = || {
         let i = next.fetch_add(1, Relaxed);
@@ -67,23 +70,44 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
     )
 }
 
+/// Blocks the GPU holds at once, by threads and shared memory: a block that waits for one beyond
+/// them waits for ever. (Registers are not counted: they are known after the assembler only.)
+fn capacity(context: &Context<'_>) -> u64 {
+    let arch = context.arch;
+    let warps = context.threads.div_ceil(32) as u32;
+    let shared = context.program.shared.iter().map(|e| e.bytes).sum::<u32>();
+    // The driver keeps 1 KiB of each block's shared memory.
+    let shared = shared.saturating_add(context.dynamic_shared) + 1024;
+    let per_sm = (arch.max_threads_per_sm / (warps * 32))
+        .min(arch.max_blocks_per_sm)
+        .min(arch.shared_bytes_per_sm / shared);
+    u64::from(per_sm.max(1)) * u64::from(arch.sm_count)
+}
+
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
     let mut queue: VecDeque<Block<'_>> = VecDeque::new();
     let mut mine = Total::default();
     let mut more = true;
     loop {
-        let waiting = || queue.len() < RESIDENT_WAITING && queue.iter().all(Block::waits);
-        if more && (queue.len() < RESIDENT || waiting()) {
-            match take() {
-                Some(None) => {
-                    context.waits().unfinished -= 1;
-                }
+        let room = queue.len() < RESIDENT || queue.iter().all(Block::waits);
+        if more && room && context.enter() {
+            match take().filter(|_| !context.stop.load(Relaxed)) {
                 Some(Some(b)) => queue.push_front(Block::new(context, b)),
-                None => more = false,
+                none => {
+                    let mut waits = context.waits();
+                    waits.resident -= 1;
+                    waits.unfinished -= u64::from(none.is_some());
+                    more = none.is_some();
+                }
             }
         }
         let Some(mut block) = queue.pop_front() else {
-            if more { continue } else { break }
+            if !more {
+                break;
+            }
+            // Others hold all places of the GPU.
+            std::thread::yield_now();
+            continue;
         };
         if let Progress::More = block.run(SLICE) {
             queue.push_back(block);

@@ -12,6 +12,9 @@ use crate::memory::init::InitMap;
 const ALIGN: u64 = 256;
 /// Bytes nobody owns behind each allocation: far enough that a stride error still lands in it.
 const GAP: u64 = 1 << 20;
+/// Most bytes of one allocation: the address space below the windows of the other spaces, with
+/// room for many of that size.
+const ADDRESSES: u64 = 1 << 40;
 /// First address given out.
 const FIRST: u64 = 0x10_0000_0000;
 
@@ -84,15 +87,23 @@ impl GlobalMemory {
 
     /// Allocates `bytes` (zero is allowed: every access is then out of bounds), unwritten.
     pub fn alloc(&mut self, bytes: u64, name: &str) -> Result<BufferId, MemoryError> {
-        if bytes > self.limit.saturating_sub(self.used) {
-            return Err(MemoryError::OutOfMemory {
-                name: name.to_owned(),
-                wanted: bytes,
-                used: self.used,
-                limit: self.limit,
-            });
+        let full = || MemoryError::OutOfMemory {
+            name: name.to_owned(),
+            wanted: bytes,
+            used: self.used,
+            limit: self.limit,
+        };
+        if bytes > self.limit.saturating_sub(self.used).min(ADDRESSES) {
+            return Err(full());
         }
+        // The host may have less than the limit says; with the shadow it takes about twice the
+        // bytes, of which the words are by far the most that must be there at once.
         let words = bytes.div_ceil(4);
+        let mut storage = Vec::new();
+        if storage.try_reserve_exact(words as usize).is_err() {
+            return Err(full());
+        }
+        storage.resize_with(words as usize, || AtomicU32::new(0));
         let base = self.next;
         self.used += bytes;
         self.next = (base + bytes + GAP).next_multiple_of(ALIGN);
@@ -100,7 +111,7 @@ impl GlobalMemory {
             base,
             bytes,
             name: name.to_owned(),
-            words: (0..words).map(|_| AtomicU32::new(0)).collect(),
+            words: storage,
             init: InitMap::new(bytes),
             shadow: GlobalShadow::new(words as usize),
             module: None,
