@@ -161,7 +161,7 @@ impl Progress {
             parts.push(format!("{} left", format_duration(left)));
         }
         if self.charged {
-            let clock = Duration::from_secs_f64(trial.clock_s);
+            let clock = Duration::try_from_secs_f64(trial.clock_s).unwrap_or(Duration::MAX);
             parts.push(format!("recorded clock {}", format_duration(clock)));
         }
         parts.join(" | ")

@@ -380,6 +380,10 @@ fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let (sender, receiver) = watch::channel(false);
     tokio::spawn(async move {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "asked twice: at once; all announced is stored"
+        )]
         for last in [false, true] {
             tokio::select! {
                 _ = interrupt.recv() => {}

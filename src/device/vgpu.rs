@@ -40,13 +40,17 @@ impl Default for Limits {
 /// Parsed modules kept: a candidate's, its reference's, and their check problems'.
 const KEPT_MODULES: usize = 8;
 
+/// A module, or why there is none.
+type Parsed = Result<Arc<Module>, Fault>;
+
 /// A session on the virtual GPU.
 pub struct VirtualGpu {
     arch: &'static Arch,
     limits: Limits,
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
-    modules: HashMap<usize, (Arc<str>, Result<Arc<Module>, Fault>)>,
+    /// By the address of the text, which is kept so that the address stays its own.
+    modules: HashMap<usize, (Arc<str>, Parsed)>,
 }
 
 impl VirtualGpu {

@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn durations_print_short() {
-        for (seconds, text) in [
-            (0.4, "0.4s"),
-            (90.0, "1m30s"),
-            (600.0, "10m"),
-            (5400.0, "1h30m"),
-            (7200.0, "2h"),
+        for (milliseconds, text) in [
+            (400, "0.4s"),
+            (90_000, "1m30s"),
+            (600_000, "10m"),
+            (5_400_000, "1h30m"),
+            (7_200_000, "2h"),
         ] {
-            assert_eq!(format_duration(Duration::from_secs_f64(seconds)), text);
+            assert_eq!(format_duration(Duration::from_millis(milliseconds)), text);
         }
     }
 }

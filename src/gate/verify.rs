@@ -384,7 +384,7 @@ impl Gate<'_> {
         let size = element.size() as u64;
         let count = bytes.len() as u64 / size;
         let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
-            return Ok(vec![0..count]);
+            return Ok(std::iter::once(0..count).collect());
         };
         let first = holes.first().map(|hole| hole.start / size);
         if let (Some(first), false) = (first, pass.sampled) {

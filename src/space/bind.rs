@@ -209,7 +209,7 @@ fn walk<'s>(spec: &'s KernelSpec, visit: &mut impl FnMut(&dyn Fn() -> String, &'
         }
     }
     let reference = match &spec.reference {
-        Reference::Kernel { launch, .. } => Some(launch),
+        Reference::Kernel { launch, .. } => Some(&**launch),
         Reference::Oracle(_) => None,
     };
     for launch in spec.launches.iter().chain(reference) {

@@ -229,7 +229,7 @@ pub enum Reference {
         /// Its file, found from the YAML's folder.
         source: PathBuf,
         /// How it is launched; `when` is `None`.
-        launch: Launch,
+        launch: Box<Launch>,
     },
 }
 

@@ -136,7 +136,8 @@ impl Stage {
         for (i, (&got, &want)) in got.iter().zip(&want).enumerate() {
             let tolerance = case.tolerance * want.abs().max(1.0);
             // Written so that a NaN fails.
-            if !((got - want).abs() <= tolerance) {
+            let near = (got - want).abs() <= tolerance;
+            if !near {
                 return Err(format!("{}[{i}] is {got}, expected {want}", expect.output));
             }
         }
@@ -158,7 +159,7 @@ pub(crate) fn run(case: &Case, module: &Module, schedule: Schedule) -> Judgement
         wanted.instruction_budget = INSTRUCTION_BUDGET;
         wanted.wall_deadline = Some(Instant::now() + PATIENCE);
         wanted.checks.same_value_writes_allowed = case.same_value_writes_allowed;
-        match launch(module, &mut stage.memory, &arch, &wanted) {
+        match launch(module, &mut stage.memory, arch, &wanted) {
             Ok(report) => {
                 hazards.extend(report.hazards);
                 if let End::Stopped(why) = report.end {

@@ -24,9 +24,9 @@ use std::sync::Arc;
 use target::Target;
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
-const FLOPS_WHOLE: f64 = 1e8;
-/// And those whose buffers hold at most this many elements, where no operations are stated.
-const ELEMENTS_WHOLE: u64 = 1 << 20;
+const FLOPS_WHOLE: f64 = 2e7;
+/// And their buffers hold at most this many elements.
+const ELEMENTS_WHOLE: u64 = 1 << 18;
 /// Failures whose full detail is shown below a table.
 const DETAILS_SHOWN: usize = 3;
 
@@ -254,10 +254,8 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
         .arguments
         .iter()
         .map(crate::space::BoundArgument::elements);
-    match bound.flops {
-        Some(flops) => flops <= FLOPS_WHOLE,
-        None => elements.sum::<u64>() <= ELEMENTS_WHOLE,
-    }
+    // Both: memory-bound kernels do little arithmetic on a lot of data.
+    bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
 
 /// The pairs that the arguments ask for.

@@ -254,14 +254,14 @@ impl Checker<'_> {
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {
                     source: folder.join(source.value),
-                    launch: Launch {
+                    launch: Box::new(Launch {
                         entry: entry.value,
                         when: None,
                         args: (0..arguments.len()).collect(),
                         grid: grid?,
                         block: block?,
                         shared,
-                    },
+                    }),
                 })
             }
             (Some(_), Some(source)) => {
