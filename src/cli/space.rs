@@ -2,9 +2,10 @@
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
-use crate::device::limits;
+use crate::catalog::{Catalog, shown};
+use crate::device::{DeviceSelector, SelectorError, limits};
 use crate::record::ConfigValues;
-use crate::space::{BareSpace, Diagnostics, KernelSpec, Space};
+use crate::space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, Space};
 use crate::{exit, record};
 use anyhow::Context as _;
 use rand::SeedableRng as _;
@@ -32,8 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: String,
     /// Draws this many configurations, each valid one equally likely every time.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    sample: usize,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    sample: u32,
     /// Seed of the draws.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -63,20 +64,27 @@ struct Sample(#[serde(with = "record::config_as_object")] ConfigValues);
 /// A space with what it was built for.
 struct Built {
     space: Space,
-    problem: Option<String>,
+    target: Option<Target>,
     build_ms: f64,
+    /// What is wrong with the file, when the space is empty.
+    empty: Option<Diagnostics>,
 }
 
-/// Runs the command.
+struct Target {
+    problem: String,
+    device: String,
+}
+
+/// Larger files, packed or not, are refused.
+const BYTES_MAX: u64 = 512 << 20;
+
+/// Runs the command. An empty space is reported, and is an error in its file.
 ///
 /// # Errors
 /// A file that cannot be read or is wrong.
 pub fn run(args: &Args) -> CommandResult {
     let built = build(args)?;
     let space = &built.space;
-    if let Some(reason) = space.empty_reason() {
-        eprintln!("warning: the space is empty: {reason}; loosen it or add values");
-    }
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(args.seed);
     let samples = (0..args.sample)
         .map_while(|_| space.draw(&mut rng))
@@ -84,101 +92,171 @@ pub fn run(args: &Args) -> CommandResult {
         .collect();
     let report = Report {
         name: space.name().to_owned(),
-        device: built.problem.as_ref().map(|_| args.device.clone()),
-        problem: built.problem,
+        device: built.target.as_ref().map(|target| target.device.clone()),
+        problem: built.target.map(|target| target.problem),
         parameters: space.parameters().len(),
-        cartesian: space.cartesian().to_string(),
+        cartesian: cartesian(space),
         valid: space.count().to_string(),
         build_ms: built.build_ms,
         bytes: space.bytes(),
         samples,
     };
     print(args.format, space, &report)?;
-    Ok(exit::DONE)
+    match built.empty {
+        Some(empty) => Err(usage(&empty)),
+        None => Ok(exit::DONE),
+    }
 }
 
 fn build(args: &Args) -> Result<Built, CliError> {
-    let path = find(&args.file);
-    let shown = path.display().to_string();
-    let text = read(&path).map_err(|error| usage(&Diagnostics::of_file(&shown, error)))?;
+    let path = find(&args.file)?;
+    let name = PathBuf::from(shown(&path));
+    let text = read(&path)
+        .map_err(|error| usage(&Diagnostics::of_file(name.display().to_string(), error)))?;
+    let selector: DeviceSelector = args
+        .device
+        .parse()
+        .map_err(|error: SelectorError| CliError::Usage(format!("error: {error}")))?;
     if BareSpace::recognises(&text) {
-        if let Some(problem) = &args.problem {
-            return Err(CliError::Usage(format!(
-                "error: {shown} has no problems: leave `--problem {problem}` out"
-            )));
-        }
-        let bare = BareSpace::parse(&text, &path).map_err(|error| usage(&error))?;
-        return timed(None, || bare.space()).map_err(|error| wrong(&shown, &error));
+        return bare(args, &name, &text);
     }
-    let spec = KernelSpec::parse(&text, &path).map_err(|error| usage(&error))?;
-    let name = args.device.strip_prefix("vgpu:");
-    let name = if args.device == "auto" {
-        Some(limits::DEFAULT)
-    } else {
-        name
-    };
-    let Some(limits) = name.and_then(limits::by_name) else {
-        return Err(CliError::Usage(format!(
-            "error: unknown device `{}`: type `--device vgpu:NAME` with one of {}",
-            args.device,
-            limits::names()
-        )));
-    };
+    let spec = KernelSpec::parse(&text, &name).map_err(|error| usage(&error))?;
+    let (device, limits) = limits_of(&selector)?;
     let problem = match (&args.problem, spec.problems.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(problem)) => problem.name.clone(),
         (None, None) => String::new(),
     };
-    timed(Some(problem.clone()), || spec.space(&problem, &limits))
-        .map_err(|error| wrong(&shown, &error))
+    let (space, build_ms) = timed(|| spec.space(&problem, &limits));
+    let space = space.map_err(|error| match &error {
+        BindError::Space(error) => usage(&spec.explain_refused(error)),
+        other => CliError::Usage(format!("error: {}: {other}", name.display())),
+    })?;
+    Ok(Built {
+        empty: spec.explain_empty(&space, &problem, &device),
+        target: Some(Target { problem, device }),
+        space,
+        build_ms,
+    })
 }
 
-fn timed<E>(problem: Option<String>, build: impl FnOnce() -> Result<Space, E>) -> Result<Built, E> {
-    let start = Instant::now();
-    let space = build()?;
+fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
+    let bare = BareSpace::parse(text, name).map_err(|error| usage(&error))?;
+    if let Some(problem) = &args.problem {
+        return Err(CliError::Usage(format!(
+            "error: {} has no problems: leave `--problem {problem}` out",
+            name.display()
+        )));
+    }
+    let (space, build_ms) = timed(|| bare.space());
+    let space = space.map_err(|error| usage(&bare.explain_refused(&error)))?;
     Ok(Built {
+        empty: bare.explain_empty(&space),
+        target: None,
         space,
-        problem,
-        build_ms: start.elapsed().as_secs_f64() * 1e3,
+        build_ms,
     })
+}
+
+/// The result, and the milliseconds it took.
+fn timed<T>(build: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let built = build();
+    (built, start.elapsed().as_secs_f64() * 1e3)
+}
+
+/// The name and the limits of a device.
+fn limits_of(selector: &DeviceSelector) -> Result<(String, DeviceLimits), CliError> {
+    let name = match selector {
+        DeviceSelector::Vgpu(name) => name,
+        DeviceSelector::Auto => limits::DEFAULT,
+        other => {
+            return Err(CliError::Usage(format!(
+                "error: the limits of {other} are not known here; type --device vgpu:NAME (one of: {})",
+                limits::names()
+            )));
+        }
+    };
+    match limits::by_name(name) {
+        Some(limits) => Ok((format!("vgpu:{name}"), limits)),
+        None => Err(CliError::Usage(format!(
+            "error: no virtual GPU is called `{name}`; choose one of: {}",
+            limits::names()
+        ))),
+    }
 }
 
 fn usage(error: &Diagnostics) -> CliError {
     CliError::Usage(error.to_string())
 }
 
-fn wrong(file: &str, error: &dyn std::fmt::Display) -> CliError {
-    CliError::Usage(format!("{file}: error: {error}"))
-}
-
 /// The file itself, else the file of the kernel of that name.
-fn find(file: &str) -> PathBuf {
+fn find(file: &str) -> Result<PathBuf, CliError> {
     let path = Path::new(file);
-    let named = Path::new("search_spaces").join(format!("{file}.yaml"));
-    if !path.exists() && !file.contains('/') && named.exists() {
-        named
-    } else {
-        path.to_owned()
+    if path.exists() || file.contains(['/', '.']) {
+        return Ok(path.to_owned());
     }
+    let here = std::env::current_dir().context("finding the working directory")?;
+    let catalog = Catalog::find(&here);
+    let found = catalog
+        .as_ref()
+        .map_err(ToString::to_string)
+        .and_then(|catalog| catalog.file_of(file).map_err(|error| error.to_string()));
+    found.map(Path::to_owned).map_err(CliError::Usage)
 }
 
 /// The text of a file, unpacked where it is gzipped.
 fn read(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot read the file: {error}");
-    let bytes = std::fs::read(path).map_err(cannot)?;
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    let bytes = read_limited(file).map_err(cannot)?;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut unpacked = Vec::new();
-        flate2::read::MultiGzDecoder::new(&bytes[..])
-            .read_to_end(&mut unpacked)
-            .map_err(|error| format!("the gzip data is corrupt or cut short: {error}"))?;
-        unpacked
+        read_limited(flate2::read::MultiGzDecoder::new(&bytes[..]))
+            .map_err(|error| format!("the gzip data is corrupt or cut short: {error}"))?
     } else {
         bytes
     };
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        format!("the file is no UTF-8 text (byte {at}): save it as UTF-8")
+        let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
+        format!("line {line} is no UTF-8 text (byte {at} of the file): save it as UTF-8")
+    })?;
+    // A byte order mark is no part of the text.
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
     })
+}
+
+fn read_limited(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        let text = format!("it holds more than {} MiB", BYTES_MAX >> 20);
+        return Err(std::io::Error::other(text));
+    }
+    Ok(bytes)
+}
+
+/// The number of combinations, of any size, in decimal.
+fn cartesian(space: &Space) -> String {
+    const LIMB: u64 = 1_000_000_000;
+    let mut limbs: Vec<u64> = vec![1];
+    for parameter in space.parameters() {
+        let mut carry = 0;
+        for limb in &mut limbs {
+            // A limb and a number of values are each below 2^32.
+            let product = *limb * parameter.values.len() as u64 + carry;
+            *limb = product % LIMB;
+            carry = product / LIMB;
+        }
+        if carry > 0 {
+            limbs.push(carry);
+        }
+    }
+    let (first, rest) = limbs.split_last().unwrap_or((&0, &[]));
+    let rest: String = rest.iter().rev().map(|limb| format!("{limb:09}")).collect();
+    format!("{first}{rest}")
 }
 
 fn print(format: Format, space: &Space, report: &Report) -> Result<(), CliError> {
@@ -227,8 +305,10 @@ fn print(format: Format, space: &Space, report: &Report) -> Result<(), CliError>
 
 /// The valid part of all combinations.
 fn share(space: &Space) -> String {
-    format!(
-        "{:.4} %",
-        100.0 * space.count() as f64 / space.cartesian() as f64
-    )
+    let sizes = space
+        .parameters()
+        .iter()
+        .map(|parameter| parameter.values.len());
+    let cartesian: f64 = sizes.map(|size| size as f64).product();
+    format!("{:.4} %", 100.0 * space.count() as f64 / cartesian)
 }

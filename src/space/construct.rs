@@ -5,7 +5,7 @@ use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
 use super::expr::{Expr, ExprError, Kind, Program, Scope, Symbol, TermId, Terms, Val};
 use super::groups::Builder;
 use super::parameter::{Config, Parameter};
-use super::set::{Inner, Rule, Space};
+use super::set::{Empty, Inner, Rule, Space};
 use crate::units::ContentHash;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -280,9 +280,10 @@ impl Space {
             .flat_map(|row| row.iter().flat_map(|choice| choice.to_le_bytes()))
             .collect();
         hash = ContentHash::of([hash.as_str().as_bytes(), &bytes]);
-        let empty = rows
-            .is_empty()
-            .then(|| "the list of configurations is empty".to_owned());
+        let empty = rows.is_empty().then(|| Empty {
+            reason: "the list of configurations is empty".to_owned(),
+            rule: None,
+        });
         finish(name, parameters, Vec::new(), vec![diagram], hash, empty)
     }
 }
@@ -293,7 +294,7 @@ fn finish(
     rules: Vec<Rule>,
     diagrams: Vec<Diagram>,
     hash: ContentHash,
-    empty: Option<String>,
+    empty: Option<Empty>,
 ) -> Result<Space, SpaceError> {
     let mut place = vec![(0, 0); parameters.len()];
     let mut groups = Vec::new();

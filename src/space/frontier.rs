@@ -176,8 +176,50 @@ impl Estimator<'_> {
     }
 }
 
+impl Estimator<'_> {
+    /// The estimated work of building in this order: the sum of all layers' transitions.
+    fn work(&mut self, order: &[u32]) -> f64 {
+        let mut fixed = Bits::default();
+        let mut work = 0.0;
+        let mut before = 0.0;
+        for var in order {
+            work += (before + self.bits[*var as usize]).exp2();
+            fixed.insert(*var);
+            before = self.state(&fixed);
+        }
+        work
+    }
+
+    /// Moves single parameters to other places while that lessens the estimated work.
+    fn improve(&mut self, mut order: Vec<u32>, effort: usize) -> Vec<u32> {
+        let mut least = self.work(&order);
+        let mut improved = true;
+        let mut tries = 0;
+        while improved {
+            improved = false;
+            for from in 0..order.len() {
+                for to in 0..order.len() {
+                    tries += 1;
+                    if tries > effort || self.states.len() > effort {
+                        return order;
+                    }
+                    let mut moved = order.clone();
+                    let var = moved.remove(from);
+                    moved.insert(to, var);
+                    let work = self.work(&moved);
+                    if work < least * 0.999 {
+                        (least, order, improved) = (work, moved, true);
+                    }
+                }
+            }
+        }
+        order
+    }
+}
+
 /// Orders the parameters of a group so that the diagram stays small: greedy from several
-/// starting points, the least estimated work wins. The declared order plays no part but to break
+/// starting points, the least estimated work wins and is improved by moving single parameters
+/// (greedy alone takes small parameters too early, which multiplies all later layers). The declared order plays no part but to break
 /// ties, so that any declaration is built about equally fast.
 pub(super) fn order(
     terms: &mut Terms,
@@ -187,6 +229,8 @@ pub(super) fn order(
 ) -> Vec<u32> {
     /// Frontiers that may be looked at; a frontier takes a few microseconds.
     const EFFORT: usize = 4000;
+    /// Transitions that take as long as looking for a better order.
+    const WORTHWHILE: f64 = 4000.0;
     let bits: Vec<f64> = sizes
         .iter()
         .map(|size| (*size as f64).max(1.0).log2())
@@ -206,5 +250,9 @@ pub(super) fn order(
             best = Some((work, order));
         }
     }
-    best.map_or_else(|| vars.to_vec(), |(_, order)| order)
+    let (work, order) = best.unwrap_or((0.0, vars.to_vec()));
+    if work < WORTHWHILE {
+        return order;
+    }
+    estimator.improve(order, EFFORT)
 }

@@ -6,7 +6,7 @@ use super::construct::Resolved;
 use super::diagram::{Diagram, Reducer};
 use super::expr::{Bits, Op, Program, Term, TermId, Val};
 use super::parameter::Parameter;
-use super::set::Rule;
+use super::set::{Empty, Rule};
 use std::collections::{HashMap, HashSet};
 
 /// Builds the diagrams of a space.
@@ -21,7 +21,7 @@ impl Builder<'_> {
     pub(super) fn diagrams(
         mut self,
         roots: &[TermId],
-    ) -> Result<(Vec<Diagram>, Option<String>), SpaceError> {
+    ) -> Result<(Vec<Diagram>, Option<Empty>), SpaceError> {
         let diagrams = self.build(roots)?;
         if diagrams.iter().all(|diagram| diagram.count() > 0) {
             return Ok((diagrams, None));
@@ -31,7 +31,7 @@ impl Builder<'_> {
     }
 
     /// Finds the constraint that leaves nothing: alone, or with those before it.
-    fn blame(&mut self, roots: &[TermId]) -> String {
+    fn blame(&mut self, roots: &[TermId]) -> Empty {
         let mut empty = |roots: &[TermId]| {
             self.build(roots)
                 .is_ok_and(|diagrams| diagrams.iter().any(|diagram| diagram.count() == 0))
@@ -43,7 +43,10 @@ impl Builder<'_> {
                 let all = (0..roots.len()).find(|at| empty(&roots[..=*at]));
                 match all {
                     Some(at) => (at, " together with the constraints before it"),
-                    None => return "no configuration satisfies all constraints".to_owned(),
+                    None => {
+                        let reason = "no configuration satisfies all constraints".to_owned();
+                        return Empty { reason, rule: None };
+                    }
                 }
             }
         };
@@ -52,10 +55,13 @@ impl Builder<'_> {
             .why
             .as_ref()
             .map_or_else(String::new, |why| format!(" ({why})"));
-        format!(
-            "no configuration satisfies the constraint `{}`{why}{together}",
-            rule.text
-        )
+        Empty {
+            reason: format!(
+                "no configuration satisfies the constraint `{}`{why}{together}",
+                rule.text
+            ),
+            rule: Some(at),
+        }
     }
 
     fn build(&mut self, roots: &[TermId]) -> Result<Vec<Diagram>, SpaceError> {

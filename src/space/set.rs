@@ -28,7 +28,15 @@ pub(super) struct Inner {
     pub(super) count: u128,
     pub(super) hash: ContentHash,
     /// Which constraint leaves nothing, when nothing is left.
-    pub(super) empty: Option<String>,
+    pub(super) empty: Option<Empty>,
+}
+
+/// Why nothing is left.
+#[derive(Debug, Clone)]
+pub(super) struct Empty {
+    pub(super) reason: String,
+    /// Position of the constraint to blame.
+    pub(super) rule: Option<usize>,
 }
 
 /// A constraint ready to be evaluated on one configuration.
@@ -130,7 +138,12 @@ impl Space {
     /// Why no configuration is valid, naming the constraint; `None` while there are some.
     #[must_use]
     pub fn empty_reason(&self) -> Option<&str> {
-        self.0.empty.as_deref()
+        self.0.empty.as_ref().map(|empty| &*empty.reason)
+    }
+
+    /// The position of the constraint that leaves no configuration.
+    pub(super) fn empty_rule(&self) -> Option<usize> {
+        self.0.empty.as_ref().and_then(|empty| empty.rule)
     }
 
     fn blank(&self) -> Box<[u32]> {

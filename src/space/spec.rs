@@ -1,5 +1,6 @@
 //! A kernel's search space file, read and checked.
 
+use super::file::Origin;
 use super::{Constraint, Environment, Expr, Parameter, Value};
 use crate::record::ConfigValues;
 use schemars::JsonSchema;
@@ -47,6 +48,8 @@ pub struct KernelSpec {
     pub include: Vec<PathBuf>,
     /// Program and arguments of a peer to compare with; empty when there is none.
     pub baseline: Vec<String>,
+    /// The text it was read from.
+    pub(crate) origin: Origin,
 }
 
 /// Sizes of one problem.

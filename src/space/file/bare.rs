@@ -2,7 +2,7 @@
 //! and the headers of Kernel Tuner's recorded caches.
 
 use super::check::Checker;
-use super::{node, python, read};
+use super::{Origin, node, python, read};
 use crate::space::{
     Config, Constraint, Diagnostic, Diagnostics, Environment, Expr, Parameter, Space, SpaceError,
     Value,
@@ -25,14 +25,23 @@ pub struct BareSpace {
     pub constraints: Vec<Constraint>,
     /// The configurations, where they are listed and no constraints define them.
     pub rows: Option<Vec<Config>>,
+    /// The text it was read from.
+    pub(super) origin: Origin,
 }
 
 impl BareSpace {
     /// Whether the text is a bare space or another tool's file, and no kernel of ours.
     #[must_use]
     pub fn recognises(text: &str) -> bool {
-        text.trim_start().starts_with('{')
-            || node::read(text).is_ok_and(|node| read::is_bare(&node))
+        let other = |key: &str| text.contains(key);
+        // Recorded files are large: a look at their keys is enough.
+        if is_json(text) && (other("\"tune_params\"") || other("\"ConfigurationSpace\"")) {
+            return true;
+        }
+        match node::read(text) {
+            Ok(node) => read::is_bare(&node) || (is_json(text) && !read::is_kernel(&node)),
+            Err(_) => is_json(text),
+        }
     }
 
     /// Reads and checks a file. `path` names it in messages.
@@ -42,12 +51,13 @@ impl BareSpace {
     pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
         let failed = |items| Diagnostics::new(path.display().to_string(), text, items);
         let name = stem(path);
-        if text.trim_start().starts_with('{') {
+        if is_json(text) {
             let json: Json = parse_json(text)
                 .map_err(|error| Diagnostics::of_json(path.display().to_string(), text, &error))?;
             // A flow mapping of ours is JSON too.
             if json.get("parameters").is_none() {
-                return from_json(&json, text, name).map_err(failed);
+                no_key_twice(&json, text).map_err(failed)?;
+                return from_json(&json, text, path).map_err(failed);
             }
         }
         let node = node::read(text).map_err(|item| failed(vec![item]))?;
@@ -59,6 +69,7 @@ impl BareSpace {
             derived: checker.derived(bare.derived.as_ref()),
             constraints: checker.constraints(bare.constraints.unwrap_or_default()),
             rows: None,
+            origin: Origin::new(path, text, checker.rules.clone()),
         };
         space.checked(checker).map_err(failed)
     }
@@ -99,6 +110,22 @@ impl BareSpace {
     }
 }
 
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// JSON readers keep the last of two equal keys; a space with a key given twice is a mistake.
+/// Recorded caches, written by programs, are too large to be read twice.
+fn no_key_twice(json: &Json, text: &str) -> Result<(), Vec<Diagnostic>> {
+    if json.get("cache").is_some() {
+        return Ok(());
+    }
+    match node::read(text) {
+        Err(error) if error.message.ends_with("given twice") => Err(vec![error]),
+        _ => Ok(()),
+    }
+}
+
 /// The file's name without its endings.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -121,11 +148,14 @@ fn parse_json(text: &str) -> serde_json::Result<Json> {
 /// Reads another tool's JSON.
 struct Foreign<'t> {
     checker: Checker<'t>,
+    path: &'t Path,
 }
 
-fn from_json(json: &Json, text: &str, name: String) -> Result<BareSpace, Vec<Diagnostic>> {
+fn from_json(json: &Json, text: &str, path: &Path) -> Result<BareSpace, Vec<Diagnostic>> {
+    let name = stem(path);
     let mut foreign = Foreign {
         checker: Checker::new(text),
+        path,
     };
     let space = if json.get("params").is_some() {
         foreign.published(json, name)
@@ -155,6 +185,11 @@ impl Foreign<'_> {
         let quoted = Json::from(text).to_string();
         let found = self.checker.source.find(&quoted);
         found.map_or(0..1, |at| at..at + quoted.len())
+    }
+
+    /// To be asked once the constraints are read.
+    fn origin(&self) -> Origin {
+        Origin::new(self.path, self.checker.source, self.checker.rules.clone())
     }
 
     fn constraints<'j>(&mut self, rules: impl Iterator<Item = &'j Json>) -> Vec<Constraint> {
@@ -213,12 +248,14 @@ impl Foreign<'_> {
             let values = self.values(name.unwrap_or_default(), &each["values"])?;
             parameters.push(self.parameter(name, values)?);
         }
+        let constraints = self.constraints(elements(&json["constraints"]));
         Ok(BareSpace {
             name: json["name"].as_str().map_or(name, str::to_owned),
             parameters,
             derived: Vec::new(),
-            constraints: self.constraints(elements(&json["constraints"])),
+            constraints,
             rows: None,
+            origin: self.origin(),
         })
     }
 
@@ -239,13 +276,15 @@ impl Foreign<'_> {
         let conditions: Vec<&Json> = elements(&space["Conditions"])
             .map(|condition| &condition["Expression"])
             .collect();
+        let constraints = self.constraints(conditions.into_iter());
         let kernel = json["KernelSpecification"]["KernelName"].as_str();
         Ok(BareSpace {
             name: kernel.map_or(name, str::to_owned),
             parameters,
             derived: Vec::new(),
-            constraints: self.constraints(conditions.into_iter()),
+            constraints,
             rows: None,
+            origin: self.origin(),
         })
     }
 
@@ -274,6 +313,7 @@ impl Foreign<'_> {
             derived: Vec::new(),
             constraints,
             rows,
+            origin: self.origin(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! From sections to a checked specification: everything that form alone does not show.
 
+use super::Origin;
 use super::de::Spanned;
 use super::schema::{Document, Formula, Ordered, ParameterText, Scalar};
 use crate::space::construct::{Place, resolve};
@@ -84,6 +85,7 @@ pub(super) fn spec(
             .map(|include| folder.join(PathBuf::from(include)))
             .collect(),
         baseline: baseline.map(|command| command.value).unwrap_or_default(),
+        origin: Origin::new(path, source, checker.rules.clone()),
     };
     checker.resolve_all(&spec);
     if checker.errors.is_empty() {

@@ -6,12 +6,14 @@ mod check;
 mod de;
 mod launch;
 mod node;
+mod origin;
 mod parameters;
 mod python;
 mod read;
 mod schema;
 
 pub use bare::BareSpace;
+pub(crate) use origin::Origin;
 pub use schema::json_schema;
 
 use super::{Diagnostics, KernelSpec};

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// A range may have this many values.
-const MOST_VALUES: usize = 10_000_000;
-const TOO_MANY: &str = "the range has more than ten million values";
+const MOST_VALUES: usize = 4_000_000;
+const TOO_MANY: &str = "the range has more than four million values";
 
 impl Checker<'_> {
     pub(super) fn parameters(

@@ -108,14 +108,20 @@ pub(super) fn bare(node: &Node, source: &str) -> Result<Bare, Vec<Diagnostic>> {
 
 /// Whether the tree is a bare space: it has parameters, and nothing of a kernel.
 pub(super) fn is_bare(node: &Node) -> bool {
+    has_any(node, &["parameters"]) && !is_kernel(node)
+}
+
+/// Whether the tree says anything of a kernel.
+pub(super) fn is_kernel(node: &Node) -> bool {
+    has_any(node, &["kernel", "source", "launches", "arguments"])
+}
+
+fn has_any(node: &Node, keys: &[&str]) -> bool {
     let Kind::Map(entries) = &node.kind else {
         return false;
     };
-    let has = |wanted: &str| entries.iter().any(|(key, _)| is_key(key, wanted));
-    has("parameters")
-        && !["kernel", "source", "launches", "arguments"]
-            .into_iter()
-            .any(has)
+    let wanted = |key: &Node| keys.iter().any(|wanted| is_key(key, wanted));
+    entries.iter().any(|(key, _)| wanted(key))
 }
 
 fn is_key(node: &Node, wanted: &str) -> bool {
