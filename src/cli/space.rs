@@ -10,7 +10,7 @@ use crate::{exit, record};
 use anyhow::Context as _;
 use rand::SeedableRng as _;
 use serde::Serialize;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -102,6 +102,9 @@ pub fn run(args: &Args) -> CommandResult {
         samples,
     };
     print(args.format, space, &report)?;
+    for note in space.fault_notes() {
+        eprintln!("note: {note}");
+    }
     match built.empty {
         Some(empty) => Err(usage(&empty)),
         None => Ok(exit::DONE),
@@ -207,12 +210,20 @@ fn find(file: &str) -> Result<PathBuf, CliError> {
 
 /// The text of a file, unpacked where it is gzipped.
 fn read(path: &Path) -> Result<String, String> {
-    let cannot = |error: std::io::Error| format!("cannot read the file: {error}");
+    let cannot = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file: check the path".to_owned(),
+        ErrorKind::IsADirectory => "this is a folder: name a file in it".to_owned(),
+        ErrorKind::PermissionDenied => {
+            "cannot read the file, permission is denied: allow it with `chmod u+r`".to_owned()
+        }
+        _ => format!("cannot read the file: {error}"),
+    };
     let file = std::fs::File::open(path).map_err(cannot)?;
     let bytes = read_limited(file).map_err(cannot)?;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        read_limited(flate2::read::MultiGzDecoder::new(&bytes[..]))
-            .map_err(|error| format!("the gzip data is corrupt or cut short: {error}"))?
+        read_limited(flate2::read::MultiGzDecoder::new(&bytes[..])).map_err(|error| {
+            format!("the gzip data is corrupt or cut short ({error}): fetch the file again")
+        })?
     } else {
         bytes
     };

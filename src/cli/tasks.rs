@@ -113,12 +113,8 @@ fn one(
     let space = spec
         .space(&problem.name, &target.limits)
         .map_err(|error| CliError::Usage(format!("error: {}: {error}", place())))?;
-    if let Some(reason) = space.empty_reason() {
-        return Err(CliError::Usage(format!(
-            "error: {}: no configuration is valid on {}: {reason}; loosen that constraint",
-            place(),
-            target.device
-        )));
+    if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
+        return Err(CliError::Usage(empty.to_string()));
     }
     let (start, mut more) = start_points(spec, &space);
     notes.extend(

@@ -305,6 +305,56 @@ impl Space {
         }
     }
 
+    /// What to know of constraints that cannot be evaluated for some combination, of which only
+    /// so many are tried: such a constraint counts as false there.
+    #[must_use]
+    pub fn fault_notes(&self) -> Vec<String> {
+        const TRIES: usize = 4096;
+        let notes = self.0.rules.iter().filter_map(|rule| {
+            let sizes = rule.program.vars.iter().map(|var| {
+                let values = &self.0.parameters[*var as usize].values;
+                (*var, values.len())
+            });
+            let sizes: Vec<(u32, usize)> = sizes.collect();
+            (0..TRIES).find_map(|at| {
+                // The digits of `at`, one a parameter, count through all combinations.
+                let mut rest = at;
+                let mut chosen = Vec::new();
+                for (var, size) in &sizes {
+                    chosen.push((*var, &self.0.parameters[*var as usize].values[rest % size]));
+                    rest /= size;
+                }
+                if rest > 0 {
+                    return None;
+                }
+                let value = |var: u32| {
+                    let found = chosen.iter().find(|(known, _)| *known == var);
+                    found.map_or(Val::Unset, |(_, value)| Val::from(*value))
+                };
+                match rule.program.evaluate(value).pop() {
+                    Some(Val::Fault(fault)) => Some(self.fault_note(fault, rule, &chosen)),
+                    _ => None,
+                }
+            })
+        });
+        notes.collect()
+    }
+
+    fn fault_note(&self, fault: Fault, rule: &Rule, chosen: &[(u32, &Value)]) -> String {
+        let chosen: Vec<String> = chosen
+            .iter()
+            .map(|(var, value)| format!("{} = {value}", self.0.parameters[*var as usize].name))
+            .collect();
+        let place = match chosen.is_empty() {
+            true => String::new(),
+            false => format!(" for {}", chosen.join(", ")),
+        };
+        format!(
+            "{fault} in `{}`{place}: the rule counts as false there",
+            rule.text
+        )
+    }
+
     /// The configuration's values by name, in declared order.
     #[must_use]
     pub fn values(&self, config: &Config) -> ConfigValues {

@@ -219,14 +219,8 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
             space.cartesian(),
             100.0 * space.count() as f64 / space.cartesian().max(1) as f64
         );
-        if space.count() == 0 {
-            let reason = space
-                .empty_reason()
-                .unwrap_or("no combination satisfies the constraints");
-            return Err(CliError::Usage(format!(
-                "error: {yaml}: problem {problem} has no valid configuration on {}: {reason}",
-                target.device
-            )));
+        if let Some(empty) = spec.explain_empty(&space, problem, &target.device) {
+            return Err(CliError::Usage(empty.to_string()));
         }
         let builder = PlanBuilder::new(Arc::clone(kernel), problem, &target.limits, &target.arch)
             .map_err(bad)?;

@@ -117,7 +117,11 @@ impl Expr {
 
 /// The known name nearest to a mistyped one, if any is near.
 pub(crate) fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = 1 + typed.chars().count() / 4;
+    // Any single letter is one edit from any other.
+    let limit = match typed.chars().count() {
+        0 | 1 => 0,
+        length => 1 + length / 4,
+    };
     known
         .map(|name| (distance(typed, name), name))
         .filter(|(distance, _)| *distance <= limit)

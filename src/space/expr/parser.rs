@@ -134,7 +134,10 @@ impl<'t> Parser<'t> {
     fn unexpected(&self) -> ExprError {
         let at = self.at();
         let (message, help) = match self.peek() {
-            Token::End => ("the expression ends too early".to_owned(), None),
+            Token::End => (
+                "the expression ends too early".to_owned(),
+                Some("an operand or a bracket is missing at its end"),
+            ),
             Token::Sign("=") => (
                 "`=` is no operator here".to_owned(),
                 Some("expressions are Python's: write `==`"),

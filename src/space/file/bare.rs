@@ -197,6 +197,7 @@ impl Foreign<'_> {
         for rule in rules {
             let Some(rule) = rule.as_str() else {
                 let error = Diagnostic::new(format!("the constraint {rule} is no text"), 0..1);
+                let error = error.help("write every constraint as text: \"a * b <= 64\"");
                 self.checker.errors.push(error);
                 continue;
             };
@@ -217,7 +218,8 @@ impl Foreign<'_> {
 
     fn parameter(&self, name: Option<&str>, values: Vec<Value>) -> Result<Parameter, Diagnostic> {
         let Some(name) = name else {
-            return Err(Diagnostic::new("a parameter has no name", 0..1));
+            return Err(Diagnostic::new("a parameter has no name", 0..1)
+                .help("give every parameter a name and values"));
         };
         let at = self.place(name);
         if values.is_empty() {

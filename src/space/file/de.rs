@@ -71,7 +71,12 @@ impl de::Error for Error {
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::new(format!("expected {expected}, found {}", found(unexpected)))
+        let (expected, help) = wanted(&expected.to_string(), &unexpected);
+        Self {
+            message: format!("expected {expected}, found {}", found(unexpected)),
+            help,
+            at: None,
+        }
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -86,13 +91,17 @@ impl de::Error for Error {
         let near = suggest(variant, expected.iter().copied());
         Self {
             message: format!("`{variant}` is none of {}", names(expected)),
-            help: near.map(|near| format!("did you mean `{near}`?")),
+            help: Some(match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "write one of these".to_owned(),
+            }),
             at: None,
         }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let help = match suggest(field, expected.iter().copied()) {
+            _ if field == "<<" => "YAML 1.2 has no merge keys: write the entries out".to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the keys here are {}", names(expected)),
         };
@@ -110,6 +119,31 @@ impl de::Error for Error {
             at: None,
         }
     }
+}
+
+/// What serde calls the expected type in the words of a file's author, and what to type.
+fn wanted(expected: &str, unexpected: &Unexpected<'_>) -> (String, Option<String>) {
+    let (plain, help) = match expected {
+        "a sequence" => {
+            let shown = match unexpected {
+                Unexpected::Str(text) => (*text).to_owned(),
+                Unexpected::Signed(number) => number.to_string(),
+                Unexpected::Float(number) => format!("{number:?}"),
+                _ => "…".to_owned(),
+            };
+            return ("a list".to_owned(), Some(format!("write `[{shown}]`")));
+        }
+        "a string" => ("text", "put it in quotes"),
+        "a boolean" => ("true or false", "write `true` or `false`, without quotes"),
+        "u64" => (
+            "a whole number",
+            "write it without quotes and without a sign",
+        ),
+        "f64" => ("a number", "write it without quotes"),
+        "a map" | "a mapping from names" => ("a mapping from names", "write `{ NAME: … }`"),
+        _ => return (expected.to_owned(), None),
+    };
+    (plain.to_owned(), Some(help.to_owned()))
 }
 
 fn found(unexpected: Unexpected<'_>) -> String {
@@ -210,6 +244,23 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         result.map_err(|error| error.at(self.node))
     }
 
+    /// Derived types would take a list as their fields in order; a file names its keys.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match &self.node.kind {
+            Kind::Map(_) => self.deserialize_any(visitor),
+            other => Err(Error {
+                message: format!("expected a mapping of keys, found {}", other.name()),
+                help: Some(format!("the keys here are {}", names(fields))),
+                at: Some(self.node.span()),
+            }),
+        }
+    }
+
     /// A key may look like a number; it is a name all the same.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let result: Result<V::Value, Error> = match &self.node.kind {
@@ -221,7 +272,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct ignored_any
+        unit_struct seq tuple tuple_struct map ignored_any
     }
 }
 
@@ -333,10 +384,10 @@ impl<'de> de::VariantAccess<'de> for Reader<'de> {
 
     fn struct_variant<V: Visitor<'de>>(
         self,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
+        self.deserialize_struct("", fields, visitor)
     }
 }
 

@@ -25,10 +25,25 @@ pub(super) enum Kind {
     Map(Vec<(Node, Node)>),
 }
 
+impl Kind {
+    /// What it is, for messages.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Null => "nothing".to_owned(),
+            Self::Bool(value) => format!("the boolean {value}"),
+            Self::Int(value) => format!("the integer {value}"),
+            Self::Float(value) => format!("the number {value}"),
+            Self::Text(value) => format!("the text \"{value}\""),
+            Self::List(_) => "a list".to_owned(),
+            Self::Map(_) => "a mapping".to_owned(),
+        }
+    }
+}
+
 /// Deeper nesting is refused, so that no input can exhaust the stack.
 const DEEPEST: usize = 64;
 /// Aliases may repeat parts of the file up to this many nodes in all.
-const MOST_NODES: usize = 8 << 20;
+const MOST_NODES: usize = 1 << 20;
 
 impl Node {
     pub(super) fn span(&self) -> Range<usize> {
@@ -65,8 +80,12 @@ pub(super) fn read(source: &str) -> Result<Node, Diagnostic> {
             Err(error) => {
                 let at = byte_of(source, error.marker().index());
                 let message = error.info().to_owned();
-                return Err(Diagnostic::new(message, at..at + 1)
-                    .help("this is no valid YAML: check indentation, quotes and brackets here"));
+                let help = match &*message {
+                    "recursion limit exceeded" => "nest less deeply",
+                    _ if message.contains("tab") => "indent with spaces, not tabs",
+                    _ => "this is no valid YAML: check indentation, quotes and brackets here",
+                };
+                return Err(Diagnostic::new(message, at..at + 1).help(help));
             }
         }
     }
@@ -112,7 +131,10 @@ impl Reader<'_> {
                 }
                 let plain = style == ScalarStyle::Plain && forced != Some("str");
                 let kind = if plain {
-                    resolve(&text).map_err(|message| Diagnostic::new(message, bytes.clone()))?
+                    resolve(&text).map_err(|message| {
+                        Diagnostic::new(message, bytes.clone())
+                            .help("write a number in range, or put it in quotes as text")
+                    })?
                 } else {
                     Kind::Text(text.into())
                 };
@@ -138,10 +160,10 @@ impl Reader<'_> {
                     }
                     self.place(node, 0)
                 }
-                None => Err(Diagnostic::new(
-                    "an alias cannot stand inside what it repeats",
-                    bytes,
-                )),
+                None => {
+                    let message = "an alias cannot stand inside what it repeats";
+                    Err(Diagnostic::new(message, bytes).help("write the value out"))
+                }
             },
             Event::DocumentStart(..) if self.document.is_some() => {
                 Err(Diagnostic::new("a second document begins here", bytes)
@@ -153,7 +175,7 @@ impl Reader<'_> {
 
     fn enter(&mut self, kind: Kind, bytes: Range<usize>, anchor: usize) -> Result<(), Diagnostic> {
         if self.open.len() == DEEPEST {
-            return Err(Diagnostic::new("nested too deeply", bytes));
+            return Err(Diagnostic::new("nested too deeply", bytes).help("nest less deeply"));
         }
         self.open.push(Open {
             node: node(kind, bytes),
@@ -179,7 +201,8 @@ impl Reader<'_> {
                 Some(key) => {
                     let name = match &key.kind {
                         Kind::List(_) | Kind::Map(_) => {
-                            return Err(Diagnostic::new("a key must be a single word", key.span()));
+                            let error = Diagnostic::new("a key must be a single word", key.span());
+                            return Err(error.help("put text with brackets in quotes"));
                         }
                         Kind::Text(text) => text.to_string(),
                         _ => self.source[key.span()].to_owned(),

@@ -170,7 +170,8 @@ impl<'n> Sections<'n> {
             Some((at, value)) if matches!(value.kind, Kind::Null) => {
                 if required {
                     let error = Diagnostic::new(format!("`{key}` is empty"), at.span());
-                    self.errors.push(error);
+                    self.errors
+                        .push(error.help("write its value behind it or below it"));
                 }
                 None
             }
