@@ -168,10 +168,19 @@ fn a_broken_template_fails_at_its_own_line() {
 
 #[test]
 fn a_reference_that_does_not_compile_is_the_authors_to_mend() {
+    let own = "source: reference.cu, entry: other, grid: [1,";
     let dir = scaled(
         KERNEL,
-        &SPACE.replace("entry: scale, grid: [1,", "entry: other, grid: [1,"),
+        &SPACE.replace(
+            "source: ../templates/scale/kernel.cu, entry: scale, grid: [1,",
+            own,
+        ),
     );
+    std::fs::write(
+        dir.path().join("search_spaces/reference.cu"),
+        KERNEL.to_owned() + "// ",
+    )
+    .unwrap();
     tuner()
         .current_dir(dir.path())
         .args(["check", "scale", "--arch", "sm_90"])
