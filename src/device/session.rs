@@ -104,7 +104,7 @@ pub trait Session {
     /// The device's own faults.
     fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault>;
 
-    /// Byte ranges that nobody wrote since the last poison; `None` where the device cannot tell
+    /// Byte ranges, ascending and apart, that nobody wrote since the last poison; `None` where the device cannot tell
     /// (the gate then goes by the poison pattern).
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
 

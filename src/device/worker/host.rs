@@ -18,6 +18,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Added to its environment.
+    pub environment: Vec<(String, String)>,
     /// Deadline for reading code.
     pub load: Duration,
     /// Deadline for running and comparing one problem.
@@ -35,6 +37,7 @@ impl Settings {
         Ok(Self {
             program: std::env::current_exe()?,
             arguments: vec!["device-worker".into(), "--device".into(), selector.into()],
+            environment: Vec::new(),
             load: Duration::from_secs(30),
             gate: Duration::from_secs(120),
             time: Duration::from_secs(60),
@@ -207,6 +210,12 @@ fn start(settings: &Settings) -> Result<Running, WorkerError> {
     };
     let mut child = Command::new(&settings.program)
         .args(&settings.arguments)
+        .envs(
+            settings
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

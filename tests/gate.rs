@@ -1,0 +1,268 @@
+//! The gate against devices that lie: each fake does everything right but one thing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use tuner::device::plan::{
+    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
+};
+use tuner::device::session::{Fault, Run, RunReport, Session, Slot};
+use tuner::gate::references::References;
+use tuner::gate::verify::{Demands, Evidence, Rejection, verify};
+use tuner::record::Verdict;
+
+/// What the device does besides computing row sums.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lie {
+    /// Nothing.
+    Honest,
+    /// Says that it ran, and did not.
+    NeverRan,
+    /// Leaves the last row out.
+    LastRowMissing,
+    /// One row has a relative error of 1e-3.
+    SlightlyWrong,
+    /// Answers with what the first data gave, whatever the data.
+    Remembers,
+    /// Each run differs in the last bit.
+    Unsteady,
+    /// Writes to its input.
+    ChangesInput,
+    /// Results are NaN.
+    NotANumber,
+    /// Says that the launch failed.
+    Fails,
+    /// Allocation fails.
+    NoMemory,
+}
+
+struct Fake {
+    lie: Lie,
+    /// Whether it can tell what was written.
+    tells: bool,
+    buffers: Vec<Vec<u8>>,
+    written: BTreeMap<usize, Vec<bool>>,
+    runs: u32,
+    memory: Option<Vec<f32>>,
+}
+
+const ROWS: usize = 4;
+const LENGTH: usize = 100;
+
+impl Fake {
+    fn new(lie: Lie, tells: bool) -> Self {
+        let (buffers, written) = (Vec::new(), BTreeMap::new());
+        Self {
+            lie,
+            tells,
+            buffers,
+            written,
+            runs: 0,
+            memory: None,
+        }
+    }
+
+    fn sums(&self) -> Vec<f32> {
+        let values: Vec<f32> = self.buffers[0]
+            .chunks_exact(4)
+            .map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")))
+            .collect();
+        values.chunks(LENGTH).map(|row| row.iter().sum()).collect()
+    }
+
+    fn put(&mut self, row: usize, value: f32) {
+        self.buffers[1][row * 4..row * 4 + 4].copy_from_slice(&value.to_le_bytes());
+        if let Some(written) = self.written.get_mut(&1) {
+            written[row * 4..row * 4 + 4].fill(true);
+        }
+    }
+}
+
+impl Session for Fake {
+    fn reset(&mut self) {
+        self.buffers.clear();
+        self.written.clear();
+    }
+
+    fn alloc(&mut self, _name: &str, bytes: u64) -> Result<Slot, Fault> {
+        if self.lie == Lie::NoMemory {
+            return Err(Fault {
+                verdict: Verdict::OutOfMemory,
+                detail: "none left".into(),
+            });
+        }
+        self.buffers
+            .push(vec![0; usize::try_from(bytes).expect("small")]);
+        Ok(Slot(self.buffers.len() - 1))
+    }
+
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+        self.buffers[slot.0].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+        for (byte, poison) in self.buffers[slot.0].iter_mut().zip(pattern.iter().cycle()) {
+            *byte = *poison;
+        }
+        let length = self.buffers[slot.0].len();
+        self.written.insert(slot.0, vec![false; length]);
+        Ok(())
+    }
+
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+        Ok(self.buffers[slot.0].clone())
+    }
+
+    fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
+        let bytes = self.written.get(&slot.0)?;
+        let mut holes: Vec<Range<u64>> = Vec::new();
+        for (_, at) in bytes.iter().zip(0u64..).filter(|(written, _)| !**written) {
+            match holes.last_mut() {
+                Some(last) if last.end == at => last.end += 1,
+                _ => holes.push(Range {
+                    start: at,
+                    end: at + 1,
+                }),
+            }
+        }
+        self.tells.then_some(holes)
+    }
+
+    fn can_sample(&self) -> bool {
+        false
+    }
+
+    fn run(&mut self, _run: &Run<'_>) -> Result<RunReport, Fault> {
+        self.runs += 1;
+        let mut sums = self.sums();
+        match self.lie {
+            Lie::NeverRan => return Ok(RunReport::default()),
+            Lie::Fails => {
+                let detail = "unspecified launch failure".into();
+                return Err(Fault {
+                    verdict: Verdict::Crashed,
+                    detail,
+                });
+            }
+            Lie::SlightlyWrong => sums[2] *= 1.001,
+            Lie::NotANumber => sums[1] = f32::NAN,
+            Lie::Remembers => sums = self.memory.get_or_insert(sums).clone(),
+            Lie::Unsteady if self.runs > 1 => sums[0] = sums[0].next_up(),
+            Lie::ChangesInput => self.buffers[0][7] ^= 1,
+            _ => {}
+        }
+        let rows = if self.lie == Lie::LastRowMissing {
+            ROWS - 1
+        } else {
+            ROWS
+        };
+        for (row, sum) in sums.into_iter().enumerate().take(rows) {
+            self.put(row, sum);
+        }
+        Ok(RunReport::default())
+    }
+}
+
+fn plan() -> Plan {
+    let argument = |name: &str, role, shape: &[u64]| PlanArgument {
+        name: name.into(),
+        element: "f32".into(),
+        role,
+        shape: shape.to_vec(),
+        fill: PlanFill::Uniform { min: 0.5, max: 1.0 },
+        value: 0.0,
+    };
+    Plan {
+        problem: "fake".into(),
+        sizes: Vec::new(),
+        arguments: vec![
+            argument("x", Role::Input, &[ROWS as u64, LENGTH as u64]),
+            argument("y", Role::Output, &[ROWS as u64]),
+        ],
+        launches: vec![PlanLaunch {
+            entry: "sum".into(),
+            grid: [1; 3],
+            block: [32, 1, 1],
+            shared_bytes: 0,
+            arguments: vec![0, 1],
+        }],
+        code: Code {
+            ptx: Arc::from(""),
+            cubin: Arc::from([]),
+            registers: 16,
+            static_shared_bytes: 0,
+        },
+        reference: PlanReference::Oracle("reduce_sum".into()),
+        gate: PlanGate {
+            atol: None,
+            rtol: None,
+            deterministic: true,
+            same_value_writes: false,
+        },
+        flops: None,
+        bytes: None,
+    }
+}
+
+fn judge(lie: Lie, tells: bool) -> Result<Evidence, Rejection> {
+    let demands = Demands {
+        seeds: vec![1, 2],
+        ..Demands::default()
+    };
+    verify(
+        &mut Fake::new(lie, tells),
+        &plan(),
+        &demands,
+        &mut References::default(),
+    )
+    .expect("the oracle fits")
+    .map(|(_, evidence)| evidence)
+}
+
+#[test]
+fn an_honest_device_passes_with_its_margin() {
+    for tells in [true, false] {
+        let evidence = judge(Lie::Honest, tells).unwrap();
+        assert!(evidence.max_error.unwrap() <= 1.0, "{evidence:?}");
+    }
+}
+
+#[test]
+fn no_lie_gets_through() {
+    for (lie, verdict, detail) in [
+        (Lie::NeverRan, Verdict::Incorrect, ""),
+        (Lie::LastRowMissing, Verdict::Incorrect, ""),
+        (Lie::SlightlyWrong, Verdict::Incorrect, "y[2]"),
+        (Lie::Remembers, Verdict::Incorrect, "y[0]"),
+        (Lie::Unsteady, Verdict::Nondeterministic, "element 0 of `y`"),
+        (
+            Lie::ChangesInput,
+            Verdict::Incorrect,
+            "changed its input `x`",
+        ),
+        (Lie::NotANumber, Verdict::Incorrect, "y[1]"),
+        (Lie::Fails, Verdict::Crashed, "unspecified launch failure"),
+        (Lie::NoMemory, Verdict::OutOfMemory, "none left"),
+    ] {
+        for tells in [true, false] {
+            let rejection = judge(lie, tells).unwrap_err();
+            assert_eq!(rejection.verdict, verdict, "{lie:?}: {rejection:?}");
+            assert!(
+                rejection.detail.contains(detail),
+                "{lie:?}: {}",
+                rejection.detail
+            );
+        }
+    }
+}
+
+#[test]
+fn an_output_that_nobody_wrote_is_named() {
+    let detail = judge(Lie::LastRowMissing, true).unwrap_err().detail;
+    assert!(
+        detail.contains("1 of 4 elements of `y` were written by nobody"),
+        "{detail}"
+    );
+    assert!(detail.contains("the first is element 3"), "{detail}");
+}

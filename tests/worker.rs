@@ -1,0 +1,154 @@
+//! The device's worker process: what it does to the tuner when it hangs, dies or is killed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tuner::catalog;
+use tuner::compile::{Compiler, CompilerSettings};
+use tuner::device::build::PlanBuilder;
+use tuner::device::limits;
+use tuner::device::worker::host::{Settings, Worker};
+use tuner::device::worker::protocol::Job;
+use tuner::record::Verdict;
+use tuner::space::Config;
+
+/// The smallest check problem of the GEMM, at its default configuration.
+fn job() -> Job {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let kernels = catalog::resolve(&["gemm_f32".to_owned()], root).expect("the GEMM is there");
+    let kernel = Arc::new(kernels.into_iter().next().expect("one kernel"));
+    let choices: Vec<u32> = kernel.spec.parameters.iter().map(|p| p.default).collect();
+    let device = limits::by_name("h100").expect("a virtual GPU");
+    let builder = PlanBuilder::new(kernel, "thin", &device, "sm_90").expect("a plan builder");
+    let settings = CompilerSettings {
+        isolation: tuner::compile::Isolation::InProcess,
+        ..CompilerSettings::default()
+    };
+    let compiler = Compiler::new(settings).expect("NVRTC");
+    let built = builder
+        .build(&compiler, &Config::new(choices))
+        .expect("the compiler works")
+        .expect("the default compiles");
+    Job {
+        checks: vec![built.plan],
+        timed: None,
+        seeds: vec![1],
+        schedules: 0,
+    }
+}
+
+fn worker(fault: &str) -> Worker {
+    Worker::new(Settings {
+        program: env!("CARGO_BIN_EXE_tuner").into(),
+        arguments: ["device-worker", "--device", "vgpu:h100"]
+            .map(str::to_owned)
+            .to_vec(),
+        environment: vec![("TUNER_FAULT".to_owned(), fault.to_owned())],
+        load: Duration::from_secs(2),
+        gate: Duration::from_secs(120),
+        time: Duration::from_secs(60),
+    })
+}
+
+#[test]
+fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
+    let job = job();
+    let mut worker = worker("hang@1");
+    assert_eq!(worker.judge(job.clone()).unwrap().verdict, Verdict::Ok);
+    let hung = worker.judge(job.clone()).unwrap();
+    assert_eq!(hung.verdict, Verdict::Timeout, "{hung:?}");
+    assert!(
+        hung.detail.contains("no answer within 2 s"),
+        "{}",
+        hung.detail
+    );
+    assert_eq!(worker.restarts(), 1);
+    assert_eq!(worker.judge(job).unwrap().verdict, Verdict::Ok);
+}
+
+#[test]
+fn a_worker_that_dies_is_the_candidates_outcome_with_the_signal() {
+    let job = job();
+    for (fault, expected) in [("abort@0", "signal: 6"), ("exit@0", "exit status: 7")] {
+        let mut worker = worker(fault);
+        for _ in 0..2 {
+            // Each new worker counts from zero: every job meets the fault, and none ends the run.
+            let dead = worker.judge(job.clone()).unwrap();
+            assert_eq!(dead.verdict, Verdict::Crashed);
+            assert!(dead.detail.contains(expected), "{}", dead.detail);
+        }
+        assert_eq!(worker.restarts(), 2);
+    }
+}
+
+#[test]
+fn a_program_that_is_no_worker_is_an_outcome_too_and_a_missing_one_an_error() {
+    let mut noise = Worker::new(Settings {
+        program: "/bin/echo".into(),
+        arguments: vec!["x".repeat(100)],
+        ..Settings::for_device("vgpu:h100").unwrap()
+    });
+    let answer = noise.judge(job()).unwrap();
+    assert_eq!(answer.verdict, Verdict::Crashed, "{answer:?}");
+    let mut missing = Worker::new(Settings {
+        program: "/nonexistent/tuner".into(),
+        ..Settings::for_device("vgpu:h100").unwrap()
+    });
+    let error = missing.judge(job()).unwrap_err().to_string();
+    assert!(error.contains("did not start"), "{error}");
+}
+
+/// Processes whose environment holds this text.
+fn marked(mark: &str) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").expect("a Linux machine");
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let holds = |number: &u32| {
+        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        let name = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let has = |text: &[u8], part: &str| {
+            text.windows(part.len())
+                .any(|window| window == part.as_bytes())
+        };
+        has(&environment, mark) && has(&name, "device-worker")
+    };
+    numbers.filter(holds).collect()
+}
+
+fn within(seconds: u64, condition: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[test]
+fn a_hanging_worker_ends_with_its_tuner_even_when_that_is_killed() {
+    let mark = format!("TUNER_TEST_MARK={}", std::process::id());
+    let (name, value) = mark.split_once('=').unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut tuner = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["run", "gemm_f32", "--problem", "square1024", "--evals", "1"])
+        .args(["--device", "vgpu:h100", "--db"])
+        .arg(folder.path().join("t.db"))
+        .env(name, value)
+        .env("TUNER_FAULT", "hang@every")
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(
+        within(60, || !marked(&mark).is_empty()),
+        "no worker came up"
+    );
+    tuner.kill().unwrap();
+    tuner.wait().unwrap();
+    assert!(
+        within(10, || marked(&mark).is_empty()),
+        "the worker outlived its tuner"
+    );
+}
