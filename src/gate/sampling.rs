@@ -71,7 +71,7 @@ fn sample(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
 }
 
 /// Elements of a sampled output that are compared at most: an oracle element costs a dot product.
-const COMPARED_MAX: u64 = 1 << 16;
+const COMPARED_MAX: u64 = 1 << 14;
 
 /// At most [`COMPARED_MAX`] elements of the written ranges: every range keeps its two ends.
 pub(super) fn thin(written: &[Range<u64>]) -> Vec<Range<u64>> {
