@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::team::{EXISTS, Team};
 use super::warp::Warp;
-use crate::hazard::shadow::{Access, GlobalView};
+use crate::hazard::global::GlobalView;
+use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, LOCAL_WINDOW, NONE, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::memory::Lookup;
@@ -60,7 +61,7 @@ pub(super) enum Place {
 
 /// The bytes of a word that an access covers, as four bits.
 #[inline(always)]
-fn word_mask(offset: u64, bytes: u32) -> u32 {
+pub(super) fn word_mask(offset: u64, bytes: u32) -> u32 {
     match bytes {
         1 => 1 << (offset & 3),
         2 => 3 << (offset & 3),
@@ -202,7 +203,7 @@ impl Team<'_> {
     }
 
     #[cold]
-    fn unwritten(&mut self, thread: usize, space: Space, at: u64, name: &str) {
+    pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64, name: &str) {
         let name = name.to_owned();
         self.hazard(HazardKind::Uninitialized, thread, (space, at), NONE, || {
             let of = if name.is_empty() {

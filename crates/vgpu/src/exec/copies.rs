@@ -1,6 +1,8 @@
 //! `cp.async` and `cp.async.bulk`.
 
 use super::access::{Place, Touch};
+use super::order::Copied;
+use super::rows::Kind;
 use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -9,6 +11,9 @@ use crate::lower::program::{Area, Bulk, CpAsync, NONE};
 
 impl Team<'_> {
     pub(super) fn copy_async(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) {
+        if self.copy_rows(w, c, mask) {
+            return;
+        }
         self.count(w, &c.from, mask, c.bytes, false);
         self.count(w, &c.to, mask, c.bytes, true);
         for lane in lanes(mask) {
@@ -44,14 +49,60 @@ impl Team<'_> {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
             if let Place::Shared(at) = place {
-                let copies = &mut self.threads[thread].copies;
-                if copies.is_empty() {
-                    copies.push(Vec::new());
-                }
-                if let Some(open) = copies.last_mut() {
-                    open.extend((0..c.bytes / 4).map(|i| at / 4 + i));
+                self.note_copy(thread, at / 4, c.bytes / 4);
+            }
+        }
+    }
+
+    /// The usual copies, whole or all zeros in each lane; `false` for others, with nothing done.
+    fn copy_rows(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) -> bool {
+        let mut whole = mask;
+        if c.source_bytes != NONE {
+            for lane in lanes(mask) {
+                match w.regs.r32[c.source_bytes as usize][lane] {
+                    0 => whole &= !(1 << lane),
+                    n if n == c.bytes => {}
+                    _ => return false,
                 }
             }
+        }
+        if c.ignore != NONE {
+            whole &= !w.regs.preds[c.ignore as usize];
+        }
+        let Some(to) = self.row(w, &c.to, mask, c.bytes) else {
+            return false;
+        };
+        let mut words = [[0; 32]; 4];
+        if whole != 0 {
+            let Some(from) = self.row(w, &c.from, whole, c.bytes) else {
+                return false;
+            };
+            self.count_row(&from, whole, c.bytes, false);
+            words = self.read_row(w, &from, whole, c.bytes);
+        }
+        self.count_row(&to, mask, c.bytes, true);
+        let kind = Kind {
+            in_flight: true,
+            ..Kind::write(c.bytes)
+        };
+        let done = self.write_row(w, &to, mask, kind, &mut words);
+        if to.allocation.is_none() {
+            for lane in lanes(done) {
+                let first = (to.at[lane] / 4) as u32;
+                self.note_copy(w.index * 32 + lane, first, c.bytes / 4);
+            }
+        }
+        true
+    }
+
+    /// Adds a copy to the thread's open group.
+    fn note_copy(&mut self, thread: usize, first: u32, words: u32) {
+        let copies = &mut self.threads[thread].copies;
+        if copies.is_empty() {
+            copies.push(Vec::new());
+        }
+        if let Some(open) = copies.last_mut() {
+            open.push(Copied { first, words });
         }
     }
 
@@ -101,8 +152,11 @@ impl Team<'_> {
             // The last entry is the open group, which no wait_group counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = copies.len().saturating_sub(keep);
-            for word in copies.drain(..done).flatten() {
-                if self.context.checks.races {
+            for copied in copies.drain(..done).flatten() {
+                if !self.context.checks.races {
+                    continue;
+                }
+                for word in copied.first..copied.first + copied.words {
                     self.shadow.landed(word as usize, thread, segment);
                 }
             }

@@ -11,7 +11,22 @@ use crate::num::{layout, mma};
 impl Team<'_> {
     /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i.
     pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
-        self.count_matrix(w, at, data.len());
+        let mask = rows_of(data.len());
+        if let Some(row) = self.row(w, at, mask, 16) {
+            self.count_row(&row, mask, 16, false);
+            let words = self.read_row(w, &row, mask, 16);
+            for (i, register) in data.iter().enumerate() {
+                let mut rows = [[0u32; 4]; 8];
+                for (r, to) in rows.iter_mut().enumerate() {
+                    for (to, word) in to.iter_mut().zip(&words) {
+                        *to = word[i * 8 + r];
+                    }
+                }
+                w.regs.r32[*register as usize] = layout::ldmatrix(&rows, trans);
+            }
+            return;
+        }
+        self.count(w, at, mask, 16, false);
         for (i, row) in data.iter().enumerate() {
             let mut rows = [[0u32; 4]; 8];
             for (r, words) in rows.iter_mut().enumerate() {
@@ -29,7 +44,8 @@ impl Team<'_> {
     }
 
     pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
-        self.count_matrix(w, at, data.len());
+        let mask = rows_of(data.len());
+        self.count(w, at, mask, 16, true);
         for (i, row) in data.iter().enumerate() {
             let rows = layout::stmatrix(&w.regs.r32[*row as usize], trans);
             for (r, words) in rows.iter().enumerate() {
@@ -43,16 +59,6 @@ impl Team<'_> {
                 }
             }
         }
-    }
-
-    fn count_matrix(&mut self, w: &Warp, at: &Address, matrices: usize) {
-        let addresses: [u32; 32] = std::array::from_fn(|l| w.address(at, l) as u32);
-        let mask = if matrices == 4 {
-            u32::MAX
-        } else {
-            (1 << (matrices * 8)) - 1
-        };
-        self.count_shared(&addresses, mask, 16);
     }
 
     pub(super) fn wmma_memory(&mut self, w: &mut Warp, m: &WmmaMem, mask: u32) {
@@ -93,6 +99,11 @@ impl Team<'_> {
             }
         }
     }
+}
+
+/// Lanes that give the addresses of some matrices' rows.
+fn rows_of(matrices: usize) -> u32 {
+    u32::MAX >> (32 - 8 * matrices.clamp(1, 4))
 }
 
 /// `mma.sync` on rows.

@@ -16,6 +16,8 @@ mod team;
 mod access;
 mod order;
 mod transfer;
+mod rows;
+mod traffic;
 mod partial;
 mod atomics;
 mod copies;

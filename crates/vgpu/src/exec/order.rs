@@ -15,8 +15,15 @@ pub(super) struct Thread {
     fence: Option<Published>,
     /// Read by strong loads; counts after the next fence or barrier.
     pending: Vec<(Acquired, Vec<Clock>)>,
-    /// Asynchronous copies: words of shared memory by group; the last group is open.
-    pub(super) copies: Vec<Vec<u32>>,
+    /// Asynchronous copies: places in shared memory by group; the last group is open.
+    pub(super) copies: Vec<Vec<Copied>>,
+}
+
+/// Words of shared memory that a copy fills.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copied {
+    pub(super) first: u32,
+    pub(super) words: u32,
 }
 
 impl Team<'_> {

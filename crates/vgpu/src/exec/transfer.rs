@@ -1,6 +1,8 @@
 //! Loads and stores of a warp.
 
 use super::access::{Touch, split};
+use super::regs::{Lane, U32, U64};
+use super::rows::{Kind, Words};
 use super::team::Team;
 use super::warp::Warp;
 use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW};
@@ -87,8 +89,17 @@ impl Team<'_> {
     pub(super) fn load(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
         let strong = self.is_strong(m.order);
+        let partly = m.data.len() > 1 && m.data.contains(&Data::Nothing) && !strong;
+        if !strong
+            && !partly
+            && let Some(row) = self.row(w, &m.at, mask, bytes)
+        {
+            self.count_row(&row, mask, bytes, false);
+            let words = self.read_row(w, &row, mask, bytes);
+            return deliver(w, m, mask, &words);
+        }
         self.count(w, &m.at, mask, bytes, false);
-        if m.data.len() > 1 && m.data.contains(&Data::Nothing) && !strong {
+        if partly {
             return self.load_partly(w, m, mask);
         }
         for lane in lanes(mask) {
@@ -116,8 +127,17 @@ impl Team<'_> {
     pub(super) fn store(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
         let strong = self.is_strong(m.order);
-        self.count(w, &m.at, mask, bytes, true);
         let allow_same = self.context.checks.same_value_writes_allowed;
+        if !strong
+            && !allow_same
+            && let Some(row) = self.row(w, &m.at, mask, bytes)
+        {
+            self.count_row(&row, mask, bytes, true);
+            let mut words = collect(w, m);
+            self.write_row(w, &row, mask, Kind::write(bytes), &mut words);
+            return;
+        }
+        self.count(w, &m.at, mask, bytes, true);
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let thread = w.index * 32 + lane;
@@ -171,88 +191,6 @@ impl Team<'_> {
                 self.get(w, place, i as u32 * m.width, m.width) == w.value(*d, lane) & cut
             })
     }
-
-    /// Counts bytes, sectors and bank conflicts of one warp access.
-    pub(super) fn count(&mut self, w: &Warp, a: &Address, mask: u32, bytes: u32, write: bool) {
-        let total = u64::from(bytes) * u64::from(mask.count_ones());
-        let first = mask.trailing_zeros() as usize & 31;
-        let mut area = a.area;
-        let start = w.address(a, first);
-        if area == Area::Generic {
-            area = split(start).0;
-        }
-        match area {
-            Area::Global | Area::Generic => {
-                let sectors = self.sectors(w, a, mask, bytes);
-                let c = &mut self.counters;
-                if write {
-                    c.global_store_bytes += total;
-                    c.global_store_sectors += sectors;
-                } else {
-                    c.global_load_bytes += total;
-                    c.global_load_sectors += sectors;
-                }
-            }
-            Area::Shared => {
-                let addresses: [u32; 32] = std::array::from_fn(|l| w.address(a, l) as u32);
-                self.count_shared(&addresses, mask, bytes);
-            }
-            Area::Local => self.counters.local_bytes += total,
-            _ => {}
-        }
-    }
-
-    fn sectors(&self, w: &Warp, a: &Address, mask: u32, bytes: u32) -> u64 {
-        let mut count = 0;
-        let mut last = u64::MAX;
-        let mut seen = [u64::MAX; 32];
-        for lane in lanes(mask) {
-            let at = w.address(a, lane);
-            for sector in at / 32..=(at + u64::from(bytes) - 1) / 32 {
-                // Neighbours share a sector most often; else look at all seen so far.
-                if sector == last || seen[..count.min(32)].contains(&sector) {
-                    continue;
-                }
-                last = sector;
-                seen[count % 32] = sector;
-                count += 1;
-            }
-        }
-        count as u64
-    }
-
-    /// Wavefronts of a shared access: lanes go in groups that move 128 bytes at best, and each
-    /// bank gives one word a wavefront.
-    pub(super) fn count_shared(&mut self, addresses: &[u32; 32], mask: u32, bytes: u32) {
-        let c = &mut self.counters;
-        c.shared_bytes += u64::from(bytes) * u64::from(mask.count_ones());
-        let words = bytes.div_ceil(4).max(1);
-        let group = (32 / words).max(1);
-        for first in (0..32).step_by(group as usize) {
-            let part = mask >> first & (((1u64 << group) - 1) as u32);
-            if part == 0 {
-                continue;
-            }
-            let mut used = [0u8; 32];
-            let mut held = [[u32::MAX; 4]; 32];
-            let mut worst = 1;
-            for lane in lanes(part) {
-                let word = addresses[first as usize + lane] / 4;
-                for word in word..word + words {
-                    let bank = word as usize % 32;
-                    let have = usize::from(used[bank]);
-                    if held[bank][..have.min(4)].contains(&word) {
-                        continue;
-                    }
-                    held[bank][have % 4] = word;
-                    used[bank] += 1;
-                    worst = worst.max(used[bank]);
-                }
-            }
-            c.shared_wavefronts += u64::from(worst);
-            c.bank_conflicts += u64::from(worst - 1);
-        }
-    }
 }
 
 /// An address in the generic space: what names a synchronisation variable.
@@ -262,4 +200,57 @@ pub(super) fn generic(area: Area, at: u64) -> u64 {
     } else {
         at
     }
+}
+
+/// Puts loaded words into the registers of a load.
+fn deliver(w: &mut Warp, m: &Mem, mask: u32, words: &Words) {
+    let elements_in_word = (4 / m.width).max(1) as usize;
+    for (i, d) in m.data.iter().enumerate() {
+        match (*d, m.width) {
+            (Data::Nothing, _) => {}
+            (Data::R32(row), 4) => U32::put(&mut w.regs, row, mask, &words[i & 3]),
+            (Data::R64(row), 8) => {
+                let (low, high) = (&words[2 * i & 3], &words[2 * i + 1 & 3]);
+                let mut both = [0; 32];
+                for ((both, low), high) in both.iter_mut().zip(low).zip(high) {
+                    *both = u64::from(*low) | u64::from(*high) << 32;
+                }
+                U64::put(&mut w.regs, row, mask, &both);
+            }
+            _ => {
+                let shift = i % elements_in_word * m.width as usize * 8;
+                let cut = (1u64 << (m.width * 8).min(63)) - 1;
+                for lane in lanes(mask) {
+                    let word = u64::from(words[i / elements_in_word & 3][lane]);
+                    w.set(*d, lane, m.extended(word >> shift & cut, *d));
+                }
+            }
+        }
+    }
+}
+
+/// The words that a store brings.
+fn collect(w: &Warp, m: &Mem) -> Words {
+    let mut words = [[0; 32]; 4];
+    let elements_in_word = (4 / m.width).max(1) as usize;
+    for (i, d) in m.data.iter().enumerate() {
+        match (*d, m.width) {
+            (Data::Nothing, _) => {}
+            (Data::R32(row), 4) => words[i & 3] = w.regs.r32[row as usize],
+            (Data::R64(row), 8) => {
+                for (lane, value) in w.regs.r64[row as usize].iter().enumerate() {
+                    words[2 * i & 3][lane] = *value as u32;
+                    words[2 * i + 1 & 3][lane] = (value >> 32) as u32;
+                }
+            }
+            _ => {
+                let shift = i % elements_in_word * m.width as usize * 8;
+                let cut = (1u64 << (m.width * 8).min(63)) - 1;
+                for (lane, word) in words[i / elements_in_word & 3].iter_mut().enumerate() {
+                    *word |= ((w.value(*d, lane) & cut) << shift) as u32;
+                }
+            }
+        }
+    }
+    words
 }

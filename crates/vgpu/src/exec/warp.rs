@@ -1,7 +1,5 @@
 //! A warp: its registers, local memory and paths.
 
-use std::hash::{Hash, Hasher};
-
 use super::regs::Regs;
 use super::team::Context;
 use crate::lower::program::{Constant, NONE, Special};
@@ -63,6 +61,25 @@ pub(super) struct Warp {
     pub(super) repeats_at: Option<u64>,
 }
 
+/// A quick hash for states that differ by chance, not by malice.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Mixer {
+    #[inline(always)]
+    fn add(&mut self, x: u64) {
+        self.0 = (self.0.rotate_left(23) ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn rows<'a>(&mut self, rows: impl Iterator<Item = &'a [u32]>) {
+        for row in rows {
+            for pair in row.as_chunks::<2>().0 {
+                self.add(u64::from(pair[0]) << 32 | u64::from(pair[1]));
+            }
+        }
+    }
+}
+
 impl Warp {
     pub(super) fn new(context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
         let p = context.program;
@@ -118,29 +135,40 @@ impl Warp {
 
     /// Compares the state with an earlier one (Brent's way to find a cycle).
     pub(super) fn note_state(&mut self, version: u64) {
-        let mut h = std::hash::DefaultHasher::new();
-        self.regs.r32.hash(&mut h);
-        self.regs.r64.hash(&mut h);
-        self.regs.preds.hash(&mut h);
-        self.local.hash(&mut h);
-        for p in self.paths.iter().filter(|p| p.state != State::Gone) {
-            (p.pc, p.mask, p.meeting).hash(&mut h);
+        if self.remembered.1 != version {
+            // Memory changed: no earlier state counts, and this one only if the next turn leaves
+            // memory as it is. Most warps never get here twice.
+            self.remembered = (0, version);
+            self.turns_since = 0;
+            self.patience = 1;
+            return;
         }
-        let now = (h.finish(), version);
+        let now = (self.state(), version);
         if now == self.remembered {
             self.repeats_at = Some(version);
             return;
         }
         self.turns_since += 1;
-        if self.turns_since >= self.patience || self.remembered.1 != version {
-            self.patience = if self.remembered.1 == version {
-                self.patience * 2
-            } else {
-                1
-            };
+        if self.turns_since >= self.patience {
+            self.patience *= 2;
             self.remembered = now;
             self.turns_since = 0;
         }
+    }
+
+    /// A hash of all that the warp's next steps depend on besides memory.
+    fn state(&self) -> u64 {
+        let mut h = Mixer::default();
+        h.rows(self.regs.r32.iter().map(|row| row.as_slice()));
+        self.regs.r64.iter().flatten().for_each(|x| h.add(*x));
+        self.regs.preds.iter().for_each(|x| h.add((*x).into()));
+        self.local.iter().for_each(|x| h.add((*x).into()));
+        for p in self.paths.iter().filter(|p| p.state != State::Gone) {
+            h.add(u64::from(p.pc) << 32 | u64::from(p.mask));
+            h.add(p.meeting.into());
+        }
+        // Never the mark of a state not taken.
+        h.0 | 1
     }
 
     pub(super) fn finished(&self) -> bool {

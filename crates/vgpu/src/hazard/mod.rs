@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod shadow;
+pub(crate) mod global;
 pub(crate) mod sync;
 pub(crate) mod report;
 

@@ -1,25 +1,23 @@
 //! Shadow memory: who touched each word last, and the rule that makes two accesses a race.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::clock::Clocks;
 
 /// The stamp holds an access.
-const VALID: u8 = 1;
+pub(super) const VALID: u8 = 1;
 /// The access was atomic (or as good as: relaxed, acquire, release).
-const STRONG: u8 = 2;
+pub(super) const STRONG: u8 = 2;
 /// Several lanes of one warp read.
-const LANES: u8 = 4;
+pub(super) const LANES: u8 = 4;
 /// Several warps read.
-const WARPS: u8 = 8;
+pub(super) const WARPS: u8 = 8;
 /// A `cp.async` that was not waited for.
-const ASYNC: u8 = 16;
+pub(super) const ASYNC: u8 = 16;
 /// The word is kept byte by byte elsewhere.
-const SPLIT: u8 = 32;
+pub(super) const SPLIT: u8 = 32;
 /// Atomic towards its own block only.
-const NARROW: u8 = 64;
+pub(super) const NARROW: u8 = 64;
 
 /// Who, when and where in the program.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,14 +25,14 @@ pub(crate) struct Stamp {
     pub(crate) segment: u32,
     pub(crate) pc: u32,
     pub(crate) thread: u16,
-    flags: u8,
+    pub(super) flags: u8,
 }
 
 /// Last write and the reads since.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cell {
-    write: Stamp,
-    read: Stamp,
+    pub(super) write: Stamp,
+    pub(super) read: Stamp,
 }
 
 /// One access to check.
@@ -69,12 +67,32 @@ pub(crate) struct Conflict {
 pub(crate) type Readers = HashMap<u64, Vec<Stamp>>;
 
 impl Stamp {
-    fn is(&self, flag: u8) -> bool {
+    pub(super) fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    fn atomic_to_all(&self) -> bool {
+    pub(super) fn atomic_to_all(&self) -> bool {
         self.is(STRONG) && !self.is(NARROW)
+    }
+
+    /// The stamp of an access that is neither atomic nor in flight.
+    #[inline(always)]
+    pub(crate) fn plain(thread: usize, segment: u32, pc: u32) -> Stamp {
+        Stamp {
+            segment,
+            pc,
+            thread: thread as u16,
+            flags: VALID,
+        }
+    }
+
+    /// The same of a `cp.async`.
+    #[inline(always)]
+    pub(crate) fn in_flight(self) -> Stamp {
+        Stamp {
+            flags: VALID | ASYNC,
+            ..self
+        }
     }
 
     fn of(access: &Access) -> Stamp {
@@ -89,7 +107,7 @@ impl Stamp {
         }
     }
 
-    fn conflict(&self, was_write: bool) -> Conflict {
+    pub(super) fn conflict(&self, was_write: bool) -> Conflict {
         Conflict {
             pc: self.pc,
             thread: usize::from(self.thread),
@@ -100,7 +118,71 @@ impl Stamp {
     }
 }
 
+/// What settles most accesses without vector clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Epoch {
+    floor: u32,
+    exact_readers: bool,
+}
+
+impl Epoch {
+    pub(crate) fn of(clocks: &Clocks) -> Epoch {
+        Epoch {
+            floor: clocks.floor,
+            exact_readers: clocks.exact_readers,
+        }
+    }
+}
+
 impl Cell {
+    /// The last write is before the floor, or the thread's own.
+    #[inline(always)]
+    fn written_before(&self, s: &Stamp, e: Epoch) -> bool {
+        let w = &self.write;
+        w.flags & (ASYNC | SPLIT) == 0 && (w.segment < e.floor || w.thread == s.thread)
+    }
+
+    /// Records a plain read where the epoch shows that it is right. Else `false`, and nothing is
+    /// changed: [`Cell::access`] must decide.
+    #[inline(always)]
+    pub(crate) fn plain_read(&mut self, s: &Stamp, e: Epoch) -> bool {
+        if !self.written_before(s, e) {
+            return false;
+        }
+        let r = &mut self.read;
+        let several = r.flags & (LANES | WARPS) != 0;
+        if r.segment < e.floor && !(several && e.exact_readers)
+            || !several && r.thread == s.thread
+        {
+            *r = *s;
+            return true;
+        }
+        // One more of several readers of this epoch.
+        let same_warp = r.thread / 32 == s.thread / 32;
+        several
+            && !e.exact_readers
+            && r.flags & STRONG == 0
+            && r.segment >= s.segment
+            && (r.flags & WARPS != 0 || same_warp)
+    }
+
+    /// The same for a plain write, or one of a `cp.async`.
+    #[inline(always)]
+    pub(crate) fn plain_write(&mut self, s: &Stamp, e: Epoch) -> bool {
+        let r = &self.read;
+        let several = r.flags & (LANES | WARPS) != 0;
+        let read_before = r.segment < e.floor && !(several && e.exact_readers)
+            || !several && r.thread == s.thread;
+        let right = read_before && self.written_before(s, e);
+        if right {
+            *self = Cell {
+                write: *s,
+                read: Stamp::default(),
+            };
+        }
+        right
+    }
+
     /// Checks one access of the block that owns the cell, and records it.
     #[inline]
     pub(crate) fn access(
@@ -249,6 +331,12 @@ impl BlockShadow {
         }
     }
 
+    /// The cells of some words, for their plain accesses.
+    #[inline(always)]
+    pub(crate) fn cells(&mut self, first: usize, words: usize) -> &mut [Cell] {
+        &mut self.cells[first..first + words]
+    }
+
     /// Checks the bytes `mask` of a word.
     #[inline]
     pub(crate) fn access(
@@ -320,210 +408,4 @@ fn access_split(
         }
     }
     found
-}
-
-/// Words a chunk of global shadow covers.
-const CHUNK: usize = 1024;
-/// Several blocks read the word.
-const MANY: u32 = u32::MAX;
-
-/// A global word: its cell, and which blocks of which launch filled it.
-#[derive(Debug, Clone, Copy, Default)]
-struct GlobalCell {
-    launch: u32,
-    write_block: u32,
-    read_block: u32,
-    cell: Cell,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct ChunkCells {
-    words: Vec<GlobalCell>,
-    split: HashMap<u32, [GlobalCell; 4]>,
-}
-
-#[derive(Debug)]
-struct Chunk {
-    /// Per word: the launch (a byte of it) in which many blocks read and none wrote.
-    quiet: Vec<AtomicU8>,
-    cells: Mutex<ChunkCells>,
-}
-
-/// Shadow of one global allocation, filled as it is touched.
-#[derive(Debug)]
-pub(crate) struct GlobalShadow {
-    chunks: Vec<OnceLock<Chunk>>,
-}
-
-/// What a block brings to a check of global memory.
-pub(crate) struct GlobalView<'a> {
-    pub(crate) launch: u32,
-    pub(crate) block: u32,
-    pub(crate) clocks: &'a Clocks,
-    pub(crate) readers: &'a mut Readers,
-    /// Start of the allocation, to tell the words of different ones apart.
-    pub(crate) base: u64,
-}
-
-impl GlobalShadow {
-    pub(crate) fn new(words: usize) -> GlobalShadow {
-        GlobalShadow {
-            chunks: (0..words.div_ceil(CHUNK))
-                .map(|_| OnceLock::new())
-                .collect(),
-        }
-    }
-
-    fn chunk(&self, word: usize) -> &Chunk {
-        self.chunks[word / CHUNK].get_or_init(|| Chunk {
-            quiet: (0..CHUNK).map(|_| AtomicU8::new(0)).collect(),
-            cells: Mutex::new(ChunkCells {
-                words: vec![GlobalCell::default(); CHUNK],
-                split: HashMap::new(),
-            }),
-        })
-    }
-
-    /// Checks the bytes `mask` of a word.
-    #[inline]
-    pub(crate) fn access(
-        &self,
-        word: usize,
-        mask: u32,
-        a: &Access,
-        view: &mut GlobalView<'_>,
-    ) -> Option<Conflict> {
-        let chunk = self.chunk(word);
-        let at = word % CHUNK;
-        let tag = (view.launch % 255 + 1) as u8;
-        if !a.write && chunk.quiet[at].load(Relaxed) == tag {
-            return None;
-        }
-        let mut cells: MutexGuard<'_, ChunkCells> =
-            chunk.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        let cell = &mut cells.words[at];
-        if cell.launch != view.launch {
-            *cell = GlobalCell {
-                launch: view.launch,
-                ..GlobalCell::default()
-            };
-        }
-        if a.write {
-            chunk.quiet[at].store(0, Relaxed);
-        }
-        if mask != 15 || cell.cell.write.is(SPLIT) {
-            return split_access(&mut cells, word, mask, a, view);
-        }
-        let hit = cell.access(a, view, view.base + word as u64 * 4);
-        if cell.read_block == MANY && !cell.cell.write.is(VALID) && cell.cell.read.is(VALID) {
-            chunk.quiet[at].store(tag, Relaxed);
-        }
-        hit
-    }
-}
-
-fn split_access(
-    cells: &mut ChunkCells,
-    word: usize,
-    mask: u32,
-    a: &Access,
-    view: &mut GlobalView<'_>,
-) -> Option<Conflict> {
-    let at = word % CHUNK;
-    let whole = &mut cells.words[at];
-    if !whole.cell.write.is(SPLIT) {
-        let key = view.base + word as u64 * 4;
-        if let Some(list) = view.readers.remove(&key) {
-            for byte in 0..4 {
-                view.readers.insert(key + byte, list.clone());
-            }
-        }
-        cells.split.insert(at as u32, [*whole; 4]);
-        whole.cell = Cell {
-            write: Stamp {
-                flags: SPLIT,
-                ..Stamp::default()
-            },
-            ..Cell::default()
-        };
-    }
-    let bytes = cells.split.get_mut(&(at as u32))?;
-    let mut found = None;
-    for (byte, cell) in bytes.iter_mut().enumerate() {
-        if mask >> byte & 1 == 1 {
-            let key = view.base + word as u64 * 4 + byte as u64;
-            found = cell.access(a, view, key).or(found);
-        }
-    }
-    found
-}
-
-impl GlobalCell {
-    fn access(&mut self, a: &Access, view: &mut GlobalView<'_>, key: u64) -> Option<Conflict> {
-        let mut found = None;
-        let w = self.cell.write;
-        if w.is(VALID) && self.write_block != view.block {
-            let both = w.atomic_to_all() && a.strong && !a.narrow;
-            let excused = both || (a.write && a.same_value);
-            if !excused && !self.known(a, view, w, self.write_block) {
-                found = Some(Conflict {
-                    block: Some(self.write_block),
-                    ..w.conflict(true)
-                });
-            }
-            if a.write {
-                self.cell.write = Stamp::default();
-            }
-        }
-        let r = self.cell.read;
-        if r.is(VALID) && self.read_block != view.block {
-            if a.write {
-                let both = r.atomic_to_all() && a.strong && !a.narrow;
-                if found.is_none() && !both && !self.known(a, view, r, self.read_block) {
-                    let block = (self.read_block != MANY).then_some(self.read_block);
-                    found = Some(Conflict {
-                        block: block.or(Some(MANY)),
-                        ..r.conflict(false)
-                    });
-                }
-            } else {
-                // A second block reads: keep the first reader's stamp as the witness.
-                self.read_block = MANY;
-                if !a.strong {
-                    self.cell.read.flags &= !STRONG;
-                }
-                return found;
-            }
-            self.cell.read = Stamp::default();
-        }
-        // What is left belongs to this block (a foreign write stays only under reads).
-        let kept = self.cell.write;
-        let foreign_write = kept.is(VALID) && self.write_block != view.block;
-        if foreign_write {
-            self.cell.write = Stamp::default();
-        }
-        found = self
-            .cell
-            .access(a, view.clocks, key, view.readers)
-            .or(found);
-        if a.write {
-            self.write_block = view.block;
-        } else {
-            self.read_block = view.block;
-            if foreign_write {
-                self.cell.write = kept;
-            }
-        }
-        found
-    }
-
-    /// Whether the acting thread acquired what the other block released after that access.
-    fn known(&self, a: &Access, view: &GlobalView<'_>, stamp: Stamp, block: u32) -> bool {
-        let foreign = &view.clocks.foreign[a.thread];
-        if block == MANY {
-            // The readers are not all known: a race is certain only without any acquire.
-            return foreign.is_some();
-        }
-        super::sync::knows(foreign, block, usize::from(stamp.thread), stamp.segment)
-    }
 }

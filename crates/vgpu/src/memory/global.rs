@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::hazard::shadow::GlobalShadow;
+use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
 
 /// Alignment of every allocation, as `cudaMalloc` promises.

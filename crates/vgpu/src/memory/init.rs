@@ -53,6 +53,23 @@ impl InitMap {
         }
     }
 
+    /// Marks words one after the other, neighbours together.
+    pub(crate) fn marker(&self) -> Marker<'_> {
+        Marker {
+            map: self,
+            cell: 0,
+            bits: 0,
+        }
+    }
+
+    fn mark_cell(&self, cell: usize, bits: u32) {
+        if let Some(cell) = self.bits.get(cell)
+            && cell.load(Relaxed) & bits != bits
+        {
+            cell.fetch_or(bits, Relaxed);
+        }
+    }
+
     /// Whether the bytes `mask` of a 4-byte word were all written.
     #[inline]
     pub(crate) fn has_word(&self, word: usize, mask: u32) -> bool {
@@ -79,5 +96,37 @@ impl InitMap {
             }
         }
         ranges
+    }
+}
+
+/// Collects marks of neighbouring words; dropping it writes the last ones.
+pub(crate) struct Marker<'a> {
+    map: &'a InitMap,
+    cell: usize,
+    bits: u32,
+}
+
+impl Marker<'_> {
+    /// Marks the bytes `mask` of a 4-byte word.
+    #[inline(always)]
+    pub(crate) fn word(&mut self, word: usize, mask: u32) {
+        if word / 8 != self.cell {
+            self.flush();
+            self.cell = word / 8;
+        }
+        self.bits |= mask << (word % 8 * 4);
+    }
+
+    fn flush(&mut self) {
+        if self.bits != 0 && !self.map.all.load(Relaxed) {
+            self.map.mark_cell(self.cell, self.bits);
+        }
+        self.bits = 0;
+    }
+}
+
+impl Drop for Marker<'_> {
+    fn drop(&mut self) {
+        self.flush();
     }
 }

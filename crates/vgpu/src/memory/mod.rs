@@ -3,5 +3,5 @@
 mod global;
 pub(crate) mod init;
 
-pub(crate) use global::Lookup;
+pub(crate) use global::{Allocation, Lookup};
 pub use global::{BufferId, GlobalMemory, MemoryError};
