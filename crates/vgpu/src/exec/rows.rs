@@ -227,10 +227,7 @@ impl Team<'_> {
             let needed = (part << EXISTS | if unwritten { part } else { 0 }) as u8;
             let state = &mut self.shared_state[first..first + N];
             if state.iter().any(|s| s & needed != needed) {
-                if self
-                    .touch(w, Area::Shared, at, kind.touch(lane))
-                    .is_none()
-                {
+                if self.touch(w, Area::Shared, at, kind.touch(lane)).is_none() {
                     done &= !(1 << lane);
                     continue;
                 }

@@ -237,7 +237,11 @@ impl GlobalCell {
                 self.cell.plain_read(s, e)
             };
             if right {
-                *(if write { &mut self.write_block } else { &mut self.read_block }) = block;
+                *(if write {
+                    &mut self.write_block
+                } else {
+                    &mut self.read_block
+                }) = block;
             }
             return right;
         }

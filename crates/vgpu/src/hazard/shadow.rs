@@ -151,8 +151,7 @@ impl Cell {
         }
         let r = &mut self.read;
         let several = r.flags & (LANES | WARPS) != 0;
-        if r.segment < e.floor && !(several && e.exact_readers)
-            || !several && r.thread == s.thread
+        if r.segment < e.floor && !(several && e.exact_readers) || !several && r.thread == s.thread
         {
             *r = *s;
             return true;
