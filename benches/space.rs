@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tuner::space::{Constraint, Environment, Expr, Parameter, Space, Value};
 
+/// Builds of every space; the median is printed.
+const RUNS: usize = 21;
+
 fn main() {
     let folder = std::env::var_os("TUNER_SPACES")
         .map_or_else(|| PathBuf::from("../shared/spaces"), PathBuf::from);
@@ -35,13 +38,25 @@ fn main() {
     }
     let (parameters, constraints) = synthetic();
     report("synthetic", &parameters, &constraints);
+    if let Some(peak) = peak_memory() {
+        println!("peak memory of this process: {peak}");
+    }
+}
+
+/// The most memory this process has held so far, where the system tells.
+fn peak_memory() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().to_owned())
 }
 
 fn report(name: &str, parameters: &[Parameter], constraints: &[Constraint]) {
     let environment = Environment::default();
     let mut times = Vec::new();
     let mut built = None;
-    for _ in 0..5 {
+    for _ in 0..RUNS {
         let start = Instant::now();
         let space = Space::build(name, parameters.to_vec(), constraints, &environment);
         times.push(start.elapsed().as_secs_f64() * 1e3);

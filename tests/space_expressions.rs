@@ -1,11 +1,13 @@
 //! The expression language means what Python means.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use tuner::space::{EvaluateError, Expr, Fault, Value};
+use tuner::space::{Constraint, Environment, EvaluateError, Expr, Fault, Parameter, Space, Value};
 
 fn evaluate(text: &str) -> Result<Value, EvaluateError> {
     Expr::parse(text)?.evaluate(&[])
@@ -51,6 +53,7 @@ fn logic_follows_python() {
     check("3 > 2 == 2", Value::Bool(true));
     check("not 1 == 2", Value::Bool(true));
     check("2 in [1, 2] and 3 not in (1, 2)", Value::Bool(true));
+    check("2 in {1, 2} and 3 not in {1, 2}", Value::Bool(true));
     check("'b' in 'abc'", Value::Bool(true));
     check("1 if 0 else 2", Value::Int(2));
     check("1 == 1.0 and True == 1 and 'a' != 1", Value::Bool(true));
@@ -189,14 +192,107 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|(a, b, c)| format!("({a} < {b} <= {c})")),
             1 => (inner.clone(), inner.clone(), inner.clone())
                 .prop_map(|(a, b, c)| format!("({a} if {b} else {c})")),
-            1 => (inner.clone(), inner.clone(), inner.clone())
-                .prop_map(|(a, b, c)| format!("({a} in [{b}, {c}])")),
+            1 => (inner.clone(), inner.clone(), inner.clone(), prop::sample::select(vec!["in", "not in"]))
+                .prop_map(|(a, b, c, is)| format!("({a} {is} ({b}, {c}))")),
+            1 => (0..9_u32, inner.clone(), prop::sample::select(vec!["-", "not ", "- -", "+-", "~"]))
+                .prop_map(|(n, a, sign)| format!("({sign}{n} ** 2 // 3 - {a})")),
+            1 => (inner.clone(), inner.clone(), inner.clone(), prop::sample::select(vec!["min", "max"]))
+                .prop_map(|(a, b, c, f)| format!("{f}([{a}, {b}, {c}])")),
             1 => (prop::sample::select(vec!["abs", "int", "sqrt", "round", "floor", "ceil", "not ", "-"]), inner.clone())
                 .prop_map(|(f, a)| format!("({f}({a}))")),
             1 => (prop::sample::select(vec!["min", "max", "ceil_div"]), inner.clone(), inner)
                 .prop_map(|(f, a, b)| format!("{f}({a}, {b})")),
         ]
     })
+}
+
+/// A condition over `a`, `b` and `c`, whose whole numbers stay small.
+fn condition() -> impl Strategy<Value = String> {
+    let name = || prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+    let leaf = prop_oneof![4 => name(), 1 => (-3_i64..9).prop_map(|n| format!("({n})"))];
+    let term = leaf.prop_recursive(3, 12, 2, move |inner| {
+        let operators = vec!["+", "-", "*", "/", "//", "%", "and", "or", "<", "==", ">="];
+        prop_oneof![
+            6 => (inner.clone(), prop::sample::select(operators), inner.clone())
+                .prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            1 => (name(), 0..3_u32).prop_map(|(a, n)| format!("-{a} ** {n}")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("({a} <= {b} < {c})")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("({a} if {b} else {c})")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("({a} not in ({b}, {c}))")),
+            1 => (prop::sample::select(vec!["abs", "int", "not ", "bool"]), inner.clone())
+                .prop_map(|(f, a)| format!("({f}({a}))")),
+            1 => (prop::sample::select(vec!["min", "max", "ceil_div"]), inner.clone(), inner)
+                .prop_map(|(f, a, b)| format!("{f}({a}, {b})")),
+        ]
+    });
+    (
+        term.clone(),
+        prop::sample::select(vec!["<", "<=", "==", "!=", ">", "% 3 ==", "and", "or"]),
+        term,
+    )
+        .prop_map(|(a, op, b)| format!("{a} {op} {b}"))
+}
+
+/// Counts with Python's evaluation how many combinations satisfy a condition; what raises an
+/// exception is false.
+const COUNT: &str = "
+def count(text):
+    code, n = compile(text, '', 'eval'), 0
+    for a in DOMAINS[0]:
+        for b in DOMAINS[1]:
+            for c in DOMAINS[2]:
+                try: n += bool(eval(code, globals(), {'a': a, 'b': b, 'c': c}))
+                except Exception: pass
+    return n
+";
+
+const DOMAINS: [&str; 3] = [
+    "[-3, -1, 0, 2, 5]",
+    "[1, 2.5, 4, 8]",
+    "[False, True, -2, 6, 7]",
+];
+
+fn domain(text: &str) -> Vec<Value> {
+    let inner = text.trim_matches(['[', ']']);
+    inner
+        .split(", ")
+        .map(|each| evaluate(each).unwrap())
+        .collect()
+}
+
+#[test]
+fn random_conditions_leave_as_many_configurations_as_in_python() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = condition();
+    let texts: Vec<String> = (0..1500)
+        .map(|_| strategy.new_tree(&mut runner).unwrap().current())
+        .collect();
+    let calls: Vec<String> = texts
+        .iter()
+        .map(|text| format!("count({text:?})"))
+        .collect();
+    let prelude = format!("DOMAINS = [{}]\n{COUNT}", DOMAINS.join(", "));
+    let Some(answers) = python(&prelude, &calls) else {
+        eprintln!("skipped: no python3 here");
+        return;
+    };
+    assert_eq!(answers.len(), texts.len());
+    for (text, answer) in texts.iter().zip(&answers) {
+        let parameters = ["a", "b", "c"].iter().zip(DOMAINS);
+        let parameters = parameters.map(|(name, values)| Parameter::new(*name, domain(values)));
+        let constraint = Constraint {
+            rule: Expr::parse(text).unwrap(),
+            why: None,
+        };
+        let environment = Environment::default();
+        match Space::build("test", parameters.collect(), &[constraint], &environment) {
+            Ok(space) => assert_eq!(&format!("I {}", space.count()), answer, "{text}"),
+            Err(error) => panic!("{text}: {error}"),
+        }
+    }
 }
 
 const PRELUDE: &str = "
@@ -214,9 +310,9 @@ for line in sys.stdin:
 ";
 
 /// What Python says of each expression; `None` where there is no Python.
-fn python(expressions: &[String]) -> Option<Vec<String>> {
+fn python(definitions: &str, expressions: &[String]) -> Option<Vec<String>> {
     let mut child = Command::new("python3")
-        .args(["-W", "ignore", "-c", PRELUDE])
+        .args(["-W", "ignore", "-c", &format!("{definitions}{PRELUDE}")])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -237,7 +333,7 @@ fn thousands_of_random_expressions_agree_with_python() {
     let expressions: Vec<String> = (0..6000)
         .map(|_| strategy.new_tree(&mut runner).unwrap().current())
         .collect();
-    let Some(answers) = python(&expressions) else {
+    let Some(answers) = python("", &expressions) else {
         eprintln!("skipped: no python3 here");
         return;
     };

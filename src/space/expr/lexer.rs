@@ -15,9 +15,9 @@ pub(super) enum Token<'t> {
 }
 
 /// Longest first, so that `**` is not two `*`.
-const SIGNS: [&str; 27] = [
+const SIGNS: [&str; 29] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", "[", "]",
-    ",", "<", ">", "&", "|", "^", "~", ".", "=", ":",
+    ",", "<", ">", "&", "|", "^", "~", ".", "=", ":", "{", "}",
 ];
 
 /// Splits the text; every token comes with the bytes it covers.

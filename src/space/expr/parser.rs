@@ -344,6 +344,12 @@ impl<'t> Parser<'t> {
                 let items = self.arguments("]")?;
                 Ok(self.list(items, at.start))
             }
+            // A set, which serves as a list of what to look for with `in`.
+            Token::Sign("{") => {
+                self.advance();
+                let items = self.arguments("}")?;
+                Ok(self.list(items, at.start))
+            }
             Token::Name(name) => self.named(name, at),
             _ => Err(self.unexpected()),
         }
