@@ -1,8 +1,6 @@
 //! Published spaces, counted by brute force with their constraints written a second time, in
 //! Rust. Skipped where the files are not at hand.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::path::PathBuf;
 use tuner::space::{BareSpace, Value};
 

@@ -1,6 +1,8 @@
 //! The JSON Schema that editors complete search spaces with is the one of the Rust types, and
 //! every shipped search space is read.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::path::{Path, PathBuf};
 use tuner::space::{KernelSpec, json_schema};
 
