@@ -4,7 +4,7 @@ use super::Value;
 use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
 use super::expr::{Expr, ExprError, Kind, Program, Scope, Symbol, TermId, Terms, Val};
 use super::groups::Builder;
-use super::parameter::{Config, Parameter};
+use super::parameter::{Config, Parameter, repeated};
 use super::set::{Empty, Inner, Rule, Space};
 use crate::units::ContentHash;
 use std::collections::{HashMap, HashSet};
@@ -150,11 +150,10 @@ fn check_values(parameter: &Parameter) -> Result<(), SpaceError> {
     if parameter.values.is_empty() {
         return Err(SpaceError::NoValues(parameter.name.clone()));
     }
-    let mut seen = HashSet::with_capacity(parameter.values.len());
-    match parameter.values.iter().find(|value| !seen.insert(*value)) {
-        Some(value) => Err(SpaceError::RepeatedValue {
+    match repeated(&parameter.values) {
+        Some(at) => Err(SpaceError::RepeatedValue {
             name: parameter.name.clone(),
-            value: value.to_string(),
+            value: parameter.values[at].to_string(),
         }),
         None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! Parameters and configurations.
 
 use super::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One tunable parameter.
@@ -102,4 +103,14 @@ pub enum Neighbourhood {
     Hamming,
     /// The next value up or down where its values are ordered; any other value where they are not.
     Adjacent,
+}
+
+/// The position of the first value that stands earlier in the list too.
+pub(super) fn repeated(values: &[Value]) -> Option<usize> {
+    // Most lists rise, and nothing in them can repeat.
+    if values.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
+    let mut seen = HashSet::with_capacity(values.len());
+    values.iter().position(|value| !seen.insert(value))
 }

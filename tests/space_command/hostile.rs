@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
-use tuner::space::{BareSpace, KernelSpec};
+use tuner::space::{BareSpace, Constraint, Environment, Expr, KernelSpec, Parameter, Space, Value};
 
 #[test]
 fn a_tab_is_shown_where_it_stands() {
@@ -181,4 +181,89 @@ proptest! {
             prop_assert!(!error.to_string().is_empty());
         }
     }
+
+    #[test]
+    fn any_row_of_tokens_is_an_expression_or_is_refused(
+        tokens in prop::collection::vec(prop::sample::select(TOKENS.to_vec()), 1..14),
+        spaced in any::<bool>(),
+    ) {
+        let text = tokens.join(if spaced { " " } else { "" });
+        if let Ok(rule) = Expr::parse(&text) {
+            let _ = rule.evaluate(&[("a".to_owned(), Value::Int(i64::MIN))]);
+            let parameters = vec![
+                Parameter::new("a", vec![Value::Int(i64::MIN), Value::Int(0), Value::Float(0.5)]),
+                Parameter::new("b", vec![Value::Bool(true), Value::Text("x".into()), Value::Int(i64::MAX)]),
+            ];
+            let rules = [Constraint { rule, why: None }];
+            if let Ok(space) = Space::build("s", parameters, &rules, &Environment::default()) {
+                prop_assert_eq!(space.empty_reason().is_some(), space.count() == 0);
+            }
+        }
+        let listed = serde_json::json!({ "ConfigurationSpace": {
+            "TuningParameters": [{ "Name": "a", "Values": text }], "Conditions": []
+        }});
+        if let Err(error) = BareSpace::parse(&listed.to_string(), Path::new("t1.json")) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
 }
+
+/// What random expressions are made of.
+const TOKENS: [&str; 56] = [
+    "a",
+    "b",
+    "1",
+    "0",
+    "2.5",
+    "170141183460469231731687303715884105727",
+    "9223372036854775808",
+    "1e308",
+    "-",
+    "-",
+    "+",
+    "*",
+    "**",
+    "/",
+    "//",
+    "%",
+    "<<",
+    ">>",
+    "&",
+    "|",
+    "^",
+    "~",
+    "<",
+    "<=",
+    "==",
+    "!=",
+    ">",
+    "and",
+    "or",
+    "not",
+    "in",
+    "if",
+    "else",
+    "(",
+    ")",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    "min(",
+    "max(",
+    "abs(",
+    "int(",
+    "round(",
+    "ceil_div(",
+    "log2(",
+    "sqrt(",
+    "len(",
+    "pow(",
+    "'x'",
+    "range(",
+    "for",
+    "{",
+    "}",
+    "é",
+];

@@ -3,6 +3,7 @@
 
 use super::check::Checker;
 use super::{Origin, node, python, read};
+use crate::space::parameter::repeated;
 use crate::space::{
     Config, Constraint, Diagnostic, Diagnostics, Environment, Expr, Parameter, Space, SpaceError,
     Value,
@@ -226,10 +227,8 @@ impl Foreign<'_> {
             return Err(Diagnostic::new(format!("`{name}` has no values"), at)
                 .help("list at least one value"));
         }
-        let mut sorted: Vec<&Value> = values.iter().collect();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            let message = format!("`{name}` has the value {} twice", pair[0]);
+        if let Some(index) = repeated(&values) {
+            let message = format!("`{name}` has the value {} twice", values[index]);
             return Err(Diagnostic::new(message, at).help("list every value once"));
         }
         Ok(Parameter::new(name, values))

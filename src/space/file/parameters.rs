@@ -3,8 +3,8 @@
 use super::check::Checker;
 use super::de::Spanned;
 use super::schema::{Ordered, ParameterText, RangeText, Scalar};
+use crate::space::parameter::repeated;
 use crate::space::{Parameter, Value};
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// A range may have this many values.
@@ -23,20 +23,16 @@ impl Checker<'_> {
             let Some((values, at)) = self.values(name, text) else {
                 continue;
             };
-            let mut seen = HashMap::new();
-            for (index, value) in values.iter().enumerate() {
-                if seen.insert(value, index).is_some() {
-                    let at = match &text.values {
-                        Some(list) => list.value[index].at.clone(),
-                        None => at.clone(),
-                    };
-                    self.error(
-                        format!("`{}` has the value {value} twice", name.value),
-                        at,
-                        "list every value once",
-                    );
-                    break;
-                }
+            if let Some(index) = repeated(&values) {
+                let at = match &text.values {
+                    Some(list) => list.value[index].at.clone(),
+                    None => at.clone(),
+                };
+                self.error(
+                    format!("`{}` has the value {} twice", name.value, values[index]),
+                    at,
+                    "list every value once",
+                );
             }
             let mut parameter = Parameter::new(name.value.clone(), values);
             if let Some(default) = &text.default {
