@@ -5,6 +5,7 @@ pub mod compile_worker;
 pub mod completions;
 pub mod device_worker;
 pub mod doctor;
+mod events;
 pub mod export;
 pub mod leaderboard;
 pub mod output;

@@ -1,11 +1,13 @@
 //! `tuner run`: the main job.
 
+use super::events::{EventLog, watch_signals};
 use super::progress::{self, Progress};
 use super::tasks::{self, Target};
 use super::{CliError, CommandResult, output};
 use crate::catalog;
 use crate::compile::{Compiler, CompilerSettings};
 use crate::device::replay::Recording;
+use crate::device::worker::host::WorkerError;
 use crate::device::{DeviceFacts, DeviceSelector, SelectorError, limits, worker};
 use crate::engine::{
     self, Evaluator, Event, Limits, Plan, ReplayEvaluator, Report, StopReason, Task, TaskReport,
@@ -17,11 +19,9 @@ use crate::store::{self, DeviceStart, RecordingSource, RunStart, Store, StoreErr
 use crate::units::Seed;
 use crate::{exit, provenance};
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Without `--budget` and `--evals`.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
@@ -372,76 +372,6 @@ fn settle(plan: &mut Plan, args: &Args) {
     });
 }
 
-/// Turns true at the first SIGINT or SIGTERM; the second ends the process at once. What was
-/// announced is stored by then.
-fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "asked twice: at once; all announced is stored"
-        )]
-        for last in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if last {
-                std::process::exit(i32::from(exit::INTERRUPTED));
-            }
-            eprintln!("stopping after the candidate on the device (once more: at once)");
-            let _ = sender.send(true);
-        }
-    });
-    Ok(receiver)
-}
-
-/// Where `--events` goes. A failure to write is told once and ends the log, not the run.
-struct EventLog {
-    out: Option<Box<dyn Write + Send>>,
-    stdout: bool,
-}
-
-impl EventLog {
-    fn open(path: Option<&Path>) -> Result<Self, CliError> {
-        let stdout = path.is_some_and(|path| path == Path::new("-"));
-        let out: Option<Box<dyn Write + Send>> = match path {
-            None => None,
-            Some(_) if stdout => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(std::fs::File::create(path).map_err(|error| {
-                CliError::Usage(format!(
-                    "error: {}: cannot write events: {error}; name a writable file, or - for \
-                     standard output",
-                    path.display()
-                ))
-            })?)),
-        };
-        Ok(Self { out, stdout })
-    }
-
-    fn is_stdout(&self) -> bool {
-        self.stdout
-    }
-
-    fn write(&mut self, event: &Event) {
-        let Some(out) = &mut self.out else { return };
-        // One write a line, so that a reader never sees a part of one.
-        let written = serde_json::to_string(event)
-            .map_err(std::io::Error::from)
-            .and_then(|line| out.write_all(format!("{line}\n").as_bytes()))
-            .and_then(|()| out.flush());
-        if let Err(error) = written {
-            if error.kind() != std::io::ErrorKind::BrokenPipe {
-                eprintln!("warning: the event log ends here: {error}");
-            }
-            self.out = None;
-        }
-    }
-}
-
 fn summary(report: &Report, args: &Args, facts: &DeviceFacts) -> String {
     let mut text = String::new();
     for task in &report.tasks {
@@ -545,6 +475,13 @@ fn store_error(error: StoreError) -> CliError {
 fn engine_error(error: engine::EngineError) -> CliError {
     match error {
         engine::EngineError::Store(error) => store_error(error),
+        engine::EngineError::Device(error) => match error.downcast::<WorkerError>() {
+            Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
+                CliError::Usage(format!("error: {unusable}; mend the space's `reference`"))
+            }
+            Ok(other) => CliError::Failed((*other).into()),
+            Err(other) => CliError::Failed(engine::EngineError::Device(other).into()),
+        },
         other => CliError::Failed(other.into()),
     }
 }

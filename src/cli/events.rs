@@ -1,0 +1,78 @@
+//! What `tuner run` does beside the run: the event log, and the signals that end it.
+
+use super::CliError;
+use crate::engine::Event;
+use crate::exit;
+use std::io::Write;
+use std::path::Path;
+use tokio::sync::watch;
+
+/// Where `--events` goes. A failure to write is told once and ends the log, not the run.
+pub(super) struct EventLog {
+    out: Option<Box<dyn Write + Send>>,
+    stdout: bool,
+}
+
+impl EventLog {
+    pub(super) fn open(path: Option<&Path>) -> Result<Self, CliError> {
+        let stdout = path.is_some_and(|path| path == Path::new("-"));
+        let out: Option<Box<dyn Write + Send>> = match path {
+            None => None,
+            Some(_) if stdout => Some(Box::new(std::io::stdout())),
+            Some(path) => Some(Box::new(std::fs::File::create(path).map_err(|error| {
+                CliError::Usage(format!(
+                    "error: {}: cannot write events: {error}; name a writable file, or - for \
+                     standard output",
+                    path.display()
+                ))
+            })?)),
+        };
+        Ok(Self { out, stdout })
+    }
+
+    pub(super) fn is_stdout(&self) -> bool {
+        self.stdout
+    }
+
+    pub(super) fn write(&mut self, event: &Event) {
+        let Some(out) = &mut self.out else { return };
+        // One write a line, so that a reader never sees a part of one.
+        let written = serde_json::to_string(event)
+            .map_err(std::io::Error::from)
+            .and_then(|line| out.write_all(format!("{line}\n").as_bytes()))
+            .and_then(|()| out.flush());
+        if let Err(error) = written {
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                eprintln!("warning: the event log ends here: {error}");
+            }
+            self.out = None;
+        }
+    }
+}
+
+/// Turns true at the first SIGINT or SIGTERM; the second ends the process at once. What was
+/// announced is stored by then.
+pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (sender, receiver) = watch::channel(false);
+    tokio::spawn(async move {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "asked twice: at once; all announced is stored"
+        )]
+        for last in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if last {
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+            eprintln!("stopping after the candidate on the device (once more: at once)");
+            let _ = sender.send(true);
+        }
+    });
+    Ok(receiver)
+}

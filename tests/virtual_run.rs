@@ -1,0 +1,224 @@
+//! `tuner run` on the virtual GPU, as a user without a GPU runs it.
+
+use assert_cmd::Command;
+use std::path::Path;
+
+const KERNEL: &str = r#"
+extern "C" __global__ void scale(const float* x, float* y) {
+  __shared__ float tile[BLOCK];
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  tile[threadIdx.x] = i < N ? x[i] : 0.0f;
+  if (SYNC) __syncthreads();
+  float left = tile[(threadIdx.x + BLOCK - 32) % BLOCK];
+  if (i < N || OVER) y[i] = FACTOR * x[i] + 0.0f * left;
+}
+"#;
+
+const REFERENCE: &str = r#"
+extern "C" __global__ void plain(const float* x, float* y) {
+  for (int i = blockIdx.x * 64 + threadIdx.x; i < N; i += gridDim.x * 64) y[i] = 2.0f * x[i];
+}
+"#;
+
+const SPACE: &str = r#"
+version: 1
+kernel: scale
+source: kernel.cu
+problems:
+  small: { N: 1000 }
+  large: { N: 5000 }
+parameters:
+  BLOCK: { values: [64, 128, 256, 512], default: 128 }
+  SYNC: { values: [1, 0], default: 1 }
+  OVER: { values: [0, 1], default: 0 }
+  FACTOR: { values: [2, 3], default: 2 }
+arguments:
+  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: scale, grid: ["ceil_div(N, BLOCK)", 1, 1], block: [BLOCK, 1, 1] }
+reference: { source: reference.cu, entry: plain, grid: [4, 1, 1], block: [64, 1, 1] }
+metric: { bytes: "8 * N" }
+"#;
+
+fn project(space: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in [
+        ("space.yaml", space),
+        ("kernel.cu", KERNEL),
+        ("reference.cu", REFERENCE),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("the file is written");
+    }
+    folder
+}
+
+fn tuner(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    command.current_dir(folder).args(arguments);
+    // The compiler that the project's own set-up has fetched.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
+    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
+        command.env("TUNER_NVRTC", own);
+    }
+    command
+}
+
+fn leaderboard(folder: &Path, db: &str) -> Vec<serde_json::Value> {
+    let output = tuner(folder, &["leaderboard", "--db", db, "--format", "json"])
+        .output()
+        .expect("tuner runs");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The rows without what differs between any two runs.
+fn timeless(mut rows: Vec<serde_json::Value>) -> Vec<serde_json::Value> {
+    for row in &mut rows {
+        let row = row.as_object_mut().expect("an object");
+        row.remove("run_id");
+        row.remove("measured_at");
+    }
+    rows
+}
+
+#[test]
+fn the_same_seed_gives_the_same_leaderboard_whatever_the_number_of_jobs() {
+    let project = project(SPACE);
+    let run = |db: &str, seed: &str, jobs: &str| {
+        let arguments = [
+            "run",
+            "space.yaml",
+            "--evals",
+            "16",
+            "--device",
+            "vgpu:a100",
+        ];
+        tuner(project.path(), &arguments)
+            .args(["--db", db, "--seed", seed, "--jobs", jobs])
+            .assert()
+            .code(0);
+        timeless(leaderboard(project.path(), db))
+    };
+    let first = run("a.db", "1", "1");
+    assert!(!first.is_empty());
+    assert_eq!(first, run("b.db", "1", "4"));
+    let configs = |rows: &[serde_json::Value]| {
+        rows.iter()
+            .map(|row| row["config"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let other = run("c.db", "2", "2");
+    assert_ne!(
+        configs(&first),
+        configs(&other),
+        "another seed searches elsewhere"
+    );
+    for row in &first {
+        assert_eq!(row["device"], "vgpu:a100");
+        assert_eq!(row["device_kind"], "vgpu");
+        assert_eq!(row["timing"], "predicted");
+        assert!(row["registers"].as_u64().unwrap() > 0);
+        assert!(row["time_us_p50"].as_f64().unwrap() > 0.0);
+        // What is wrong in any way never ranks.
+        assert_eq!(row["config"]["SYNC"], 1, "{row}");
+        assert_eq!(row["config"]["OVER"], 0, "{row}");
+        assert_eq!(row["config"]["FACTOR"], 2, "{row}");
+    }
+}
+
+#[test]
+fn wrong_candidates_are_counted_by_verdict_and_the_header_says_predicted() {
+    let project = project(SPACE);
+    let arguments = [
+        "run",
+        "space.yaml",
+        "--problem",
+        "small",
+        "--strategy",
+        "exhaustive",
+    ];
+    let output = tuner(project.path(), &arguments)
+        .args(["--device", "vgpu:h100", "--db", "t.db"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // Of 4 · 2 · 2 · 2: 16 write beyond the end, 8 of the others race, 4 of the rest compute 3 x.
+    for count in ["ok 4", "out_of_bounds 16", "race 8", "incorrect 4"] {
+        assert!(text.contains(count), "{count}: {text}");
+    }
+    let export = |more: &[&str]| {
+        tuner(
+            project.path(),
+            &["export", "scale", "--db", "t.db", "-o", "tuned.h"],
+        )
+        .args(more)
+        .assert()
+    };
+    export(&[]).code(3);
+    assert!(!project.path().join("tuned.h").exists());
+    export(&["--allow-predicted"]).code(0);
+    let header = std::fs::read_to_string(project.path().join("tuned.h")).unwrap();
+    assert!(
+        header.lines().next().unwrap().contains("PREDICTED"),
+        "{header}"
+    );
+}
+
+#[test]
+fn a_worker_that_dies_costs_one_candidate_and_not_the_run() {
+    let project = project(SPACE);
+    let arguments = [
+        "run",
+        "space.yaml",
+        "--problem",
+        "small",
+        "--strategy",
+        "exhaustive",
+    ];
+    let output = tuner(project.path(), &arguments)
+        .args(["--device", "vgpu:h100", "--db", "t.db"])
+        .env("TUNER_FAULT", "abort@3")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // Every worker dies at its fourth candidate; the others are judged as ever.
+    assert!(text.contains("crashed"), "{text}");
+    assert!(text.contains("32 configurations"), "{text}");
+}
+
+#[test]
+fn when_nothing_passes_the_exit_code_says_so_and_all_is_stored() {
+    let project = project(&SPACE.replace(
+        "FACTOR: { values: [2, 3], default: 2 }",
+        "FACTOR: { values: [3], default: 3 }",
+    ));
+    tuner(
+        project.path(),
+        &["run", "space.yaml", "--problem", "small", "--evals", "5"],
+    )
+    .args(["--device", "vgpu:h100", "--db", "t.db"])
+    .assert()
+    .code(3);
+    assert!(leaderboard(project.path(), "t.db").is_empty());
+}
+
+#[test]
+fn an_oracle_that_does_not_fit_the_arguments_is_the_users_to_mend() {
+    let reference =
+        "reference: { source: reference.cu, entry: plain, grid: [4, 1, 1], block: [64, 1, 1] }";
+    let project = project(&SPACE.replace(reference, "reference: { oracle: gemm }"));
+    for command in [
+        &["check", "space.yaml"][..],
+        &["run", "space.yaml", "--evals", "2", "--db", "t.db"],
+    ] {
+        let output = tuner(project.path(), command)
+            .args(["--device", "vgpu:h100"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {text}");
+        assert!(text.contains("[M, K]"), "{text}");
+    }
+}
