@@ -2,7 +2,7 @@
 
 use super::Origin;
 use super::de::Spanned;
-use super::schema::{Document, Formula, Ordered, ParameterText, Scalar};
+use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
 use crate::space::construct::{Place, resolve};
 use crate::space::expr::suggest;
 use crate::space::{
@@ -53,10 +53,7 @@ pub(super) fn spec(
     if problems.is_empty() {
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
-    let baseline = document.baseline.map(|baseline| baseline.command);
-    if let Some(command) = baseline.as_ref().filter(|command| command.value.is_empty()) {
-        checker.error("the command is empty", command.at.clone(), "name a program");
-    }
+    let baseline = checker.baseline(document.baseline);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -84,7 +81,7 @@ pub(super) fn spec(
             .into_iter()
             .map(|include| folder.join(PathBuf::from(include)))
             .collect(),
-        baseline: baseline.map(|command| command.value).unwrap_or_default(),
+        baseline,
         origin: Origin::new(path, source, checker.rules.clone()),
     };
     checker.resolve_all(&spec);
@@ -134,6 +131,16 @@ impl<'s> Checker<'s> {
         let expr = self.parse(&formula)?;
         self.formulas.push((expr.clone(), formula.at));
         Some(expr)
+    }
+
+    fn baseline(&mut self, baseline: Option<BaselineText>) -> Vec<String> {
+        let Some(BaselineText { command }) = baseline else {
+            return Vec::new();
+        };
+        if command.value.is_empty() {
+            self.error("the command is empty", command.at, "name a program");
+        }
+        command.value
     }
 
     fn kernel_name(&mut self, name: Spanned<String>) -> String {
