@@ -140,6 +140,7 @@ impl Team<'_> {
 
     /// Threads left: barriers of the whole block may be complete without them.
     pub(super) fn leave(&mut self, w: &Warp, mask: u32) {
+        self.wait_bulk(w, NONE, mask);
         self.live -= mask.count_ones() as usize;
         for id in 0..self.barriers.len() {
             let b = &self.barriers[id];

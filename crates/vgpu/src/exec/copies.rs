@@ -193,11 +193,15 @@ impl Team<'_> {
                     break;
                 };
                 self.put(w, place, 0, 4, value);
-                if let Place::Shared(at) = place {
+                // The copy has this word of shared memory to itself until it is done.
+                if let (Place::Shared(at), _) | (_, Some(Place::Shared(at))) = (place, source) {
                     words.push(at / 4);
                 }
             }
             self.counters.global_load_bytes += u64::from(bytes);
+            if !flight {
+                self.bulk_reads(thread, &words);
+            }
             if let Some(barrier) = &b.mbarrier {
                 let at = w.address(barrier, lane) as u32;
                 self.bulk_done(at, thread, bytes, words);

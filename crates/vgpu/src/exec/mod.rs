@@ -21,6 +21,7 @@ mod traffic;
 mod partial;
 mod atomics;
 mod copies;
+mod bulk_stores;
 mod matrices;
 mod collective;
 mod barrier;

@@ -17,6 +17,8 @@ pub(super) struct Thread {
     pending: Vec<(Acquired, Vec<Clock>)>,
     /// Asynchronous copies: places in shared memory by group; the last group is open.
     pub(super) copies: Vec<Vec<Copied>>,
+    /// Bulk copies out of shared memory, by group; the last group is open.
+    pub(super) bulk: Vec<Vec<super::bulk_stores::Reading>>,
 }
 
 /// Words of shared memory that a copy fills.

@@ -175,7 +175,9 @@ fn execute(
         }
         Op::Mbar(at, op) => team.mbarrier(w, at, op, active),
         Op::Bulk(b) => team.bulk(w, b, active),
-        Op::CommitBulk | Op::WaitBulk | Op::Nop | Op::Sleep => {}
+        Op::CommitBulk => team.commit_bulk(w, active),
+        Op::WaitBulk(left) => team.wait_bulk(w, *left, active),
+        Op::Nop | Op::Sleep => {}
         _ => return control(team, w, path, inst, active, mask),
     }
     Next::On

@@ -380,6 +380,12 @@ impl BlockShadow {
         access_split(bytes, word, mask, a, clocks, &mut self.readers)
     }
 
+    /// Segment, place and thread of the last write to a word, if it is known.
+    pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
+        let w = self.cells.get(word)?.write;
+        (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
+    }
+
     /// Marks a word's asynchronous copy as arrived.
     pub(crate) fn landed(&mut self, word: usize, thread: usize, segment: u32) {
         let cell = &mut self.cells[word];

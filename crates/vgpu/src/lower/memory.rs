@@ -268,7 +268,10 @@ impl<'a> Lower<'a> {
                 return Ok(());
             }
             "wait_group" => {
-                self.push(Op::WaitBulk, Class::Sync);
+                let Some(Operand::Int(left)) = i.operands.first() else {
+                    return Err(Fail::Operand("a constant is needed".to_owned()));
+                };
+                self.push(Op::WaitBulk(*left as u32), Class::Sync);
                 return Ok(());
             }
             "prefetch" => {

@@ -279,7 +279,7 @@ pub(crate) enum Op {
     CommitGroup,
     WaitGroup(u32),
     CommitBulk,
-    WaitBulk,
+    WaitBulk(u32),
     Bulk(Box<Bulk>),
     Mbar(Address, Box<MbarOp>),
     LdMatrix {

@@ -1,0 +1,82 @@
+//! Bulk copies out of shared memory: they read it until the issuing thread's wait for their group.
+//!
+//! The executor copies at once. To find a store that comes too early, it remembers who wrote each
+//! word last when the copy was issued, and looks again at the wait.
+
+use super::team::Team;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::Space;
+use crate::hazard::shadow::Conflict;
+use crate::lower::program::NONE;
+
+/// A word that a bulk copy reads: its last write at the time, and the copy's place in the program.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    word: u32,
+    written: Option<(u32, u32, usize)>,
+    pc: u32,
+}
+
+impl Team<'_> {
+    /// Adds words to the open group of a thread.
+    pub(super) fn bulk_reads(&mut self, thread: usize, words: &[u32]) {
+        if !self.context.checks.races {
+            return;
+        }
+        let pc = self.pc;
+        let readings = words.iter().map(|word| Reading {
+            word: *word,
+            written: self.shadow.last_write(*word as usize),
+            pc,
+        });
+        let groups = &mut self.threads[thread].bulk;
+        if groups.is_empty() {
+            groups.push(Vec::new());
+        }
+        if let Some(open) = groups.last_mut() {
+            open.extend(readings);
+        }
+    }
+
+    /// `cp.async.bulk.commit_group`.
+    pub(super) fn commit_bulk(&mut self, w: &Warp, mask: u32) {
+        for lane in lanes(mask) {
+            self.threads[w.index * 32 + lane].bulk.push(Vec::new());
+        }
+    }
+
+    /// `cp.async.bulk.wait_group`: all but `left` committed groups have read; `NONE` at the end of
+    /// the thread, when all have.
+    pub(super) fn wait_bulk(&mut self, w: &Warp, left: u32, mask: u32) {
+        for lane in lanes(mask) {
+            let thread = w.index * 32 + lane;
+            let groups = &mut self.threads[thread].bulk;
+            let keep = if left == NONE { 0 } else { left as usize + 1 };
+            let done = groups.len().saturating_sub(keep);
+            let readings: Vec<Reading> = groups.drain(..done).flatten().collect();
+            for r in readings {
+                let now = self.shadow.last_write(r.word as usize);
+                if let Some((_, pc, writer)) = now
+                    && now != r.written
+                {
+                    let conflict = Conflict {
+                        pc: r.pc,
+                        thread,
+                        block: None,
+                        was_write: false,
+                        in_flight: true,
+                    };
+                    let here = std::mem::replace(&mut self.pc, pc);
+                    self.race(
+                        writer,
+                        (Space::Shared, u64::from(r.word) * 4),
+                        true,
+                        conflict,
+                    );
+                    self.pc = here;
+                }
+            }
+        }
+    }
+}
