@@ -164,7 +164,11 @@ fn mapped(x: &[f64], name: &str) -> Result<Vec<f64>, String> {
         "three_x_plus_one" => |v| 3.0 * v + 1.0,
         "dp4a_of_itself" => |v| 4.0 * v * v + 1.0,
         "fibonacci" => |v| (0..v as u32).fold((0.0, 1.0), |(a, b), _| (b, a + b)).0,
-        "fibonacci_mod_10" => |v| (0..v as u32 % 10).fold((0.0, 1.0), |(a, b), _| (b, a + b)).0,
+        "fibonacci_mod_10" => |v| {
+            (0..v as u32 % 10)
+                .fold((0.0, 1.0), |(a, b), _| (b, a + b))
+                .0
+        },
         "two_minus_x" => |v| 2.0 - v,
         "collatz" => |v| f64::from(collatz(v as u32 + 1)),
         "switch_table" => |v| f64::from(switch_table(v as i32)),
