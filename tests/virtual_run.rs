@@ -222,3 +222,77 @@ fn an_oracle_that_does_not_fit_the_arguments_is_the_users_to_mend() {
         assert!(text.contains("[M, K]"), "{text}");
     }
 }
+
+#[test]
+fn predictions_come_in_input_order_with_what_explains_them() {
+    let project = project(SPACE);
+    std::fs::write(
+        project.path().join("c.csv"),
+        "BLOCK,SYNC\n256,1\n64,0\n64,1\n",
+    )
+    .unwrap();
+    let arguments = [
+        "predict",
+        "space.yaml",
+        "--device",
+        "vgpu:l4",
+        "--configs",
+        "c.csv",
+    ];
+    let output = tuner(project.path(), &arguments)
+        .args(["--problem", "large", "--format", "json"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let blocks: Vec<_> = rows
+        .iter()
+        .map(|row| row["config"]["BLOCK"].as_u64().unwrap())
+        .collect();
+    assert_eq!(blocks, [256, 64, 64]);
+    let verdicts: Vec<_> = rows
+        .iter()
+        .map(|row| row["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["ok", "race", "ok"]);
+    for row in &rows {
+        assert_eq!(row["timing"], "predicted");
+        assert_eq!(row["time_us"].is_null(), row["verdict"] != "ok", "{row}");
+    }
+    // Each of 5000 elements is read twice, once of them through the bounds check of the tile.
+    assert!(
+        rows[0]["global_load_bytes"].as_f64().unwrap() >= 20_000.0,
+        "{}",
+        rows[0]
+    );
+    assert_eq!(rows[0]["global_store_bytes"], 20_000.0);
+}
+
+#[test]
+fn configurations_outside_the_space_are_refused_with_their_line() {
+    let project = project(SPACE);
+    for (text, hint) in [
+        ("BLOCK\n64\n65\n", "line 3"),
+        ("BLOK\n64\n", "`BLOK` is no parameter"),
+        ("BLOCK,SYNC\n64\n", "line"),
+    ] {
+        std::fs::write(project.path().join("c.csv"), text).unwrap();
+        let output = tuner(
+            project.path(),
+            &["predict", "space.yaml", "--configs", "c.csv"],
+        )
+        .output()
+        .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains(hint) && message.contains("c.csv"),
+            "{message}"
+        );
+    }
+    let refused = tuner(
+        project.path(),
+        &["predict", "space.yaml", "--device", "vgpu:b9000"],
+    );
+    { refused }.assert().code(2);
+}

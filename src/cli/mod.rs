@@ -9,6 +9,8 @@ mod events;
 pub mod export;
 pub mod leaderboard;
 pub mod output;
+mod parallel;
+pub mod predict;
 mod progress;
 pub mod space;
 pub mod record;
@@ -45,6 +47,7 @@ enum Command {
     Replay(replay::Args),
     Space(space::Args),
     Check(check::Args),
+    Predict(predict::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -104,6 +107,7 @@ fn run(command: Command) -> CommandResult {
         Command::Record(args) => record::run(&args),
         Command::Space(args) => space::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),

@@ -6,6 +6,7 @@
 //! predicted.
 
 use crate::units::Micros;
+use serde::{Deserialize, Serialize};
 use vgpu::counters::Class;
 use vgpu::{Arch, Counters};
 
@@ -36,9 +37,74 @@ pub struct Prediction {
     pub time: Micros,
     /// Resident warps of the longest launch over the multiprocessor's maximum, 0 to 1.
     pub occupancy: f64,
+    /// Rounds in which the blocks of the longest launch fill the device.
+    pub waves: f64,
     /// The limit of the longest launch: `issue`, `fp32`, `tensor`, `shared`, `l2`, `dram` or
     /// `latency`.
     pub bound: &'static str,
+}
+
+/// What explains a predicted time; work is that of all launches and all of their blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// See [`Prediction::bound`].
+    pub bound: String,
+    /// See [`Prediction::occupancy`].
+    pub occupancy: f64,
+    /// See [`Prediction::waves`].
+    pub waves: f64,
+    /// Instructions issued by warps.
+    pub warp_instructions: f64,
+    /// Bytes that global loads asked for.
+    pub global_load_bytes: f64,
+    /// Bytes that global stores asked for.
+    pub global_store_bytes: f64,
+    /// 32-byte sectors of global loads.
+    pub global_load_sectors: f64,
+    /// 32-byte sectors of global stores.
+    pub global_store_sectors: f64,
+    /// Wavefronts of shared memory.
+    pub shared_wavefronts: f64,
+    /// Those of them that bank conflicts cost.
+    pub bank_conflicts: f64,
+    /// Bytes of local loads and stores.
+    pub local_bytes: f64,
+    /// Single-precision operations.
+    pub fp32_flops: f64,
+    /// Operations of matrix instructions.
+    pub tensor_flops: f64,
+    /// Block-wide barriers passed.
+    pub barriers: f64,
+}
+
+impl Explanation {
+    /// Scales what the sampled blocks did to whole grids.
+    #[must_use]
+    pub fn new(prediction: &Prediction, launches: &[LaunchWork]) -> Self {
+        let sum = |count: fn(&Counters) -> u64| -> f64 {
+            let scaled = launches.iter().map(|launch| {
+                let blocks = launch.counted_blocks.max(1) as f64;
+                count(&launch.counters) as f64 * launch.grid_blocks as f64 / blocks
+            });
+            scaled.sum()
+        };
+        Self {
+            bound: prediction.bound.to_owned(),
+            occupancy: prediction.occupancy,
+            waves: prediction.waves,
+            warp_instructions: sum(|c| c.warp_instructions),
+            global_load_bytes: sum(|c| c.global_load_bytes),
+            global_store_bytes: sum(|c| c.global_store_bytes),
+            global_load_sectors: sum(|c| c.global_load_sectors),
+            global_store_sectors: sum(|c| c.global_store_sectors),
+            shared_wavefronts: sum(|c| c.shared_wavefronts),
+            bank_conflicts: sum(|c| c.bank_conflicts),
+            local_bytes: sum(|c| c.local_bytes),
+            fp32_flops: sum(|c| c.fp32_flops),
+            tensor_flops: sum(|c| c.tensor_flops),
+            barriers: sum(|c| c.barriers),
+        }
+    }
 }
 
 /// Blocks of this shape that one multiprocessor holds at once (CUDA Programming Guide, "Occupancy
@@ -73,28 +139,34 @@ const L2_BYTES_PER_CLOCK: f64 = 64.0;
 #[must_use]
 pub fn predict(arch: &Arch, launches: &[LaunchWork], bytes: Option<f64>) -> Option<Prediction> {
     let mut total = 0.0;
-    let mut longest: Option<(f64, f64, &'static str)> = None;
+    let mut longest: Option<Estimate> = None;
     for launch in launches {
-        let (time, occupancy, bound) = launch_time(arch, launch, bytes)?;
-        total += time + arch.launch_us;
-        if longest.is_none_or(|(most, ..)| time > most) {
-            longest = Some((time, occupancy, bound));
+        let estimate = launch_time(arch, launch, bytes)?;
+        total += estimate.time + arch.launch_us;
+        if longest.is_none_or(|longest| estimate.time > longest.time) {
+            longest = Some(estimate);
         }
     }
-    let (_, occupancy, bound) = longest?;
+    let longest = longest?;
     Some(Prediction {
         time: Micros::new(total)?,
-        occupancy,
-        bound,
+        occupancy: longest.occupancy,
+        waves: longest.waves,
+        bound: longest.bound,
     })
 }
 
-/// Microseconds, occupancy and limit of one launch, without the launch overhead.
-fn launch_time(
-    arch: &Arch,
-    launch: &LaunchWork,
-    bytes: Option<f64>,
-) -> Option<(f64, f64, &'static str)> {
+/// One launch, without the launch overhead.
+#[derive(Debug, Clone, Copy)]
+struct Estimate {
+    /// Microseconds.
+    time: f64,
+    occupancy: f64,
+    waves: f64,
+    bound: &'static str,
+}
+
+fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<Estimate> {
     let resident = resident_blocks(arch, launch.threads, launch.registers, launch.shared_bytes);
     if resident == 0 || launch.counted_blocks == 0 {
         return None;
@@ -136,7 +208,12 @@ fn launch_time(
         (time, bound) = (dram, "dram");
     }
     let here = (resident as f64).min(blocks_an_sm) * warps * 32.0;
-    Some((time, here / f64::from(arch.max_threads_per_sm), bound))
+    Some(Estimate {
+        time,
+        occupancy: here / f64::from(arch.max_threads_per_sm),
+        waves: launch.grid_blocks as f64 / (resident * u64::from(arch.sm_count)) as f64,
+        bound,
+    })
 }
 
 /// Cycles from a block's start to its end when it has the multiprocessor to itself.

@@ -4,13 +4,12 @@ use super::row::CheckRow;
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::catalog::Kernel;
+use crate::cli::parallel::in_order;
 use crate::compile::{CompileError, Compiler};
 use crate::device::worker::host::{Settings, Worker, WorkerError};
 use crate::device::worker::protocol::Job;
 use crate::record::{ConfigValues, Verdict};
 use crate::space::Space;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seeds of the inputs that every pair meets.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
@@ -65,29 +64,9 @@ impl Judge<'_> {
             .map(|name| Settings::for_device(&format!("vgpu:{name}")))
             .transpose()
             .map_err(CheckError::Program)?;
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::with_capacity(pairs.len()));
-        std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, pairs.len().max(1)) {
-                scope.spawn(|| {
-                    // Each thread has a worker process of its own: one that dies takes one pair.
-                    let mut worker = worker.clone().map(Worker::new);
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(pair) = pairs.get(index) else {
-                            return;
-                        };
-                        let row = self.one(pair, &mut worker);
-                        if let Ok(mut results) = results.lock() {
-                            results.push((index, row));
-                        }
-                    }
-                });
-            }
-        });
-        let mut rows = results.into_inner().unwrap_or_default();
-        rows.sort_by_key(|(index, _)| *index);
-        rows.into_iter().map(|(_, row)| row).collect()
+        // Each thread has a worker process of its own: one that dies takes one pair.
+        let start = || worker.clone().map(Worker::new);
+        in_order(pairs, threads, start, |pair, worker| self.one(pair, worker))
     }
 
     fn one(&self, pair: &Pair, worker: &mut Option<Worker>) -> Result<CheckRow, CheckError> {

@@ -2,7 +2,7 @@
 
 mod judge;
 mod row;
-mod select;
+pub(super) mod select;
 mod target;
 mod template;
 

@@ -64,7 +64,7 @@ fn pair_at(tasks: &[Task], mut index: u128) -> Option<Pair> {
 
 /// Reads `K=V,K=V`; each value is one of its parameter's, as the search space prints it. Commas
 /// inside a text value are kept, because an assignment starts with a known name.
-pub(super) fn parse_config(space: &Space, text: &str) -> Result<Config, CliError> {
+pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, CliError> {
     let mut assignments: Vec<(String, String)> = Vec::new();
     for piece in text.split(',') {
         match (piece.split_once('='), assignments.last_mut()) {

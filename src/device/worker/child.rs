@@ -10,7 +10,7 @@ use crate::gate::references::References;
 use crate::gate::verify::{Demands, Evidence, Rejection, verify};
 use crate::record::Verdict;
 use crate::timing::Measured;
-use crate::timing::predict::{self, LaunchWork};
+use crate::timing::predict::{self, Explanation, LaunchWork};
 use std::io::{self, Write};
 
 /// Runs a worker on this process's standard streams. A thread reads the requests, so that the end
@@ -154,6 +154,7 @@ fn passed(max_error: Option<f64>) -> Judgement {
         hazards: Vec::new(),
         max_error,
         measurement: None,
+        explanation: None,
     }
 }
 
@@ -165,6 +166,7 @@ fn rejected(rejection: Rejection, worst: Option<f64>) -> Judgement {
         // JSON has no infinity: the largest finite number stands for "not even finite".
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
         measurement: None,
+        explanation: None,
     }
 }
 
@@ -194,6 +196,7 @@ fn timed(
             measurement: Some(
                 Measured::predicted(verified, prediction.time, predict::PROTOCOL).into_record(),
             ),
+            explanation: Some(Explanation::new(&prediction, &work)),
             ..passed(worst)
         },
         None => Judgement {

@@ -200,6 +200,7 @@ fn fault(verdict: Verdict, detail: String) -> Judgement {
         hazards: Vec::new(),
         max_error: None,
         measurement: None,
+        explanation: None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::device::plan::Plan;
 use crate::record::{Hazard, Measurement, Verdict};
+use crate::timing::predict::Explanation;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -68,6 +69,8 @@ pub struct Judgement {
     pub max_error: Option<f64>,
     /// The time, where one was asked for and the verdict is `ok`.
     pub measurement: Option<Measurement>,
+    /// What explains a predicted time.
+    pub explanation: Option<Explanation>,
 }
 
 /// Writes one message.

@@ -1,0 +1,44 @@
+//! The same work on many items, on several threads.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Applies `work` to every item on up to `threads` threads, each with a state of its own. Results
+/// are in the order of the items, whatever the order in which they came.
+///
+/// # Errors
+/// The first error by that order.
+pub(super) fn in_order<T, S, R, E>(
+    items: &[T],
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&T, &mut S) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E>
+where
+    T: Sync,
+    R: Send,
+    E: Send,
+{
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                let mut state = state();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else {
+                        return;
+                    };
+                    let result = work(item, &mut state);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((index, result));
+                    }
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_default();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}

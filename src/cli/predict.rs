@@ -1,0 +1,378 @@
+//! `tuner predict`: what the virtual GPU says that configurations take.
+
+use super::check::select::parse_config;
+use super::output::{self, Format};
+use super::parallel::in_order;
+use super::{CliError, CommandResult};
+use crate::catalog::{self, Kernel};
+use crate::compile::{CompileError, Compiler, CompilerSettings};
+use crate::device::build::PlanBuilder;
+use crate::device::worker::host::{Settings, Worker, WorkerError};
+use crate::device::worker::protocol::Job;
+use crate::device::{DeviceSelector, limits};
+use crate::exit;
+use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
+use crate::space::{Config, Space};
+use crate::timing::predict::Explanation;
+use anyhow::Context as _;
+use serde::Serialize;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Seed of the input data.
+const SEED: u64 = 0x5eed;
+
+/// Predicts the time of configurations on a GPU that need not be here, with the counters that
+/// explain it
+///
+/// Each configuration is compiled, a sample of its blocks runs on the virtual GPU with all checks,
+/// and the time follows from what they did. Rows come in the order of the input. A predicted time
+/// is a model's: it orders candidates, and is no measurement.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner predict gemm_f32 --device vgpu:a100
+  tuner predict gemm_f32 --device vgpu:l4 --problem square2048 --configs configs.csv --format csv
+  tuner space gemm_f32 --sample 20 --format csv | tuner predict gemm_f32 --configs -
+
+The file has a line of parameter names, and one of values for each configuration; parameters
+without a column take their defaults. Without --configs: the default configuration and the seeds.
+
+Exit codes: 0 done, whatever the verdicts; 2 bad usage, or a configuration outside the space.")]
+pub struct Args {
+    /// The kernel, or its search space file
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernel: String,
+
+    /// The virtual GPU, vgpu:NAME
+    #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
+    device: DeviceSelector,
+
+    /// The problem; the first when left out
+    #[arg(long, value_name = "NAME")]
+    problem: Option<String>,
+
+    /// Configurations to predict (`-`: standard input)
+    #[arg(long, value_name = "FILE.csv")]
+    configs: Option<PathBuf>,
+
+    /// Configurations at a time [default: all cores but one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// One configuration's answer.
+#[derive(Debug, Serialize)]
+struct Row {
+    kernel: String,
+    problem: String,
+    device: String,
+    #[serde(with = "config_as_object")]
+    config: ConfigValues,
+    verdict: Verdict,
+    detail: String,
+    /// Always `predicted`.
+    timing: &'static str,
+    time_us: Option<f64>,
+    registers: Option<u32>,
+    spill_bytes: Option<u64>,
+    shared_bytes: Option<u64>,
+    #[serde(flatten)]
+    explanation: Option<Explanation>,
+}
+
+/// What keeps configurations from being predicted: no fault of theirs.
+#[derive(Debug, thiserror::Error)]
+enum PredictError {
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad arguments or files, no NVRTC, or tools that do not work.
+pub fn run(args: &Args) -> CommandResult {
+    let name = match &args.device {
+        DeviceSelector::Auto => limits::DEFAULT,
+        DeviceSelector::Vgpu(name) => name,
+        other => {
+            return Err(CliError::Usage(format!(
+                "error: times are predicted for a virtual GPU, not for {other}; type --device \
+                 vgpu:NAME (one of: {})",
+                limits::names()
+            )));
+        }
+    };
+    let device = limits::by_name(name).context("the selector knows its devices")?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let named = std::slice::from_ref(&args.kernel);
+    let kernels =
+        catalog::resolve(named, &folder).map_err(|error| CliError::Usage(error.to_string()))?;
+    let kernel = Arc::new(
+        kernels
+            .into_iter()
+            .next()
+            .context("one name is one kernel")?,
+    );
+    let usage = |error: &dyn std::fmt::Display| {
+        CliError::Usage(format!("error: {}: {error}", catalog::shown(&kernel.path)))
+    };
+    let problem = problem(&kernel, args.problem.as_deref())?;
+    let space = kernel
+        .spec
+        .space(&problem, &device)
+        .map_err(|error| usage(&error))?;
+    let arch = format!("sm_{}", device.cc);
+    let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch)
+        .map_err(|error| usage(&error))?;
+    let configs = configs(args, &kernel, &space)?;
+    let mut settings = CompilerSettings::default();
+    settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
+    let threads = settings.jobs;
+    let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let selector = format!("vgpu:{name}");
+    let worker = Settings::for_device(&selector).context("cannot find this program")?;
+    let start = || Worker::new(worker.clone());
+    let rows = in_order(&configs, threads, start, |config, worker| {
+        let mut row = blank(&kernel, &problem, &selector, space.values(config));
+        predict(&builder, &compiler, config, worker, &mut row)?;
+        Ok::<_, PredictError>(row)
+    });
+    let rows = rows.map_err(|error| match error {
+        PredictError::Worker(WorkerError::Unusable(why)) => usage(&why),
+        other => CliError::Failed(anyhow::Error::from(other).context("cannot predict")),
+    })?;
+    let text = format_rows(args.format, &space, &rows).context("cannot make JSON")?;
+    output::print(&text).context("cannot write to standard output")?;
+    Ok(exit::DONE)
+}
+
+fn problem(kernel: &Kernel, asked: Option<&str>) -> Result<String, CliError> {
+    let spec = &kernel.spec;
+    let name = asked.or_else(|| spec.problems.first().map(|problem| problem.name.as_str()));
+    if let Some(name) = name
+        && spec.problem(name).is_some()
+    {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<&str> = spec
+        .problems
+        .iter()
+        .map(|problem| problem.name.as_str())
+        .collect();
+    Err(CliError::Usage(format!(
+        "error: {} has no problem `{}`; it has {}",
+        catalog::shown(&kernel.path),
+        name.unwrap_or_default(),
+        known.join(", ")
+    )))
+}
+
+/// The configurations to predict: all must be valid.
+fn configs(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, CliError> {
+    let Some(path) = &args.configs else {
+        let mut configs = vec![space.default_config()];
+        for seed in &kernel.spec.seeds {
+            let config = space
+                .config_from_values(seed)
+                .map_err(|error| CliError::Usage(format!("error: seeds: {error}")))?;
+            if !configs.contains(&config) {
+                configs.push(config);
+            }
+        }
+        configs.retain(|config| space.contains(config));
+        return Ok(configs);
+    };
+    let shown = path.display();
+    let bad = |why: &dyn std::fmt::Display| CliError::Usage(format!("error: {shown}: {why}"));
+    let mut text = String::new();
+    if path.as_os_str() == "-" {
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| bad(&error))?;
+    } else {
+        text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
+    }
+    read_csv(&text, space).map_err(|why| bad(&why))
+}
+
+/// Configurations from comma-separated values under parameter names.
+fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let names: Vec<String> = reader
+        .headers()
+        .map_err(|error| error.to_string())?
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    let known: Vec<&str> = space.parameters().iter().map(|p| p.name.as_str()).collect();
+    if let Some(stranger) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!(
+            "line 1: `{stranger}` is no parameter of `{}`; the first line names parameters: {}",
+            space.name(),
+            known.join(",")
+        ));
+    }
+    let mut configs = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| error.to_string())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let pairs: Vec<String> = names
+            .iter()
+            .zip(&record)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let config = parse_config(space, &pairs.join(",")).map_err(|error| {
+            let text = error.to_string();
+            format!(
+                "line {line}: {}",
+                text.trim_start_matches("error: --config: ")
+            )
+        })?;
+        if let Some(why) = space.reject_reason(&config) {
+            return Err(format!("line {line}: not in the space: {why}"));
+        }
+        configs.push(config);
+    }
+    Ok(configs)
+}
+
+fn blank(kernel: &Kernel, problem: &str, device: &str, config: ConfigValues) -> Row {
+    Row {
+        kernel: kernel.spec.kernel.clone(),
+        problem: problem.to_owned(),
+        device: device.to_owned(),
+        config,
+        verdict: Verdict::Ok,
+        detail: String::new(),
+        timing: "predicted",
+        time_us: None,
+        registers: None,
+        spill_bytes: None,
+        shared_bytes: None,
+        explanation: None,
+    }
+}
+
+fn predict(
+    builder: &PlanBuilder,
+    compiler: &Compiler,
+    config: &Config,
+    worker: &mut Worker,
+    row: &mut Row,
+) -> Result<(), PredictError> {
+    let built = match builder.build(compiler, config)? {
+        Ok(built) => built,
+        Err(unbuilt) => {
+            (row.verdict, row.detail) = (unbuilt.verdict, unbuilt.detail);
+            return Ok(());
+        }
+    };
+    let Compilation {
+        registers,
+        spill_bytes,
+        shared_bytes,
+        ..
+    } = built.image.facts;
+    row.registers = Some(registers);
+    row.spill_bytes = Some(spill_bytes);
+    row.shared_bytes = Some(shared_bytes);
+    let job = Job {
+        checks: Vec::new(),
+        timed: Some(built.plan),
+        seeds: vec![SEED],
+        schedules: 0,
+    };
+    let judgement = worker.judge(job)?;
+    row.verdict = judgement.verdict;
+    row.detail = judgement.detail;
+    row.time_us = judgement
+        .measurement
+        .map(|measurement| measurement.p50.get());
+    row.explanation = judgement.explanation;
+    Ok(())
+}
+
+/// Columns after the parameters.
+const HEADINGS: [&str; 19] = [
+    "verdict",
+    "time_us",
+    "bound",
+    "occupancy",
+    "waves",
+    "registers",
+    "spill_bytes",
+    "shared_bytes",
+    "warp_instructions",
+    "global_load_bytes",
+    "global_store_bytes",
+    "global_load_sectors",
+    "global_store_sectors",
+    "shared_wavefronts",
+    "bank_conflicts",
+    "local_bytes",
+    "fp32_flops",
+    "tensor_flops",
+    "detail",
+];
+
+fn format_rows(format: Format, space: &Space, rows: &[Row]) -> Result<String, serde_json::Error> {
+    if format == Format::Json {
+        return serde_json::to_string_pretty(rows);
+    }
+    let mut headings: Vec<&str> = space.parameters().iter().map(|p| p.name.as_str()).collect();
+    headings.extend(HEADINGS);
+    let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(format, row)).collect();
+    Ok(output::rows(format, &headings, &cells))
+}
+
+fn cells(format: Format, row: &Row) -> Vec<String> {
+    let optional = |value: Option<String>| value.unwrap_or_default();
+    let count = |pick: fn(&Explanation) -> f64| {
+        optional(row.explanation.as_ref().map(|e| format!("{:.0}", pick(e))))
+    };
+    let ratio = |pick: fn(&Explanation) -> f64| {
+        optional(row.explanation.as_ref().map(|e| format!("{:.3}", pick(e))))
+    };
+    let detail = match format {
+        Format::Csv | Format::Json => row.detail.clone(),
+        Format::Table | Format::Md => row.detail.lines().next().unwrap_or_default().to_owned(),
+    };
+    let mut cells: Vec<String> = row
+        .config
+        .iter()
+        .map(|(_, value)| value.to_string())
+        .collect();
+    cells.extend([
+        row.verdict.to_string(),
+        optional(row.time_us.map(|time| format!("{time:.3}"))),
+        optional(row.explanation.as_ref().map(|e| e.bound.clone())),
+        ratio(|e| e.occupancy),
+        ratio(|e| e.waves),
+        optional(row.registers.map(|value| value.to_string())),
+        optional(row.spill_bytes.map(|value| value.to_string())),
+        optional(row.shared_bytes.map(|value| value.to_string())),
+        count(|e| e.warp_instructions),
+        count(|e| e.global_load_bytes),
+        count(|e| e.global_store_bytes),
+        count(|e| e.global_load_sectors),
+        count(|e| e.global_store_sectors),
+        count(|e| e.shared_wavefronts),
+        count(|e| e.bank_conflicts),
+        count(|e| e.local_bytes),
+        count(|e| e.fp32_flops),
+        count(|e| e.tensor_flops),
+        detail,
+    ]);
+    cells
+}
