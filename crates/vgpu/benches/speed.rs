@@ -131,9 +131,74 @@ fn attention(arch: &Arch, checks: bool) {
     );
 }
 
+/// `C = A·B` of 1024x1024 singles, whole, on all cores.
+fn gemm(arch: &Arch) {
+    let n = 1024usize;
+    let bytes = (n * n * 4) as u64;
+    let module = Module::load(include_str!("gemm.ptx")).expect("the kernel loads");
+    let mut memory = GlobalMemory::new(1 << 30);
+    let mut ids = Vec::new();
+    for (seed, name) in ["a", "b", "c"].iter().enumerate() {
+        let id = memory.alloc(bytes, name).expect("memory");
+        let values = (0..(n * n) as u64).flat_map(|i| pseudo(seed as u64, i).to_le_bytes());
+        if *name != "c" {
+            memory.write(id, 0, &values.collect::<Vec<u8>>());
+        }
+        ids.push(id);
+    }
+    let mut args: Vec<Arg> = ids.iter().copied().map(Arg::Buffer).collect();
+    args.push(int(n as i32));
+    let l = Launch::new("gemm", [8, 8, 1], [256, 1, 1], args);
+    let (seconds, report) = best(2, || {
+        launch(&module, &mut memory, arch, &l).expect("the launch is legal")
+    });
+    assert_eq!(report.hazards, []);
+    let c = memory.read(ids[2]);
+    let mut worst = 0.0f64;
+    for (row, column) in [(0, 0), (77, 1000), (1023, 1023)] {
+        let x: f64 = (0..n)
+            .map(|k| {
+                let a = pseudo(0, (row * n + k) as u64);
+                let b = pseudo(1, (k * n + column) as u64);
+                f64::from(a) * f64::from(b)
+            })
+            .sum();
+        let i = (row * n + column) * 4;
+        let y = f32::from_le_bytes([c[i], c[i + 1], c[i + 2], c[i + 3]]);
+        worst = worst.max((x - f64::from(y)).abs());
+    }
+    assert!(worst < 1e-3, "the product is wrong by {worst}");
+    let rate = report.counters.lane_instructions as f64 / seconds / 1e6;
+    println!(
+        "f32 GEMM 1024x1024x1024, with hazard checks: {seconds:.3} s on all cores \
+         ({rate:.0} M lane-instructions/s, largest error {worst:.1e})"
+    );
+}
+
+/// Blocks with next to nothing to do: the cost of setting one up.
+fn tiny(arch: &Arch) {
+    let blocks = 20_000u32;
+    let module = Module::load(include_str!("gemm.ptx")).expect("the kernel loads");
+    let mut memory = GlobalMemory::new(1 << 30);
+    let x = memory.alloc(u64::from(blocks) * 256, "x").expect("memory");
+    for (dynamic, what) in [(0, "256 B"), (48 << 10, "48 KiB")] {
+        let mut l = Launch::new("tiny", [blocks, 1, 1], [64, 1, 1], vec![Arg::Buffer(x)]);
+        l.dynamic_shared_bytes = dynamic;
+        l.threads = 1;
+        let (seconds, report) = best(2, || {
+            launch(&module, &mut memory, arch, &l).expect("the launch is legal")
+        });
+        assert_eq!(report.hazards, []);
+        let each = seconds / f64::from(blocks) * 1e6;
+        println!("tiny blocks of 64 threads, {what} of shared memory: {each:.1} us a block");
+    }
+}
+
 fn main() {
     let arch = Arch::by_name("h100").expect("a known device");
     scalar(arch);
     attention(arch, true);
     attention(arch, false);
+    gemm(arch);
+    tiny(arch);
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::step;
 use super::stuck;
-use super::team::{Context, Team};
+use super::team::{Context, Spare, Team};
 use super::transfer::lanes;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
@@ -37,16 +37,18 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn new(context: &'a Context<'a>, block: u32) -> Block<'a> {
+    /// A block at its beginning, in the buffers of one that ended.
+    pub(super) fn new(context: &'a Context<'a>, block: u32, mut spare: Spare) -> Block<'a> {
         let ctaid = context.ctaid(block.into());
+        let mut old = std::mem::take(&mut spare.warps).into_iter();
         let warps = (0..context.threads.div_ceil(32))
-            .map(|i| Warp::new(context, i, ctaid))
+            .map(|i| Warp::renew(old.next().unwrap_or_default(), context, i, ctaid))
             .collect();
         let random = context
             .seed
             .map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
         Block {
-            team: Team::new(context, block),
+            team: Team::new(context, block, spare),
             warps,
             spent: 0,
             random,
@@ -54,6 +56,13 @@ impl<'a> Block<'a> {
             round: 0,
             reported: 0,
         }
+    }
+
+    /// The buffers of a block that ended, for another.
+    pub(super) fn spare(self) -> Spare {
+        let mut spare = self.team.spare();
+        spare.warps = self.warps;
+        spare
     }
 
     /// Runs until done or `slice` instructions are spent.

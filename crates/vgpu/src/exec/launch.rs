@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
-use super::team::Context;
+use super::team::{Context, fresh_state};
 use super::workers::run_blocks;
 use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
 use crate::counters::Counters;
@@ -237,6 +237,7 @@ pub fn launch(
         block: launch.block,
         threads: launch.block.iter().product::<u32>() as usize,
         dynamic_shared: launch.dynamic_shared_bytes,
+        fresh_state: fresh_state(program, launch.dynamic_shared_bytes),
         params,
         globals,
         variables: Mutex::default(),

@@ -220,7 +220,13 @@ impl Team<'_> {
         let checks = self.context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
         let (mut done, mut changed) = (mask, false);
+        let repeats = if kind.write { 0 } else { self.repeats(w, row, mask) };
         for lane in lanes(mask) {
+            if repeats >> lane & 1 == 1 {
+                // Two lanes of this warp have just read the same: one more is no news.
+                words[..N].iter_mut().for_each(|to| to[lane] = to[lane - 1]);
+                continue;
+            }
             let at = row.at[lane];
             let first = (at / 4) as usize;
             let part = word_mask(at, kind.bytes);
@@ -255,6 +261,33 @@ impl Team<'_> {
         }
         self.version += u64::from(changed);
         done
+    }
+
+    /// Lanes that read what the two lanes before them do, in the same segment.
+    #[inline(always)]
+    fn repeats(&self, w: &Warp, row: &Row, mask: u32) -> u32 {
+        let threads = w.index * 32..w.index * 32 + 32;
+        if mask != FULL || self.clocks.exact_readers {
+            return 0;
+        }
+        let Some(segments) = self.clocks.segment.get(threads) else {
+            return 0;
+        };
+        vectorised(
+            #[inline(always)]
+            || {
+                let (mut bits, mut other) = (0, 0);
+                for lane in 2..32 {
+                    let at = row.at[lane];
+                    let same = at == row.at[lane - 1] && at == row.at[lane - 2];
+                    bits |= u32::from(same) << lane;
+                }
+                for segment in segments {
+                    other |= segment ^ segments[0];
+                }
+                if other == 0 { bits } else { 0 }
+            },
+        )
     }
 
     /// Notes an access in the shadow of shared memory.

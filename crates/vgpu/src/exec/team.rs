@@ -9,6 +9,7 @@ use super::barrier::{Barrier, Reduced};
 use super::launch::Checks;
 use super::mbarrier::Mbarrier;
 use super::order::Thread;
+use super::warp::{Warp, filled};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::clock::Clocks;
@@ -30,6 +31,8 @@ pub(super) struct Context<'a> {
     pub(super) block: [u32; 3],
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
+    /// State of a block's shared memory at its beginning.
+    pub(super) fresh_state: Vec<u8>,
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
@@ -108,6 +111,35 @@ impl Context<'_> {
 /// Bits of a shared word: low four, bytes written; high four, bytes that exist.
 pub(super) const EXISTS: u32 = 4;
 
+/// Buffers that the blocks of one worker use one after the other.
+#[derive(Default)]
+pub(super) struct Spare {
+    shared: Vec<u32>,
+    shared_state: Vec<u8>,
+    shadow: BlockShadow,
+    /// Time of the last mark in the shadow.
+    time: u32,
+    pub(super) warps: Vec<Warp>,
+}
+
+/// The state of shared memory that nobody wrote: which bytes exist.
+pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
+    let fixed = p.shared.last().map_or(0, |e| e.start + e.bytes);
+    let end = if dynamic_shared > 0 {
+        p.dynamic_at + dynamic_shared
+    } else {
+        fixed
+    };
+    let mut state = vec![0u8; end.div_ceil(4) as usize];
+    let dynamic = (p.dynamic_at, dynamic_shared);
+    for (start, bytes) in p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]) {
+        for byte in start..start + bytes {
+            state[byte as usize / 4] |= 1 << (EXISTS + byte % 4);
+        }
+    }
+    state
+}
+
 /// State shared by the warps of one block.
 pub(super) struct Team<'a> {
     pub(super) context: &'a Context<'a>,
@@ -141,30 +173,21 @@ pub(super) struct Team<'a> {
 }
 
 impl<'a> Team<'a> {
-    pub(super) fn new(context: &'a Context<'a>, block: u32) -> Team<'a> {
-        let p = context.program;
-        let fixed = p.shared.last().map_or(0, |e| e.start + e.bytes);
-        let end = if context.dynamic_shared > 0 {
-            p.dynamic_at + context.dynamic_shared
-        } else {
-            fixed
-        };
-        let words = end.div_ceil(4) as usize;
-        let mut state = vec![0u8; words];
-        let dynamic = (p.dynamic_at, context.dynamic_shared);
-        for (start, bytes) in p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]) {
-            for byte in start..start + bytes {
-                state[byte as usize / 4] |= 1 << (EXISTS + byte % 4);
-            }
-        }
+    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: Spare) -> Team<'a> {
+        let words = context.fresh_state.len();
+        let mut shared_state = spare.shared_state;
+        shared_state.clone_from(&context.fresh_state);
+        let mut shadow = spare.shadow;
+        shadow.renew(if context.checks.races { words } else { 0 });
+        let exact_readers = context.program.partial_sync;
         Team {
             context,
             block,
-            shared: vec![0; words],
-            shared_state: state,
-            shadow: BlockShadow::new(if context.checks.races { words } else { 0 }),
+            shared: filled(spare.shared, words, 0),
+            shared_state,
+            shadow,
             readers: Readers::new(),
-            clocks: Clocks::new(context.threads, p.partial_sync),
+            clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
             mbarriers: HashMap::new(),
@@ -181,6 +204,26 @@ impl<'a> Team<'a> {
             live: context.threads,
             released: Vec::new(),
             reduced: Vec::new(),
+        }
+    }
+
+    /// The buffers of a block that ended. Its marks in the shadow are older than all that another
+    /// block does, as if behind a barrier, unless the block left something open.
+    pub(super) fn spare(self) -> Spare {
+        let time = self.clocks.now();
+        let copies = self.threads.iter().flat_map(|t| &t.copies);
+        let open = copies.into_iter().any(|group| !group.is_empty());
+        let plain = !open && !self.context.program.partial_sync && time < u32::MAX / 2;
+        Spare {
+            shared: self.shared,
+            shared_state: self.shared_state,
+            shadow: if plain {
+                self.shadow
+            } else {
+                BlockShadow::default()
+            },
+            time: if plain { time } else { 0 },
+            warps: Vec::new(),
         }
     }
 

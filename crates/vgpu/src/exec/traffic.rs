@@ -79,54 +79,63 @@ impl Team<'_> {
     /// Wavefronts of a shared access: lanes go in groups that move 128 bytes at best, and each
     /// bank gives one word a wavefront.
     pub(super) fn count_shared(&mut self, at: &[u64; 32], mask: u32, bytes: u32) {
-        let c = &mut self.counters;
-        c.shared_bytes += u64::from(bytes) * u64::from(mask.count_ones());
-        let unit = bytes.max(4);
-        let group = (128 / unit).max(1);
-        if mask == FULL && in_order(at, unit) {
-            c.shared_wavefronts += u64::from(32 / group);
-            return;
-        }
-        for first in (0..32).step_by(group as usize) {
-            let part = mask >> first & (((1u64 << group) - 1) as u32);
-            if part == 0 {
-                continue;
+        self.counters.shared_bytes += u64::from(bytes) * u64::from(mask.count_ones());
+        let (groups, extra) = match bytes {
+            8 => wavefronts::<8, 16>(at, mask),
+            16 => wavefronts::<16, 8>(at, mask),
+            _ => wavefronts::<4, 32>(at, mask),
+        };
+        self.counters.shared_wavefronts += groups + extra;
+        self.counters.bank_conflicts += extra;
+    }
+}
+
+/// Groups of `G` lanes that take part, and the wavefronts that they need beyond one each. A lane
+/// moves `UNIT` bytes, or fewer of one word.
+fn wavefronts<const UNIT: u64, const G: usize>(at: &[u64; 32], mask: u32) -> (u64, u64) {
+    if mask == FULL && in_order::<UNIT>(at) {
+        return (32 / G as u64, 0);
+    }
+    let (mut groups, mut extra) = (0, 0);
+    for (i, at) in at.as_chunks::<G>().0.iter().enumerate() {
+        let part = mask >> (i * G) & (u32::MAX >> (32 - G));
+        if part != 0 {
+            groups += 1;
+            if !without_conflict::<UNIT, G>(at, part) {
+                extra += u64::from(worst_bank(at, part, UNIT / 4)) - 1;
             }
-            let at = &at[first as usize..];
-            if without_conflict(at, part, unit, group) {
-                c.shared_wavefronts += 1;
-                continue;
-            }
-            let worst = worst_bank(at, part, unit / 4);
-            c.shared_wavefronts += u64::from(worst);
-            c.bank_conflicts += u64::from(worst - 1);
         }
     }
+    (groups, extra)
 }
 
 /// Whether all lanes read one place, or each the unit behind the lane before.
 #[inline(always)]
-fn in_order(at: &[u64; 32], unit: u32) -> bool {
+fn in_order<const UNIT: u64>(at: &[u64; 32]) -> bool {
     vectorised(
         #[inline(always)]
         || {
             let (mut same, mut next) = (0, 0);
             for (lane, x) in at.iter().enumerate() {
                 same |= x ^ at[0];
-                next |= x ^ at[0].wrapping_add(lane as u64 * u64::from(unit));
+                next |= x ^ at[0].wrapping_add(lane as u64 * UNIT);
             }
-            same == 0 || next == 0 && at[0] % u64::from(unit) == 0
+            same == 0 || next == 0 && at[0] % UNIT == 0
         },
     )
 }
 
 /// Whether the aligned units of a group of lanes are all in banks of their own, or the same.
-fn without_conflict(at: &[u64], lanes_in: u32, unit: u32, group: u32) -> bool {
-    let mut held = [u64::MAX; 32];
-    for lane in lanes(lanes_in) {
-        let place = at[lane] / u64::from(unit);
-        let slot = &mut held[(place % u64::from(group)) as usize & 31];
-        if unit > 4 && at[lane] % u64::from(unit) != 0 || *slot != u64::MAX && *slot != place {
+#[inline(always)]
+fn without_conflict<const UNIT: u64, const G: usize>(at: &[u64; G], part: u32) -> bool {
+    let mut held = [u64::MAX; G];
+    for (lane, at) in at.iter().enumerate() {
+        if part >> lane & 1 == 0 {
+            continue;
+        }
+        let place = at / UNIT;
+        let slot = &mut held[place as usize % G];
+        if UNIT > 4 && at % UNIT != 0 || *slot != u64::MAX && *slot != place {
             return false;
         }
         *slot = place;
@@ -135,13 +144,13 @@ fn without_conflict(at: &[u64], lanes_in: u32, unit: u32, group: u32) -> bool {
 }
 
 /// Distinct words in the busiest bank.
-fn worst_bank(at: &[u64], lanes_in: u32, words: u32) -> u8 {
+fn worst_bank(at: &[u64], lanes_in: u32, words: u64) -> u8 {
     let mut used = [0u8; 32];
     let mut held = [[u64::MAX; 4]; 32];
     let mut worst = 1;
     for lane in lanes(lanes_in) {
         let word = at[lane] / 4;
-        for word in word..word + u64::from(words) {
+        for word in word..word + words {
             let bank = word as usize % 32;
             let have = usize::from(used[bank]);
             if held[bank][..have.min(4)].contains(&word) {

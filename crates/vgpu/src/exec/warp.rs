@@ -81,35 +81,38 @@ impl Mixer {
 }
 
 impl Warp {
-    pub(super) fn new(context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
+    /// A warp at its first instruction, in the buffers of one that ended.
+    pub(super) fn renew(
+        old: Warp,
+        context: &Context<'_>,
+        index: usize,
+        ctaid: [u32; 3],
+    ) -> Warp {
         let p = context.program;
-        let threads = context.threads;
-        let lanes = (threads - index * 32).min(32);
-        let alive = if lanes == 32 {
-            u32::MAX
-        } else {
-            (1 << lanes) - 1
-        };
+        let lanes = (context.threads - index * 32).min(32);
+        let alive = u32::MAX >> (32 - lanes);
         let stride = (p.local_bytes + p.param_bytes).next_multiple_of(16) as usize;
         let mut warp = Warp {
             regs: Regs {
-                r32: vec![[0; 32]; p.rows32 as usize],
-                r64: vec![[0; 32]; p.rows64 as usize],
-                preds: vec![0; p.preds as usize],
+                r32: filled(old.regs.r32, p.rows32 as usize, [0; 32]),
+                r64: filled(old.regs.r64, p.rows64 as usize, [0; 32]),
+                preds: filled(old.regs.preds, p.preds as usize, 0),
             },
             index,
             alive,
-            paths: vec![Path {
-                pc: 0,
-                mask: alive,
-                meeting: NONE,
-                state: State::Ready,
-            }],
-            meetings: Vec::new(),
-            local: vec![0; stride * 32],
-            local_written: vec![false; stride * 32],
+            paths: filled(
+                old.paths,
+                1,
+                Path {
+                    pc: 0,
+                    mask: alive,
+                    meeting: NONE,
+                    state: State::Ready,
+                },
+            ),
+            local: filled(old.local, stride * 32, 0),
+            local_written: filled(old.local_written, stride * 32, false),
             stride,
-            long_turns: 0,
             ..Warp::default()
         };
         // The predicates true and false are rows too.
@@ -254,6 +257,13 @@ impl Warp {
         }
         any
     }
+}
+
+/// A vector of `length` times `value`, in the memory of an old one.
+pub(super) fn filled<T: Copy>(mut old: Vec<T>, length: usize, value: T) -> Vec<T> {
+    old.clear();
+    old.resize(length, value);
+    old
 }
 
 impl Context<'_> {

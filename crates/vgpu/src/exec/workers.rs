@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
 use super::launch::{BlockSet, End, Launch, LaunchReport};
-use super::team::Context;
+use super::team::{Context, Spare};
 use crate::counters::Counters;
 use crate::hazard::report::Collector;
 use crate::hazard::{Hazard, SourceLine};
@@ -87,12 +87,13 @@ fn capacity(context: &Context<'_>) -> u64 {
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
     let mut queue: VecDeque<Block<'_>> = VecDeque::new();
     let mut mine = Total::default();
+    let mut spare = Spare::default();
     let mut more = true;
     loop {
         let room = queue.len() < RESIDENT || queue.iter().all(Block::waits);
         if more && room && context.enter() {
             match take().filter(|_| !context.stop.load(Relaxed)) {
-                Some(Some(b)) => queue.push_front(Block::new(context, b)),
+                Some(Some(b)) => queue.push_front(Block::new(context, b, std::mem::take(&mut spare))),
                 none => {
                     let mut waits = context.waits();
                     waits.resident -= 1;
@@ -119,7 +120,8 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
             let this = (block.team.block, why);
             mine.stopped = Some(mine.stopped.map_or(this, |s| s.min(this)));
         }
-        mine.found.merge(block.team.found);
+        mine.found.merge(std::mem::take(&mut block.team.found));
+        spare = block.spare();
     }
     let mut all = total.lock().unwrap_or_else(PoisonError::into_inner);
     all.counters += mine.counters;

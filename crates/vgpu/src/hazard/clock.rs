@@ -46,13 +46,14 @@ pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
 }
 
 impl Clocks {
-    pub(crate) fn new(threads: usize, exact_readers: bool) -> Clocks {
+    /// Clocks at time `start`, of at least 1: what has an earlier stamp is ordered.
+    pub(crate) fn new(threads: usize, exact_readers: bool, start: u32) -> Clocks {
         Clocks {
             threads,
-            time: 1,
-            floor: 1,
-            warp_floor: vec![1; threads.div_ceil(32)],
-            segment: vec![1; threads],
+            time: start,
+            floor: start,
+            warp_floor: vec![start; threads.div_ceil(32)],
+            segment: vec![start; threads],
             know: vec![None; threads],
             foreign: vec![None; threads],
             partial: false,
@@ -74,6 +75,11 @@ impl Clocks {
             && self.know[observer]
                 .as_ref()
                 .is_some_and(|k| segment < k[thread])
+    }
+
+    /// The time of the last segment.
+    pub(crate) fn now(&self) -> u32 {
+        self.time
     }
 
     /// A new segment.

@@ -323,11 +323,10 @@ pub(crate) struct BlockShadow {
 }
 
 impl BlockShadow {
-    pub(crate) fn new(words: usize) -> BlockShadow {
-        BlockShadow {
-            cells: vec![Cell::default(); words],
-            ..BlockShadow::default()
-        }
+    /// Makes it large enough for a block. What it holds must be older than the block's clocks.
+    pub(crate) fn renew(&mut self, words: usize) {
+        self.cells.resize(words, Cell::default());
+        self.readers.clear();
     }
 
     /// The cells of some words, for their plain accesses.
