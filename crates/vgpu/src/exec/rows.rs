@@ -127,7 +127,7 @@ impl Team<'_> {
                 (at, extent)
             },
         );
-        if bits & u64::from(bytes - 1) != 0 || mask == 0 {
+        if bits & u64::from(bytes - 1) != 0 || mask == 0 || bytes > 16 {
             return None;
         }
         let mut area = a.area;

@@ -210,7 +210,7 @@ fn deliver(w: &mut Warp, m: &Mem, mask: u32, words: &Words) {
             (Data::Nothing, _) => {}
             (Data::R32(row), 4) => U32::put(&mut w.regs, row, mask, &words[i & 3]),
             (Data::R64(row), 8) => {
-                let (low, high) = (&words[2 * i & 3], &words[2 * i + 1 & 3]);
+                let (low, high) = (&words[(2 * i) & 3], &words[(2 * i + 1) & 3]);
                 let mut both = [0; 32];
                 for ((both, low), high) in both.iter_mut().zip(low).zip(high) {
                     *both = u64::from(*low) | u64::from(*high) << 32;
@@ -221,7 +221,7 @@ fn deliver(w: &mut Warp, m: &Mem, mask: u32, words: &Words) {
                 let shift = i % elements_in_word * m.width as usize * 8;
                 let cut = (1u64 << (m.width * 8).min(63)) - 1;
                 for lane in lanes(mask) {
-                    let word = u64::from(words[i / elements_in_word & 3][lane]);
+                    let word = u64::from(words[(i / elements_in_word) & 3][lane]);
                     w.set(*d, lane, m.extended(word >> shift & cut, *d));
                 }
             }
@@ -239,14 +239,14 @@ fn collect(w: &Warp, m: &Mem) -> Words {
             (Data::R32(row), 4) => words[i & 3] = w.regs.r32[row as usize],
             (Data::R64(row), 8) => {
                 for (lane, value) in w.regs.r64[row as usize].iter().enumerate() {
-                    words[2 * i & 3][lane] = *value as u32;
-                    words[2 * i + 1 & 3][lane] = (value >> 32) as u32;
+                    words[(2 * i) & 3][lane] = *value as u32;
+                    words[(2 * i + 1) & 3][lane] = (value >> 32) as u32;
                 }
             }
             _ => {
                 let shift = i % elements_in_word * m.width as usize * 8;
                 let cut = (1u64 << (m.width * 8).min(63)) - 1;
-                for (lane, word) in words[i / elements_in_word & 3].iter_mut().enumerate() {
+                for (lane, word) in words[(i / elements_in_word) & 3].iter_mut().enumerate() {
                     *word |= ((w.value(*d, lane) & cut) << shift) as u32;
                 }
             }
