@@ -220,7 +220,11 @@ impl Team<'_> {
         let checks = self.context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
         let (mut done, mut changed) = (mask, false);
-        let repeats = if kind.write { 0 } else { self.repeats(w, row, mask) };
+        let repeats = if kind.write {
+            0
+        } else {
+            self.repeats(w, row, mask)
+        };
         for lane in lanes(mask) {
             if repeats >> lane & 1 == 1 {
                 // Two lanes of this warp have just read the same: one more is no news.

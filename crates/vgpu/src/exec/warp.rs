@@ -82,12 +82,7 @@ impl Mixer {
 
 impl Warp {
     /// A warp at its first instruction, in the buffers of one that ended.
-    pub(super) fn renew(
-        old: Warp,
-        context: &Context<'_>,
-        index: usize,
-        ctaid: [u32; 3],
-    ) -> Warp {
+    pub(super) fn renew(old: Warp, context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
         let p = context.program;
         let lanes = (context.threads - index * 32).min(32);
         let alive = u32::MAX >> (32 - lanes);

@@ -93,7 +93,9 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
         let room = queue.len() < RESIDENT || queue.iter().all(Block::waits);
         if more && room && context.enter() {
             match take().filter(|_| !context.stop.load(Relaxed)) {
-                Some(Some(b)) => queue.push_front(Block::new(context, b, std::mem::take(&mut spare))),
+                Some(Some(b)) => {
+                    queue.push_front(Block::new(context, b, std::mem::take(&mut spare)))
+                }
                 none => {
                     let mut waits = context.waits();
                     waits.resident -= 1;
