@@ -589,6 +589,12 @@ __device__ __forceinline__ void sync_consumers() {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
+// A barrier of the whole block that warps reach from different places: an instruction of its own, so
+// not barrier 0, at a time when the consumers do not use theirs.
+__device__ __forceinline__ void sync_roles() {
+    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
 // Row `row` of a unit's partial result: D sums, then the maximum (in the exponent's base) and the
 // sum of the exponentials.
 __device__ __forceinline__ float* partial_row(float* partial, const Work& work, int row) {
@@ -933,7 +939,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
         }
     }
     // All Q rows are in registers before K and V take their place.
-    if (Q_PATH == 1) __syncthreads();
+    if (Q_PATH == 1) sync_roles();
     prime(ring, work);
     consume(rows, fragments, ring, work, own, row, lane, to_log);
     finish_rows(rows);
@@ -1256,7 +1262,7 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
         ring.v = v + (u64)work.head * T * D;
 #if PRODUCERS
         if (threadIdx.x >= CONSUMERS) {
-            if (Q_PATH == 1) __syncthreads();
+            if (Q_PATH == 1) sync_roles();
             produce(ring, work);
         } else
 #endif
