@@ -120,7 +120,7 @@ fn in_order<const UNIT: u64>(at: &[u64; 32]) -> bool {
                 same |= x ^ at[0];
                 next |= x ^ at[0].wrapping_add(lane as u64 * UNIT);
             }
-            same == 0 || next == 0 && at[0] % UNIT == 0
+            same == 0 || next == 0 && at[0].is_multiple_of(UNIT)
         },
     )
 }

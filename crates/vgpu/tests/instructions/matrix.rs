@@ -15,14 +15,19 @@ enum E {
     U8,
     F32,
     S32,
+    S4,
+    U4,
     Fp8,
+    /// With five exponent bits.
+    Wide8,
 }
 
 impl E {
     fn per_register(self) -> usize {
         match self {
             E::F16 | E::Bf16 => 2,
-            E::S8 | E::U8 | E::Fp8 => 4,
+            E::S8 | E::U8 | E::Fp8 | E::Wide8 => 4,
+            E::S4 | E::U4 => 8,
             _ => 1,
         }
     }
@@ -37,6 +42,9 @@ impl E {
             E::F32 => f32::from_bits(code as u32).into(),
             E::S8 => (code as i8).into(),
             E::U8 => (code as u8).into(),
+            E::S4 => ((code << 4) as i8 >> 4).into(),
+            E::U4 => (code as u8).into(),
+            E::Wide8 => F16.value(code << 8),
             E::S32 => (code as u32 as i32).into(),
             E::Fp8 => {
                 let (field, fraction) = ((code >> 3 & 15) as i32, (code & 7) as f64);
@@ -57,7 +65,7 @@ impl E {
             E::F16 => x & 0x8fff_8fff | 0x3000_3000,
             E::Bf16 => x & 0x80ff_80ff | 0x3f00_3f00,
             E::Tf32 | E::F32 => x & 0x80ff_ffff | 0x3f00_0000,
-            E::Fp8 => x & 0xbfbf_bfbf,
+            E::Fp8 | E::Wide8 => x & 0xbfbf_bfbf,
             _ => x,
         }
     }
@@ -165,6 +173,30 @@ fn mma_multiplies_its_fragments() {
             E::Fp8,
             E::F32,
         ),
+        (
+            "m16n8k32.row.col.f32.e5m2.e5m2.f32",
+            32,
+            E::Wide8,
+            E::Wide8,
+            E::F32,
+        ),
+        (
+            "m16n8k32.row.col.f32.e4m3.e5m2.f32",
+            32,
+            E::Fp8,
+            E::Wide8,
+            E::F32,
+        ),
+        ("m16n8k16.row.col.s32.s8.u8.s32", 16, E::S8, E::U8, E::S32),
+        (
+            "m16n8k32.row.col.satfinite.s32.s8.s8.s32",
+            32,
+            E::S8,
+            E::S8,
+            E::S32,
+        ),
+        ("m16n8k64.row.col.s32.s4.s4.s32", 64, E::S4, E::S4, E::S32),
+        ("m16n8k32.row.col.s32.u4.s4.s32", 32, E::U4, E::S4, E::S32),
     ];
     for (text, k, a, b, acc) in forms {
         check_mma(&Form { text, k, a, b, acc });
@@ -183,6 +215,10 @@ fn check_mma(form: &Form) {
         .map(|i| match i % (na + nb + nc) {
             r if r < na => form.a.register(&mut random),
             r if r < na + nb => form.b.register(&mut random),
+            // Near the limit, so that saturation matters.
+            _ if form.text.contains("satfinite") => {
+                0x7fff_ff00 ^ (random.next() & 1).wrapping_neg() & 0xffff_ffff
+            }
             _ => form.acc.register(&mut random),
         })
         .collect();
@@ -229,6 +265,10 @@ fn compare(what: &str, acc: E, a: &Matrix, b: &Matrix, c: &Matrix, d: &Matrix) {
             let exact = c[i][j] + (0..k).map(|p| a[i][p] * b[p][j]).sum::<f64>();
             let scale = c[i][j].abs() + (0..k).map(|p| (a[i][p] * b[p][j]).abs()).sum::<f64>();
             match acc {
+                E::S32 if what.contains("satfinite") => {
+                    let most = f64::from(i32::MAX);
+                    assert_eq!(got, exact.clamp(-most - 1.0, most), "{what} ({i}, {j})");
+                }
                 E::S32 => assert_eq!(
                     (got - exact).rem_euclid(4_294_967_296.0),
                     0.0,
