@@ -61,7 +61,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
 
-    /// How to search: evolve, random or exhaustive [default: evolve]
+    /// How to search: evolve, random, local, annealing, differential, genetic or exhaustive
+    /// [default: evolve]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
 

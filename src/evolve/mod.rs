@@ -4,18 +4,30 @@
 //! still being compiled, and tells results in whatever order they arrive. The same seed, the same
 //! asks and the same tells give the same proposals.
 
-mod evolutionary;
+mod classic;
+mod encode;
 mod exhaustive;
 mod fresh;
+mod guided;
 mod random;
 mod variation;
+
+pub use guided::Settings;
 
 use crate::record::Verdict;
 use crate::space::{Config, Space};
 use crate::units::{Micros, Seed};
 
 /// The names that [`strategy`] knows, the default first.
-pub const STRATEGIES: [&str; 3] = ["evolve", "random", "exhaustive"];
+pub const STRATEGIES: [&str; 7] = [
+    "evolve",
+    "random",
+    "local",
+    "annealing",
+    "differential",
+    "genetic",
+    "exhaustive",
+];
 
 /// A configuration to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +92,14 @@ pub fn strategy(
     seed: Seed,
     start: &[Config],
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
+    let searched = || (space, seed, start);
     Ok(match name {
-        "evolve" => Box::new(evolutionary::Evolve::new(space, seed, start)),
+        "evolve" => evolve_with(space, seed, start, Settings::default()),
         "random" => Box::new(random::Random::new(space, seed, start)),
+        "local" => classic(classic::Local::default(), searched()),
+        "annealing" => classic(classic::Annealing::default(), searched()),
+        "differential" => classic(classic::Differential::default(), searched()),
+        "genetic" => classic(classic::Genetic::default(), searched()),
         "exhaustive" => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
         _ => {
             return Err(UnknownStrategy {
@@ -90,4 +107,22 @@ pub fn strategy(
             });
         }
     })
+}
+
+/// `evolve` with other constants: for studies of what its parts bring.
+#[must_use]
+pub fn evolve_with(
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
+    settings: Settings,
+) -> Box<dyn Strategy> {
+    Box::new(guided::Guided::new(space, seed, start, settings))
+}
+
+fn classic<M: classic::Method + 'static>(
+    method: M,
+    (space, seed, start): (&Space, Seed, &[Config]),
+) -> Box<dyn Strategy> {
+    Box::new(classic::Classic::new(method, space, seed, start))
 }

@@ -35,17 +35,11 @@ impl Variation {
         }
     }
 
-    /// How many parameters have a choice.
-    pub(super) fn freedom(&self) -> usize {
-        self.free.len()
-    }
-
-    /// Changes a few parameters of `parent`; `boldness` adds more.
+    /// Changes a few parameters of `parent`.
     pub(super) fn mutate(
         &self,
         space: &Space,
         parent: &Config,
-        boldness: u32,
         rng: &mut impl Rng,
     ) -> Option<Config> {
         if self.free.is_empty() {
@@ -53,7 +47,7 @@ impl Variation {
         }
         let mut wanted = parent.choices().to_vec();
         let mut order = self.shuffled(rng);
-        let extra = self.step.sample(rng) as usize + boldness as usize;
+        let extra = self.step.sample(rng) as usize;
         let changes = (1 + extra).min(order.len());
         for &parameter in &order[..changes] {
             wanted[parameter] = self.other_value(space, parameter, wanted[parameter], rng);

@@ -23,7 +23,7 @@ fn tuner(arguments: &[&str]) -> (Option<i32>, String) {
 fn nonsense_on_the_command_line_exits_with_2_and_says_what_to_type() {
     let file = format!("replay:{}", recorded().display());
     let cases: [(&[&str], &str); 9] = [
-        (&["--strategy", "genetic"], "evolve, random, exhaustive"),
+        (&["--strategy", "magic"], "evolve, random, local"),
         (&["--evals", "0"], "0"),
         (&["--evals", "-3"], "-3"),
         (&["--budget", "ten minutes"], "90s, 10m"),

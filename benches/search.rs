@@ -1,0 +1,127 @@
+//! What a proposal of `evolve` costs, by size of the space and number of results, and what each
+//! part of it brings.
+//!
+//! `cargo bench --bench search`: microseconds a proposal on made-up spaces from 10^4 to 10^15
+//! configurations. `cargo bench --bench search -- --ablation [--seeds N] FILE…`: mean scores on
+//! recorded spaces with single parts switched off.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::convert::Infallible;
+use std::time::Instant;
+use tuner::device::replay::Recording;
+use tuner::engine::quality::{Series, Study, measure};
+use tuner::evolve::{Settings, Told, evolve_with};
+use tuner::space::{Config, Constraint, Environment, Expr, Parameter, Space, Value};
+use tuner::units::{Micros, Seed};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    match arguments.iter().position(|argument| argument == "--ablation") {
+        Some(at) => ablation(&arguments[at + 1..]),
+        None => cost(),
+    }
+}
+
+/// Parameters of eight sizes each, constrained as kernels are.
+fn space(parameters: usize) -> Result<Space, Box<dyn std::error::Error>> {
+    let sizes: Vec<Value> = [1, 2, 4, 8, 16, 32, 64, 128].map(Value::Int).to_vec();
+    let named = (0..parameters).map(|at| Parameter::new(format!("p{at}"), sizes.clone()));
+    let rules = (0..parameters / 2).map(|at| {
+        Ok(Constraint {
+            rule: Expr::parse(&format!("p{} * p{} <= 1024", 2 * at, 2 * at + 1))?,
+            why: None,
+        })
+    });
+    let rules = rules.collect::<Result<Vec<_>, tuner::space::ExprError>>()?;
+    Ok(Space::build("made up", named.collect(), &rules, &Environment::default())?)
+}
+
+fn time(config: &Config) -> Told {
+    let far: u32 = config.choices().iter().map(|choice| choice.abs_diff(5)).sum();
+    Micros::new(10.0 + f64::from(far)).map_or(Told::Failed(tuner::record::Verdict::Crashed), Told::Time)
+}
+
+fn cost() -> Result<(), Box<dyn std::error::Error>> {
+    for parameters in [4, 7, 10, 17] {
+        let space = space(parameters)?;
+        let mut search = evolve_with(&space, Seed(1), &[], Settings::default());
+        println!("{:.1e} configurations:", space.count() as f64);
+        let mut done = 0;
+        for evals in [100, 400, 1000, 4000] {
+            let began = Instant::now();
+            for _ in done..evals {
+                let Some(proposal) = search.ask() else { break };
+                search.tell(proposal.id, time(&proposal.config));
+            }
+            let us = began.elapsed().as_secs_f64() * 1e6 / f64::from(evals - done);
+            println!("  proposals {done} to {evals}: {us:.0} us each");
+            done = evals;
+        }
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) {
+        println!("peak memory: {}", line.trim_start_matches("VmHWM:").trim());
+    }
+    Ok(())
+}
+
+/// A name, and the settings with that part off.
+fn variants() -> Vec<(&'static str, Settings)> {
+    let all = Settings::default;
+    vec![
+        ("everything", all()),
+        ("no alignment coordinate", Settings { alignment: false, ..all() }),
+        ("scales not fitted", Settings { fit_steps: 0, ..all() }),
+        ("no failure prediction", Settings { failures: false, ..all() }),
+        ("opening not spread", Settings { opening_draws: 1, ..all() }),
+        ("slow ones told apart", Settings { slack: 1.0, ..all() }),
+        (
+            "no neighbours, no children",
+            Settings { near_elites: 0, near_each: 0, pool_bred: 0, join_bred: 0, ..all() },
+        ),
+        (
+            "no uniform candidates",
+            Settings { pool_uniform: 0, join_uniform: 0, ..all() },
+        ),
+        ("5 % uniform draws", Settings { explore: 0.05, ..all() }),
+        ("two deviations below the mean", Settings { deviations: 2.0, ..all() }),
+    ]
+}
+
+fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let mut seeds = 30;
+    let mut files = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--seeds" {
+            seeds = arguments.next().map_or(Ok(seeds), |text| text.parse())?;
+        } else {
+            files.push(Recording::load(argument.as_ref()).map_err(|error| error.to_string())?);
+        }
+    }
+    let variants = variants();
+    let study = Study {
+        strategies: variants.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        evals: 400,
+        recorded_us: 0,
+        seeds,
+        in_flight: 1,
+        noise: 0.0,
+    };
+    let make = |wanted: &str, space: &Space, seed| {
+        let found = variants.iter().find(|(name, _)| *name == wanted);
+        let settings = found.map(|(_, settings)| settings.clone()).unwrap_or_default();
+        Ok::<_, Infallible>(evolve_with(space, seed, &[], settings))
+    };
+    let series = measure(&files, &study, make, |_| ())?;
+    println!("| part | @25 | @50 | @100 | @200 | @400 |\n|---|--:|--:|--:|--:|--:|");
+    for (name, _) in &variants {
+        let of: Vec<&Series> = series.iter().filter(|each| each.strategy == *name).collect();
+        let cells = [25, 50, 100, 200, 400].map(|evals| {
+            let sum: f64 = of.iter().map(|each| each.after(evals).mean()).sum();
+            format!("{:.3}", sum / of.len() as f64)
+        });
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Length scales and noise by the likelihood of the results and a prior.
+
+use super::linear::{Symmetric, dot, squared_distance};
+use super::process::{Shape, matern};
+
+/// Typical logarithm of the noise's share of the variance, and how far it may be off.
+const LOG_NOISE: f64 = -6.0;
+const LOG_NOISE_SPREAD: f64 = 1.5;
+/// How far a log length scale may be off.
+const LOG_LENGTH_SPREAD: f64 = 1.0;
+/// Fewer results than this say nothing about scales.
+const FEW: usize = 4;
+
+/// A log length scale a dimension, and the log of the noise.
+#[derive(Debug, Clone)]
+pub struct Scales {
+    log_lengths: Vec<f64>,
+    log_noise: f64,
+    typical: f64,
+}
+
+impl Scales {
+    /// What is believed before any result. Distances grow with the root of the number of
+    /// dimensions, and typical length scales with them (Hvarfner, Hellsten and Nardi 2024).
+    #[must_use]
+    pub fn prior(dimensions: usize, log_length: f64) -> Self {
+        let typical = 0.5 * (dimensions.max(1) as f64).ln() + log_length;
+        Self {
+            log_lengths: vec![typical; dimensions],
+            log_noise: LOG_NOISE,
+            typical,
+        }
+    }
+
+    /// The covariance of these scales, for coordinates that belong to these dimensions.
+    #[must_use]
+    pub fn shape(&self, dimension_of: &[usize]) -> Shape {
+        Shape {
+            inverse: dimension_of
+                .iter()
+                .map(|dimension| (-self.log_lengths[*dimension]).exp())
+                .collect(),
+            noise: self.log_noise.exp(),
+        }
+    }
+
+    /// Climbs from the present scales towards the most likely ones, by the signs of the slopes
+    /// (Riedmiller and Braun 1993): a few steps a fit are enough, as the next fit goes on.
+    pub fn climb(
+        &mut self,
+        points: &[&[f64]],
+        values: &[f64],
+        dimension_of: &[usize],
+        steps: usize,
+    ) {
+        if points.len() < FEW {
+            return;
+        }
+        let pairs = Pairs::new(points, dimension_of, self.log_lengths.len());
+        let mut strides = vec![0.3_f64; self.log_lengths.len() + 1];
+        let mut last = vec![0.0_f64; strides.len()];
+        for _ in 0..steps {
+            let Some(mut slopes) = self.slopes(&pairs, values) else {
+                return;
+            };
+            for ((slope, last), stride) in slopes.iter_mut().zip(&mut last).zip(&mut strides) {
+                if *slope * *last > 0.0 {
+                    *stride = (*stride * 1.2).min(0.8);
+                } else if *slope * *last < 0.0 {
+                    *stride *= 0.5;
+                    *slope = 0.0;
+                }
+                *last = *slope;
+            }
+            let step = |at: usize| strides[at] * last[at].signum() * f64::from(last[at] != 0.0);
+            for (at, log_length) in self.log_lengths.iter_mut().enumerate() {
+                *log_length = (*log_length + step(at)).clamp(-3.0, 5.0);
+            }
+            let noise = self.log_noise + step(self.log_lengths.len());
+            self.log_noise = noise.clamp(-10.0, 0.0);
+        }
+    }
+
+    /// The slopes of the log posterior in the log length scales and, last, the log noise, with the
+    /// signal's variance at its best value.
+    fn slopes(&self, pairs: &Pairs, values: &[f64]) -> Option<Vec<f64>> {
+        let n = values.len();
+        let noise = self.log_noise.exp();
+        let weights: Vec<f64> = self.log_lengths.iter().map(|log| (-2.0 * log).exp()).collect();
+        let (triangle, mut pulls): (Vec<f64>, Vec<f64>) =
+            pairs.distances(&weights).into_iter().map(matern).unzip();
+        let covariance = Symmetric {
+            n,
+            triangle,
+            diagonal: 1.0 + noise,
+        };
+        let inverse = covariance.inverse()?;
+        let weighted: Vec<f64> = inverse.chunks_exact(n).map(|row| dot(row, values)).collect();
+        let signal = (dot(&weighted, values) / n as f64).max(1e-12);
+        let mut trace = 0.0;
+        for at in 0..n {
+            let start = Symmetric::start(at);
+            let pull = |other: usize| {
+                weighted[at] * weighted[other] / signal - inverse[at * n + other]
+            };
+            for (other, slope) in pulls[start..start + at].iter_mut().enumerate() {
+                *slope *= pull(other);
+            }
+            trace += pull(at);
+        }
+        let prior = |value: f64, typical: f64, spread: f64| (value - typical) / (spread * spread);
+        let mut slopes: Vec<f64> = pairs
+            .squares
+            .iter()
+            .zip(&weights)
+            .zip(&self.log_lengths)
+            .map(|((squares, weight), log)| {
+                weight * dot(&pulls, squares) - prior(*log, self.typical, LOG_LENGTH_SPREAD)
+            })
+            .collect();
+        slopes.push(0.5 * noise * trace - prior(self.log_noise, LOG_NOISE, LOG_NOISE_SPREAD));
+        Some(slopes)
+    }
+}
+
+/// Squared distances between all pairs of points, by dimension; triangles row after row.
+struct Pairs {
+    count: usize,
+    squares: Vec<Vec<f64>>,
+}
+
+impl Pairs {
+    fn new(points: &[&[f64]], dimension_of: &[usize], dimensions: usize) -> Self {
+        let count = points.len() * points.len().saturating_sub(1) / 2;
+        let squares = (0..dimensions)
+            .map(|dimension| {
+                let from = dimension_of.partition_point(|other| *other < dimension);
+                let to = dimension_of.partition_point(|other| *other <= dimension);
+                let mut squares = Vec::with_capacity(count);
+                for (at, a) in points.iter().enumerate() {
+                    let before = points[..at].iter();
+                    squares.extend(before.map(|b| squared_distance(&a[from..to], &b[from..to])));
+                }
+                squares
+            })
+            .collect();
+        Self { count, squares }
+    }
+
+    /// Their weighted sums.
+    fn distances(&self, weights: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.count];
+        for (squares, weight) in self.squares.iter().zip(weights) {
+            for (sum, square) in sums.iter_mut().zip(squares) {
+                *sum += weight * square;
+            }
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_does_not_matter_gets_a_long_scale() {
+        let points: Vec<[f64; 2]> = (0..60)
+            .map(|i| [f64::from(i * 7 % 60) / 60.0, f64::from(i * 13 % 60) / 60.0])
+            .collect();
+        let values: Vec<f64> = points.iter().map(|p| (9.0 * p[0]).sin()).collect();
+        let points: Vec<&[f64]> = points.iter().map(<[f64; 2]>::as_slice).collect();
+        let mut scales = Scales::prior(2, -0.5);
+        scales.climb(&points, &values, &[0, 1], 40);
+        assert!(
+            scales.log_lengths[1] > scales.log_lengths[0] + 1.0,
+            "{scales:?}"
+        );
+        assert!(scales.log_noise < LOG_NOISE, "{scales:?}");
+    }
+
+    #[test]
+    fn noise_is_seen_as_noise() {
+        let points: Vec<[f64; 1]> = (0..80).map(|i| [f64::from(i) / 80.0]).collect();
+        let values: Vec<f64> = (0..80_u32)
+            .map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24) - 0.5)
+            .collect();
+        let points: Vec<&[f64]> = points.iter().map(<[f64; 1]>::as_slice).collect();
+        let mut scales = Scales::prior(1, -0.5);
+        scales.climb(&points, &values, &[0], 40);
+        assert!(scales.log_noise > -1.5, "{scales:?}");
+    }
+}

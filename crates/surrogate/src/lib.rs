@@ -1,0 +1,17 @@
+//! The model of the search: a Gaussian process that grows one point at a time.
+//!
+//! Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), chapters 2 and 5:
+//! Matérn 5/2 covariance with a length scale a dimension, the signal's variance at its best value.
+//! Questions are asked in points that remember what they were answered ([`Point`]), so a pool of
+//! candidates follows a growing model at a cost linear in its size.
+//!
+//! A library of its own, so that it is optimised in every build profile. It knows nothing of
+//! kernels, draws nothing at random, and its results depend on its input alone.
+
+mod fit;
+mod linear;
+mod process;
+
+pub use fit::Scales;
+pub use linear::{dot, squared_distance};
+pub use process::{Point, Process, Shape};

@@ -1,0 +1,139 @@
+//! The little linear algebra that the model needs: dense, double precision, in a fixed order of
+//! operations, so that results are the same everywhere.
+
+/// Sum of products, eight partial sums at a time.
+#[must_use]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = a_chunks
+        .remainder()
+        .iter()
+        .zip(b_chunks.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// Squared Euclidean distance.
+#[must_use]
+pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// A symmetric matrix with one value on its whole diagonal.
+#[derive(Debug)]
+pub(super) struct Symmetric {
+    pub(super) n: usize,
+    /// The strict lower triangle, row after row.
+    pub(super) triangle: Vec<f64>,
+    pub(super) diagonal: f64,
+}
+
+impl Symmetric {
+    /// Where row `at` starts in the triangle.
+    pub(super) fn start(at: usize) -> usize {
+        at * at.saturating_sub(1) / 2
+    }
+
+    /// The inverse, full and row after row; `None` unless positive definite.
+    pub(super) fn inverse(&self) -> Option<Vec<f64>> {
+        Some(invert(&self.cholesky()?, self.n))
+    }
+
+    /// The lower Cholesky factor, full and row after row.
+    fn cholesky(&self) -> Option<Vec<f64>> {
+        let n = self.n;
+        let mut factor = vec![0.0; n * n];
+        for at in 0..n {
+            let start = Self::start(at);
+            let (above, row) = factor.split_at_mut(at * n);
+            for other in 0..at {
+                let known = dot(&row[..other], &above[other * n..other * n + other]);
+                row[other] = (self.triangle[start + other] - known) / above[other * n + other];
+            }
+            let rest = self.diagonal - dot(&row[..at], &row[..at]);
+            if rest <= 0.0 {
+                return None;
+            }
+            row[at] = rest.sqrt();
+        }
+        Some(factor)
+    }
+}
+
+/// The inverse of `L L'`.
+fn invert(factor: &[f64], n: usize) -> Vec<f64> {
+    // Row `c` holds column `c` of the inverse of L.
+    let mut columns = vec![0.0; n * n];
+    for at in 0..n {
+        let line = &mut columns[at * n..(at + 1) * n];
+        line[at] = 1.0 / factor[at * n + at];
+        for row in at + 1..n {
+            let known = dot(&factor[row * n + at..row * n + row], &line[at..row]);
+            line[row] = -known / factor[row * n + row];
+        }
+    }
+    let mut inverse = vec![0.0; n * n];
+    for a in 0..n {
+        for b in 0..=a {
+            let value = dot(
+                &columns[a * n + a..(a + 1) * n],
+                &columns[b * n + a..(b + 1) * n],
+            );
+            inverse[a * n + b] = value;
+            inverse[b * n + a] = value;
+        }
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_times_its_inverse_is_the_identity() {
+        let n = 13;
+        let mut matrix = Symmetric {
+            n,
+            triangle: Vec::new(),
+            diagonal: 2.0,
+        };
+        for a in 0..n {
+            for b in 0..a {
+                matrix.triangle.push((-((a - b) as f64)).exp() * 1.5);
+            }
+        }
+        let inverse = matrix.inverse().unwrap();
+        for a in 0..n {
+            let row: Vec<f64> = (0..n)
+                .map(|b| match a.cmp(&b) {
+                    std::cmp::Ordering::Equal => 2.0,
+                    _ => matrix.triangle[Symmetric::start(a.max(b)) + a.min(b)],
+                })
+                .collect();
+            for b in 0..n {
+                let expected = f64::from(u8::from(a == b));
+                let got = dot(&row, &inverse[b * n..(b + 1) * n]);
+                assert!((got - expected).abs() < 1e-12, "{a}, {b}: {got}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_positive_definite_has_no_inverse_here() {
+        let matrix = Symmetric {
+            n: 2,
+            triangle: vec![3.0],
+            diagonal: 1.0,
+        };
+        assert!(matrix.inverse().is_none());
+    }
+}

@@ -1,0 +1,163 @@
+//! A Gaussian process that grows one point at a time.
+
+use super::linear::{dot, squared_distance};
+
+/// The covariance: its scales and its noise.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Inverse length scale of every coordinate.
+    pub(super) inverse: Vec<f64>,
+    /// Variance of the noise, in units of the signal's.
+    pub(super) noise: f64,
+}
+
+/// Matérn 5/2 of a squared scaled distance, and minus twice its slope there.
+pub(super) fn matern(squared: f64) -> (f64, f64) {
+    let r = (5.0 * squared).sqrt();
+    let decay = (-r).exp();
+    (
+        (1.0 + r + r * r / 3.0) * decay,
+        5.0 / 3.0 * (1.0 + r) * decay,
+    )
+}
+
+/// A point that the process may be asked about. Its prediction for targets `y` is the product of
+/// `whitened` with [`Process::whiten`]`(y)`: many models share the work for one point.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Scaled coordinates.
+    at: Vec<f64>,
+    /// Solves `L v = k` for the covariance `k` with the points held.
+    pub whitened: Vec<f64>,
+    /// What is left of the prior's variance, 1.
+    pub variance: f64,
+}
+
+/// The points held, and the Cholesky factor `L` of their covariance.
+#[derive(Debug)]
+pub struct Process {
+    shape: Shape,
+    at: Vec<Vec<f64>>,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Process {
+    /// A process that holds nothing yet.
+    #[must_use]
+    pub fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            at: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A point to ask about.
+    #[must_use]
+    pub fn point(&self, encoded: &[f64]) -> Point {
+        let scales = encoded.iter().zip(&self.shape.inverse);
+        let mut point = Point {
+            at: scales.map(|(x, inverse)| x * inverse).collect(),
+            whitened: Vec::with_capacity(self.rows.len() + 64),
+            variance: 1.0,
+        };
+        self.catch_up(&mut point);
+        point
+    }
+
+    /// Lets a point know of what is held since it was made.
+    pub fn catch_up(&self, point: &mut Point) {
+        for next in point.whitened.len()..self.rows.len() {
+            let row = &self.rows[next];
+            let (covariance, _) = matern(squared_distance(&self.at[next], &point.at));
+            let explained = (covariance - dot(&row[..next], &point.whitened)) / row[next];
+            point.whitened.push(explained);
+            point.variance -= explained * explained;
+        }
+    }
+
+    /// Holds a point from now on.
+    pub fn push(&mut self, mut point: Point) {
+        self.catch_up(&mut point);
+        let mut row = point.whitened;
+        row.push((point.variance.max(0.0) + self.shape.noise).sqrt());
+        self.rows.push(row);
+        self.at.push(point.at);
+    }
+
+    /// Solves `L z = y`. A value that is not known is taken to be what those before it predict, so
+    /// that it changes the variance and no mean.
+    #[must_use]
+    pub fn whiten(&self, values: &[Option<f64>]) -> Vec<f64> {
+        let mut whitened: Vec<f64> = Vec::with_capacity(values.len());
+        for (row, value) in self.rows.iter().zip(values) {
+            let place = whitened.len();
+            whitened.push(value.map_or(0.0, |value| {
+                (value - dot(&row[..place], &whitened)) / row[place]
+            }));
+        }
+        whitened
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(points: &[f64]) -> Process {
+        let mut process = Process::new(Shape {
+            inverse: vec![2.0],
+            noise: 1e-6,
+        });
+        for x in points {
+            let point = process.point(&[*x]);
+            process.push(point);
+        }
+        process
+    }
+
+    fn predict(process: &Process, values: &[Option<f64>], x: f64) -> (f64, f64) {
+        let point = process.point(&[x]);
+        (
+            dot(&process.whiten(values), &point.whitened),
+            point.variance,
+        )
+    }
+
+    #[test]
+    fn known_values_are_met_and_certain() {
+        let process = process(&[0.0, 0.3, 0.9]);
+        let values = [Some(1.0), Some(-2.0), Some(0.5)];
+        for (x, value) in [0.0, 0.3, 0.9].into_iter().zip(values) {
+            let (mean, variance) = predict(&process, &values, x);
+            assert!((mean - value.unwrap()).abs() < 1e-4 && variance < 1e-5);
+        }
+    }
+
+    #[test]
+    fn far_away_the_prior_is_left() {
+        let (mean, variance) = predict(&process(&[0.0, 0.1]), &[Some(5.0), Some(4.0)], 40.0);
+        assert!(mean.abs() < 1e-9 && (variance - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_pending_point_takes_variance_and_leaves_the_mean() {
+        let (mean, before) = predict(&process(&[0.0]), &[Some(1.0)], 0.35);
+        let (same, after) = predict(&process(&[0.0, 0.3]), &[Some(1.0), None], 0.35);
+        assert!((mean - same).abs() < 1e-12 && after < before / 4.0);
+    }
+
+    #[test]
+    fn a_point_that_catches_up_is_the_same_as_a_new_one() {
+        let mut process = process(&[0.0, 0.2]);
+        let mut old = process.point(&[0.5]);
+        let more = process.point(&[0.8]);
+        process.push(more);
+        process.catch_up(&mut old);
+        let new = process.point(&[0.5]);
+        assert_eq!(
+            (old.whitened, old.variance),
+            (new.whitened, new.variance)
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! `tuner replay`: search quality on recorded spaces.
+
+mod plot;
+
+use super::output::{self, Format};
+use super::{CliError, CommandResult};
+use crate::device::replay::Recording;
+use crate::engine::quality::{Scores, Series, Study, measure};
+use crate::engine::{format_duration, parse_budget};
+use crate::evolve;
+use crate::exit;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Measure search strategies on recorded spaces
+///
+/// A run's score is the recorded optimum's time divided by the best found time after N unique
+/// evaluations: 1 is perfect, 0 means that nothing was found. Proposals that violate a constraint
+/// are free, recorded failures count.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner replay recorded/*.json.gz --strategy evolve,random --evals 25,50,100 --seeds 30
+  tuner replay recorded/*.json.gz --strategy evolve,genetic --time 10m,1h --plot curves.html")]
+pub struct Args {
+    /// Kernel Tuner cache files or T4 results
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Strategies, separated by commas: evolve, random, local, annealing, differential, genetic,
+    /// exhaustive
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "evolve,random"
+    )]
+    strategy: Vec<String>,
+
+    /// Numbers of unique evaluations to score at, separated by commas
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        default_value = "25,50,100,200,400",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    evals: Vec<u32>,
+
+    /// Recorded times to score at too, such as 10m,1h: compiling and benchmarking as the file has
+    /// them, one candidate after the other
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse_budget)]
+    time: Vec<Duration>,
+
+    /// Runs of each: seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+
+    /// Candidates in flight: a result is told after this many more were asked for
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    in_flight: u16,
+
+    /// Noise on the recorded times (standard deviation), such as 2%; runs are judged by the
+    /// recorded time of what looked fastest
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
+    noise: f64,
+
+    /// Draw score against evaluations, and against recorded time, with bands
+    #[arg(long, value_name = "FILE.svg|FILE.html")]
+    plot: Option<PathBuf>,
+
+    /// How to print [default: table]
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// `2%` or `0.02`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .map(|number| number * unit)
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share from 0% to 100% is needed, such as 2%".to_owned())
+}
+
+/// One row of the JSON, as the contract has it; rows of recorded time have a key more.
+#[derive(Serialize)]
+struct Row<'a> {
+    file: &'a str,
+    strategy: &'a str,
+    evals: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded_s: Option<f64>,
+    seeds: u64,
+    mean: f64,
+    median: f64,
+    min: f64,
+    hit95: f64,
+    overhead_us_per_eval: f64,
+}
+
+const HEADINGS: [&str; 9] = [
+    "file",
+    "strategy",
+    "evals",
+    "seeds",
+    "mean",
+    "median",
+    "min",
+    "hit95",
+    "overhead_us_per_eval",
+];
+
+/// Runs the command.
+pub fn run(args: &Args) -> CommandResult {
+    if let Some(unknown) = args
+        .strategy
+        .iter()
+        .find(|name| !evolve::STRATEGIES.contains(&name.as_str()))
+    {
+        let error = evolve::UnknownStrategy {
+            name: unknown.clone(),
+        };
+        return Err(CliError::Usage(format!("error: {error}")));
+    }
+    let draw = args.plot.as_deref().map(plot::Kind::of).transpose()?;
+    let recordings = args
+        .files
+        .iter()
+        .map(|path| Recording::load(path).map_err(|error| CliError::Usage(error.to_string())))
+        .collect::<Result<Vec<_>, _>>()?;
+    if !args.time.is_empty()
+        && let Some(bare) = recordings.iter().find(|file| !file.has_costs())
+    {
+        return Err(CliError::Usage(format!(
+            "error: {} does not record what compiling and benchmarking cost: leave out --time",
+            bare.path().display()
+        )));
+    }
+    let series = study(args, &recordings)?;
+    let names: Vec<String> = args
+        .files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    if let (Some(kind), Some(path)) = (draw, &args.plot) {
+        draw_to(path, kind, args, &series, &recordings)?;
+    }
+    output::print(&text(args, &series, &names)?).map_err(anyhow::Error::from)?;
+    Ok(exit::DONE)
+}
+
+fn study(args: &Args, recordings: &[Recording]) -> Result<Vec<Series>, CliError> {
+    let study = Study {
+        strategies: args.strategy.clone(),
+        evals: args.evals.iter().copied().max().unwrap_or(0) as usize,
+        recorded_us: args.time.iter().copied().map(micros).max().unwrap_or(0),
+        seeds: args.seeds,
+        in_flight: usize::from(args.in_flight),
+        noise: args.noise,
+    };
+    let runs = recordings.len() as u64 * study.strategies.len() as u64 * study.seeds;
+    let bar = if output::stderr_is_terminal() {
+        ProgressBar::new(runs)
+    } else {
+        ProgressBar::hidden()
+    };
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let make = |name: &str, space: &_, seed| evolve::strategy(name, space, seed, &[]);
+    let series = measure(recordings, &study, make, |done| {
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    series.map_err(|error| CliError::Usage(format!("error: {error}")))
+}
+
+fn draw_to(
+    path: &Path,
+    kind: plot::Kind,
+    args: &Args,
+    series: &[Series],
+    recordings: &[Recording],
+) -> Result<(), CliError> {
+    let evals = args.evals.iter().copied().max().unwrap_or(1) as usize;
+    let picture = plot::draw(kind, series, recordings, &args.strategy, evals);
+    crate::atomic::write(path, picture.as_bytes()).map_err(|error| {
+        CliError::Usage(format!(
+            "error: cannot write the plot to {}: {error}",
+            path.display()
+        ))
+    })
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn text(args: &Args, series: &[Series], names: &[String]) -> Result<String, CliError> {
+    let rows: Vec<Row<'_>> = series
+        .iter()
+        .flat_map(|series| rows_of(args, series, &names[series.file]))
+        .collect();
+    if args.format == Format::Json {
+        let json = serde_json::to_string_pretty(&rows).map_err(anyhow::Error::from)?;
+        return Ok(json);
+    }
+    let mut cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    if args.format != Format::Csv && names.len() > 1 {
+        cells.extend(together(args, series));
+    }
+    Ok(output::rows(args.format, &HEADINGS, &cells))
+}
+
+fn rows_of<'a>(args: &Args, series: &'a Series, file: &'a str) -> Vec<Row<'a>> {
+    let row = |evals, recorded_s, scores: &Scores| Row {
+        file,
+        strategy: &series.strategy,
+        evals,
+        recorded_s,
+        seeds: args.seeds,
+        mean: scores.mean(),
+        median: scores.median(),
+        min: scores.min(),
+        hit95: scores.hit95(),
+        overhead_us_per_eval: series.overhead_us_per_eval(),
+    };
+    let counted = args.evals.iter().map(|&evals| evals as usize);
+    let timed = args.time.iter().copied();
+    counted
+        .map(|evals| row(Some(evals), None, &series.after(evals)))
+        .chain(timed.map(|time| {
+            let scores = series.within(micros(time));
+            row(None, Some(time.as_secs_f64()), &scores)
+        }))
+        .collect()
+}
+
+fn cells(row: &Row<'_>) -> Vec<String> {
+    let budget = match (row.evals, row.recorded_s) {
+        (Some(evals), _) => evals.to_string(),
+        (None, seconds) => format_duration(Duration::from_secs_f64(seconds.unwrap_or(0.0))),
+    };
+    vec![
+        row.file.to_owned(),
+        row.strategy.to_owned(),
+        budget,
+        row.seeds.to_string(),
+        format!("{:.3}", row.mean),
+        format!("{:.3}", row.median),
+        format!("{:.3}", row.min),
+        format!("{:.2}", row.hit95),
+        format!("{:.1}", row.overhead_us_per_eval),
+    ]
+}
+
+/// The mean over all files with its 95 % interval over the seeds, by strategy and budget: for
+/// people, not in the JSON.
+fn together(args: &Args, series: &[Series]) -> Vec<Vec<String>> {
+    let line = |strategy: &str, budget: String, scores: &dyn Fn(&Series) -> Scores| {
+        let of: Vec<&Series> = series
+            .iter()
+            .filter(|series| series.strategy == strategy)
+            .collect();
+        let files = of.len().max(1) as f64;
+        let all: Vec<Scores> = of.iter().map(|series| scores(series)).collect();
+        let mean = all.iter().map(Scores::mean).sum::<f64>() / files;
+        let errors = all.iter().map(|scores| scores.standard_error().powi(2));
+        let half = 1.96 * errors.sum::<f64>().sqrt() / files;
+        let hits = all.iter().map(Scores::hit95).sum::<f64>() / files;
+        let costs = of.iter().map(|series| series.overhead_us_per_eval());
+        vec![
+            "all files".to_owned(),
+            strategy.to_owned(),
+            budget,
+            args.seeds.to_string(),
+            format!("{mean:.3} ± {half:.3}"),
+            String::new(),
+            String::new(),
+            format!("{hits:.2}"),
+            format!("{:.1}", costs.sum::<f64>() / files),
+        ]
+    };
+    let mut lines = Vec::new();
+    for strategy in &args.strategy {
+        for &evals in &args.evals {
+            let scores = |series: &Series| series.after(evals as usize);
+            lines.push(line(strategy, evals.to_string(), &scores));
+        }
+        for &time in &args.time {
+            let scores = |series: &Series| series.within(micros(time));
+            lines.push(line(strategy, format_duration(time), &scores));
+        }
+    }
+    lines
+}

@@ -1,0 +1,74 @@
+//! The constants of `evolve`, in one place, and the switches of its parts.
+
+/// How `evolve` searches. The values were chosen by cross-validation over recorded spaces;
+/// `docs/search.md` has the study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Configurations tried before the model has its say.
+    pub opening: usize,
+    /// Draws among which each of the opening is the farthest from those before it.
+    pub opening_draws: usize,
+    /// Fastest configurations that lend parents and neighbours.
+    pub elites: usize,
+    /// Of these, how many bring all their neighbours into a new pool of candidates.
+    pub near_elites: usize,
+    /// Most neighbours one elite brings.
+    pub near_each: usize,
+    /// Uniform draws in a new pool.
+    pub pool_uniform: usize,
+    /// Children of elites in a new pool.
+    pub pool_bred: usize,
+    /// Uniform draws that join the pool at each proposal.
+    pub join_uniform: usize,
+    /// Children of elites that join the pool at each proposal.
+    pub join_bred: usize,
+    /// Candidates beyond which the less promising are dropped.
+    pub pool_limit: usize,
+    /// Most results the model holds.
+    pub model_limit: usize,
+    /// Most results the length scales are fitted to.
+    pub fit_limit: usize,
+    /// Steps of a fit; none keeps the prior's length scales.
+    pub fit_steps: usize,
+    /// The model is refitted when the results have grown by this factor.
+    pub fit_growth: f64,
+    /// What is left of the distance to the median beyond it: slow ones need not be told apart.
+    pub slack: f64,
+    /// Whether the model knows how often two divides a value.
+    pub alignment: bool,
+    /// Whether failures are predicted.
+    pub failures: bool,
+    /// Typical log length scale, beside half the logarithm of the number of dimensions.
+    pub log_length: f64,
+    /// Share of proposals drawn uniformly.
+    pub explore: f64,
+    /// How the next one is chosen: 0 by expected improvement, else by this many deviations below the mean.
+    pub deviations: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            opening: 10,
+            opening_draws: 30,
+            elites: 10,
+            near_elites: 4,
+            near_each: 64,
+            pool_uniform: 200,
+            pool_bred: 100,
+            join_uniform: 4,
+            join_bred: 4,
+            pool_limit: 800,
+            model_limit: 400,
+            fit_limit: 150,
+            fit_steps: 10,
+            fit_growth: 1.15,
+            slack: 0.3,
+            alignment: true,
+            failures: true,
+            log_length: -0.5,
+            explore: 0.0,
+            deviations: 0.0,
+        }
+    }
+}
