@@ -15,8 +15,14 @@ use tuner::space::{Config, Constraint, Environment, Expr, Parameter, Space, Valu
 use tuner::units::{Micros, Seed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    match arguments.iter().position(|argument| argument == "--ablation") {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    match arguments
+        .iter()
+        .position(|argument| argument == "--ablation")
+    {
         Some(at) => ablation(&arguments[at + 1..]),
         None => cost(),
     }
@@ -33,12 +39,22 @@ fn space(parameters: usize) -> Result<Space, Box<dyn std::error::Error>> {
         })
     });
     let rules = rules.collect::<Result<Vec<_>, tuner::space::ExprError>>()?;
-    Ok(Space::build("made up", named.collect(), &rules, &Environment::default())?)
+    Ok(Space::build(
+        "made up",
+        named.collect(),
+        &rules,
+        &Environment::default(),
+    )?)
 }
 
 fn time(config: &Config) -> Told {
-    let far: u32 = config.choices().iter().map(|choice| choice.abs_diff(5)).sum();
-    Micros::new(10.0 + f64::from(far)).map_or(Told::Failed(tuner::record::Verdict::Crashed), Told::Time)
+    let far: u32 = config
+        .choices()
+        .iter()
+        .map(|choice| choice.abs_diff(5))
+        .sum();
+    Micros::new(10.0 + f64::from(far))
+        .map_or(Told::Failed(tuner::record::Verdict::Crashed), Told::Time)
 }
 
 fn cost() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,21 +86,73 @@ fn variants() -> Vec<(&'static str, Settings)> {
     let all = Settings::default;
     vec![
         ("everything", all()),
-        ("no alignment coordinate", Settings { alignment: false, ..all() }),
-        ("scales not fitted", Settings { fit_steps: 0, ..all() }),
-        ("no failure prediction", Settings { failures: false, ..all() }),
-        ("opening not spread", Settings { opening_draws: 1, ..all() }),
-        ("slow ones told apart", Settings { slack: 1.0, ..all() }),
+        (
+            "no alignment coordinate",
+            Settings {
+                alignment: false,
+                ..all()
+            },
+        ),
+        (
+            "scales not fitted",
+            Settings {
+                fit_steps: 0,
+                ..all()
+            },
+        ),
+        (
+            "no failure prediction",
+            Settings {
+                failures: false,
+                ..all()
+            },
+        ),
+        (
+            "opening not spread",
+            Settings {
+                opening_draws: 1,
+                ..all()
+            },
+        ),
+        (
+            "slow ones told apart",
+            Settings {
+                slack: 1.0,
+                ..all()
+            },
+        ),
         (
             "no neighbours, no children",
-            Settings { near_elites: 0, near_each: 0, pool_bred: 0, join_bred: 0, ..all() },
+            Settings {
+                near_elites: 0,
+                near_each: 0,
+                pool_bred: 0,
+                join_bred: 0,
+                ..all()
+            },
         ),
         (
             "no uniform candidates",
-            Settings { pool_uniform: 0, join_uniform: 0, ..all() },
+            Settings {
+                pool_uniform: 0,
+                join_uniform: 0,
+                ..all()
+            },
         ),
-        ("5 % uniform draws", Settings { explore: 0.05, ..all() }),
-        ("two deviations below the mean", Settings { deviations: 2.0, ..all() }),
+        (
+            "5 % uniform draws",
+            Settings {
+                explore: 0.05,
+                ..all()
+            },
+        ),
+        (
+            "two deviations below the mean",
+            Settings {
+                deviations: 2.0,
+                ..all()
+            },
+        ),
     ]
 }
 
@@ -101,7 +169,10 @@ fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     }
     let variants = variants();
     let study = Study {
-        strategies: variants.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        strategies: variants
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect(),
         evals: 400,
         recorded_us: 0,
         seeds,
@@ -110,13 +181,18 @@ fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     };
     let make = |wanted: &str, space: &Space, seed| {
         let found = variants.iter().find(|(name, _)| *name == wanted);
-        let settings = found.map(|(_, settings)| settings.clone()).unwrap_or_default();
+        let settings = found
+            .map(|(_, settings)| settings.clone())
+            .unwrap_or_default();
         Ok::<_, Infallible>(evolve_with(space, seed, &[], settings))
     };
     let series = measure(&files, &study, make, |_| ())?;
     println!("| part | @25 | @50 | @100 | @200 | @400 |\n|---|--:|--:|--:|--:|--:|");
     for (name, _) in &variants {
-        let of: Vec<&Series> = series.iter().filter(|each| each.strategy == *name).collect();
+        let of: Vec<&Series> = series
+            .iter()
+            .filter(|each| each.strategy == *name)
+            .collect();
         let cells = [25, 50, 100, 200, 400].map(|evals| {
             let sum: f64 = of.iter().map(|each| each.after(evals).mean()).sum();
             format!("{:.3}", sum / of.len() as f64)

@@ -156,7 +156,11 @@ impl Scores {
     /// Share of runs with a score of at least 0.95.
     #[must_use]
     pub fn hit95(&self) -> f64 {
-        mean(self.0.iter().map(|&score| f64::from(u8::from(score >= 0.95))))
+        mean(
+            self.0
+                .iter()
+                .map(|&score| f64::from(u8::from(score >= 0.95))),
+        )
     }
 }
 
@@ -219,7 +223,11 @@ pub fn measure<E: Send>(
 fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: &Study) -> Run {
     let began = Instant::now();
     let mut noise = Noise::new(study.noise, seed);
-    let wanted_us = if recording.has_costs() { study.recorded_us } else { 0 };
+    let wanted_us = if recording.has_costs() {
+        study.recorded_us
+    } else {
+        0
+    };
     let optimum = recording.optimum().map_or(0.0, Micros::get);
     let mut run = Run {
         steps: Vec::new(),
@@ -274,7 +282,9 @@ struct Noise {
 impl Noise {
     fn new(share: f64, seed: Seed) -> Self {
         Self {
-            spread: (share > 0.0).then(|| Normal::new(0.0, share).ok()).flatten(),
+            spread: (share > 0.0)
+                .then(|| Normal::new(0.0, share).ok())
+                .flatten(),
             // Not the stream that the search draws from.
             rng: ChaCha8Rng::seed_from_u64(!seed.0),
         }

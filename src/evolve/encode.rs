@@ -97,9 +97,8 @@ fn line(numbers: &[f64]) -> Vec<f64> {
 fn twos(numbers: &[f64]) -> Option<Vec<f64>> {
     let whole = |number: &f64| number.fract() == 0.0 && (1.0..1e9).contains(number);
     let power = |number: &f64| (*number as u64).is_power_of_two();
-    let tells = numbers.len() >= ALIGNED_VALUES
-        && numbers.iter().all(whole)
-        && !numbers.iter().all(power);
+    let tells =
+        numbers.len() >= ALIGNED_VALUES && numbers.iter().all(whole) && !numbers.iter().all(power);
     tells.then(|| {
         numbers
             .iter()
@@ -112,14 +111,17 @@ fn twos(numbers: &[f64]) -> Option<Vec<f64>> {
 fn spread(numbers: &[f64]) -> Vec<f64> {
     let (low, high) = ends(numbers);
     let width = if high > low { high - low } else { 1.0 };
-    numbers.iter().map(|number| (number - low) / width).collect()
+    numbers
+        .iter()
+        .map(|number| (number - low) / width)
+        .collect()
 }
 
 fn ends(numbers: &[f64]) -> (f64, f64) {
     let start = (f64::INFINITY, f64::NEG_INFINITY);
-    numbers
-        .iter()
-        .fold(start, |(low, high), number| (low.min(*number), high.max(*number)))
+    numbers.iter().fold(start, |(low, high), number| {
+        (low.min(*number), high.max(*number))
+    })
 }
 
 /// A corner of a simplex for each value.

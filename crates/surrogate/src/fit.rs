@@ -86,7 +86,11 @@ impl Scales {
     fn slopes(&self, pairs: &Pairs, values: &[f64]) -> Option<Vec<f64>> {
         let n = values.len();
         let noise = self.log_noise.exp();
-        let weights: Vec<f64> = self.log_lengths.iter().map(|log| (-2.0 * log).exp()).collect();
+        let weights: Vec<f64> = self
+            .log_lengths
+            .iter()
+            .map(|log| (-2.0 * log).exp())
+            .collect();
         let (triangle, mut pulls): (Vec<f64>, Vec<f64>) =
             pairs.distances(&weights).into_iter().map(matern).unzip();
         let covariance = Symmetric {
@@ -95,14 +99,16 @@ impl Scales {
             diagonal: 1.0 + noise,
         };
         let inverse = covariance.inverse()?;
-        let weighted: Vec<f64> = inverse.chunks_exact(n).map(|row| dot(row, values)).collect();
+        let weighted: Vec<f64> = inverse
+            .chunks_exact(n)
+            .map(|row| dot(row, values))
+            .collect();
         let signal = (dot(&weighted, values) / n as f64).max(1e-12);
         let mut trace = 0.0;
         for at in 0..n {
             let start = Symmetric::start(at);
-            let pull = |other: usize| {
-                weighted[at] * weighted[other] / signal - inverse[at * n + other]
-            };
+            let pull =
+                |other: usize| weighted[at] * weighted[other] / signal - inverse[at * n + other];
             for (other, slope) in pulls[start..start + at].iter_mut().enumerate() {
                 *slope *= pull(other);
             }

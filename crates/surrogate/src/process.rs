@@ -155,9 +155,6 @@ mod tests {
         process.push(more);
         process.catch_up(&mut old);
         let new = process.point(&[0.5]);
-        assert_eq!(
-            (old.whitened, old.variance),
-            (new.whitened, new.variance)
-        );
+        assert_eq!((old.whitened, old.variance), (new.whitened, new.variance));
     }
 }

@@ -81,7 +81,13 @@ pub(super) fn draw(
                 high: most,
                 score: &|series, at| series.within((at * 1e6) as u64),
             };
-            panel(&mut svg, (2.0 * MARGIN.0 + PANEL.0, top), &title, &of, &timed);
+            panel(
+                &mut svg,
+                (2.0 * MARGIN.0 + PANEL.0, top),
+                &title,
+                &of,
+                &timed,
+            );
         }
     }
     svg.push_str("</svg>\n");
@@ -113,7 +119,11 @@ fn panel(svg: &mut String, (x, y): (f64, f64), title: &str, series: &[&Series], 
     let at = |point: usize| axis.low * (ratio * point as f64 / (POINTS - 1) as f64).exp();
     let curves: Vec<Vec<Scores>> = series
         .iter()
-        .map(|series| (0..POINTS).map(|point| (axis.score)(series, at(point))).collect())
+        .map(|series| {
+            (0..POINTS)
+                .map(|point| (axis.score)(series, at(point)))
+                .collect()
+        })
         .collect();
     // The lower end is where the weakest curve is a quarter of the way.
     let early = curves.iter().map(|curve| curve[POINTS / 4].quantile(0.25));
@@ -121,7 +131,12 @@ fn panel(svg: &mut String, (x, y): (f64, f64), title: &str, series: &[&Series], 
     let floor = (floor * 10.0).floor() / 10.0;
     let across = |value: f64| x + PANEL.0 * (value / axis.low).ln() / ratio;
     let down = |score: f64| y + PANEL.1 * (1.0 - (score.max(floor) - floor) / (1.0 - floor));
-    let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\" font-weight=\"bold\">{}</text>", y - 6.0, escape(title));
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x}\" y=\"{}\" font-weight=\"bold\">{}</text>",
+        y - 6.0,
+        escape(title)
+    );
     let _ = writeln!(
         svg,
         "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#999\"/>",
@@ -132,7 +147,9 @@ fn panel(svg: &mut String, (x, y): (f64, f64), title: &str, series: &[&Series], 
         let line = |score: &dyn Fn(&Scores) -> f64| -> Vec<String> {
             let points = curve.iter().enumerate();
             points
-                .map(|(point, scores)| format!("{:.1},{:.1}", across(at(point)), down(score(scores))))
+                .map(|(point, scores)| {
+                    format!("{:.1},{:.1}", across(at(point)), down(score(scores)))
+                })
                 .collect()
         };
         let colour = COLOURS[place % COLOURS.len()];

@@ -54,7 +54,9 @@ mod tests {
 
     #[test]
     fn it_rises_everywhere_even_where_the_series_takes_over() {
-        let all: Vec<f64> = (-400..100).map(|u| log_improvement(f64::from(u) / 10.0)).collect();
+        let all: Vec<f64> = (-400..100)
+            .map(|u| log_improvement(f64::from(u) / 10.0))
+            .collect();
         assert!(all.is_sorted_by(|a, b| a < b));
     }
 }

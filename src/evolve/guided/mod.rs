@@ -152,7 +152,9 @@ impl Guided {
 
     /// Fits the length scales to the results, and makes a new model and a new pool.
     fn refit(&mut self) {
-        self.held = self.archive.select(self.settings.model_limit, &mut self.rng);
+        self.held = self
+            .archive
+            .select(self.settings.model_limit, &mut self.rng);
         let (targets, _) = self.archive.targets(&self.held, &self.settings);
         let mut results: Vec<(usize, f64)> = self
             .held
@@ -165,10 +167,16 @@ impl Guided {
             results.sort_by(|a, b| a.1.total_cmp(&b.1));
             keep_fastest_and_sample(&mut results, half, half, &mut self.rng);
         }
-        let mean = results.iter().map(|(_, target)| target).sum::<f64>() / results.len().max(1) as f64;
+        let mean =
+            results.iter().map(|(_, target)| target).sum::<f64>() / results.len().max(1) as f64;
         let (points, values): (Vec<&[f64]>, Vec<f64>) = results
             .iter()
-            .map(|(place, target)| (self.archive.entries[*place].encoded.as_slice(), target - mean))
+            .map(|(place, target)| {
+                (
+                    self.archive.entries[*place].encoded.as_slice(),
+                    target - mean,
+                )
+            })
             .unzip();
         let steps = self.settings.fit_steps;
         self.scales
