@@ -7,7 +7,9 @@ use super::warp::Warp;
 use crate::hazard::global::GlobalView;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Area, LOCAL_WINDOW, NONE, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::lower::program::{
+    Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Unwritten, WINDOW,
+};
 use crate::memory::Lookup;
 
 /// A checked access.
@@ -204,6 +206,9 @@ impl Team<'_> {
 
     #[cold]
     pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64, name: &str) {
+        if space == Space::Shared && self.is_padding(at) {
+            return;
+        }
         let name = name.to_owned();
         self.hazard(HazardKind::Uninitialized, thread, (space, at), NONE, || {
             let of = if name.is_empty() {
@@ -213,6 +218,25 @@ impl Team<'_> {
             };
             format!("a load of {space} memory{of} that nobody wrote")
         });
+    }
+
+    /// Whether the load at hand copies a struct of which the word at `at` holds padding, or sets a
+    /// bit field in it.
+    fn is_padding(&self, at: u64) -> bool {
+        let Op::Load(m) = &self.context.program.code[self.pc as usize].op else {
+            return false;
+        };
+        let copied = u64::from((m.width * m.data.len() as u32).max(4));
+        let start = at / copied * copied;
+        match m.unwritten {
+            Unwritten::Hazard => false,
+            Unwritten::BitField => true,
+            Unwritten::Padding => (start..start + copied).step_by(4).any(|a| {
+                self.shared_state
+                    .get((a / 4) as usize)
+                    .is_some_and(|s| s & 15 != 0)
+            }),
+        }
     }
 
     #[cold]
@@ -354,7 +378,11 @@ impl Team<'_> {
         let written = &mut w.local_written[start..start + t.bytes as usize];
         if t.write {
             written.fill(true);
-        } else if !param && self.context.checks.uninitialized && !written.iter().all(|b| *b) {
+        } else if !param
+            && self.context.checks.uninitialized
+            && !written.iter().all(|b| *b)
+            && !excused(&p.code[self.pc as usize].op, written)
+        {
             self.unwritten(thread, Space::Local, at, "");
         }
         Some(Place::Local(start))
@@ -445,6 +473,17 @@ impl Team<'_> {
             }
             Place::Param(_) => {}
         }
+    }
+}
+
+/// Whether a load of local memory copies a struct with padding, or sets a bit field.
+#[cold]
+fn excused(op: &Op, written: &[bool]) -> bool {
+    let Op::Load(m) = op else { return false };
+    match m.unwritten {
+        Unwritten::Hazard => false,
+        Unwritten::BitField => true,
+        Unwritten::Padding => written.contains(&true),
     }
 }
 

@@ -1,14 +1,22 @@
-//! Vector loads of which some elements go nowhere.
+//! Loads of which some bytes go nowhere.
 //!
 //! Compilers widen neighbouring scalar loads to one vector, also over bytes that the source never
-//! reads: behind the end of an array, say, where the hardware reads them harmlessly. Only elements
-//! that somebody uses are judged, and counted as read.
+//! reads: behind the end of an array, say, or the padding of a struct, where the hardware reads
+//! them harmlessly. NVRTC says so (`.pragma "used_bytes_mask"`), or leaves a destination that no
+//! instruction reads. Only bytes that somebody uses are judged, and counted as read.
 
 use super::access::Touch;
 use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::lower::program::{Data, Mem};
+use crate::lower::program::{Data, Mem, every_byte};
+
+impl Mem {
+    pub(super) fn uses_all(&self) -> bool {
+        let all = every_byte(self.width * self.data.len() as u32);
+        self.used & all == all
+    }
+}
 
 impl Team<'_> {
     pub(super) fn load_partly(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
@@ -21,14 +29,26 @@ impl Team<'_> {
                 m.data.iter().for_each(|d| w.set(*d, lane, 0));
                 continue;
             }
-            let used = |d: &Data| *d != Data::Nothing;
-            for (i, d) in m.data.iter().enumerate().filter(|(_, d)| used(d)) {
-                let at = at + u64::from(i as u32 * m.width);
-                let value = self
-                    .touch(w, m.at.area, at, Touch::read(lane, m.width))
-                    .map_or(0, |place| self.get(w, place, 0, m.width));
+            for (i, d) in (0..).zip(&m.data).filter(|(_, d)| **d != Data::Nothing) {
+                let used = m.used >> (i * m.width) & every_byte(m.width);
+                let value = self.load_bytes(w, m, at + u64::from(i * m.width), used, lane);
                 w.set(*d, lane, m.extended(value, *d));
             }
         }
+    }
+
+    /// An element of which only the bytes `used` count.
+    fn load_bytes(&mut self, w: &mut Warp, m: &Mem, at: u64, used: u32, lane: usize) -> u64 {
+        let area = m.at.area;
+        if used == every_byte(m.width) {
+            let place = self.touch(w, area, at, Touch::read(lane, m.width));
+            return place.map_or(0, |p| self.get(w, p, 0, m.width));
+        }
+        let mut value = 0;
+        for byte in lanes(used) {
+            let place = self.touch(w, area, at + byte as u64, Touch::read(lane, 1));
+            value |= place.map_or(0, |p| self.get(w, p, 0, 1)) << (8 * byte);
+        }
+        value
     }
 }

@@ -89,7 +89,7 @@ impl Team<'_> {
     pub(super) fn load(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
         let strong = self.is_strong(m.order);
-        let partly = m.data.len() > 1 && m.data.contains(&Data::Nothing) && !strong;
+        let partly = m.used != u32::MAX && !m.uses_all();
         if !strong
             && !partly
             && let Some(row) = self.row(w, &m.at, mask, bytes)

@@ -33,6 +33,8 @@ pub(super) struct Scope<'a> {
     entry: bool,
     /// Addresses of the instructions that are plain loads but synchronise.
     pub(super) relaxed: HashSet<usize>,
+    /// Addresses of the loads that may meet bytes nobody wrote.
+    pub(super) unwritten: HashMap<usize, super::program::Unwritten>,
     /// Registers that one operand names: loaded, they are read by nobody.
     pub(super) named_once: HashSet<Reg>,
 }
@@ -104,6 +106,8 @@ impl<'a> Lower<'a> {
         self.program.polls |= polling;
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
+        let unwritten = super::structs::unwritten(body).into_iter();
+        scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
         scope.named_once = super::intent::named_once(body);
         for ty in &body.registers {
             let place = ty.and_then(kind_of).map(|kind| {

@@ -49,17 +49,29 @@ pub(super) fn named_once(body: &Body<'_>) -> HashSet<Reg> {
 
 /// The place a memory operand names: its base, followed back through copies, and its offset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Spot<'a> {
+pub(super) enum Spot<'a> {
     Register(Reg, i64),
     Variable(u32, i64),
     Name(&'a str, i64),
 }
 
+impl Spot<'_> {
+    /// Bytes between two spots with the same base.
+    pub(super) fn distance(&self, other: &Spot<'_>) -> Option<u64> {
+        match (self, other) {
+            (Spot::Register(a, x), Spot::Register(b, y)) if a == b => Some(x.abs_diff(*y)),
+            (Spot::Variable(a, x), Spot::Variable(b, y)) if a == b => Some(x.abs_diff(*y)),
+            (Spot::Name(a, x), Spot::Name(b, y)) if a == b => Some(x.abs_diff(*y)),
+            _ => None,
+        }
+    }
+}
+
 /// Registers that are set once, by a copy of another or of a variable's address.
-struct Copies<'a>(HashMap<Reg, &'a Operand<'a>>);
+pub(super) struct Copies<'a>(HashMap<Reg, &'a Operand<'a>>);
 
 impl<'a> Copies<'a> {
-    fn of(code: &'a [Instruction<'a>]) -> Copies<'a> {
+    pub(super) fn of(code: &'a [Instruction<'a>]) -> Copies<'a> {
         let mut sets: HashMap<Reg, usize> = HashMap::new();
         let mut from = HashMap::new();
         for i in code {
@@ -74,7 +86,7 @@ impl<'a> Copies<'a> {
         Copies(from)
     }
 
-    fn spot(&self, operand: &Operand<'a>) -> Option<Spot<'a>> {
+    pub(super) fn spot(&self, operand: &Operand<'a>) -> Option<Spot<'a>> {
         let (mut base, offset) = match operand {
             Operand::Address(base, offset) => (&**base, *offset),
             other => (other, 0),
@@ -145,7 +157,7 @@ fn reached<'a>(
     }
 }
 
-fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
+pub(super) fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     let mut out = Vec::new();
     if !matches!(
         i.opcode,
@@ -167,7 +179,7 @@ fn sources(i: &Instruction<'_>) -> Vec<Reg> {
     out
 }
 
-fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
+pub(super) fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
     match operand {
         Operand::Reg(r) | Operand::Not(r) => out.push(*r),
         Operand::Address(base, _) => registers(base, out),

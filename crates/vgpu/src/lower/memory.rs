@@ -1,6 +1,8 @@
 //! Loads, stores, atomics, asynchronous copies.
 
-use super::program::{Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order};
+use super::program::{
+    Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order, Unwritten, every_byte,
+};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -86,6 +88,8 @@ impl<'a> Lower<'a> {
             data: Vec::new(),
             order,
             device_wide: !m.has("cta"),
+            unwritten: Unwritten::Hazard,
+            used: u32::MAX,
         })
     }
 
@@ -98,6 +102,13 @@ impl<'a> Lower<'a> {
                 .contains(&std::ptr::from_ref(i).addr());
             mem.order = if relaxed { Order::Relaxed } else { Order::Weak };
         }
+        let place = std::ptr::from_ref(i).addr();
+        mem.unwritten = self
+            .function
+            .unwritten
+            .get(&place)
+            .copied()
+            .unwrap_or_default();
         mem.data = match &i.operands[0] {
             Operand::Vector(list) => list
                 .iter()
@@ -110,6 +121,14 @@ impl<'a> Lower<'a> {
         };
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
             return Err(Fail::Unsupported("a vector of this size"));
+        }
+        if mem.order == Order::Weak {
+            mem.used = i.used_bytes.unwrap_or(u32::MAX);
+            for (n, d) in (0..).zip(&mem.data) {
+                if *d == Data::Nothing && mem.data.len() > 1 {
+                    mem.used &= !(every_byte(mem.width) << (n * mem.width));
+                }
+            }
         }
         let class = class_of(mem.at.area);
         self.push(Op::Load(Box::new(mem)), class);

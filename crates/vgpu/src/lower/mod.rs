@@ -15,6 +15,7 @@ mod matrix;
 mod control;
 mod layout;
 mod intent;
+mod structs;
 
 use std::collections::HashMap;
 

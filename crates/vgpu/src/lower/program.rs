@@ -76,6 +76,26 @@ pub(crate) struct Mem {
     pub(crate) order: Order,
     /// Scope reaches beyond the block.
     pub(crate) device_wide: bool,
+    pub(crate) unwritten: Unwritten,
+    /// For loads: the bytes that somebody uses; bit 0 is the first.
+    pub(crate) used: u32,
+}
+
+/// A bit for each of so many bytes.
+pub(crate) fn every_byte(bytes: u32) -> u32 {
+    u32::MAX >> (32 - bytes.clamp(1, 32))
+}
+
+/// What a load may do with bytes that nobody wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Unwritten {
+    /// They are a hazard.
+    #[default]
+    Hazard,
+    /// It only copies: bytes beside written ones of its element are a struct's padding.
+    Padding,
+    /// A bit field is put into its word, which goes back to where it was.
+    BitField,
 }
 
 /// Operation of an atomic.

@@ -207,6 +207,8 @@ pub struct Instruction<'a> {
     pub scope: u32,
     /// Index in [`Ast::locations`], plus 1; 0 when there is none.
     pub location: u32,
+    /// Bytes of a load that are used, by the pragma before it: bit 0 is the first byte.
+    pub used_bytes: Option<u32>,
 }
 
 /// A source location from `.loc`.

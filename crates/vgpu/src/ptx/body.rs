@@ -33,6 +33,8 @@ struct BodyParser<'p, 'a> {
     p: &'p mut Parser<'a>,
     body: Body<'a>,
     scopes: Vec<Scope<'a>>,
+    /// Of a pragma, for the next instruction.
+    used_bytes: Option<u32>,
 }
 
 impl<'a> Parser<'a> {
@@ -43,6 +45,7 @@ impl<'a> Parser<'a> {
             p: self,
             body: Body::default(),
             scopes: vec![Scope::default()],
+            used_bytes: None,
         };
         parser.body.scopes.push(0);
         while !parser.scopes.is_empty() {
@@ -194,12 +197,27 @@ impl<'a> BodyParser<'_, 'a> {
                 self.p.next();
                 self.p.loc()
             }
-            "pragma" => self.skip_statement(),
+            "pragma" => self.pragma(),
             _ => self.p.error(
                 PtxErrorKind::UnknownDirective,
                 format!("unknown directive `.{word}` in a function body"),
             ),
         }
+    }
+
+    /// `.pragma "used_bytes_mask 3";` is about the load that follows; others are hints.
+    fn pragma(&mut self) -> Result<()> {
+        if let Token::Str(text) = self.p.peek() {
+            let mask = text.trim_matches('"').strip_prefix("used_bytes_mask");
+            let number = mask
+                .map(str::trim)
+                .and_then(|m| match m.strip_prefix("0x") {
+                    Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                    None => m.parse().ok(),
+                });
+            self.used_bytes = number.or(self.used_bytes);
+        }
+        self.skip_statement()
     }
 
     fn declare_variable(&mut self, variable: Variable<'a>) -> Result<()> {
@@ -313,6 +331,7 @@ impl<'a> BodyParser<'_, 'a> {
             line,
             scope,
             location,
+            used_bytes: self.used_bytes.take(),
         });
         Ok(())
     }
