@@ -58,6 +58,16 @@ pub struct RunReport {
     pub stopped: bool,
 }
 
+impl RunReport {
+    /// Adds what further blocks of the same launch left behind.
+    pub fn merge(&mut self, more: RunReport) {
+        self.hazards.extend(more.hazards);
+        self.work.counters += more.work.counters;
+        self.work.blocks += more.work.blocks;
+        self.stopped |= more.stopped;
+    }
+}
+
 /// One launch with its arguments resolved.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod element;
 mod fp8;
+mod judge;
 pub mod inputs;
 pub mod oracle;
 pub mod references;

@@ -2,70 +2,54 @@
 
 use super::verify::Demands;
 use crate::device::plan::Plan;
-use crate::device::session::Blocks;
 use std::ops::Range;
 
-/// Which blocks a pass runs, and whether finding out has dirtied the buffers.
-#[derive(Debug, Clone)]
-pub(super) struct Selection {
-    /// For each launch.
-    pub(super) blocks: Vec<Blocks>,
-    pub(super) probed: bool,
+/// The block that stands for the others: not one at an edge.
+pub(super) fn first(total: u64) -> u64 {
+    total / 2
 }
 
-impl Selection {
-    /// Everything.
-    pub(super) fn whole(plan: &Plan) -> Self {
-        Self {
-            blocks: vec![Blocks::All; plan.launches.len()],
-            probed: false,
-        }
+/// Which blocks follow the first of each launch, which has cost `costs` lane instructions: as many
+/// as the demands allow. `None` when the whole problem is cheap enough.
+pub(super) fn more(
+    plan: &Plan,
+    demands: &Demands,
+    seed: u64,
+    costs: &[u64],
+) -> Option<Vec<Vec<u64>>> {
+    let launches = || plan.launches.iter().zip(costs);
+    let whole = launches()
+        .map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
+        .fold(0, u64::saturating_add);
+    if whole <= demands.whole_limit {
+        return None;
     }
-
-    /// What the demands allow, after one block of each launch has cost `costs` lane instructions.
-    ///
-    /// A sample of several launches shows hazards and counts work, but its result cannot be
-    /// compared: a later launch reads what all blocks of an earlier one would have written.
-    pub(super) fn by_cost(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -> Self {
-        let launches = || plan.launches.iter().zip(costs);
-        let whole = launches()
-            .map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
-            .fold(0, u64::saturating_add);
-        if whole <= demands.whole_limit {
-            return Self {
-                probed: true,
-                ..Self::whole(plan)
-            };
-        }
-        let blocks = launches().map(|(launch, cost)| {
-            let total = launch.blocks();
-            let wanted = (demands.sample_limit / cost).clamp(2, 64);
-            if total <= wanted {
-                Blocks::All
-            } else {
-                Blocks::Some(sample(seed, total, wanted))
-            }
-        });
-        Self {
-            blocks: blocks.collect(),
-            probed: true,
-        }
-    }
-
-    pub(super) fn sampled(&self) -> bool {
-        self.blocks
-            .iter()
-            .any(|blocks| matches!(blocks, Blocks::Some(_)))
-    }
+    let more = launches().map(|(launch, cost)| {
+        let wanted = (demands.sample_limit / (*cost).max(1)).clamp(1, BLOCKS_MAX);
+        others(seed, launch.blocks(), wanted - 1)
+    });
+    Some(more.collect())
 }
 
-/// First, last and random blocks of a grid, ascending.
-fn sample(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
+/// Blocks of one launch that are sampled at most.
+const BLOCKS_MAX: u64 = 64;
+
+/// Up to `wanted` blocks beside the [`first`], ascending: the two ends of the grid, then random
+/// ones.
+fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     use rand::{RngExt as _, SeedableRng as _};
+    let first = first(total);
+    if total <= wanted + 1 {
+        return (0..total).filter(|block| *block != first).collect();
+    }
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
-    let mut chosen = std::collections::BTreeSet::from([0, total - 1]);
-    while (chosen.len() as u64) < wanted.min(total) {
-        chosen.insert(rng.random_range(0..total));
+    let mut chosen = std::collections::BTreeSet::new();
+    let mut ends = [total - 1, 0].into_iter();
+    while (chosen.len() as u64) < wanted {
+        let block = ends.next().unwrap_or_else(|| rng.random_range(0..total));
+        if block != first {
+            chosen.insert(block);
+        }
     }
     chosen.into_iter().collect()
 }
@@ -97,12 +81,14 @@ mod tests {
     #[test]
     fn a_sample_holds_both_ends_of_the_grid_and_as_many_blocks_as_wanted() {
         for seed in 0..20 {
-            let blocks = sample(seed, 1000, 7);
+            let blocks = others(seed, 1000, 7);
             assert_eq!(blocks.len(), 7);
             assert_eq!((blocks[0], blocks[6]), (0, 999));
-            assert!(blocks.is_sorted());
+            assert!(blocks.is_sorted() && !blocks.contains(&first(1000)));
         }
-        assert_eq!(sample(1, 3, 64), [0, 1, 2]);
+        assert_eq!(others(1, 3, 64), [0, 2]);
+        assert!(others(1, 1, 0).is_empty());
+        assert_eq!(others(1, 5, 1), [4]);
     }
 
     #[test]

@@ -6,16 +6,14 @@
 //! what they wrote is judged.
 
 use super::Verified;
-use super::compare::{self, Comparison};
+use super::compare::Comparison;
 use super::element::Element;
 use super::oracle::OracleError;
 use super::references::References;
-use super::sampling::{Selection, thin};
-use crate::device::plan::{Plan, PlanReference, Role};
+use super::sampling;
+use crate::device::plan::{Plan, Role};
 use crate::device::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
 use crate::record::{Hazard, Verdict};
-use std::ops::Range;
-use std::sync::Arc;
 
 /// What the gate does for one candidate on one problem.
 #[derive(Debug, Clone)]
@@ -115,7 +113,7 @@ pub fn verify(
     }
 }
 
-enum Stop {
+pub(super) enum Stop {
     Rejected(Rejection),
     Oracle(OracleError),
 }
@@ -127,22 +125,22 @@ impl From<Fault> for Stop {
 }
 
 /// What one pass over the launches left.
-struct Pass {
-    work: Vec<Work>,
-    outputs: Vec<(usize, Vec<u8>)>,
-    slots: Vec<Option<Slot>>,
-    sampled: bool,
+pub(super) struct Pass {
+    pub(super) work: Vec<Work>,
+    pub(super) outputs: Vec<(usize, Vec<u8>)>,
+    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) sampled: bool,
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
-    comparable: bool,
+    pub(super) comparable: bool,
 }
 
-struct Gate<'a> {
-    session: &'a mut dyn Session,
-    plan: &'a Plan,
-    demands: &'a Demands,
-    references: &'a mut References,
-    comparison: Option<Comparison>,
-    hazards: Vec<Hazard>,
+pub(super) struct Gate<'a> {
+    pub(super) session: &'a mut dyn Session,
+    pub(super) plan: &'a Plan,
+    pub(super) demands: &'a Demands,
+    pub(super) references: &'a mut References,
+    pub(super) comparison: Option<Comparison>,
+    pub(super) hazards: Vec<Hazard>,
 }
 
 impl Gate<'_> {
@@ -204,7 +202,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    fn reject(&self, verdict: Verdict, detail: String) -> Stop {
+    pub(super) fn reject(&self, verdict: Verdict, detail: String) -> Stop {
         Stop::Rejected(Rejection {
             verdict,
             detail,
@@ -214,7 +212,7 @@ impl Gate<'_> {
     }
 
     /// Fresh buffers: inputs filled, outputs and scratch poisoned.
-    fn prepare(&mut self, seed: u64) -> Result<Vec<Option<Slot>>, Stop> {
+    pub(super) fn prepare(&mut self, seed: u64) -> Result<Vec<Option<Slot>>, Stop> {
         let inputs = self.references.inputs(self.plan, seed);
         self.session.reset();
         let mut slots = Vec::with_capacity(self.plan.arguments.len());
@@ -238,20 +236,20 @@ impl Gate<'_> {
     /// Runs all launches once and collects hazards and outputs.
     fn pass(&mut self, seed: u64, order: Order) -> Result<Pass, Stop> {
         let mut slots = self.prepare(seed)?;
-        let selection = self.select(seed, &slots)?;
-        if selection.probed {
-            slots = self.prepare(seed)?;
-        }
-        let mut work = Vec::new();
-        for index in 0..self.plan.launches.len() {
-            let blocks = selection.blocks[index].clone();
-            let report = self.launch(index, &slots, blocks, order)?;
-            work.push(report.work);
-            let stopped = report.stopped;
-            self.collect(report, &selection);
-            if stopped {
-                break;
+        let reports = match self.sample(seed, order, &slots)? {
+            Some(reports) => reports,
+            None => {
+                slots = self.prepare(seed)?;
+                self.whole(order, &slots)?
             }
+        };
+        let sampled = reports
+            .iter()
+            .any(|report| report.work.blocks < report.work.grid_blocks);
+        let mut work = Vec::with_capacity(reports.len());
+        for report in reports {
+            work.push(report.work);
+            self.collect(report, sampled);
         }
         if let Some(worst) = self.hazards.iter().min_by_key(|hazard| hazard.kind) {
             let place = match (&worst.file, worst.line) {
@@ -276,8 +274,8 @@ impl Gate<'_> {
             work,
             outputs,
             slots,
-            sampled: selection.sampled(),
-            comparable: !selection.sampled() || (!atomics && self.plan.launches.len() == 1),
+            sampled,
+            comparable: !sampled || (!atomics && self.plan.launches.len() == 1),
         })
     }
 
@@ -300,28 +298,66 @@ impl Gate<'_> {
         })?)
     }
 
-    /// All blocks, or a sample of each launch when the whole would take too long.
-    fn select(&mut self, seed: u64, slots: &[Option<Slot>]) -> Result<Selection, Stop> {
+    /// Every block of every launch.
+    fn whole(&mut self, order: Order, slots: &[Option<Slot>]) -> Result<Vec<RunReport>, Stop> {
+        let mut reports = Vec::with_capacity(self.plan.launches.len());
+        for index in 0..self.plan.launches.len() {
+            let mut report = self.launch(index, slots, Blocks::All, order)?;
+            // A device that counts nothing has run everything none the less.
+            report.work.blocks = report.work.grid_blocks;
+            let stopped = report.stopped;
+            reports.push(report);
+            if stopped {
+                break;
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Some blocks of each launch, when all would take too long: one tells what a block costs, and
+    /// others follow as far as the budget goes. `None`: run everything, in fresh buffers.
+    ///
+    /// A sample of several launches shows hazards and counts work, but its result cannot be
+    /// compared: a later launch reads what all blocks of an earlier one would have written.
+    fn sample(
+        &mut self,
+        seed: u64,
+        order: Order,
+        slots: &[Option<Slot>],
+    ) -> Result<Option<Vec<RunReport>>, Stop> {
         let plan = self.plan;
         if !self.session.can_sample() || self.demands.surely_whole(plan) {
-            return Ok(Selection::whole(plan));
+            return Ok(None);
         }
-        let mut costs = Vec::new();
+        let mut reports = Vec::with_capacity(plan.launches.len());
         for (index, launch) in plan.launches.iter().enumerate() {
-            let middle = Blocks::Some(vec![launch.blocks() / 2]);
-            let report = self.launch(index, slots, middle, Order::Natural)?;
-            costs.push(report.work.counters.lane_instructions.max(1));
+            let first = Blocks::Some(vec![sampling::first(launch.blocks())]);
+            reports.push(self.launch(index, slots, first, order)?);
         }
-        Ok(Selection::by_cost(plan, self.demands, seed, &costs))
+        let costs: Vec<u64> = reports
+            .iter()
+            .map(|report| report.work.counters.lane_instructions)
+            .collect();
+        let Some(more) = sampling::more(plan, self.demands, seed, &costs) else {
+            return Ok(None);
+        };
+        for (index, blocks) in more.into_iter().enumerate() {
+            if !blocks.is_empty() && !reports[index].stopped {
+                let report = self.launch(index, slots, Blocks::Some(blocks), order)?;
+                reports[index].merge(report);
+            }
+        }
+        Ok(Some(reports))
     }
 
     /// Keeps what a run found. In a sample, a block that waits for one that was left out is no
     /// fault of the kernel.
-    fn collect(&mut self, report: RunReport, selection: &Selection) {
+    fn collect(&mut self, report: RunReport, sampled: bool) {
+        let launches = self.plan.launches.len();
         let foreign = |kind: Verdict| {
-            let linked = report.work.counters.class(vgpu::counters::Class::Atomic) > 0
-                || selection.blocks.len() > 1;
-            selection.sampled()
+            let linked =
+                report.work.counters.class(vgpu::counters::Class::Atomic) > 0 || launches > 1;
+            sampled
                 && linked
                 && matches!(
                     kind,
@@ -334,180 +370,5 @@ impl Gate<'_> {
                 .into_iter()
                 .filter(|hazard| !foreign(hazard.kind)),
         );
-    }
-
-    /// Written, untouched, right.
-    fn judge(&mut self, seed: u64, pass: &Pass) -> Result<(), Stop> {
-        self.inputs_untouched(seed, pass)?;
-        let mut total = Comparison::default();
-        for (number, (index, bytes)) in pass.outputs.iter().enumerate() {
-            let written = self.written(*index, bytes, pass)?;
-            if !pass.comparable {
-                continue;
-            }
-            let result = self.compare(seed, number, *index, bytes, &written)?;
-            let failed = !result.passed();
-            let argument = &self.plan.arguments[*index];
-            let detail = failed.then(|| result.describe(&argument.name, &argument.shape));
-            total.merge(&result);
-            if let Some(detail) = detail {
-                self.comparison.get_or_insert_default().merge(&total);
-                let detail = format!("{detail} (problem {}, seed {seed})", self.plan.problem);
-                return Err(self.reject(Verdict::Incorrect, detail));
-            }
-        }
-        if total.compared > 0 {
-            self.comparison.get_or_insert_default().merge(&total);
-        }
-        Ok(())
-    }
-
-    fn inputs_untouched(&mut self, seed: u64, pass: &Pass) -> Result<(), Stop> {
-        let inputs = self.references.inputs(self.plan, seed);
-        for (index, input) in inputs.iter().enumerate() {
-            let (Some(data), Some(slot)) = (input, pass.slots[index]) else {
-                continue;
-            };
-            if self.session.download(slot)?.as_slice() != data.as_ref() {
-                let name = &self.plan.arguments[index].name;
-                let detail = format!("the kernel changed its input `{name}`");
-                return Err(self.reject(Verdict::Incorrect, detail));
-            }
-        }
-        Ok(())
-    }
-
-    /// Element ranges of an output that were written; all of them must be when all blocks ran.
-    fn written(&self, index: usize, bytes: &[u8], pass: &Pass) -> Result<Vec<Range<u64>>, Stop> {
-        let argument = &self.plan.arguments[index];
-        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-        let size = element.size() as u64;
-        let count = bytes.len() as u64 / size;
-        let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
-            return Ok(std::iter::once(0..count).collect());
-        };
-        let first = holes.first().map(|hole| hole.start / size);
-        if let (Some(first), false) = (first, pass.sampled) {
-            let missing: u64 = holes
-                .iter()
-                .map(|hole| (hole.end - hole.start).div_ceil(size))
-                .sum();
-            let detail = format!(
-                "{missing} of {count} elements of `{}` were written by nobody; the first is element {first} (problem {})",
-                argument.name, self.plan.problem
-            );
-            return Err(self.reject(Verdict::Incorrect, detail));
-        }
-        let mut written = Vec::new();
-        let mut from = 0;
-        for hole in holes {
-            if hole.start.div_ceil(size) > from {
-                written.push(from..hole.start / size);
-            }
-            from = hole.end.div_ceil(size);
-        }
-        if from < count {
-            written.push(from..count);
-        }
-        Ok(written)
-    }
-
-    fn compare(
-        &mut self,
-        seed: u64,
-        number: usize,
-        index: usize,
-        bytes: &[u8],
-        written: &[Range<u64>],
-    ) -> Result<Comparison, Stop> {
-        let plan = self.plan;
-        let element = Element::from_name(&plan.arguments[index].element).unwrap_or(Element::U8);
-        let flat = (plan.gate.atol, plan.gate.rtol);
-        match &plan.reference {
-            PlanReference::Oracle(name) => {
-                let oracle = self
-                    .references
-                    .oracle(name, plan, seed)
-                    .map_err(Stop::Oracle)?;
-                let mut result = Comparison::default();
-                for range in thin(written) {
-                    let part = match flat {
-                        (None, None) => compare::with_oracle(
-                            oracle.as_ref(),
-                            number,
-                            element,
-                            bytes,
-                            range.start,
-                            range.end - range.start,
-                        ),
-                        (atol, rtol) => compare::with_oracle_flat(
-                            oracle.as_ref(),
-                            number,
-                            element,
-                            bytes,
-                            &range,
-                            (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)),
-                        ),
-                    };
-                    result.merge(&part);
-                }
-                Ok(result)
-            }
-            PlanReference::Kernel { .. } => {
-                let reference = self.reference_outputs(seed)?;
-                let (atol, rtol) = (flat.0.unwrap_or(1e-5), flat.1.unwrap_or(1e-5));
-                let mut result = Comparison::default();
-                let size = element.size() as u64;
-                for range in written {
-                    let part = |all: &[u8]| -> Vec<u8> {
-                        let bounds = [range.start * size, range.end * size]
-                            .map(|bound| usize::try_from(bound).unwrap_or(usize::MAX));
-                        all.get(bounds[0]..bounds[1]).unwrap_or(&[]).to_vec()
-                    };
-                    let empty = Vec::new();
-                    let wanted = reference.get(number).unwrap_or(&empty);
-                    let mut one =
-                        compare::with_reference(element, &part(bytes), &part(wanted), atol, rtol);
-                    one.shift(range.start);
-                    result.merge(&one);
-                }
-                Ok(result)
-            }
-        }
-    }
-
-    /// What the naive kernel makes of the same inputs, in buffers of its own.
-    fn reference_outputs(&mut self, seed: u64) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
-        if let Some(outputs) = self.references.outputs(self.plan, seed) {
-            return Ok(outputs);
-        }
-        let PlanReference::Kernel { code, launch } = &self.plan.reference else {
-            return Ok(Arc::new(Vec::new()));
-        };
-        let slots = self.prepare(seed)?;
-        let run = Run {
-            code,
-            launch,
-            plan: self.plan,
-            slots: &slots,
-            blocks: Blocks::All,
-            order: Order::Natural,
-        };
-        let report = self.session.run(&run)?;
-        if let Some(hazard) = report.hazards.first() {
-            let detail = format!("the reference kernel itself is wrong: {}", hazard.detail);
-            return Err(self.reject(hazard.kind, detail));
-        }
-        let mut outputs = Vec::new();
-        for (index, argument) in self.plan.arguments.iter().enumerate() {
-            if argument.role == Role::Output
-                && let Some(slot) = slots[index]
-            {
-                outputs.push(self.session.download(slot)?);
-            }
-        }
-        let outputs = Arc::new(outputs);
-        self.references.keep_outputs(self.plan, seed, &outputs);
-        Ok(outputs)
     }
 }
