@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::{Touch, word_mask};
 use super::regs::FULL;
-use super::team::{EXISTS, Team};
+use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
 use crate::hazard::global::{GlobalView, OpenChunk};
-use crate::hazard::shadow::{Access, Epoch, Stamp};
+use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use crate::memory::Allocation;
 use crate::num::host::vectorised;
@@ -216,39 +216,17 @@ impl Team<'_> {
         kind: Kind,
         words: &mut Words,
     ) -> u32 {
-        let epoch = Epoch::of(&self.clocks);
-        let checks = self.context.checks;
-        let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
+        if self.shared_quick::<N>(w, row, mask, kind, words) {
+            return mask;
+        }
         let (mut done, mut changed) = (mask, false);
-        let repeats = if kind.write {
-            0
-        } else {
-            self.repeats(w, row, mask)
-        };
         for lane in lanes(mask) {
-            if repeats >> lane & 1 == 1 {
-                // Two lanes of this warp have just read the same: one more is no news.
-                words[..N].iter_mut().for_each(|to| to[lane] = to[lane - 1]);
-                continue;
-            }
             let at = row.at[lane];
-            let first = (at / 4) as usize;
-            let part = word_mask(at, kind.bytes);
-            let needed = (part << EXISTS | if unwritten { part } else { 0 }) as u8;
-            let state = &mut self.shared_state[first..first + N];
-            if state.iter().any(|s| s & needed != needed) {
-                if self.touch(w, Area::Shared, at, kind.touch(lane)).is_none() {
-                    done &= !(1 << lane);
-                    continue;
-                }
-            } else {
-                if kind.write {
-                    state.iter_mut().for_each(|s| *s |= part as u8);
-                }
-                if races {
-                    let stamp = self.stamp(w.index * 32 + lane, kind);
-                    self.shared_order::<N>(at, part, &stamp, kind, epoch);
-                }
+            let (first, part) = ((at / 4) as usize, word_mask(at, kind.bytes));
+            let touched = self.touch(w, Area::Shared, at, kind.touch(lane));
+            if touched.is_none() {
+                done &= !(1 << lane);
+                continue;
             }
             let shared = &mut self.shared[first..first + N];
             if kind.write {
@@ -265,6 +243,97 @@ impl Team<'_> {
         }
         self.version += u64::from(changed);
         done
+    }
+
+    /// Whole words that exist and, where they are read, were written. Else `false`, and nothing is
+    /// done. One pass for the state of the words, one for their order, one for the data.
+    #[inline(always)]
+    fn shared_quick<const N: usize>(
+        &mut self,
+        w: &Warp,
+        row: &Row,
+        mask: u32,
+        kind: Kind,
+        words: &mut Words,
+    ) -> bool {
+        if kind.bytes != 4 * N as u32 {
+            return false;
+        }
+        let place = |lane: usize| (row.at[lane & 31] / (4 * N as u64)) as usize;
+        let read_unwritten = kind.write || !self.context.checks.uninitialized;
+        let needed = if read_unwritten { 0xf0 } else { 0xff };
+        let states = self.shared_state.as_chunks_mut::<N>().0;
+        let mut all = needed;
+        each(mask, |lane| {
+            states[place(lane)].iter().for_each(|s| all &= s);
+        });
+        if all != needed {
+            return false;
+        }
+        if kind.write {
+            each(mask, |lane| {
+                states[place(lane)].iter_mut().for_each(|s| *s |= 15);
+            });
+        }
+        if self.context.checks.races {
+            self.shared_order::<N>(w, row, mask, kind);
+        }
+        let shared = self.shared.as_chunks_mut::<N>().0;
+        if kind.write {
+            let mut changed = 0;
+            each(mask, |lane| {
+                for (word, from) in shared[place(lane)].iter_mut().zip(words.iter()) {
+                    changed |= *word ^ from[lane & 31];
+                    *word = from[lane & 31];
+                }
+            });
+            self.version += u64::from(changed != 0);
+        } else {
+            each(mask, |lane| {
+                for (word, to) in shared[place(lane)].iter().zip(words.iter_mut()) {
+                    to[lane & 31] = *word;
+                }
+            });
+        }
+        true
+    }
+
+    /// Notes an access of whole words in the shadow of shared memory.
+    #[inline(always)]
+    fn shared_order<const N: usize>(&mut self, w: &Warp, row: &Row, mask: u32, kind: Kind) {
+        let epoch = Epoch::of(&self.clocks);
+        // Two lanes of this warp have just read the same: one more is no news.
+        let repeats = if kind.write {
+            0
+        } else {
+            self.repeats(w, row, mask)
+        };
+        let (pc, shadow, clocks) = (self.pc, &mut self.shadow, &self.clocks);
+        let mut races: Vec<(usize, u64, Conflict)> = Vec::new();
+        each(mask & !repeats, |lane| {
+            let thread = w.index * 32 + lane;
+            let mut stamp = Stamp::plain(thread, clocks.segment[thread], pc);
+            if kind.in_flight {
+                stamp = stamp.in_flight();
+            }
+            let first = (row.at[lane & 31] / 4) as usize;
+            for i in 0..N {
+                let cell = &mut shadow.cells(first, N)[i];
+                let right = if kind.write {
+                    cell.plain_write(&stamp, epoch)
+                } else {
+                    cell.plain_read(&stamp, epoch)
+                };
+                if !right
+                    && let Some(c) = shadow.access(first + i, 15, &kind.access(&stamp), clocks)
+                {
+                    races.push((thread, row.at[lane & 31], c));
+                }
+            }
+        });
+        for (thread, at, conflict) in races {
+            self.race(thread, (Space::Shared, at), kind.write, conflict);
+        }
     }
 
     /// Lanes that read what the two lanes before them do, in the same segment.
@@ -292,39 +361,6 @@ impl Team<'_> {
                 if other == 0 { bits } else { 0 }
             },
         )
-    }
-
-    /// Notes an access in the shadow of shared memory.
-    #[inline(always)]
-    fn shared_order<const N: usize>(
-        &mut self,
-        at: u64,
-        part: u32,
-        stamp: &Stamp,
-        kind: Kind,
-        epoch: Epoch,
-    ) {
-        let first = (at / 4) as usize;
-        for word in first..first + N {
-            let cell = &mut self.shadow.cells(word, 1)[0];
-            let right = part == 15
-                && if kind.write {
-                    cell.plain_write(stamp, epoch)
-                } else {
-                    cell.plain_read(stamp, epoch)
-                };
-            if !right {
-                self.shared_word(word, at, part, stamp, kind);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn shared_word(&mut self, word: usize, at: u64, part: u32, stamp: &Stamp, kind: Kind) {
-        let access = kind.access(stamp);
-        if let Some(c) = self.shadow.access(word, part, &access, &self.clocks) {
-            self.race(access.thread, (Space::Shared, at), kind.write, c);
-        }
     }
 
     fn global_row<const N: usize>(
@@ -413,6 +449,16 @@ impl Team<'_> {
             let place = (Space::Global, allocation.base + at);
             self.race(access.thread, place, kind.write, c);
         }
+    }
+}
+
+/// Calls `f` for the lanes of a mask, in a loop of its own where that is all of them.
+#[inline(always)]
+fn each(mask: u32, mut f: impl FnMut(usize)) {
+    if mask == FULL {
+        (0..32).for_each(f);
+    } else {
+        lanes(mask).for_each(&mut f);
     }
 }
 

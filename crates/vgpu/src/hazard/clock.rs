@@ -77,6 +77,11 @@ impl Clocks {
                 .is_some_and(|k| segment < k[thread])
     }
 
+    /// Whether all order so far came from barriers of the whole block or of whole warps.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.partial
+    }
+
     /// The time of the last segment.
     pub(crate) fn now(&self) -> u32 {
         self.time

@@ -123,6 +123,8 @@ impl Stamp {
 pub(crate) struct Epoch {
     floor: u32,
     exact_readers: bool,
+    /// Only barriers of the whole block or of whole warps have ordered anything so far.
+    whole: bool,
 }
 
 impl Epoch {
@@ -130,6 +132,7 @@ impl Epoch {
         Epoch {
             floor: clocks.floor,
             exact_readers: clocks.exact_readers,
+            whole: !clocks.exact_readers && clocks.is_whole(),
         }
     }
 }
@@ -156,13 +159,18 @@ impl Cell {
             *r = *s;
             return true;
         }
-        // One more of several readers of this epoch.
-        let same_warp = r.thread / 32 == s.thread / 32;
-        several
-            && !e.exact_readers
-            && r.flags & STRONG == 0
-            && r.segment >= s.segment
-            && (r.flags & WARPS != 0 || same_warp)
+        if !e.whole || r.segment < s.segment {
+            return false;
+        }
+        // One more reader of this epoch. None of them is ordered before another: their segments
+        // are not below the new one's, which is not below the floor of its warp.
+        let wide = if r.thread / 32 != s.thread / 32 || r.flags & WARPS != 0 {
+            WARPS
+        } else {
+            LANES
+        };
+        r.flags = (r.flags & !STRONG) | wide;
+        true
     }
 
     /// The same for a plain write, or one of a `cp.async`.
