@@ -9,7 +9,7 @@ use crate::record::{
 };
 use crate::space::{Config, DeviceLimits, KernelSpec, Problem, Space};
 use crate::store::TaskStart;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A device as far as spaces and provenance need it.
@@ -51,11 +51,17 @@ pub(super) fn plan(
     for (index, kernel) in kernels.iter().enumerate() {
         let (provenance, note) = provenance_of(kernel, target);
         notes.extend(note);
+        // What holds for several problems of a kernel is said once.
+        let mut left_out: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for problem in &kernel.spec.problems {
             if !wanted.is_empty() && !wanted.contains(&problem.name) {
                 continue;
             }
-            let one = one(index, kernel, problem, target, &provenance, &mut notes)?;
+            let one = one(index, kernel, problem, target, &provenance);
+            let (one, skipped) = one?;
+            for note in skipped {
+                left_out.entry(note).or_default().push(&problem.name);
+            }
             if planned.iter().any(|other| other.task.key == one.task.key) {
                 return Err(CliError::Usage(format!(
                     "error: {}: kernel `{}` is named twice; name one file of each kernel",
@@ -65,8 +71,12 @@ pub(super) fn plan(
             }
             planned.push(one);
         }
+        let yaml = shown(&kernel.path);
+        let said = |(note, problems): (String, Vec<&str>)| {
+            format!("note: {yaml}: {note} (problems {})", problems.join(", "))
+        };
+        notes.extend(left_out.into_iter().map(said));
     }
-    notes.sort();
     notes.dedup();
     Ok((planned, notes))
 }
@@ -106,8 +116,7 @@ fn one(
     problem: &Problem,
     target: &Target<'_>,
     provenance: &Provenance,
-    notes: &mut Vec<String>,
-) -> Result<Planned, CliError> {
+) -> Result<(Planned, Vec<String>), CliError> {
     let spec = &kernel.spec;
     let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
     let space = spec
@@ -116,11 +125,7 @@ fn one(
     if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
         return Err(CliError::Usage(empty.to_string()));
     }
-    let (start, mut more) = start_points(spec, &space);
-    notes.extend(
-        more.drain(..)
-            .map(|note| format!("note: {}: {note}", place())),
-    );
+    let (start, notes) = start_points(spec, &space);
     let default = space.default_config();
     let stored = TaskStart {
         kernel: spec.kernel.clone(),
@@ -136,11 +141,15 @@ fn one(
         problem: problem.name.clone(),
         device: target.device.to_owned(),
     };
-    Ok(Planned {
-        kernel: index,
-        task: Task { key, space, start },
-        stored,
-    })
+    let task = Task { key, space, start };
+    Ok((
+        Planned {
+            kernel: index,
+            task,
+            stored,
+        },
+        notes,
+    ))
 }
 
 /// The default configuration, then the file's seeds; those that are invalid here become notes.
