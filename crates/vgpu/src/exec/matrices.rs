@@ -1,6 +1,7 @@
 //! Matrix instructions: fragments to and from shared memory, products.
 
 use super::access::Touch;
+use super::rows::Kind;
 use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -45,6 +46,20 @@ impl Team<'_> {
 
     pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
         let mask = rows_of(data.len());
+        if let Some(row) = self.row(w, at, mask, 16) {
+            self.count_row(&row, mask, 16, true);
+            let mut words = [[0; 32]; 4];
+            for (i, register) in data.iter().enumerate() {
+                let rows = layout::stmatrix(&w.regs.r32[*register as usize], trans);
+                for (r, from) in rows.iter().enumerate() {
+                    for (to, word) in words.iter_mut().zip(from) {
+                        to[i * 8 + r] = *word;
+                    }
+                }
+            }
+            self.write_row(w, &row, mask, Kind::write(16), &mut words);
+            return;
+        }
         self.count(w, at, mask, 16, true);
         for (i, row) in data.iter().enumerate() {
             let rows = layout::stmatrix(&w.regs.r32[*row as usize], trans);
