@@ -5,11 +5,15 @@ Prints {"name", "p50_us", "p90_us"}. The problem is an object of sizes: B, H, S,
 """
 
 import json
+import pathlib
 import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import causal_lower_right
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from torch_timing import normal, report, sample  # noqa: E402
 
 BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -17,8 +21,6 @@ BACKENDS = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "math": SDPBackend.MATH,
 }
-SAMPLES = 60
-SAMPLE_MS = 1.5  # Long enough for the resolution of CUDA events.
 
 
 def main() -> None:
@@ -27,12 +29,9 @@ def main() -> None:
     size = json.load(sys.stdin)
     b, h, s, d = size["B"], size["H"], size["S"], size["D"]
     t = size.get("T", s)
-    generator = torch.Generator(device="cuda").manual_seed(42)
-
-    def normal(rows: int) -> torch.Tensor:
-        return torch.randn(b, h, rows, d, device="cuda", dtype=dtype, generator=generator)
-
-    q, k, v = normal(s), normal(t), normal(t)
+    q = normal(b, h, s, d, dtype=dtype, seed=1)
+    k = normal(b, h, t, d, dtype=dtype, seed=2)
+    v = normal(b, h, t, d, dtype=dtype, seed=3)
     causal = bool(size.get("CAUSAL", 0))
     # PyTorch's is_causal aligns the mask to the first key; ours aligns it to the last.
     mask = causal_lower_right(s, t) if causal and s != t else None
@@ -50,43 +49,7 @@ def main() -> None:
     else:
         with sdpa_kernel(BACKENDS[backend]):
             times = timed()
-    times.sort()
-    print(
-        json.dumps(
-            {
-                "name": f"PyTorch {torch.__version__} SDPA ({backend})",
-                "p50_us": times[len(times) // 2],
-                "p90_us": times[int(len(times) * 0.9)],
-            }
-        )
-    )
-
-
-def sample(launch) -> list[float]:
-    """Microseconds a launch: each sample replays a graph of enough launches to last SAMPLE_MS."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(5):
-            launch()
-        stream.synchronize()
-        once = elapsed_ms(launch, stream)
-        count = max(1, min(500, int(SAMPLE_MS / max(once, 1e-3))))
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            for _ in range(count):
-                launch()
-        for _ in range(10):
-            graph.replay()
-        return [elapsed_ms(graph.replay, stream) * 1e3 / count for _ in range(SAMPLES)]
-
-
-def elapsed_ms(work, stream: torch.cuda.Stream) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record(stream)
-    work()
-    end.record(stream)
-    end.synchronize()
-    return start.elapsed_time(end)
+    report(f"SDPA ({backend})", times)
 
 
 if __name__ == "__main__":
