@@ -192,6 +192,7 @@ fn plan() -> Plan {
             cubin: Arc::from([]),
             registers: 16,
             static_shared_bytes: 0,
+            kernels: std::collections::BTreeMap::new(),
         },
         reference: PlanReference::Oracle("reduce_sum".into()),
         gate: PlanGate {

@@ -1,7 +1,7 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
 use super::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role as PlanRole,
+    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role as PlanRole,
 };
 use crate::catalog::Kernel;
 use crate::compile::{
@@ -249,6 +249,17 @@ fn code(image: &Image) -> Code {
         cubin: Arc::clone(&image.cubin),
         registers: image.facts.registers,
         static_shared_bytes: fixed.unwrap_or(0),
+        kernels: image
+            .kernels
+            .iter()
+            .map(|(entry, kernel)| {
+                let needs = KernelNeeds {
+                    registers: kernel.registers,
+                    static_shared_bytes: kernel.static_shared,
+                };
+                (entry.clone(), needs)
+            })
+            .collect(),
     }
 }
 

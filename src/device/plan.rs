@@ -5,6 +5,7 @@
 
 use crate::gate::inputs::Fill;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What an argument is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +103,30 @@ pub struct Code {
     pub registers: u32,
     /// Static shared memory a block, the largest over the kernels, bytes.
     pub static_shared_bytes: u64,
+    /// What each kernel takes, by entry: a small kernel beside a large one is no larger for it.
+    #[serde(default)]
+    pub kernels: BTreeMap<String, KernelNeeds>,
+}
+
+/// What one kernel takes of a multiprocessor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelNeeds {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Static shared memory a block, bytes.
+    pub static_shared_bytes: u64,
+}
+
+impl Code {
+    /// What the kernel of that name takes; the largest of all where it is not known.
+    #[must_use]
+    pub fn needs(&self, entry: &str) -> KernelNeeds {
+        let largest = KernelNeeds {
+            registers: self.registers,
+            static_shared_bytes: self.static_shared_bytes,
+        };
+        self.kernels.get(entry).copied().unwrap_or(largest)
+    }
 }
 
 /// Where the right answer comes from.

@@ -183,11 +183,12 @@ impl Session for VirtualGpu {
             detail: what.to_string(),
         })?;
         let threads = run.launch.threads();
-        let registers = u64::from(run.code.registers.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
+        let each = run.code.needs(&run.launch.entry).registers;
+        let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
         if registers > u64::from(self.arch.registers_per_sm) {
             return Err(refused(format!(
-                "too many resources requested for launch: {threads} threads of {} registers need {registers}, the device has {}",
-                run.code.registers, self.arch.registers_per_sm
+                "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
+                self.arch.registers_per_sm
             )));
         }
         let launch = Launch {

@@ -182,13 +182,16 @@ fn timed(
         .launches
         .iter()
         .zip(&evidence.work)
-        .map(|(launch, work)| LaunchWork {
-            threads: launch.threads(),
-            grid_blocks: launch.blocks(),
-            registers: plan.code.registers,
-            shared_bytes: launch.shared_bytes + plan.code.static_shared_bytes,
-            counted_blocks: work.blocks,
-            counters: work.counters,
+        .map(|(launch, work)| {
+            let needs = plan.code.needs(&launch.entry);
+            LaunchWork {
+                threads: launch.threads(),
+                grid_blocks: launch.blocks(),
+                registers: needs.registers,
+                shared_bytes: launch.shared_bytes + needs.static_shared_bytes,
+                counted_blocks: work.blocks,
+                counters: work.counters,
+            }
         })
         .collect();
     match predict::predict(session.arch(), &work, plan.bytes) {
