@@ -1,5 +1,6 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
+pub mod ablate;
 pub mod check;
 pub mod compile_worker;
 pub mod completions;
@@ -11,6 +12,7 @@ pub mod leaderboard;
 pub mod output;
 mod parallel;
 pub mod predict;
+mod predictor;
 mod progress;
 pub mod space;
 pub mod record;
@@ -48,6 +50,7 @@ enum Command {
     Space(space::Args),
     Check(check::Args),
     Predict(predict::Args),
+    Ablate(ablate::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
@@ -108,6 +111,7 @@ fn run(command: Command) -> CommandResult {
         Command::Space(args) => space::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::Ablate(args) => ablate::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),

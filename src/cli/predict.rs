@@ -2,26 +2,16 @@
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::parallel::in_order;
+use super::predictor::{Predictor, Row};
 use super::{CliError, CommandResult};
-use crate::catalog::{self, Kernel};
-use crate::compile::{CompileError, Compiler, CompilerSettings};
-use crate::device::build::PlanBuilder;
-use crate::device::worker::host::{Settings, Worker, WorkerError};
-use crate::device::worker::protocol::Job;
-use crate::device::{DeviceSelector, limits};
+use crate::catalog::Kernel;
+use crate::device::DeviceSelector;
 use crate::exit;
-use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
 use crate::space::{Config, Space};
 use crate::timing::predict::Explanation;
 use anyhow::Context as _;
-use serde::Serialize;
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::Arc;
-
-/// Seed of the input data.
-const SEED: u64 = 0x5eed;
 
 /// Predicts the time of configurations on a GPU that need not be here, with the counters that
 /// explain it
@@ -66,114 +56,18 @@ pub struct Args {
     format: Format,
 }
 
-/// One configuration's answer.
-#[derive(Debug, Serialize)]
-struct Row {
-    kernel: String,
-    problem: String,
-    device: String,
-    #[serde(with = "config_as_object")]
-    config: ConfigValues,
-    verdict: Verdict,
-    detail: String,
-    /// Always `predicted`.
-    timing: &'static str,
-    time_us: Option<f64>,
-    registers: Option<u32>,
-    spill_bytes: Option<u64>,
-    shared_bytes: Option<u64>,
-    #[serde(flatten)]
-    explanation: Option<Explanation>,
-}
-
-/// What keeps configurations from being predicted: no fault of theirs.
-#[derive(Debug, thiserror::Error)]
-enum PredictError {
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    #[error(transparent)]
-    Worker(#[from] WorkerError),
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, or tools that do not work.
 pub fn run(args: &Args) -> CommandResult {
-    let name = match &args.device {
-        DeviceSelector::Auto => limits::DEFAULT,
-        DeviceSelector::Vgpu(name) => name,
-        other => {
-            return Err(CliError::Usage(format!(
-                "error: times are predicted for a virtual GPU, not for {other}; type --device \
-                 vgpu:NAME (one of: {})",
-                limits::names()
-            )));
-        }
-    };
-    let device = limits::by_name(name).context("the selector knows its devices")?;
-    let folder = std::env::current_dir().context("no working directory")?;
-    let named = std::slice::from_ref(&args.kernel);
-    let kernels =
-        catalog::resolve(named, &folder).map_err(|error| CliError::Usage(error.to_string()))?;
-    let kernel = Arc::new(
-        kernels
-            .into_iter()
-            .next()
-            .context("one name is one kernel")?,
-    );
-    let usage = |error: &dyn std::fmt::Display| {
-        CliError::Usage(format!("error: {}: {error}", catalog::shown(&kernel.path)))
-    };
-    let problem = problem(&kernel, args.problem.as_deref())?;
-    let space = kernel
-        .spec
-        .space(&problem, &device)
-        .map_err(|error| usage(&error))?;
-    let arch = format!("sm_{}", device.cc);
-    let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch)
-        .map_err(|error| usage(&error))?;
-    let configs = configs(args, &kernel, &space)?;
-    let mut settings = CompilerSettings::default();
-    settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
-    let threads = settings.jobs;
-    let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let selector = format!("vgpu:{name}");
-    let worker = Settings::for_device(&selector).context("cannot find this program")?;
-    let start = || Worker::new(worker.clone());
-    let rows = in_order(&configs, threads, start, |config, worker| {
-        let mut row = blank(&kernel, &problem, &selector, space.values(config));
-        predict(&builder, &compiler, config, worker, &mut row)?;
-        Ok::<_, PredictError>(row)
-    });
-    let rows = rows.map_err(|error| match error {
-        PredictError::Worker(WorkerError::Unusable(why)) => usage(&why),
-        other => CliError::Failed(anyhow::Error::from(other).context("cannot predict")),
-    })?;
-    let text = format_rows(args.format, &space, &rows).context("cannot make JSON")?;
+    let problem = args.problem.as_deref();
+    let predictor = Predictor::open(&args.kernel, problem, &args.device, args.jobs)?;
+    let configs = configs(args, &predictor.kernel, &predictor.space)?;
+    let rows = predictor.predict(&configs)?;
+    let text = format_rows(args.format, &predictor.space, &rows).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     Ok(exit::DONE)
-}
-
-fn problem(kernel: &Kernel, asked: Option<&str>) -> Result<String, CliError> {
-    let spec = &kernel.spec;
-    let name = asked.or_else(|| spec.problems.first().map(|problem| problem.name.as_str()));
-    if let Some(name) = name
-        && spec.problem(name).is_some()
-    {
-        return Ok(name.to_owned());
-    }
-    let known: Vec<&str> = spec
-        .problems
-        .iter()
-        .map(|problem| problem.name.as_str())
-        .collect();
-    Err(CliError::Usage(format!(
-        "error: {} has no problem `{}`; it has {}",
-        catalog::shown(&kernel.path),
-        name.unwrap_or_default(),
-        known.join(", ")
-    )))
 }
 
 /// The configurations to predict: all must be valid.
@@ -245,62 +139,6 @@ fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, String> {
         configs.push(config);
     }
     Ok(configs)
-}
-
-fn blank(kernel: &Kernel, problem: &str, device: &str, config: ConfigValues) -> Row {
-    Row {
-        kernel: kernel.spec.kernel.clone(),
-        problem: problem.to_owned(),
-        device: device.to_owned(),
-        config,
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        timing: "predicted",
-        time_us: None,
-        registers: None,
-        spill_bytes: None,
-        shared_bytes: None,
-        explanation: None,
-    }
-}
-
-fn predict(
-    builder: &PlanBuilder,
-    compiler: &Compiler,
-    config: &Config,
-    worker: &mut Worker,
-    row: &mut Row,
-) -> Result<(), PredictError> {
-    let built = match builder.build(compiler, config)? {
-        Ok(built) => built,
-        Err(unbuilt) => {
-            (row.verdict, row.detail) = (unbuilt.verdict, unbuilt.detail);
-            return Ok(());
-        }
-    };
-    let Compilation {
-        registers,
-        spill_bytes,
-        shared_bytes,
-        ..
-    } = built.image.facts;
-    row.registers = Some(registers);
-    row.spill_bytes = Some(spill_bytes);
-    row.shared_bytes = Some(shared_bytes);
-    let job = Job {
-        checks: Vec::new(),
-        timed: Some(built.plan),
-        seeds: vec![SEED],
-        schedules: 0,
-    };
-    let judgement = worker.judge(job)?;
-    row.verdict = judgement.verdict;
-    row.detail = judgement.detail;
-    row.time_us = judgement
-        .measurement
-        .map(|measurement| measurement.p50.get());
-    row.explanation = judgement.explanation;
-    Ok(())
 }
 
 /// Columns after the parameters.

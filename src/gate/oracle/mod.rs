@@ -102,7 +102,14 @@ pub enum OracleError {
 }
 
 /// Names of the built-in oracles.
-pub const NAMES: [&str; 5] = ["gemm", "attention", "softmax", "layernorm", "reduce_sum"];
+pub const NAMES: [&str; 6] = [
+    "gemm",
+    "attention",
+    "attention_f8",
+    "softmax",
+    "layernorm",
+    "reduce_sum",
+];
 
 /// Builds the oracle of that name for a problem.
 ///
@@ -112,6 +119,7 @@ pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleErr
     Ok(match name {
         "gemm" => Arc::new(gemm::Gemm::new(problem)?),
         "attention" => Arc::new(attention::Attention::new(problem)?),
+        "attention_f8" => Arc::new(attention::Attention::scaled(problem)?),
         "softmax" => Arc::new(row::Row::softmax(problem)?),
         "layernorm" => Arc::new(row::Row::layernorm(problem)?),
         "reduce_sum" => Arc::new(row::Row::reduce_sum(problem)?),

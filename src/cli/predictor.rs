@@ -1,0 +1,199 @@
+//! Predicted times of configurations: what `predict` and `ablate` share.
+
+use super::CliError;
+use super::parallel::in_order;
+use crate::catalog::{self, Kernel};
+use crate::compile::{CompileError, Compiler, CompilerSettings};
+use crate::device::build::PlanBuilder;
+use crate::device::worker::host::{Settings, Worker, WorkerError};
+use crate::device::worker::protocol::Job;
+use crate::device::{DeviceSelector, limits};
+use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
+use crate::space::{Config, Space};
+use crate::timing::predict::Explanation;
+use anyhow::Context as _;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Seed of the input data.
+const SEED: u64 = 0x5eed;
+
+/// One configuration's answer.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Row {
+    pub(super) kernel: String,
+    pub(super) problem: String,
+    pub(super) device: String,
+    #[serde(with = "config_as_object")]
+    pub(super) config: ConfigValues,
+    pub(super) verdict: Verdict,
+    pub(super) detail: String,
+    /// Always `predicted`.
+    pub(super) timing: &'static str,
+    pub(super) time_us: Option<f64>,
+    pub(super) registers: Option<u32>,
+    pub(super) spill_bytes: Option<u64>,
+    pub(super) shared_bytes: Option<u64>,
+    #[serde(flatten)]
+    pub(super) explanation: Option<Explanation>,
+}
+
+/// What keeps configurations from being predicted: no fault of theirs.
+#[derive(Debug, thiserror::Error)]
+enum PredictError {
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+/// One kernel and problem on one virtual GPU, ready to predict.
+pub(super) struct Predictor {
+    /// The kernel.
+    pub(super) kernel: Arc<Kernel>,
+    /// The problem's name.
+    pub(super) problem: String,
+    /// The device, as `vgpu:NAME`.
+    pub(super) selector: String,
+    /// The valid configurations.
+    pub(super) space: Space,
+    builder: PlanBuilder,
+    compiler: Compiler,
+    threads: usize,
+}
+
+impl Predictor {
+    /// Opens a kernel by name or file; the first problem where none is asked for.
+    pub(super) fn open(
+        kernel: &str,
+        asked: Option<&str>,
+        device: &DeviceSelector,
+        jobs: Option<u16>,
+    ) -> Result<Self, CliError> {
+        let name = match device {
+            DeviceSelector::Auto => limits::DEFAULT,
+            DeviceSelector::Vgpu(name) => name,
+            other => {
+                return Err(CliError::Usage(format!(
+                    "error: times are predicted for a virtual GPU, not for {other}; type --device \
+                     vgpu:NAME (one of: {})",
+                    limits::names()
+                )));
+            }
+        };
+        let device = limits::by_name(name).context("the selector knows its devices")?;
+        let folder = std::env::current_dir().context("no working directory")?;
+        let kernels = catalog::resolve(&[kernel.to_owned()], &folder)
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        let first = kernels.into_iter().next();
+        let kernel = Arc::new(first.context("one name is one kernel")?);
+        let usage = |error: &dyn std::fmt::Display| {
+            CliError::Usage(format!("error: {}: {error}", catalog::shown(&kernel.path)))
+        };
+        let problem = problem(&kernel, asked)?;
+        let space = kernel
+            .spec
+            .space(&problem, &device)
+            .map_err(|error| usage(&error))?;
+        let arch = format!("sm_{}", device.cc);
+        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch)
+            .map_err(|error| usage(&error))?;
+        let mut settings = CompilerSettings::default();
+        settings.jobs = jobs.map_or(settings.jobs, usize::from);
+        let threads = settings.jobs;
+        let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+        Ok(Self {
+            selector: format!("vgpu:{name}"),
+            kernel,
+            problem,
+            space,
+            builder,
+            compiler,
+            threads,
+        })
+    }
+
+    /// Predicts all configurations; rows are in their order.
+    pub(super) fn predict(&self, configs: &[Config]) -> Result<Vec<Row>, CliError> {
+        let worker = Settings::for_device(&self.selector).context("cannot find this program")?;
+        let start = || Worker::new(worker.clone());
+        let rows = in_order(configs, self.threads, start, |config, worker| {
+            self.one(config, worker)
+        });
+        rows.map_err(|error| match error {
+            PredictError::Worker(WorkerError::Unusable(why)) => {
+                let yaml = catalog::shown(&self.kernel.path);
+                CliError::Usage(format!("error: {yaml}: {why}"))
+            }
+            other => CliError::Failed(anyhow::Error::from(other).context("cannot predict")),
+        })
+    }
+
+    fn one(&self, config: &Config, worker: &mut Worker) -> Result<Row, PredictError> {
+        let mut row = Row {
+            kernel: self.kernel.spec.kernel.clone(),
+            problem: self.problem.clone(),
+            device: self.selector.clone(),
+            config: self.space.values(config),
+            verdict: Verdict::Ok,
+            detail: String::new(),
+            timing: "predicted",
+            time_us: None,
+            registers: None,
+            spill_bytes: None,
+            shared_bytes: None,
+            explanation: None,
+        };
+        let built = match self.builder.build(&self.compiler, config)? {
+            Ok(built) => built,
+            Err(unbuilt) => {
+                (row.verdict, row.detail) = (unbuilt.verdict, unbuilt.detail);
+                return Ok(row);
+            }
+        };
+        let Compilation {
+            registers,
+            spill_bytes,
+            shared_bytes,
+            ..
+        } = built.image.facts;
+        row.registers = Some(registers);
+        row.spill_bytes = Some(spill_bytes);
+        row.shared_bytes = Some(shared_bytes);
+        let job = Job {
+            checks: Vec::new(),
+            timed: Some(built.plan),
+            seeds: vec![SEED],
+            schedules: 0,
+        };
+        let judgement = worker.judge(job)?;
+        row.verdict = judgement.verdict;
+        row.detail = judgement.detail;
+        row.time_us = judgement
+            .measurement
+            .map(|measurement| measurement.p50.get());
+        row.explanation = judgement.explanation;
+        Ok(row)
+    }
+}
+
+fn problem(kernel: &Kernel, asked: Option<&str>) -> Result<String, CliError> {
+    let spec = &kernel.spec;
+    let name = asked.or_else(|| spec.problems.first().map(|problem| problem.name.as_str()));
+    if let Some(name) = name
+        && spec.problem(name).is_some()
+    {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<&str> = spec
+        .problems
+        .iter()
+        .map(|problem| problem.name.as_str())
+        .collect();
+    Err(CliError::Usage(format!(
+        "error: {} has no problem `{}`; it has {}",
+        catalog::shown(&kernel.path),
+        name.unwrap_or_default(),
+        known.join(", ")
+    )))
+}

@@ -1,0 +1,111 @@
+//! The kernels that are shipped, sampled: compiled, run on the virtual GPU with all hazard checks,
+//! and compared with their references.
+//!
+//! Every space in `search_spaces/` takes part by being there. `TUNER_KERNELS_SAMPLE=N` draws N
+//! pairs of each full space instead, `TUNER_KERNELS_SEED=S` others (the nightly form).
+
+use assert_cmd::Command;
+use std::path::Path;
+
+/// Pairs of (configuration, problem) drawn from a full space.
+fn pairs(kernel: &str) -> usize {
+    match kernel {
+        "attention_f16" => 30,
+        "attention_bf16" | "attention_f8" => 10,
+        _ => 5,
+    }
+}
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Checks a space and returns what is wrong with it: one line a verdict that is not ok.
+fn failures(name: &str, arguments: &[&str]) -> Vec<String> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["check", &format!("search_spaces/{name}.yaml")])
+        .args(arguments)
+        .args(["--format", "json", "--jobs", &jobs.to_string()]);
+    // The compiler that the project's own set-up has fetched.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
+    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
+        command.env("TUNER_NVRTC", own);
+    }
+    let output = command.output().expect("tuner runs");
+    let story = String::from_utf8_lossy(&output.stderr);
+    let Ok(rows) = serde_json::from_slice::<Vec<serde_json::Value>>(&output.stdout) else {
+        return vec![format!("{name}: {story}")];
+    };
+    assert!(!rows.is_empty(), "{name}: {story}");
+    rows.iter()
+        .filter(|row| row["verdict"] != "ok")
+        .map(|row| {
+            format!(
+                "{name}, {}: {}: {}\n  {}",
+                row["problem"], row["verdict"], row["detail"], row["config"]
+            )
+        })
+        .collect()
+}
+
+/// The spaces of the catalog: `name` for `name.yaml`, without the one to copy.
+fn spaces() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("search_spaces");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("the catalog")
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let stem = name.strip_suffix(".yaml")?;
+            (!stem.starts_with('_')).then(|| stem.to_owned())
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn sampled_configurations_of_every_shipped_kernel_are_right_and_free_of_hazards() {
+    let seed = number("TUNER_KERNELS_SEED").unwrap_or(1).to_string();
+    let asked = number("TUNER_KERNELS_SAMPLE");
+    let mut wrong = Vec::new();
+    let spaces = spaces();
+    assert!(spaces.iter().any(|name| name == "attention_f16"));
+    for name in spaces {
+        let sample = if name.ends_with(".quick") {
+            2
+        } else {
+            asked.unwrap_or_else(|| pairs(&name))
+        };
+        let sample = sample.to_string();
+        wrong.extend(failures(&name, &["--sample", &sample, "--seed", &seed]));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_shipped_kernel_has_a_page_a_quick_space_and_a_baseline_that_exists() {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = Vec::new();
+    for name in spaces().iter().filter(|name| !name.ends_with(".quick")) {
+        let space = project.join(format!("search_spaces/{name}.yaml"));
+        let text = std::fs::read_to_string(&space).expect("the space is read");
+        let source = text
+            .lines()
+            .find_map(|line| line.strip_prefix("source: "))
+            .expect("a source");
+        let template = project.join("search_spaces").join(source.trim());
+        let folder = template.parent().expect("a folder");
+        let needed = [
+            project.join(format!("search_spaces/{name}.quick.yaml")),
+            folder.join("README.md"),
+        ];
+        missing.extend(needed.into_iter().filter(|path| !path.is_file()));
+        if text.contains("baseline.py") && !folder.join("baseline.py").is_file() {
+            missing.push(folder.join("baseline.py"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
