@@ -1,7 +1,8 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
 use super::plan::{
-    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role as PlanRole,
+    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
+    Role as PlanRole,
 };
 use crate::catalog::Kernel;
 use crate::compile::{

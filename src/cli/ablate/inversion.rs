@@ -42,12 +42,16 @@ const PATHOLOGIES: [Pathology; 6] = [
     },
     Pathology {
         name: "tiny blocks",
-        concerns: |name| matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_"),
+        concerns: |name| {
+            matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_")
+        },
         extreme: Extreme::Lowest,
     },
     Pathology {
         name: "huge blocks",
-        concerns: |name| matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_"),
+        concerns: |name| {
+            matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_")
+        },
         extreme: Extreme::Highest,
     },
     Pathology {

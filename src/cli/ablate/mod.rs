@@ -162,7 +162,10 @@ fn base(args: &Args, predictor: &Predictor) -> Result<Config, CliError> {
     } = predictor;
     let name = &kernel.spec.kernel;
     if !args.db.exists() {
-        eprintln!("no database {}: the default configuration", args.db.display());
+        eprintln!(
+            "no database {}: the default configuration",
+            args.db.display()
+        );
         return Ok(space.default_config());
     }
     let query = LeaderboardQuery {
@@ -240,10 +243,7 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
         .map(String::as_str)
         .collect();
     if !fixed.is_empty() {
-        eprintln!(
-            "no other value is valid by itself: {}",
-            fixed.join(", ")
-        );
+        eprintln!("no other value is valid by itself: {}", fixed.join(", "));
     }
     Ok(changes)
 }
@@ -353,7 +353,10 @@ fn cells(format: Format, answer: &Answer) -> Vec<String> {
         answer.bound.clone().unwrap_or_default(),
         number(answer.occupancy, 3),
         answer.registers.map(|n| n.to_string()).unwrap_or_default(),
-        answer.spill_bytes.map(|n| n.to_string()).unwrap_or_default(),
+        answer
+            .spill_bytes
+            .map(|n| n.to_string())
+            .unwrap_or_default(),
         number(answer.bank_conflicts, 0),
         answer.timing.to_owned(),
         detail,

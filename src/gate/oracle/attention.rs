@@ -40,9 +40,7 @@ impl Scaled {
         let scale = self.scales.as_ref().map_or(1.0, |scales| {
             scales.at(head * scales.shape[2] + row / self.rows)
         });
-        let mut values = self
-            .values
-            .strided((head * length + row) * depth, depth, 1);
+        let mut values = self.values.strided((head * length + row) * depth, depth, 1);
         for value in &mut values {
             *value *= scale;
         }
@@ -304,7 +302,10 @@ mod tests {
         }
         scaled.inputs[5] = scales("vs", 3, &[0.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         let first = Attention::scaled(&scaled).unwrap().span(0, 0, 16);
-        assert!(first.iter().all(|e| e.value == 0.0), "sees only the first block of keys");
+        assert!(
+            first.iter().all(|e| e.value == 0.0),
+            "sees only the first block of keys"
+        );
         scaled.inputs.pop();
         assert!(Attention::scaled(&scaled).is_err());
     }
