@@ -246,7 +246,10 @@ fn rows_of<'a>(args: &Args, series: &'a Series, file: &'a str) -> Vec<Row<'a>> {
 fn cells(row: &Row<'_>) -> Vec<String> {
     let budget = match (row.evals, row.recorded_s) {
         (Some(evals), _) => evals.to_string(),
-        (None, seconds) => format_duration(Duration::from_secs_f64(seconds.unwrap_or(0.0))),
+        (None, seconds) => {
+            let seconds = Duration::try_from_secs_f64(seconds.unwrap_or(0.0));
+            format_duration(seconds.unwrap_or(Duration::MAX))
+        }
     };
     vec![
         row.file.to_owned(),

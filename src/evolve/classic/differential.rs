@@ -25,12 +25,12 @@ impl Differential {
         let weight = rng.random_range(0.5..1.0);
         let mut wanted = self.members[target].0.choices().to_vec();
         let forced = rng.random_range(0..wanted.len());
-        for at in 0..wanted.len() {
+        for (at, choice) in wanted.iter_mut().enumerate() {
             if at == forced || rng.random_bool(CROSSOVER) {
                 let top = space.parameters()[at].values.len() as f64 - 1.0;
                 let apart = f64::from(a.choices()[at]) - f64::from(b.choices()[at]);
                 let goal = f64::from(best.0.choices()[at]) + weight * apart;
-                wanted[at] = goal.round().clamp(0.0, top) as u32;
+                *choice = goal.round().clamp(0.0, top) as u32;
             }
         }
         repair(&wanted, space, rng)
