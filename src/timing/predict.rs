@@ -39,6 +39,8 @@ pub struct Prediction {
     pub occupancy: f64,
     /// Rounds in which the blocks of the longest launch fill the device.
     pub waves: f64,
+    /// Blocks of the longest launch.
+    pub blocks: u64,
     /// The limit of the longest launch: `issue`, `fp32`, `tensor`, `shared`, `l2`, `dram` or
     /// `latency`.
     pub bound: &'static str,
@@ -53,6 +55,8 @@ pub struct Explanation {
     pub occupancy: f64,
     /// See [`Prediction::waves`].
     pub waves: f64,
+    /// See [`Prediction::blocks`].
+    pub blocks: u64,
     /// Instructions issued by warps.
     pub warp_instructions: f64,
     /// Bytes that global loads asked for.
@@ -92,6 +96,7 @@ impl Explanation {
             bound: prediction.bound.to_owned(),
             occupancy: prediction.occupancy,
             waves: prediction.waves,
+            blocks: prediction.blocks,
             warp_instructions: sum(|c| c.warp_instructions),
             global_load_bytes: sum(|c| c.global_load_bytes),
             global_store_bytes: sum(|c| c.global_store_bytes),
@@ -152,6 +157,7 @@ pub fn predict(arch: &Arch, launches: &[LaunchWork], bytes: Option<f64>) -> Opti
         time: Micros::new(total)?,
         occupancy: longest.occupancy,
         waves: longest.waves,
+        blocks: longest.blocks,
         bound: longest.bound,
     })
 }
@@ -163,6 +169,7 @@ struct Estimate {
     time: f64,
     occupancy: f64,
     waves: f64,
+    blocks: u64,
     bound: &'static str,
 }
 
@@ -212,6 +219,7 @@ fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<E
         time,
         occupancy: here / f64::from(arch.max_threads_per_sm),
         waves: launch.grid_blocks as f64 / (resident * u64::from(arch.sm_count)) as f64,
+        blocks: launch.grid_blocks,
         bound,
     })
 }

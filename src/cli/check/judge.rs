@@ -1,6 +1,6 @@
 //! The stages that one pair goes through: constraints, compile, run.
 
-use super::row::CheckRow;
+use super::row::{CheckRow, Seen};
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::catalog::Kernel;
@@ -85,12 +85,25 @@ impl Judge<'_> {
         row.shared_bytes = Some(facts.shared_bytes);
         row.cubin_hash = Some(facts.cubin_hash.to_string());
         let Some(worker) = worker else { return Ok(row) };
+        let (flops, bytes) = (built.plan.flops, built.plan.bytes);
         let judgement = worker.judge(Job {
             checks: vec![built.plan],
             timed: None,
             seeds: SEEDS.to_vec(),
             schedules: self.schedules - 1,
         })?;
+        let time = judgement.measurement.map(|measured| measured.p50.get());
+        let mut timed = self.kernel.spec.problems.iter();
+        row.seen = judgement.explanation.map(|explanation| Seen {
+            predicted_us: time.unwrap_or(0.0),
+            blocks: explanation.blocks,
+            bank_conflicts: explanation.bank_conflicts,
+            shared_wavefronts: explanation.shared_wavefronts,
+            tensor: explanation.tensor_flops > 0.0,
+            flops,
+            bytes,
+            timed: timed.any(|problem| problem.name == task.problem),
+        });
         Ok(CheckRow {
             verdict: judgement.verdict,
             hazards: judgement.hazards,
@@ -114,6 +127,8 @@ impl Judge<'_> {
             max_error: None,
             device: self.target.device.clone(),
             cubin_hash: None,
+            seen: None,
+            warnings: Vec::new(),
             changed: changed(&task.space, pair),
         }
     }

@@ -3,6 +3,7 @@
 mod judge;
 mod row;
 pub(super) mod select;
+mod serialised;
 mod target;
 mod template;
 
@@ -96,6 +97,9 @@ pub fn run(args: &Args) -> CommandResult {
         report_template(kernel)?;
         let tasks = tasks(kernel, args, &target)?;
         let pairs = pairs(kernel, &tasks, args)?;
+        if args.config.is_empty() && args.sample.is_none() {
+            serialised::defaults(kernel, &tasks, &target);
+        }
         let judge = Judge {
             kernel,
             tasks: &tasks,
@@ -112,12 +116,15 @@ pub fn run(args: &Args) -> CommandResult {
                     "error: {yaml}: the reference kernel does not compile: {why}"
                 ))
             })?;
-        let judged = judge.all(&pairs, threads).map_err(|error| match error {
+        let mut judged = judge.all(&pairs, threads).map_err(|error| match error {
             judge::CheckError::Worker(WorkerError::Unusable(why)) => {
                 CliError::Usage(format!("error: {}: {why}", catalog::shown(&kernel.path)))
             }
             other => CliError::Failed(anyhow::Error::from(other).context("cannot check")),
         })?;
+        if let Some(arch) = target.vgpu.as_deref().and_then(vgpu::Arch::by_name) {
+            serialised::warn(&mut judged, arch);
+        }
         summarize(kernel, &judged, &target);
         rows.extend(judged);
     }
@@ -126,6 +133,7 @@ pub fn run(args: &Args) -> CommandResult {
     if args.format != Format::Json {
         show_details(&rows);
     }
+    serialised::tell(&rows);
     let all_ok = rows.iter().all(|row| row.verdict == Verdict::Ok);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }

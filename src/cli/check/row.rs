@@ -21,12 +21,42 @@ pub(super) struct CheckRow {
     pub(super) device: String,
     /// Hash of the machine code; null where there is none.
     pub(super) cubin_hash: Option<String>,
+    /// What the virtual GPU counted, where the pair ran.
+    #[serde(flatten)]
+    pub(super) seen: Option<Seen>,
+    /// What is right and yet should not stay so, with the reason.
+    pub(super) warnings: Vec<String>,
     /// The parameters that differ from their defaults, for people.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
 }
 
-const HEADINGS: [&str; 10] = [
+/// What a run on the virtual GPU shows beside its verdict. Work is that of all blocks.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Seen {
+    /// Predicted time, µs.
+    pub(super) predicted_us: f64,
+    /// Blocks of the longest launch.
+    pub(super) blocks: u64,
+    /// Wavefronts of shared memory that bank conflicts cost.
+    pub(super) bank_conflicts: f64,
+    /// All wavefronts of shared memory.
+    pub(super) shared_wavefronts: f64,
+    /// The kernel uses tensor cores.
+    #[serde(skip)]
+    pub(super) tensor: bool,
+    /// Useful operations, from the space's metric.
+    #[serde(skip)]
+    pub(super) flops: Option<f64>,
+    /// Bytes that must move, from the space's metric.
+    #[serde(skip)]
+    pub(super) bytes: Option<f64>,
+    /// The problem is one that is tuned, not one that is only checked.
+    #[serde(skip)]
+    pub(super) timed: bool,
+}
+
+const HEADINGS: [&str; 13] = [
     "kernel",
     "problem",
     "device",
@@ -35,8 +65,11 @@ const HEADINGS: [&str; 10] = [
     "spill_bytes",
     "shared_bytes",
     "max_error",
+    "blocks",
+    "bank_conflicts",
     "config",
     "detail",
+    "warnings",
 ];
 
 /// The rows in the asked-for format.
@@ -69,9 +102,18 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         optional(row.spill_bytes.map(|bytes| bytes.to_string())),
         optional(row.shared_bytes.map(|bytes| bytes.to_string())),
         optional(row.max_error.map(|error| format!("{error:.3}"))),
+        optional(row.seen.as_ref().map(|seen| seen.blocks.to_string())),
+        optional(row.seen.as_ref().map(conflicts)),
         config,
         detail,
+        row.warnings.join("; "),
     ]
+}
+
+/// `120 (3 %)`: wavefronts that conflicts cost, and their share of all.
+fn conflicts(seen: &Seen) -> String {
+    let share = 100.0 * seen.bank_conflicts / seen.shared_wavefronts.max(1.0);
+    format!("{:.0} ({share:.0} %)", seen.bank_conflicts)
 }
 
 /// `A=1,B=2`, as `--config` takes it.
