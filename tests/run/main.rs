@@ -4,6 +4,7 @@
 
 mod endings;
 mod inputs;
+mod replay;
 mod results;
 
 use std::collections::BTreeMap;

@@ -244,12 +244,12 @@ fn rows_of<'a>(args: &Args, series: &'a Series, file: &'a str) -> Vec<Row<'a>> {
 }
 
 fn cells(row: &Row<'_>) -> Vec<String> {
-    let budget = match (row.evals, row.recorded_s) {
+    let recorded = row
+        .recorded_s
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let budget = match (row.evals, recorded) {
         (Some(evals), _) => evals.to_string(),
-        (None, seconds) => {
-            let seconds = Duration::try_from_secs_f64(seconds.unwrap_or(0.0));
-            format_duration(seconds.unwrap_or(Duration::MAX))
-        }
+        (None, recorded) => format_duration(recorded.unwrap_or_default()),
     };
     vec![
         row.file.to_owned(),

@@ -134,11 +134,12 @@ impl Guided {
                 .collect();
             self.process.whiten(&health)
         });
+        let by_bound = self.archive.told() >= self.settings.bound_from;
         let deviations = self.settings.deviations;
         self.pool.score(&self.process, |point| {
             let mean = dot(&times, &point.whitened);
             let deviation = (signal * point.variance.max(1e-9)).sqrt();
-            let gain = if deviations > 0.0 {
+            let gain = if by_bound {
                 (best - mean + deviations * deviation).max(1e-9).ln()
             } else {
                 log_improvement((best - mean) / deviation) + deviation.ln()

@@ -42,7 +42,10 @@ pub struct Settings {
     pub log_length: f64,
     /// Share of proposals drawn uniformly.
     pub explore: f64,
-    /// How the next one is chosen: 0 by expected improvement, else by this many deviations below the mean.
+    /// Results from which candidates are ranked by the lower bound of their time and not by expected
+    /// improvement, which looks around less.
+    pub bound_from: usize,
+    /// Standard deviations that the bound lies below the mean.
     pub deviations: f64,
 }
 
@@ -51,24 +54,25 @@ impl Default for Settings {
         Self {
             opening: 10,
             opening_draws: 30,
-            elites: 10,
-            near_elites: 4,
+            elites: 16,
+            near_elites: 10,
             near_each: 64,
-            pool_uniform: 200,
+            pool_uniform: 60,
             pool_bred: 100,
-            join_uniform: 4,
+            join_uniform: 2,
             join_bred: 4,
             pool_limit: 800,
             model_limit: 400,
             fit_limit: 150,
             fit_steps: 10,
             fit_growth: 1.15,
-            slack: 0.3,
+            slack: 0.5,
             alignment: true,
             failures: true,
             log_length: -0.5,
             explore: 0.0,
-            deviations: 0.0,
+            bound_from: 25,
+            deviations: 2.5,
         }
     }
 }
