@@ -140,16 +140,16 @@ fn variants() -> Vec<(&'static str, Settings)> {
             },
         ),
         (
-            "5 % uniform draws",
+            "no uniform proposals",
             Settings {
-                explore: 0.05,
+                explore: 0.0,
                 ..all()
             },
         ),
         (
-            "two deviations below the mean",
+            "lower bound from 25 on",
             Settings {
-                deviations: 2.0,
+                bound_from: 25,
                 ..all()
             },
         ),

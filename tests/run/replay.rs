@@ -80,7 +80,7 @@ fn a_plot_is_written_as_its_name_says() {
 fn what_makes_no_sense_is_refused_with_a_way_out() {
     let cases: [(&[&str], &str); 4] = [
         (&["--strategy", "magic"], "evolve, random"),
-        (&["--noise", "-2%"], "such as 2%"),
+        (&["--noise", "200%"], "such as 2%"),
         (&["--time", "soon"], "90s, 10m"),
         (&["--plot", "curves.png"], "curves.svg"),
     ];

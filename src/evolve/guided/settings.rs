@@ -57,9 +57,9 @@ impl Default for Settings {
             elites: 16,
             near_elites: 10,
             near_each: 64,
-            pool_uniform: 60,
+            pool_uniform: 150,
             pool_bred: 100,
-            join_uniform: 2,
+            join_uniform: 4,
             join_bred: 4,
             pool_limit: 800,
             model_limit: 400,
@@ -70,8 +70,8 @@ impl Default for Settings {
             alignment: true,
             failures: true,
             log_length: -0.5,
-            explore: 0.0,
-            bound_from: 25,
+            explore: 0.03,
+            bound_from: usize::MAX,
             deviations: 2.5,
         }
     }
