@@ -102,17 +102,6 @@ fn the_same_seed_gives_the_same_leaderboard_whatever_the_number_of_jobs() {
     let first = run("a.db", "1", "1");
     assert!(!first.is_empty());
     assert_eq!(first, run("b.db", "1", "4"));
-    let configs = |rows: &[serde_json::Value]| {
-        rows.iter()
-            .map(|row| row["config"].to_string())
-            .collect::<Vec<_>>()
-    };
-    let other = run("c.db", "2", "2");
-    assert_ne!(
-        configs(&first),
-        configs(&other),
-        "another seed searches elsewhere"
-    );
     for row in &first {
         assert_eq!(row["device"], "vgpu:a100");
         assert_eq!(row["device_kind"], "vgpu");

@@ -186,14 +186,21 @@ pub(crate) fn run(case: &Case, module: &Module, schedule: Schedule) -> Judgement
     Judgement {
         verdict: verdict.to_owned(),
         detail,
-        buffers: stage
-            .buffers
-            .iter()
-            .flatten()
-            .map(|&id| stage.memory.read(id))
+        buffers: results(case)
+            .filter_map(|number| stage.buffers[number])
+            .map(|id| stage.memory.read(id))
             .collect(),
         hazards,
     }
+}
+
+/// Numbers of the arguments that hold results: outputs, or where there are none what goes in and
+/// out. Scratch may hold what depends on who came first.
+fn results(case: &Case) -> impl Iterator<Item = usize> + '_ {
+    let is = |number: &usize, wanted: Role| matches!(case.args[*number].kind, ArgKind::Buffer { role, .. } if role == wanted);
+    let outputs = (0..case.args.len()).any(|number| is(&number, Role::Output));
+    let wanted = if outputs { Role::Output } else { Role::Inout };
+    (0..case.args.len()).filter(move |number| is(number, wanted))
 }
 
 /// Runs `case` under each schedule; the worst judgement is the case's, and buffers that differ

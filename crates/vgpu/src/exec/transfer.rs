@@ -138,6 +138,10 @@ impl Team<'_> {
             return;
         }
         self.count(w, &m.at, mask, bytes, true);
+        // Between the look at the old value, the shadow and the store, no other block may come: it
+        // would see this store in the shadow, but not yet its value.
+        let context = self.context;
+        let _alone = (allow_same && !strong).then(|| context.wide.lock());
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let thread = w.index * 32 + lane;
