@@ -1,59 +1,44 @@
 //! The two 8-bit floating-point formats of the OCP specification (OFP8, 2023).
 
 /// An 8-bit format.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Fp8 {
-    exponent_bits: u32,
-    bias: i32,
     /// E4M3 has no infinities: its largest exponent holds numbers, except all ones, which is NaN.
     has_infinity: bool,
+    /// The value of each code.
+    values: [f64; 256],
 }
 
 /// 4 exponent bits, 3 mantissa bits: largest value 448.
-pub(super) const E4M3: Fp8 = Fp8 {
-    exponent_bits: 4,
-    bias: 7,
-    has_infinity: false,
-};
+pub(super) static E4M3: Fp8 = Fp8::new(4, 7, false);
 
 /// 5 exponent bits, 2 mantissa bits: largest finite value 57344.
-pub(super) const E5M2: Fp8 = Fp8 {
-    exponent_bits: 5,
-    bias: 15,
-    has_infinity: true,
-};
+pub(super) static E5M2: Fp8 = Fp8::new(5, 15, true);
 
 impl Fp8 {
+    const fn new(exponent_bits: u32, bias: i32, has_infinity: bool) -> Self {
+        let mut values = [0.0; 256];
+        let mut code = 0;
+        while code < values.len() {
+            values[code] = value(code as u32, exponent_bits, bias, has_infinity);
+            code += 1;
+        }
+        Self {
+            has_infinity,
+            values,
+        }
+    }
+
     /// The value of a code.
     #[must_use]
-    pub(super) fn decode(self, code: u8) -> f64 {
-        let mantissa_bits = 7 - self.exponent_bits;
-        let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
-        let exponent = i32::from((code & 0x7f) >> mantissa_bits);
-        let mantissa = f64::from(code & ((1 << mantissa_bits) - 1));
-        let scale = 2f64.powi(-(mantissa_bits as i32));
-        let top = (1 << self.exponent_bits) - 1;
-        if self.has_infinity && exponent == top {
-            return if mantissa == 0.0 {
-                sign * f64::INFINITY
-            } else {
-                f64::NAN
-            };
-        }
-        if !self.has_infinity && code & 0x7f == 0x7f {
-            return f64::NAN;
-        }
-        if exponent == 0 {
-            sign * mantissa * scale * 2f64.powi(1 - self.bias)
-        } else {
-            sign * (1.0 + mantissa * scale) * 2f64.powi(exponent - self.bias)
-        }
+    pub(super) fn decode(&self, code: u8) -> f64 {
+        self.values[usize::from(code)]
     }
 
     /// The code nearest to `value`, ties to even, saturating to the largest finite value (the
     /// `satfinite` conversion of the PTX ISA); NaN stays NaN.
     #[must_use]
-    pub(super) fn encode(self, value: f64) -> u8 {
+    pub(super) fn encode(&self, value: f64) -> u8 {
         if value.is_nan() {
             return 0x7f;
         }
@@ -85,13 +70,44 @@ impl Fp8 {
     }
 }
 
+/// The value of a code of a format.
+const fn value(code: u32, exponent_bits: u32, bias: i32, has_infinity: bool) -> f64 {
+    let mantissa_bits = 7 - exponent_bits;
+    let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
+    let exponent = (code & 0x7f) >> mantissa_bits;
+    let mantissa = (code & ((1 << mantissa_bits) - 1)) as f64;
+    let top = (1 << exponent_bits) - 1;
+    if has_infinity && exponent == top {
+        return if mantissa == 0.0 {
+            sign * f64::INFINITY
+        } else {
+            f64::NAN
+        };
+    }
+    if !has_infinity && code & 0x7f == 0x7f {
+        return f64::NAN;
+    }
+    // Subnormals have the smallest exponent and no leading one.
+    let (one, power) = if exponent == 0 {
+        (0.0, 1 - bias)
+    } else {
+        (1.0, exponent as i32 - bias)
+    };
+    sign * (one + mantissa / (1 << mantissa_bits) as f64) * power_of_two(power)
+}
+
+/// 2 to a small power.
+const fn power_of_two(power: i32) -> f64 {
+    f64::from_bits(((1023 + power) as u64) << 52)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_finite_code_survives_a_round_trip() {
-        for format in [E4M3, E5M2] {
+        for format in [&E4M3, &E5M2] {
             for code in 0..=255u8 {
                 let value = format.decode(code);
                 if value.is_finite() {
