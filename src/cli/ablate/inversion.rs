@@ -133,7 +133,7 @@ kernel: k
 source: k.cu
 problems: { p: { N: 8 } }
 parameters:
-  BM: { values: [64, 16, 128], default: 64 }
+  BM: { values: [16, 64, 128], default: 64 }
   STAGES_K: { values: [1, 2, 3], default: 2 }
   BARRIERS: { values: [1, 2], default: 1 }
   PAD: { values: [0, 8], default: 8 }
@@ -172,6 +172,7 @@ reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [32, 1, 1] }
             [
                 "no padding or swizzle: 64 2 1 0",
                 "one stage: 64 1 2 8",
+                "tiny blocks: 16 2 1 8",
                 "huge blocks: 128 2 1 8"
             ]
         );
