@@ -1,8 +1,8 @@
 //! What was best when: the reigns of configurations, and the course of each run.
 
-use super::begin::{kind_from_name, kind_name};
+use super::begin::kind_from_name;
 use super::error::StoreError;
-use super::leaderboard::{Board, DeviceFilter, LeaderboardQuery};
+use super::leaderboard::{Board, LeaderboardQuery, filtered};
 use super::rows::{config_from_text, timing_from_name, timing_name};
 use crate::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 use serde::Serialize;
@@ -99,22 +99,7 @@ pub(super) async fn reigns(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<Reign>, StoreError> {
-    let (mut name, mut kind, mut selector, mut recording) = (None, None, None, None);
-    match &query.device {
-        None => {}
-        Some(DeviceFilter::Name(wanted)) => name = Some(wanted.clone()),
-        Some(DeviceFilter::Kind(wanted)) => kind = Some(kind_name(*wanted)),
-        Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted.clone()),
-        Some(DeviceFilter::Recording(wanted)) => recording = Some(wanted),
-    }
-    let rows: Vec<BestOfTask> = sqlx::query_as(BEST_OF_TASKS)
-        .bind(query.kernel.clone())
-        .bind(query.problem.clone())
-        .bind(name)
-        .bind(kind)
-        .bind(selector)
-        .bind(recording.map(|source| source.hash.to_string()))
-        .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
+    let rows: Vec<BestOfTask> = filtered(BEST_OF_TASKS, query)
         .fetch_all(connection)
         .await
         .map_err(|error| StoreError::from_sqlx(path, &error))?;

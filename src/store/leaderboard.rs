@@ -15,7 +15,9 @@ use crate::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
 };
 use crate::units::Seed;
-use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
+use sqlx::query::QueryAs;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{AssertSqlSafe, FromRow, Row as _, Sqlite, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -171,6 +173,20 @@ async fn groups(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
+    filtered(GROUPS, query)
+        .bind(query.commits_text())
+        .fetch_all(connection)
+        .await
+}
+
+/// A question whose parameters 1 to 7 are the query's kernel, problem and device.
+pub(super) fn filtered<T>(
+    sql: &'static str,
+    query: &LeaderboardQuery,
+) -> QueryAs<'static, Sqlite, T, SqliteArguments>
+where
+    T: for<'r> FromRow<'r, SqliteRow>,
+{
     let (mut name, mut kind, mut selector, mut recording) = (None, None, None, None);
     match &query.device {
         None => {}
@@ -179,7 +195,7 @@ async fn groups(
         Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted.clone()),
         Some(DeviceFilter::Recording(wanted)) => recording = Some(wanted),
     }
-    sqlx::query_as(GROUPS)
+    sqlx::query_as(sql)
         .bind(query.kernel.clone())
         .bind(query.problem.clone())
         .bind(name)
@@ -187,9 +203,6 @@ async fn groups(
         .bind(selector)
         .bind(recording.map(|source| source.hash.to_string()))
         .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
-        .bind(query.commits_text())
-        .fetch_all(connection)
-        .await
 }
 
 /// Of each kernel, problem, device and kind of time the newest version with a time; in that order.

@@ -179,26 +179,23 @@ impl Guided {
         }
     }
 
-    /// The place in `ready` of the one to measure next.
-    fn pick(&mut self, ready: &[Ready]) -> usize {
+    /// The place in `ready` of the one to measure next, and what the model promised if it was asked.
+    fn pick(&mut self, ready: &[Ready]) -> (usize, Option<Promise>) {
         let of = |id: u64| ready.iter().position(|each| each.id == id);
         let mut unweighed = self.waiting.list.iter().filter(|each| !each.weighed);
         if let Some(place) = unweighed.find_map(|waiter| of(waiter.id)) {
-            return place;
+            return (place, None);
         }
-        if ready.len() > 1 {
-            self.refit_if_due();
-        }
-        let scores = self.promises(ready).into_iter();
-        scores
-            .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .map_or(0, |(place, _)| place)
+        self.refit_if_due();
+        let promise = self.promise();
+        let scores = self.promises(&promise, ready).into_iter();
+        let best = scores.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        (best.map_or(0, |(place, _)| place), Some(promise))
     }
 
     /// What each of them promises now, the oldest first. Those that the model had no say in are
     /// left out.
-    fn promises(&mut self, ready: &[Ready]) -> Vec<(usize, f64)> {
-        let promise = self.promise();
+    fn promises(&self, promise: &Promise, ready: &[Ready]) -> Vec<(usize, f64)> {
         let mut scores = Vec::with_capacity(ready.len());
         for waiter in self.waiting.list.iter().filter(|waiter| waiter.weighed) {
             let Some(place) = ready.iter().position(|each| each.id == waiter.id) else {
@@ -215,9 +212,9 @@ impl Guided {
         scores
     }
 
-    /// A waiting proposal is measured from now on: the model holds it.
-    fn launch(&mut self, id: u64, facts: Option<Facts>) {
-        let believed = facts.map(|facts| (facts, self.promise()));
+    /// A waiting proposal is measured from now on: the model holds it. `believed`: what is known
+    /// of it, and the model's promises with the proposal's point up to date.
+    fn launch(&mut self, id: u64, believed: Option<(Facts, Promise)>) {
         let Some(waiter) = self.waiting.take(id) else {
             return;
         };
@@ -432,13 +429,20 @@ impl Strategy for Guided {
     }
 
     fn choose(&mut self, ready: &[Ready]) -> usize {
-        let place = if ready.len() > 1 { self.pick(ready) } else { 0 };
-        self.launch(ready[place].id, ready[place].facts);
+        let (place, promise) = match ready.len() {
+            0 | 1 => (0, None),
+            _ => self.pick(ready),
+        };
+        let believed = ready[place]
+            .facts
+            .map(|facts| (facts, promise.unwrap_or_else(|| self.promise())));
+        self.launch(ready[place].id, believed);
         place
     }
 
     fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
-        let scores = self.promises(ready).into_iter();
+        let promise = self.promise();
+        let scores = self.promises(&promise, ready).into_iter();
         let (place, _) =
             scores.reduce(|worst, next| if next.1 < worst.1 { next } else { worst })?;
         let waiter = self.waiting.take(ready[place].id)?;
