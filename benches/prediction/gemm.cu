@@ -14,7 +14,7 @@
 struct Eight {
     float v[8];
 };
-template <int N> struct Vector;
+template <int Width> struct Vector;
 template <> struct Vector<1> { typedef float Type; };
 template <> struct Vector<2> { typedef float2 Type; };
 template <> struct Vector<4> { typedef float4 Type; };

@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE.csv")]
     configs: Option<PathBuf>,
 
-    /// Configurations at a time [default: all cores but one]
+    /// Configurations at a time [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
@@ -77,6 +77,9 @@ pub fn run(args: &Args) -> CommandResult {
     };
     let text = format_rows(args.format, &predictor.space, &rows).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
+    if let Some(cost) = predictor.cost() {
+        eprintln!("{cost}");
+    }
     Ok(exit::DONE)
 }
 

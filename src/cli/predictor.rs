@@ -16,6 +16,8 @@ use crate::timing::predict::{Explanation, Forecaster};
 use anyhow::Context as _;
 use serde::Serialize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use vgpu::Arch;
 
 /// Seed of the input data.
@@ -74,6 +76,18 @@ pub(super) struct Predictor {
     builder: PlanBuilder,
     compiler: Compiler,
     threads: usize,
+    costs: Costs,
+}
+
+/// What predicting cost so far, summed over threads.
+#[derive(Debug, Default)]
+struct Costs {
+    /// Compiles that NVRTC did, and their microseconds.
+    compiled: AtomicU64,
+    compile_us: AtomicU64,
+    /// Forecasts, and their microseconds: reading PTX and machine code, sampled blocks, replay.
+    forecast: AtomicU64,
+    forecast_us: AtomicU64,
 }
 
 impl Predictor {
@@ -113,9 +127,10 @@ impl Predictor {
         let arch = format!("sm_{}", device.cc);
         let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch)
             .map_err(|error| usage(&error))?;
-        let mut settings = CompilerSettings::default();
-        settings.jobs = jobs.map_or(settings.jobs, usize::from);
-        let threads = settings.jobs;
+        // Nothing is timed here: every core may work.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = jobs.map_or(cores, usize::from);
+        let settings = CompilerSettings::with_jobs(threads);
         let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
         Ok(Self {
             arch: imitated,
@@ -126,6 +141,7 @@ impl Predictor {
             builder,
             compiler,
             threads,
+            costs: Costs::default(),
         })
     }
 
@@ -150,7 +166,21 @@ impl Predictor {
             }
         };
         row.compiled(&built.image.facts);
-        match forecaster.forecast(&built.plan) {
+        let compile_us = built.image.facts.compile_us;
+        if compile_us > 0 {
+            self.costs.compiled.fetch_add(1, Ordering::Relaxed);
+            self.costs
+                .compile_us
+                .fetch_add(compile_us, Ordering::Relaxed);
+        }
+        let start = Instant::now();
+        let forecast = forecaster.forecast(&built.plan);
+        let forecast_us = start.elapsed().as_micros() as u64;
+        self.costs.forecast.fetch_add(1, Ordering::Relaxed);
+        self.costs
+            .forecast_us
+            .fetch_add(forecast_us, Ordering::Relaxed);
+        match forecast {
             Ok(forecast) => {
                 row.time_us = Some(forecast.time.get());
                 row.reliability = forecast.explanation.reliability();
@@ -159,6 +189,28 @@ impl Predictor {
             Err(fault) => (row.verdict, row.detail) = (fault.verdict, fault.detail),
         }
         Ok(row)
+    }
+
+    /// One line on what the forecasts so far cost; `None` before the first.
+    pub(super) fn cost(&self) -> Option<String> {
+        let mean = |us: &AtomicU64, count: &AtomicU64| {
+            let count = count.load(Ordering::Relaxed);
+            (count > 0).then(|| us.load(Ordering::Relaxed) as f64 / 1e6 / count as f64)
+        };
+        let forecast = mean(&self.costs.forecast_us, &self.costs.forecast)?;
+        let count = self.costs.forecast.load(Ordering::Relaxed);
+        let threads = self.threads;
+        let Some(compile) = mean(&self.costs.compile_us, &self.costs.compiled) else {
+            return Some(format!(
+                "{count} predicted on {threads} threads: {forecast:.3} s each; all compiled before"
+            ));
+        };
+        let compiled = self.costs.compiled.load(Ordering::Relaxed);
+        Some(format!(
+            "{count} predicted on {threads} threads: {compile:.3} s a compile ({compiled} compiled, \
+             the others before), {forecast:.3} s a prediction, {:.2} compiles in all",
+            (compile + forecast) / compile
+        ))
     }
 
     /// Checks and predicts all configurations; rows are in their order.

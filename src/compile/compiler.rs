@@ -48,7 +48,14 @@ impl Default for CompilerSettings {
     /// and the user's cache.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = cores.saturating_sub(1).max(1);
+        Self::with_jobs(cores.saturating_sub(1).max(1))
+    }
+}
+
+impl CompilerSettings {
+    /// The default, with so many compiles at a time that share the memory.
+    #[must_use]
+    pub fn with_jobs(jobs: usize) -> Self {
         Self {
             jobs,
             deadline: Duration::from_secs(60),

@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     inversion: bool,
 
-    /// Configurations at a time [default: all cores but one]
+    /// Configurations at a time [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
