@@ -11,7 +11,8 @@
 #define COLS_B (NWG / NDIMB)
 #define DEPTH_B (KWG / (THREADS / NDIMB))
 
-struct Eight {
+// Eight floats lie as OpenCL has them: at multiples of 32 bytes, moved as two vectors of four.
+struct __align__(32) Eight {
     float v[8];
 };
 template <int Width> struct Vector;

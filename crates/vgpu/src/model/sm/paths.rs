@@ -77,7 +77,15 @@ impl<'a> Sm<'a> {
             Found::Unknown => &[],
         };
         let write = instr.write || instr.unit == Unit::Atomic;
-        let all = u64::from(instr.bytes) * 32;
+        let all = match found {
+            Found::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
+            _ => u64::from(instr.bytes) * 32,
+        };
+        // A copy to shared memory moves each byte once; loads give every lane its own.
+        let all = match instr.unit {
+            Unit::CopyAsync => all.min(sectors.len() as u64 * 32),
+            _ => all,
+        };
         let end = if sectors.is_empty() {
             // Beyond what the trace kept: the usual, all lanes side by side.
             let usual = [PRIVATE, PRIVATE | 1, PRIVATE | 2, PRIVATE | 3];
@@ -126,7 +134,8 @@ impl<'a> Sm<'a> {
     }
 
     /// Moves sectors, found by so many lookups of lines; gives the cycle at which the last is
-    /// there. `bytes` are those that the lanes ask for.
+    /// there. `bytes` are those that the lanes ask for: all of them take the way to the registers,
+    /// also where lanes ask for the same.
     fn sectors(
         &mut self,
         sectors: &[u64],
@@ -135,9 +144,9 @@ impl<'a> Sm<'a> {
         (lookups, bytes, write): (u64, u64, bool),
     ) -> u64 {
         let arch = self.work.arch;
-        let bytes = bytes.min(sectors.len() as u64 * 32);
+        let line = u64::from(128_u32.div_ceil(arch.l1_bytes_per_clock)).max(1);
         let data = bytes.div_ceil(u64::from(arch.l1_bytes_per_clock));
-        self.take_lsu(now, lookups.max(data));
+        self.take_lsu(now, (lookups * line).max(data));
         let mut missed = 0u64;
         let replica = self.warps[place].replica;
         let local = sectors
@@ -148,15 +157,17 @@ impl<'a> Sm<'a> {
         } else {
             self.work.l2_hit_share
         };
+        // Blocks have sectors of their own in the place of those that the sampled one has alone.
+        let moved = |sector: &u64| match sector & PRIVATE {
+            0 => *sector,
+            _ => (sector & !PRIVATE) + (replica << 40),
+        };
+        let mut under_way = 0;
         for sector in sectors {
-            let own = sector & PRIVATE != 0;
-            let moved = if own {
-                (sector & !PRIVATE) + (replica << 40)
-            } else {
-                *sector
-            };
-            let hit = self.l1.touch(moved, !write);
-            missed += u64::from(write || !hit);
+            match self.l1.touch(moved(sector), !write) {
+                Some(time) if !write => under_way = under_way.max(time),
+                _ => missed += 1,
+            }
         }
         let tally = &mut self.out.tally;
         if write {
@@ -165,14 +176,14 @@ impl<'a> Sm<'a> {
             tally.l1_sectors += sectors.len() as u64;
             tally.l1_hits += sectors.len() as u64 - missed;
         }
-        let mut end = self.lsu + u64::from(arch.l1_cycles);
+        let mut end = under_way.max(self.lsu + u64::from(arch.l1_cycles));
         if missed > 0 {
             let bytes = missed as f64 * 32.0;
             let tally = &mut self.out.tally;
             tally.l2_sectors += missed as f64;
             tally.l2_cycles += bytes / self.work.l2_rate;
             self.l2 = self.l2.max(self.lsu as f64) + bytes / self.work.l2_rate;
-            end = self.l2 as u64 + u64::from(arch.l2_cycles);
+            end = end.max(self.l2 as u64 + u64::from(arch.l2_cycles));
             // Sectors that the second-level cache has not are counted off in fractions.
             self.misses += missed as f64 * (1.0 - there);
             if self.misses >= 1.0 {
@@ -182,6 +193,9 @@ impl<'a> Sm<'a> {
                 tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
                 self.dram = self.dram.max(self.lsu as f64) + whole * 32.0 / self.work.dram_rate;
                 end = end.max(self.dram as u64 + u64::from(arch.dram_cycles));
+            }
+            for sector in sectors.iter().filter(|_| !write) {
+                self.l1.arrives(moved(sector), end);
             }
         }
         end
