@@ -111,15 +111,10 @@ impl Predictor {
         };
         let device = limits::by_name(name).context("the selector knows its devices")?;
         let imitated = Arch::by_name(name).context("the selector knows its devices")?;
-        let folder = std::env::current_dir().context("no working directory")?;
-        let kernels = catalog::resolve(&[kernel.to_owned()], &folder)
-            .map_err(|error| CliError::Usage(error.to_string()))?;
-        let first = kernels.into_iter().next();
-        let kernel = Arc::new(first.context("one name is one kernel")?);
+        let (kernel, problem) = named(kernel, asked)?;
         let usage = |error: &dyn std::fmt::Display| {
             CliError::Usage(format!("error: {}: {error}", catalog::shown(&kernel.path)))
         };
-        let problem = problem(&kernel, asked)?;
         let space = kernel
             .spec
             .space(&problem, &device)
@@ -277,6 +272,17 @@ impl Predictor {
             .map_or_else(String::new, Explanation::reliability);
         Ok(row)
     }
+}
+
+/// A kernel by name or file, and its problem; the first where none is asked for.
+pub(super) fn named(kernel: &str, asked: Option<&str>) -> Result<(Arc<Kernel>, String), CliError> {
+    let folder = std::env::current_dir().context("no working directory")?;
+    let kernels = catalog::resolve(&[kernel.to_owned()], &folder)
+        .map_err(|error| CliError::Usage(error.to_string()))?;
+    let first = kernels.into_iter().next();
+    let kernel = Arc::new(first.context("one name is one kernel")?);
+    let problem = problem(&kernel, asked)?;
+    Ok((kernel, problem))
 }
 
 fn problem(kernel: &Kernel, asked: Option<&str>) -> Result<String, CliError> {

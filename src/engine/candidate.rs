@@ -6,6 +6,7 @@ use super::prior::Prior;
 use crate::catalog::Kernel;
 use crate::compile::Compiler;
 use crate::device::build::{Built, PlanBuilder, Unbuilt};
+use crate::device::plan::Plan;
 use crate::device::worker::protocol::{Job, Judgement};
 use crate::evolve::Facts;
 use crate::gate::level::Level;
@@ -118,6 +119,20 @@ pub struct Work {
     pub(super) compilation: Compilation,
     pub(super) job: Job,
     pub(super) same: ContentHash,
+}
+
+impl Work {
+    /// What decides its judgement and its time: machine code, launches and shapes.
+    #[must_use]
+    pub fn same(&self) -> &ContentHash {
+        &self.same
+    }
+
+    /// What is timed.
+    #[must_use]
+    pub fn timed(&self) -> Option<&Plan> {
+        self.job.timed.as_ref()
+    }
 }
 
 /// A candidate judged before it reached the device.

@@ -31,7 +31,7 @@ mod schedule;
 mod virtual_gpu;
 mod window;
 
-pub use candidate::VirtualTask;
+pub use candidate::{VirtualTask, Work};
 pub use cuda::{CudaEvaluator, CudaTask};
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Whether `auto` means a real GPU; where it does not although there is a driver, why.
-pub(super) fn automatic() -> (bool, Option<String>) {
+pub(crate) fn automatic() -> (bool, Option<String>) {
     match gpu::list() {
         Ok(gpus) => (!gpus.is_empty(), None),
         Err(GpuError::Driver(_)) => (false, None),
@@ -136,7 +136,7 @@ pub(crate) fn helpers(
 }
 
 /// A GPU that is there and does not open: it is held, or out of order.
-fn closed(error: WorkerError) -> JobError {
+pub(crate) fn closed(error: WorkerError) -> JobError {
     match error {
         WorkerError::DeviceLost(why) => usage(format!(
             "the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"

@@ -9,7 +9,7 @@ mod cuda;
 mod setup;
 mod tasks;
 
-pub(crate) use cuda::{absent, facts as facts_of, helpers};
+pub(crate) use cuda::{absent, automatic, closed, facts as facts_of, helpers};
 
 use crate::baseline::{Baseline, Moment};
 use crate::device::{DeviceFacts, DeviceSelector};
@@ -400,7 +400,7 @@ fn store_error(error: StoreError) -> JobError {
     }
 }
 
-fn engine_error(error: EngineError) -> JobError {
+pub(crate) fn engine_error(error: EngineError) -> JobError {
     use crate::device::worker::host::WorkerError;
     match error {
         EngineError::Store(error) => store_error(error),

@@ -1,47 +1,59 @@
 //! `tuner ablate`: which choice of a configuration buys what.
 
+mod answer;
 mod inversion;
+mod measured;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::predictor::{Predictor, Row};
+use super::predictor::Predictor;
 use super::results::{block_on, store_error};
 use super::{CliError, CommandResult};
-use crate::device::DeviceSelector;
-use crate::exit;
-use crate::record::{ConfigValues, Verdict, config_as_object};
+use crate::device::{DeviceSelector, limits};
+use crate::record::{ConfigValues, LeaderboardRow, TimingKind};
 use crate::space::{Config, Neighbourhood, Space};
 use crate::store::{self, DeviceFilter, LeaderboardQuery, Store};
+use crate::{exit, job};
+use answer::Answer;
 use anyhow::Context as _;
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// Compares a configuration with each change of one parameter: which choice bought what
 ///
 /// The configuration is the best in the database for this kernel, problem and device, or else the
-/// default. Times are predicted by the virtual GPU: they order choices, and are no measurement.
+/// default. On a GPU every change is checked first and then timed beside the configuration itself;
+/// a virtual GPU predicts: its times order choices, and are no measurement.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   tuner ablate gemm_f32 --device vgpu:l4
+  tuner ablate attention_f16 --problem mission --device cuda:0
   tuner ablate attention_f16 --problem mission --parameter BN --parameter STAGES_K
   tuner ablate attention_f16 --config BM=128,BN=128,STAGES_K=1 --inversion
   tuner ablate softmax --format json | jq 'max_by(.cost) | .parameter'
 
-`cost` is a change's time over that of the configuration itself: 1.25 means that the choice made
-saves a quarter. Only valid neighbours are tried; a parameter without one is named on stderr.
+`cost` is a change's time over that of the configuration itself: 1.25 means that it takes a quarter
+longer without the choice made. Only valid neighbours are tried; a parameter without one is named on stderr.
 --inversion applies known pathologies instead (no padding, unvectorised loads, one stage, tiny and
 huge blocks, more resident blocks than registers allow), where the space has such parameters; what
 the constraints then forbid is repaired.
 
-Exit codes: 0 done, whatever the verdicts; 2 bad usage, or a configuration outside the space.")]
+On a GPU (--device cuda:N) the base is the best *measured* result. `cost` is the median of ratios
+taken within rounds of interleaved samples, `cost_low` and `cost_high` its 95 % interval. The base's
+own interval is the base timed against itself. `same` says that the interval contains 1, or reaches
+what the base differs from itself by: nothing was shown. A change that is wrong, hangs or crashes has its verdict and no time. `bound` and
+`bank_conflicts` are the model's, and empty.
+
+Exit codes: 0 done, whatever the verdicts of the changes; 2 bad usage, no such GPU, a configuration
+outside the space, or (on a GPU) a base that is not right.")]
 pub struct Args {
     /// The kernel, or its search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// The virtual GPU, vgpu:NAME
-    #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
+    /// A real GPU, cuda:N, which measures, or a virtual one, vgpu:NAME, which predicts; auto: the
+    /// first GPU, else vgpu:h100
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceSelector,
 
     /// The problem; the first when left out
@@ -65,7 +77,7 @@ pub struct Args {
     #[arg(long)]
     inversion: bool,
 
-    /// Configurations at a time [default: all cores]
+    /// Configurations at a time; on a GPU those that are compiled [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
@@ -104,125 +116,152 @@ pub(in crate::cli) fn single_changes(space: &Space, base: &Config) -> Vec<Change
         .collect()
 }
 
-/// One line of the answer.
-#[derive(Debug, Serialize)]
-struct Answer {
-    kernel: String,
-    problem: String,
-    device: String,
-    /// Always `predicted`.
-    timing: &'static str,
-    /// `base`, `parameter` or `inversion`.
-    change: &'static str,
-    /// The parameter changed, or the pathology; empty for the base.
-    parameter: String,
-    /// The base's values of what is changed.
-    from: String,
-    /// The values it is changed to.
-    to: String,
-    #[serde(with = "config_as_object")]
-    config: ConfigValues,
-    verdict: Verdict,
-    detail: String,
-    time_us: Option<f64>,
-    /// Time over that of the base; null where one of them has none.
-    cost: Option<f64>,
-    bound: Option<String>,
-    occupancy: Option<f64>,
-    registers: Option<u32>,
-    spill_bytes: Option<u64>,
-    bank_conflicts: Option<f64>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
-/// Bad arguments or files, no NVRTC, or tools that do not work.
+/// Bad arguments or files, no NVRTC, no such GPU, or tools that do not work.
 pub fn run(args: &Args) -> CommandResult {
-    let problem = args.problem.as_deref();
-    let predictor = Predictor::open(&args.kernel, problem, &args.device, args.jobs)?;
-    let space = &predictor.space;
-    let base = base(args, &predictor)?;
-    if let Some(why) = space.reject_reason(&base) {
-        return Err(CliError::Usage(format!(
-            "error: the configuration is not in the space of problem {}: {why}",
-            predictor.problem
-        )));
-    }
-    let mut changes = vec![Change {
-        what: String::new(),
-        from: String::new(),
-        to: String::new(),
-        config: base.clone(),
-    }];
-    changes.extend(if args.inversion {
-        pathologies(space, &base)
-    } else {
-        neighbours(space, &base, &args.parameter)?
-    });
-    let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
-    let rows = predictor.predict(&configs)?;
-    let answers = answers(&changes, rows, args.inversion);
-    let text = format_answers(args.format, &answers).context("cannot make JSON")?;
+    let answers = match device(&args.device)? {
+        DeviceSelector::Cuda(ordinal) => measured::run(args, ordinal)?,
+        other => predicted(args, &other)?,
+    };
+    let text = answer::format_answers(args.format, &answers).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     Ok(exit::DONE)
 }
 
-/// The configuration to take apart: given, or the best stored, or the default.
-fn base(args: &Args, predictor: &Predictor) -> Result<Config, CliError> {
-    let space = &predictor.space;
-    if let Some(text) = &args.config {
-        return parse_config(space, text);
+/// What `auto` is here; a device that nothing can be taken apart on is refused.
+fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
+    match asked {
+        DeviceSelector::Auto => {
+            let (real, note) = job::automatic();
+            if let Some(note) = note {
+                eprintln!("{note}");
+            }
+            Ok(if real {
+                DeviceSelector::Cuda(0)
+            } else {
+                DeviceSelector::Vgpu(limits::DEFAULT.to_owned())
+            })
+        }
+        DeviceSelector::Cuda(_) | DeviceSelector::Vgpu(_) => Ok(asked.clone()),
+        DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => {
+            Err(CliError::Usage(format!(
+                "error: choices are measured on one GPU or predicted for a virtual one, not on \
+                 {asked}; type --device cuda:N or vgpu:NAME (one of: {})",
+                limits::names()
+            )))
+        }
     }
-    let Predictor {
-        kernel,
-        problem,
-        selector,
-        ..
-    } = predictor;
-    let name = &kernel.spec.kernel;
-    if !args.db.exists() {
-        eprintln!(
-            "no database {}: the default configuration",
-            args.db.display()
-        );
-        return Ok(space.default_config());
+}
+
+fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliError> {
+    let problem = args.problem.as_deref();
+    let predictor = Predictor::open(&args.kernel, problem, device, args.jobs)?;
+    let Predictor { kernel, space, .. } = &predictor;
+    let subject = Subject {
+        kernel: &kernel.spec.kernel,
+        problem: &predictor.problem,
+        device: &predictor.selector,
+        space,
+        timing: TimingKind::Predicted,
+    };
+    let changes = subject.changes(args)?;
+    let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
+    let rows = predictor.predict(&configs)?;
+    Ok(answer::predicted(&changes, rows, args.inversion))
+}
+
+/// What is taken apart, and on what.
+struct Subject<'a> {
+    kernel: &'a str,
+    problem: &'a str,
+    /// The device as results are stored under.
+    device: &'a str,
+    space: &'a Space,
+    /// The kind of time that this device has.
+    timing: TimingKind,
+}
+
+impl Subject<'_> {
+    /// The base and every change of it that is asked for, the base first.
+    fn changes(&self, args: &Args) -> Result<Vec<Change>, CliError> {
+        let base = self.base(args)?;
+        if let Some(why) = self.space.reject_reason(&base) {
+            return Err(CliError::Usage(format!(
+                "error: the configuration is not in the space of problem {}: {why}",
+                self.problem
+            )));
+        }
+        let mut changes = vec![Change {
+            what: String::new(),
+            from: String::new(),
+            to: String::new(),
+            config: base.clone(),
+        }];
+        changes.extend(if args.inversion {
+            pathologies(self.space, &base)
+        } else {
+            neighbours(self.space, &base, &args.parameter)?
+        });
+        Ok(changes)
     }
-    let query = LeaderboardQuery {
-        kernel: Some(name.clone()),
-        device: Some(DeviceFilter::Name(selector.clone())),
-        problem: Some(problem.clone()),
-        top: Some(1),
-        timings: Vec::new(),
-        commits: None,
-    };
-    let best = block_on(async {
-        let store = Store::open_read(&args.db).await.map_err(store_error)?;
-        let boards = store.boards(&query).await.map_err(store_error)?;
-        store.close().await.map_err(store_error)?;
-        let rows = boards.into_iter().flat_map(|board| board.rows);
-        Ok(rows.min_by(|a, b| a.time_us_p50.total_cmp(&b.time_us_p50)))
-    })?;
-    let Some(best) = best else {
+
+    /// The configuration to take apart: given, or the best stored, or the default.
+    fn base(&self, args: &Args) -> Result<Config, CliError> {
+        if let Some(text) = &args.config {
+            return parse_config(self.space, text);
+        }
+        let (kernel, db) = (self.kernel, args.db.display());
+        if !args.db.exists() {
+            eprintln!("no database {db}: the default configuration");
+            return Ok(self.space.default_config());
+        }
+        // A predicted time never stands for a measured one.
+        let timing = match self.timing {
+            TimingKind::Measured => "measured",
+            TimingKind::Predicted | TimingKind::Recorded => "predicted",
+        };
+        let Some(best) = self.best(args)? else {
+            eprintln!(
+                "{db} has no {timing} result of {kernel} on problem {} and {}: the default \
+                 configuration",
+                self.problem, self.device
+            );
+            return Ok(self.space.default_config());
+        };
         eprintln!(
-            "{} has no result of {name} on problem {problem} and {selector}: the default \
-             configuration",
-            args.db.display()
+            "the best in {db}: {:.3} us, {timing}, run {}",
+            best.time_us_p50, best.run_id
         );
-        return Ok(space.default_config());
-    };
-    eprintln!(
-        "the best in {}: {:.3} us, predicted, run {}",
-        args.db.display(),
-        best.time_us_p50,
-        best.run_id
-    );
-    space.config_from_values(&best.config).map_err(|error| {
-        CliError::Usage(format!(
-            "error: the best stored configuration is of another version of {name}: {error}; name \
-             one by --config, or tune again"
-        ))
-    })
+        self.space
+            .config_from_values(&best.config)
+            .map_err(|error| {
+                CliError::Usage(format!(
+                    "error: the best stored configuration is of another version of {kernel}: \
+                     {error}; name one by --config, or tune again"
+                ))
+            })
+    }
+
+    /// The best stored result of this kind of time.
+    fn best(&self, args: &Args) -> Result<Option<LeaderboardRow>, CliError> {
+        let query = LeaderboardQuery {
+            kernel: Some(self.kernel.to_owned()),
+            device: Some(DeviceFilter::Name(self.device.to_owned())),
+            problem: Some(self.problem.to_owned()),
+            top: Some(1),
+            timings: vec![self.timing],
+            commits: None,
+        };
+        block_on(async {
+            let store = Store::open_read(&args.db).await.map_err(store_error)?;
+            let boards = store.boards(&query).await.map_err(store_error)?;
+            store.close().await.map_err(store_error)?;
+            let rows = boards.into_iter().flat_map(|board| board.rows);
+            Ok(rows.min_by(|a, b| a.time_us_p50.total_cmp(&b.time_us_p50)))
+        })
+    }
 }
 
 /// Every valid change of one parameter, in the order of the space.
@@ -279,92 +318,4 @@ fn pathologies(space: &Space, base: &Config) -> Vec<Change> {
             }
         })
         .collect()
-}
-
-fn answers(changes: &[Change], rows: Vec<Row>, inversion: bool) -> Vec<Answer> {
-    let base = rows.first().and_then(|row| row.time_us);
-    changes
-        .iter()
-        .zip(rows)
-        .map(|(change, row)| Answer {
-            change: match (change.what.as_str(), inversion) {
-                ("", _) => "base",
-                (_, true) => "inversion",
-                (_, false) => "parameter",
-            },
-            parameter: change.what.clone(),
-            from: change.from.clone(),
-            to: change.to.clone(),
-            cost: row.time_us.zip(base).map(|(time, base)| time / base),
-            kernel: row.kernel,
-            problem: row.problem,
-            device: row.device,
-            timing: row.timing,
-            config: row.config,
-            verdict: row.verdict,
-            detail: row.detail,
-            time_us: row.time_us,
-            registers: row.registers,
-            spill_bytes: row.spill_bytes,
-            bound: row.explanation.as_ref().map(|e| e.bound.clone()),
-            occupancy: row.explanation.as_ref().map(|e| e.occupancy),
-            bank_conflicts: row.explanation.as_ref().map(|e| e.bank_conflicts),
-        })
-        .collect()
-}
-
-const HEADINGS: [&str; 13] = [
-    "change",
-    "from",
-    "to",
-    "verdict",
-    "time_us",
-    "cost",
-    "bound",
-    "occupancy",
-    "registers",
-    "spill_bytes",
-    "bank_conflicts",
-    "timing",
-    "detail",
-];
-
-fn format_answers(format: Format, answers: &[Answer]) -> Result<String, serde_json::Error> {
-    if format == Format::Json {
-        return serde_json::to_string_pretty(answers);
-    }
-    let cells: Vec<Vec<String>> = answers.iter().map(|each| cells(format, each)).collect();
-    Ok(output::rows(format, &HEADINGS, &cells))
-}
-
-fn cells(format: Format, answer: &Answer) -> Vec<String> {
-    let number = |value: Option<f64>, digits: usize| {
-        value.map_or_else(String::new, |value| format!("{value:.digits$}"))
-    };
-    let detail = match format {
-        Format::Csv | Format::Json => answer.detail.clone(),
-        Format::Table | Format::Md => answer.detail.lines().next().unwrap_or_default().to_owned(),
-    };
-    let change = match answer.change {
-        "base" => "(none)".to_owned(),
-        _ => answer.parameter.clone(),
-    };
-    vec![
-        change,
-        answer.from.clone(),
-        answer.to.clone(),
-        answer.verdict.to_string(),
-        number(answer.time_us, 3),
-        number(answer.cost, 3),
-        answer.bound.clone().unwrap_or_default(),
-        number(answer.occupancy, 3),
-        answer.registers.map(|n| n.to_string()).unwrap_or_default(),
-        answer
-            .spill_bytes
-            .map(|n| n.to_string())
-            .unwrap_or_default(),
-        number(answer.bank_conflicts, 0),
-        answer.timing.to_owned(),
-        detail,
-    ]
 }

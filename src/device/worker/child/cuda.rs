@@ -360,7 +360,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Takes each plan of a contest through the gate on the contest's seed.
+    /// Takes each plan of a contest through the gate on the contest's seed. A refusal begins with
+    /// the name of its verdict and a colon.
     fn verified(
         &mut self,
         contest: &Contest,

@@ -120,6 +120,9 @@ pub enum WorkerError {
     /// What was asked for failed.
     #[error("{0}")]
     Failed(String),
+    /// What was asked of the device itself did not end.
+    #[error("{0}")]
+    Hung(String),
 }
 
 /// A device behind a process border.
@@ -313,7 +316,7 @@ impl Worker {
             Answer::Response(Response::Failed(why)) => Err(WorkerError::Failed(why)),
             Answer::Response(Response::Unusable(why)) => Err(WorkerError::Unusable(why)),
             Answer::Response(response) => Ok(response),
-            Answer::Hung(step) => Err(WorkerError::Failed(format!(
+            Answer::Hung(step) => Err(WorkerError::Hung(format!(
                 "no answer within {} s ({step:?}); worker killed",
                 self.settings.deadline(step).as_secs_f64()
             ))),

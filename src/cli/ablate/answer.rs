@@ -1,0 +1,278 @@
+//! What is told of each change, and how it is printed.
+
+use super::Change;
+use crate::cli::output::{self, Format};
+use crate::cli::predictor::Row;
+use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
+use serde::Serialize;
+
+/// One line of the answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    pub(super) kernel: String,
+    pub(super) problem: String,
+    pub(super) device: String,
+    /// `predicted` or `measured`.
+    pub(super) timing: &'static str,
+    /// `base`, `parameter` or `inversion`.
+    pub(super) change: &'static str,
+    /// The parameter changed, or the pathology; empty for the base.
+    pub(super) parameter: String,
+    /// The base's values of what is changed.
+    pub(super) from: String,
+    /// The values it is changed to.
+    pub(super) to: String,
+    #[serde(with = "config_as_object")]
+    pub(super) config: ConfigValues,
+    pub(super) verdict: Verdict,
+    pub(super) detail: String,
+    /// Median, microseconds.
+    pub(super) time_us: Option<f64>,
+    /// Time over that of the base; null where one of them has none.
+    pub(super) cost: Option<f64>,
+    /// 95 % interval of a measured cost; that of the base is the base timed against itself.
+    pub(super) cost_low: Option<f64>,
+    pub(super) cost_high: Option<f64>,
+    /// The interval contains 1, or reaches the base's own: no difference was shown. Null for the
+    /// base and where nothing was measured.
+    pub(super) same: Option<bool>,
+    pub(super) bound: Option<String>,
+    pub(super) occupancy: Option<f64>,
+    pub(super) registers: Option<u32>,
+    pub(super) spill_bytes: Option<u64>,
+    pub(super) shared_bytes: Option<u64>,
+    pub(super) bank_conflicts: Option<f64>,
+    /// What a reader of a measured time should know: `bimodal`, `unsteady`, `throttled`.
+    pub(super) flags: Vec<String>,
+}
+
+impl Answer {
+    /// A change of which nothing is known yet. An empty change is the base.
+    pub(super) fn of(
+        [kernel, problem, device]: [&str; 3],
+        timing: &'static str,
+        change: &Change,
+        config: ConfigValues,
+        inversion: bool,
+    ) -> Self {
+        Self {
+            kernel: kernel.to_owned(),
+            problem: problem.to_owned(),
+            device: device.to_owned(),
+            timing,
+            change: match (change.what.as_str(), inversion) {
+                ("", _) => "base",
+                (_, true) => "inversion",
+                (_, false) => "parameter",
+            },
+            parameter: change.what.clone(),
+            from: change.from.clone(),
+            to: change.to.clone(),
+            config,
+            verdict: Verdict::Ok,
+            detail: String::new(),
+            time_us: None,
+            cost: None,
+            cost_low: None,
+            cost_high: None,
+            same: None,
+            bound: None,
+            occupancy: None,
+            registers: None,
+            spill_bytes: None,
+            shared_bytes: None,
+            bank_conflicts: None,
+            flags: Vec::new(),
+        }
+    }
+
+    /// What the compiler says.
+    pub(super) fn compiled(&mut self, facts: &Compilation) {
+        self.registers = Some(facts.registers);
+        self.spill_bytes = Some(facts.spill_bytes);
+        self.shared_bytes = Some(facts.shared_bytes);
+    }
+}
+
+/// The answers of predicted rows, which are in the order of the changes.
+pub(super) fn predicted(changes: &[Change], rows: Vec<Row>, inversion: bool) -> Vec<Answer> {
+    let base = rows.first().and_then(|row| row.time_us);
+    let answer = |(change, row): (&Change, Row)| {
+        let names = [&*row.kernel, &*row.problem, &*row.device];
+        Answer {
+            verdict: row.verdict,
+            detail: row.detail,
+            time_us: row.time_us,
+            cost: row.time_us.zip(base).map(|(time, base)| time / base),
+            bound: row.explanation.as_ref().map(|e| e.bound.clone()),
+            occupancy: row.explanation.as_ref().map(|e| e.occupancy),
+            registers: row.registers,
+            spill_bytes: row.spill_bytes,
+            shared_bytes: row.shared_bytes,
+            bank_conflicts: row.explanation.as_ref().map(|e| e.bank_conflicts),
+            ..Answer::of(names, row.timing, change, row.config, inversion)
+        }
+    };
+    changes.iter().zip(rows).map(answer).collect()
+}
+
+/// A column: its heading and its cells.
+type Column = (&'static str, fn(&Answer) -> String);
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.digits$}"))
+}
+
+fn count(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+const CHANGE: Column = ("change", |answer| match answer.change {
+    "base" => "(none)".to_owned(),
+    _ => answer.parameter.clone(),
+});
+const FROM: Column = ("from", |answer| answer.from.clone());
+const TO: Column = ("to", |answer| answer.to.clone());
+const VERDICT: Column = ("verdict", |answer| answer.verdict.to_string());
+const TIME: Column = ("time_us", |answer| number(answer.time_us, 3));
+const COST: Column = ("cost", |answer| number(answer.cost, 3));
+const COST_LOW: Column = ("cost_low", |answer| number(answer.cost_low, 4));
+const COST_HIGH: Column = ("cost_high", |answer| number(answer.cost_high, 4));
+const BOUND: Column = ("bound", |answer| answer.bound.clone().unwrap_or_default());
+const OCCUPANCY: Column = ("occupancy", |answer| number(answer.occupancy, 3));
+const REGISTERS: Column = ("registers", |answer| count(answer.registers));
+const SPILLS: Column = ("spill_bytes", |answer| count(answer.spill_bytes));
+const SHARED: Column = ("shared_bytes", |answer| count(answer.shared_bytes));
+const CONFLICTS: Column = ("bank_conflicts", |answer| number(answer.bank_conflicts, 0));
+const TIMING: Column = ("timing", |answer| answer.timing.to_owned());
+/// For people: a word, where there is something to beware of.
+const SAME: Column = ("same", |answer| match answer.same {
+    Some(true) => "same".to_owned(),
+    _ => String::new(),
+});
+const DETAIL: Column = ("detail", |answer| {
+    let first = answer.detail.lines().next().unwrap_or_default();
+    let texts = [first, &answer.flags.join(", ")];
+    let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    texts.join("; ")
+});
+/// For programs.
+const SAME_PLAIN: Column = ("same", |answer| count(answer.same));
+const DETAIL_WHOLE: Column = ("detail", |answer| answer.detail.clone());
+const FLAGS: Column = ("flags", |answer| answer.flags.join(" "));
+
+/// What the model says, for people.
+const PREDICTED: [Column; 13] = [
+    CHANGE, FROM, TO, VERDICT, TIME, COST, BOUND, OCCUPANCY, REGISTERS, SPILLS, CONFLICTS, TIMING,
+    DETAIL,
+];
+/// What a GPU says, for people.
+const MEASURED: [Column; 15] = [
+    CHANGE, FROM, TO, VERDICT, TIME, COST, COST_LOW, COST_HIGH, SAME, OCCUPANCY, REGISTERS, SPILLS,
+    SHARED, TIMING, DETAIL,
+];
+/// For programs: the same columns whatever the device. New ones come at the end.
+const ALL: [Column; 18] = [
+    CHANGE,
+    FROM,
+    TO,
+    VERDICT,
+    TIME,
+    COST,
+    BOUND,
+    OCCUPANCY,
+    REGISTERS,
+    SPILLS,
+    CONFLICTS,
+    TIMING,
+    DETAIL_WHOLE,
+    COST_LOW,
+    COST_HIGH,
+    SAME_PLAIN,
+    SHARED,
+    FLAGS,
+];
+
+/// The answers as asked for.
+pub(super) fn format_answers(
+    format: Format,
+    answers: &[Answer],
+) -> Result<String, serde_json::Error> {
+    let measured = answers.iter().any(|answer| answer.timing == "measured");
+    let columns: &[Column] = match (format, measured) {
+        (Format::Json, _) => return serde_json::to_string_pretty(answers),
+        (Format::Csv, _) => &ALL,
+        (_, true) => &MEASURED,
+        (_, false) => &PREDICTED,
+    };
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let row = |answer: &Answer| columns.iter().map(|(_, cell)| cell(answer)).collect();
+    let cells: Vec<Vec<String>> = answers.iter().map(row).collect();
+    Ok(output::rows(format, &headings, &cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::{Config, Value};
+
+    fn answers(timing: &'static str) -> Vec<Answer> {
+        let change = |what: &str, to: &str| Change {
+            what: what.to_owned(),
+            from: String::new(),
+            to: to.to_owned(),
+            config: Config::new(vec![0]),
+        };
+        let of = |change: &Change| {
+            let config = vec![("BM".to_owned(), Value::Int(64))];
+            Answer::of(["k", "p", "d"], timing, change, config, false)
+        };
+        vec![of(&change("", "")), of(&change("BM", "128"))]
+    }
+
+    fn headings(format: Format, answers: &[Answer]) -> Vec<String> {
+        let text = format_answers(format, answers).unwrap();
+        let words = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split([',', ' ', '|']);
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_table_has_the_columns_of_its_kind_of_time_and_csv_always_the_same() {
+        let (predicted, measured) = (answers("predicted"), answers("measured"));
+        let old = "change from to verdict time_us cost bound occupancy registers spill_bytes \
+                   bank_conflicts timing detail";
+        assert_eq!(headings(Format::Table, &predicted).join(" "), old);
+        let csv = headings(Format::Csv, &predicted);
+        assert_eq!(csv, headings(Format::Csv, &measured));
+        let more = format!("{old} cost_low cost_high same shared_bytes flags");
+        assert_eq!(csv.join(" "), more);
+        let table = headings(Format::Md, &measured).join(" ");
+        assert!(table.contains("cost cost_low cost_high same"), "{table}");
+    }
+
+    #[test]
+    fn noise_is_called_the_same_and_a_doubtful_time_says_why() {
+        let mut answers = answers("measured");
+        answers[1].same = Some(true);
+        answers[1].flags = vec!["unsteady".to_owned()];
+        let table = format_answers(Format::Table, &answers).unwrap();
+        let last = table.lines().last().unwrap_or_default();
+        assert!(
+            last.contains("same") && last.contains("unsteady"),
+            "{table}"
+        );
+        answers[1].same = Some(false);
+        let table = format_answers(Format::Table, &answers).unwrap();
+        let last = table.lines().last().unwrap_or_default();
+        assert!(!last.contains("same"), "{table}");
+        let json = format_answers(Format::Json, &answers).unwrap();
+        let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(rows[0]["same"], serde_json::Value::Null);
+        assert_eq!(rows[1]["flags"][0], "unsteady");
+    }
+}

@@ -1,0 +1,494 @@
+//! Costs that a real GPU shows: every change goes through the gate and, where it is right, is timed
+//! beside the base.
+//!
+//! The base is the fixed reference of the task, so each round of samples begins and ends with it
+//! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
+
+use super::answer::Answer;
+use super::{Args, Change, Subject};
+use crate::catalog;
+use crate::cli::CliError;
+use crate::cli::parallel::in_order;
+use crate::cli::predictor;
+use crate::compile::{Compiler, CompilerSettings};
+use crate::device::DeviceSelector;
+use crate::device::gpu::{self, GpuFacts};
+use crate::device::plan::Plan;
+use crate::device::worker::host::{Settings, Worker, WorkerError};
+use crate::engine::{
+    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, Preparation,
+    VirtualTask, Work, like,
+};
+use crate::job;
+use crate::record::{Measurement, TimingKind, Verdict};
+use crate::space::Config;
+use crate::timing::statistics::{interval_of_median, median};
+use crate::units::ContentHash;
+use anyhow::Context as _;
+use std::collections::HashMap;
+use std::sync::Arc;
+use vgpu::Arch;
+use vgpu::model::resident_blocks;
+
+/// Seed of the data and the order of the final rounds: data that the gate has not shown before.
+const SEED: u64 = 0xab_1a7e;
+/// Most changes in a round.
+const TOGETHER_MAX: usize = 16;
+/// What a round should last at most, microseconds: longer ones drift.
+const ROUND_US: f64 = 100e3;
+/// What a sample lasts at least, microseconds.
+const SAMPLE_US: f64 = 1500.0;
+
+/// Takes the base apart on the GPU of that number.
+pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
+    let gpu =
+        gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
+    let (kernel, problem) = predictor::named(&args.kernel, args.problem.as_deref())?;
+    let yaml = catalog::shown(&kernel.path);
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
+    let limits = gpu.limits();
+    let space = kernel
+        .spec
+        .space(&problem, &limits)
+        .map_err(|error| usage(&error))?;
+    let subject = Subject {
+        kernel: &kernel.spec.kernel,
+        problem: &problem,
+        device: &gpu.name,
+        space: &space,
+        timing: TimingKind::Measured,
+    };
+    let changes = subject.changes(args)?;
+    let task =
+        VirtualTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
+    let bench = Bench::open(&gpu, task, &changes[0].config, args.jobs)?;
+    let outcomes = bench.all(&changes)?;
+    let names = [subject.kernel, subject.problem, subject.device];
+    let answer = |(change, outcome): (&Change, Outcome)| {
+        let config = space.values(&change.config);
+        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
+        outcome.tell(&mut answer);
+        answer
+    };
+    Ok(changes.iter().zip(outcomes).map(answer).collect())
+}
+
+/// What came of one change.
+struct Outcome {
+    judged: Judged,
+    occupancy: Option<f64>,
+    cost: Option<Cost>,
+    time_us: Option<f64>,
+    /// No difference from the base was shown; `None` for the base and without a cost.
+    same: Option<bool>,
+}
+
+/// A time over that of the base.
+#[derive(Debug, Clone, PartialEq)]
+struct Cost {
+    ratio: f64,
+    interval: [f64; 2],
+    /// What the base took in that session, microseconds.
+    base_us: Option<f64>,
+    flags: Vec<String>,
+}
+
+impl Cost {
+    /// From a time whose reference was the base. `None` without a round.
+    fn of(measurement: &Measurement) -> Option<Self> {
+        let evidence = measurement.evidence.as_ref()?;
+        let ratios = &evidence.reference_ratios;
+        Some(Self {
+            ratio: median(ratios)?,
+            interval: interval_of_median(ratios)?,
+            base_us: evidence.reference_us,
+            flags: evidence.flags.clone(),
+        })
+    }
+
+    /// No difference was shown: the interval reaches 1, or what the base differs from itself by.
+    /// Equal code in other buffers can differ by a little for as long as they stay where they are.
+    fn same(&self, control: &Self) -> bool {
+        let [low, high] = control.interval;
+        self.interval[0] <= high.max(1.0) && low.min(1.0) <= self.interval[1]
+    }
+}
+
+impl Outcome {
+    fn tell(self, answer: &mut Answer) {
+        answer.verdict = self.judged.verdict;
+        answer.detail = self.judged.detail;
+        if let Some(facts) = &self.judged.compilation {
+            answer.compiled(facts);
+        }
+        answer.occupancy = self.occupancy;
+        answer.time_us = self.time_us;
+        answer.same = self.same;
+        if let Some(cost) = self.cost {
+            answer.cost = Some(cost.ratio);
+            [answer.cost_low, answer.cost_high] = cost.interval.map(Some);
+            answer.flags = cost.flags;
+        }
+    }
+}
+
+/// A GPU with the base as its task's fixed reference.
+struct Bench {
+    evaluator: CudaEvaluator,
+    /// Compiles at a time.
+    threads: usize,
+    device: String,
+    /// The tables of GPUs of its generation.
+    arch: Option<&'static Arch>,
+}
+
+impl Bench {
+    fn open(
+        gpu: &GpuFacts,
+        task: VirtualTask,
+        base: &Config,
+        jobs: Option<u16>,
+    ) -> Result<Self, CliError> {
+        // Nothing is timed while it compiles: every core may work.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = jobs.map_or(cores, usize::from);
+        let compiler = Compiler::new(CompilerSettings::with_jobs(threads))
+            .map_err(|error| anyhow::anyhow!("{error}"))?;
+        let facts = job::facts_of(gpu);
+        let helpers = job::helpers(&compiler, &facts.arch)?;
+        let settings =
+            Settings::for_gpu(gpu.ordinal, helpers).context("cannot find this program")?;
+        let task = CudaTask {
+            task,
+            default: Some(base.clone()),
+        };
+        let workers = vec![Worker::new(settings)];
+        let evaluator = CudaEvaluator::new(facts, Arc::new(compiler), vec![task], workers);
+        for note in evaluator.open().map_err(job::closed)? {
+            eprintln!("{note}");
+        }
+        Ok(Self {
+            evaluator,
+            threads,
+            device: gpu.name.clone(),
+            arch: like(&gpu.name, &gpu.limits()),
+        })
+    }
+
+    /// What came of every change, in their order; the first is the base.
+    fn all(&self, changes: &[Change]) -> Result<Vec<Outcome>, CliError> {
+        let mut gated = self.judge(changes)?;
+        let control = self.contest(&[&changes[0].config])?.pop();
+        let control = match control.unwrap_or_else(|| Err(untimed())) {
+            Ok(control) => control,
+            Err((verdict, detail)) => return Err(self.bad_base(verdict, &detail)),
+        };
+        told_of_the_clock(&control);
+        let mut costs: Vec<Option<Cost>> = vec![None; changes.len()];
+        let together = together(control.base_us);
+        costs[0] = Some(control.clone());
+        let timed: Vec<usize> = (1..changes.len())
+            .filter(|at| gated[*at].judged.verdict == Verdict::Ok && gated[*at].twin.is_none())
+            .collect();
+        let mut done = 0;
+        for few in timed.chunks(together) {
+            for (at, cost) in few.iter().zip(self.few(changes, few)?) {
+                match cost {
+                    Ok(cost) => costs[*at] = Some(cost),
+                    Err((verdict, detail)) => {
+                        let judged = &mut gated[*at].judged;
+                        (judged.verdict, judged.detail) = (verdict, detail);
+                    }
+                }
+            }
+            done += few.len();
+            eprintln!("timed {done} of {}", timed.len());
+        }
+        summarize(&control, &costs[1..]);
+        share(changes, &mut gated, &mut costs);
+        let bases = costs.iter().flatten().filter_map(|cost| cost.base_us);
+        let unit = median(&bases.collect::<Vec<f64>>());
+        // Against itself the base costs nothing; its interval shows what the clock can tell.
+        let itself = Cost {
+            ratio: 1.0,
+            ..control.clone()
+        };
+        costs[0] = Some(itself);
+        let outcome = |(at, (gated, cost)): (usize, (Gated, Option<Cost>))| Outcome {
+            judged: gated.judged,
+            occupancy: gated.occupancy,
+            time_us: cost
+                .as_ref()
+                .zip(unit)
+                .map(|(cost, unit)| cost.ratio * unit),
+            same: cost
+                .as_ref()
+                .filter(|_| at > 0)
+                .map(|cost| cost.same(&control)),
+            cost,
+        };
+        let all = gated.into_iter().zip(costs).enumerate();
+        Ok(all.map(outcome).collect())
+    }
+
+    /// Compiles all, the base before the others, and takes each through the gate.
+    fn judge(&self, changes: &[Change]) -> Result<Vec<Gated>, CliError> {
+        let prepare = |config: &Config| self.evaluator.prepare(0, config);
+        let mut known = HashMap::new();
+        let mut gated = Vec::with_capacity(changes.len());
+        let base = prepare(&changes[0].config).map_err(failed)?;
+        gated.push(self.evaluate(&changes[0].config, base, &gated, &mut known)?);
+        let Judged {
+            verdict, detail, ..
+        } = &gated[0].judged;
+        if *verdict != Verdict::Ok {
+            return Err(self.bad_base(*verdict, detail));
+        }
+        let others = &changes[1..];
+        eprintln!("compiling {} changes", others.len());
+        let state = || ();
+        let prepared = in_order(others, self.threads, state, |change, ()| {
+            prepare(&change.config)
+        });
+        for (change, prepared) in others.iter().zip(prepared.map_err(failed)?) {
+            gated.push(self.evaluate(&change.config, prepared, &gated, &mut known)?);
+        }
+        Ok(gated)
+    }
+
+    /// Takes a compiled change through the gate, unless one of those before it is the same code.
+    fn evaluate(
+        &self,
+        config: &Config,
+        prepared: Preparation<Work>,
+        before: &[Gated],
+        known: &mut HashMap<ContentHash, usize>,
+    ) -> Result<Gated, CliError> {
+        let work = match prepared {
+            Preparation::Ready { work, .. } => work,
+            Preparation::Judged(judged) => {
+                return Ok(Gated {
+                    judged: *judged,
+                    occupancy: None,
+                    twin: None,
+                });
+            }
+        };
+        let occupancy = work.timed().and_then(|plan| self.occupancy(plan));
+        let first = *known.entry(work.same().clone()).or_insert(before.len());
+        let judged = match before.get(first) {
+            Some(twin) => twin.judged.clone(),
+            None => self.evaluator.evaluate(0, config, work).map_err(failed)?,
+        };
+        Ok(Gated {
+            judged,
+            occupancy,
+            twin: (first < before.len()).then_some(first),
+        })
+    }
+
+    /// Times changes that are right together, and those that came to no time once more by
+    /// themselves: what spoils a context takes its neighbours along.
+    fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, CliError> {
+        let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
+        let mut times = self.contest(&configs)?;
+        if configs.len() > 1 {
+            for (time, config) in times.iter_mut().zip(configs) {
+                if time.is_err()
+                    && let Some(again) = self.contest(&[config])?.pop()
+                {
+                    *time = again;
+                }
+            }
+        }
+        Ok(times)
+    }
+
+    /// One comparison with the base, in a fresh process and on new data.
+    fn contest(&self, configs: &[&Config]) -> Result<Vec<Timed>, CliError> {
+        let owned: Vec<Config> = configs.iter().copied().cloned().collect();
+        let times = match self.evaluator.finale(0, &owned, SEED) {
+            Ok(times) => times,
+            Err(error) => {
+                let (verdict, why) = match error.downcast_ref::<WorkerError>() {
+                    Some(WorkerError::Failed(why)) => (Verdict::Crashed, why),
+                    Some(WorkerError::Hung(why)) => (Verdict::Timeout, why),
+                    _ => return Err(failed(error)),
+                };
+                let failure = failure(verdict, &format!("while it was timed: {why}"));
+                return Ok(vec![Err(failure); owned.len()]);
+            }
+        };
+        let timed = |time: Result<Measurement, String>| {
+            let measurement = time.map_err(|why| refusal(&why))?;
+            Cost::of(&measurement).ok_or_else(untimed)
+        };
+        Ok(times.into_iter().map(timed).collect())
+    }
+
+    /// Share of a multiprocessor's threads that is busy while the longest part of the launch runs,
+    /// as registers, shared memory and the number of blocks allow. `None` for a generation without
+    /// a table, and where several kernels follow each other.
+    fn occupancy(&self, plan: &Plan) -> Option<f64> {
+        let arch = self.arch?;
+        let [launch] = plan.launches.as_slice() else {
+            return None;
+        };
+        let needs = plan.code.needs(&launch.entry);
+        let threads = u32::try_from(launch.threads()).ok()?;
+        let shared = launch.shared_bytes + needs.static_shared_bytes;
+        let fit = resident_blocks(arch, threads, needs.registers, shared);
+        let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
+        let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);
+        Some(busy as f64 / f64::from(arch.max_threads_per_sm))
+    }
+
+    fn bad_base(&self, verdict: Verdict, detail: &str) -> CliError {
+        CliError::Usage(format!(
+            "error: the configuration to take apart is {verdict} on {}: {detail}\n\
+             help: name one that is right by --config, or let `tuner run` find one",
+            self.device
+        ))
+    }
+}
+
+/// A change that has been through the gate.
+struct Gated {
+    judged: Judged,
+    occupancy: Option<f64>,
+    /// An earlier change that is the same code in the same launches.
+    twin: Option<usize>,
+}
+
+/// A cost, or why there is none.
+type Timed = Result<Cost, (Verdict, String)>;
+
+fn untimed() -> (Verdict, String) {
+    failure(Verdict::Crashed, "it was not timed")
+}
+
+fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
+    (verdict, detail.to_owned())
+}
+
+/// A contest's refusal, which begins with its verdict.
+fn refusal(why: &str) -> (Verdict, String) {
+    let named = why
+        .split_once(": ")
+        .and_then(|(name, detail)| Some((Verdict::from_name(name)?, detail)));
+    let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
+    failure(verdict, detail)
+}
+
+/// A failure of the tools, or of a space whose reference does not fit.
+fn failed(error: BoxError) -> CliError {
+    job::engine_error(EngineError::Device(error)).into()
+}
+
+/// How many changes share a round.
+fn together(base_us: Option<f64>) -> usize {
+    let sample = base_us.unwrap_or(SAMPLE_US).max(SAMPLE_US);
+    // Two of a round's samples are the base's.
+    ((ROUND_US / sample) as usize)
+        .saturating_sub(2)
+        .clamp(1, TOGETHER_MAX)
+}
+
+/// Gives the figures of a change to those that are the same code in the same launches.
+fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
+    for at in 0..gated.len() {
+        let Some(first) = gated[at].twin else {
+            continue;
+        };
+        let (verdict, detail) = {
+            let judged = &gated[first].judged;
+            (judged.verdict, judged.detail.clone())
+        };
+        costs[at] = costs[first].clone().map(|cost| match first {
+            // By definition, not by a clock.
+            0 => Cost {
+                ratio: 1.0,
+                interval: [1.0; 2],
+                flags: Vec::new(),
+                ..cost
+            },
+            _ => cost,
+        });
+        let change = &changes[first];
+        let whom = match first {
+            0 => "the base".to_owned(),
+            // A pathology changes several.
+            _ if change.to.contains('=') => change.to.clone(),
+            _ => format!("{}={}", change.what, change.to),
+        };
+        let judged = &mut gated[at].judged;
+        judged.verdict = verdict;
+        judged.detail = match verdict {
+            Verdict::Ok => format!("the same machine code and launches as {whom}"),
+            _ => detail,
+        };
+    }
+}
+
+/// What the base timed against itself says of the clock.
+fn told_of_the_clock(control: &Cost) {
+    let [low, high] = control.interval;
+    eprintln!("the base against itself: {low:.4} to {high:.4}");
+    if low > 1.0 || high < 1.0 {
+        eprintln!(
+            "note: it differs from itself by more than noise; changes within that are called the \
+             same"
+        );
+    }
+}
+
+/// How many changes cost something.
+fn summarize(control: &Cost, costs: &[Option<Cost>]) {
+    let timed: Vec<&Cost> = costs.iter().flatten().collect();
+    let (same, other): (Vec<&Cost>, Vec<&Cost>) =
+        timed.iter().copied().partition(|cost| cost.same(control));
+    let slower = other.iter().filter(|cost| cost.ratio > 1.0).count();
+    eprintln!(
+        "{} timed: {slower} slower than the base, {} faster, {} the same as far as 95 % intervals \
+         tell (one equal change in twenty lies outside by chance)",
+        timed.len(),
+        other.len() - slower,
+        same.len()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_of_slow_kernels_holds_fewer_changes() {
+        assert_eq!(together(Some(10.0)), TOGETHER_MAX);
+        assert_eq!(together(Some(20e3)), 3);
+        assert_eq!(together(Some(1e6)), 1);
+        assert_eq!(together(None), TOGETHER_MAX);
+    }
+
+    #[test]
+    fn a_refusal_is_taken_by_its_verdict_and_an_interval_with_one_shows_nothing() {
+        assert_eq!(
+            refusal("out_of_bounds: line 3: far"),
+            (Verdict::OutOfBounds, "line 3: far".to_owned())
+        );
+        assert_eq!(
+            refusal("no round: none"),
+            (Verdict::Crashed, "no round: none".to_owned())
+        );
+        let cost = |interval| Cost {
+            ratio: 1.0,
+            interval,
+            base_us: None,
+            flags: Vec::new(),
+        };
+        let sharp = cost([0.9995, 1.0005]);
+        assert!(cost([0.999, 1.0]).same(&sharp) && !cost([1.001, 1.01]).same(&sharp));
+        // A base that differs from itself cannot tell as little.
+        let askew = cost([1.002, 1.003]);
+        assert!(cost([1.001, 1.01]).same(&askew) && !cost([0.99, 0.999]).same(&askew));
+    }
+}
