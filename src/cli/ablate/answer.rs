@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn headings(format: Format, answers: &[Answer]) -> Vec<String> {
-        let text = format_answers(format, answers).unwrap();
+        let text = format_answers(format, answers).expect("text");
         let words = text
             .lines()
             .next()
