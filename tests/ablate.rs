@@ -222,6 +222,9 @@ extern \"C\" __global__ void work(const float* x, float* y, int n) {
   volatile float* spin = y;
   while (spin[i] != 123456.0f) {}
 #endif
+#if FAULT == 5
+  if (x[3] > 0.9f) __trap();
+#endif
 #if FAULT == 4
   if (n == 515) v *= 1.01f;
 #endif
@@ -389,6 +392,30 @@ fn on_a_gpu_the_base_is_the_best_measured_result_and_never_a_predicted_one() {
     );
     assert_eq!(rows[0]["config"]["WORK"], 1, "{rows:?}");
     assert!(figure(change(&rows, "WORK", "2"), "cost_low") > 1.0);
+}
+
+#[test]
+fn on_a_gpu_what_fails_in_a_round_takes_nobody_along() {
+    // It stops at a value that the data of the final rounds has first.
+    let folder = work("0, 5", "128, 256");
+    let only = ["--parameter", "FAULT", "--parameter", "BLOCK"];
+    let (rows, story, code) = measured(folder.path(), &only);
+    assert_eq!((code, rows.len()), (Some(0), 3), "{story}");
+    assert!(
+        story.contains("timed 2 of 2"),
+        "both passed the gate: {story}"
+    );
+    let failing = change(&rows, "FAULT", "5");
+    assert_eq!(
+        (&failing["verdict"], &failing["time_us"]),
+        (&"crashed".into(), &Value::Null)
+    );
+    let equal = change(&rows, "BLOCK", "128");
+    assert_eq!(
+        (&equal["verdict"], &equal["same"]),
+        (&"ok".into(), &true.into()),
+        "{equal}"
+    );
 }
 
 #[test]

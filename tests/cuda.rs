@@ -335,7 +335,7 @@ fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
                 out.to_str().unwrap(),
             ])
             .args(["--tuner", env!("CARGO_BIN_EXE_tuner"), "--minutes", "9"])
-            .args(["--only", "facts,recovery"])
+            .args(["--only", "facts,recovery,attention"])
             .env("TUNER_FAKE_GPU", out.join("tuner.db"));
         let own = root().join(".cuda/nvidia/cu13/lib");
         if own.is_dir() {
@@ -350,6 +350,10 @@ fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
         serde_json::from_str(&std::fs::read_to_string(out.join("report.json")).unwrap()).unwrap();
     assert_eq!(report["stages"]["recovery"]["passed"], true, "{report}");
     assert_eq!(report["fake"], true);
+    // What the choices cost, against the default: nothing was tuned.
+    let choices = &report["stages"]["attention"]["ablation"]["threads"]["rows"];
+    assert_eq!(choices[0]["change"], "base", "{report}");
+    assert!(choices[1]["cost_low"].as_f64().unwrap() > 0.0, "{report}");
     let markdown = std::fs::read_to_string(out.join("report.md")).unwrap();
     assert!(
         markdown.contains("nothing here is a measurement"),

@@ -5,6 +5,7 @@
 //! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
 
 use super::answer::Answer;
+use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
 use super::{Args, Change, Subject};
 use crate::catalog;
 use crate::cli::CliError;
@@ -22,7 +23,7 @@ use crate::engine::{
 use crate::job;
 use crate::record::{Measurement, TimingKind, Verdict};
 use crate::space::Config;
-use crate::timing::statistics::{interval_of_median, median};
+use crate::timing::statistics::median;
 use crate::units::ContentHash;
 use anyhow::Context as _;
 use std::collections::HashMap;
@@ -32,13 +33,6 @@ use vgpu::model::resident_blocks;
 
 /// Seed of the data and the order of the final rounds: data that the gate has not shown before.
 const SEED: u64 = 0xab_1a7e;
-/// Most changes in a round.
-const TOGETHER_MAX: usize = 16;
-/// What a round should last at most, microseconds: longer ones drift.
-const ROUND_US: f64 = 100e3;
-/// What a sample lasts at least, microseconds.
-const SAMPLE_US: f64 = 1500.0;
-
 /// Takes the base apart on the GPU of that number.
 pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let gpu =
@@ -81,37 +75,6 @@ struct Outcome {
     time_us: Option<f64>,
     /// No difference from the base was shown; `None` for the base and without a cost.
     same: Option<bool>,
-}
-
-/// A time over that of the base.
-#[derive(Debug, Clone, PartialEq)]
-struct Cost {
-    ratio: f64,
-    interval: [f64; 2],
-    /// What the base took in that session, microseconds.
-    base_us: Option<f64>,
-    flags: Vec<String>,
-}
-
-impl Cost {
-    /// From a time whose reference was the base. `None` without a round.
-    fn of(measurement: &Measurement) -> Option<Self> {
-        let evidence = measurement.evidence.as_ref()?;
-        let ratios = &evidence.reference_ratios;
-        Some(Self {
-            ratio: median(ratios)?,
-            interval: interval_of_median(ratios)?,
-            base_us: evidence.reference_us,
-            flags: evidence.flags.clone(),
-        })
-    }
-
-    /// No difference was shown: the interval reaches 1, or what the base differs from itself by.
-    /// Equal code in other buffers can differ by a little for as long as they stay where they are.
-    fn same(&self, control: &Self) -> bool {
-        let [low, high] = control.interval;
-        self.interval[0] <= high.max(1.0) && low.min(1.0) <= self.interval[1]
-    }
 }
 
 impl Outcome {
@@ -360,38 +323,9 @@ struct Gated {
     twin: Option<usize>,
 }
 
-/// A cost, or why there is none.
-type Timed = Result<Cost, (Verdict, String)>;
-
-fn untimed() -> (Verdict, String) {
-    failure(Verdict::Crashed, "it was not timed")
-}
-
-fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
-    (verdict, detail.to_owned())
-}
-
-/// A contest's refusal, which begins with its verdict.
-fn refusal(why: &str) -> (Verdict, String) {
-    let named = why
-        .split_once(": ")
-        .and_then(|(name, detail)| Some((Verdict::from_name(name)?, detail)));
-    let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
-    failure(verdict, detail)
-}
-
 /// A failure of the tools, or of a space whose reference does not fit.
 fn failed(error: BoxError) -> CliError {
     job::engine_error(EngineError::Device(error)).into()
-}
-
-/// How many changes share a round.
-fn together(base_us: Option<f64>) -> usize {
-    let sample = base_us.unwrap_or(SAMPLE_US).max(SAMPLE_US);
-    // Two of a round's samples are the base's.
-    ((ROUND_US / sample) as usize)
-        .saturating_sub(2)
-        .clamp(1, TOGETHER_MAX)
 }
 
 /// Gives the figures of a change to those that are the same code in the same launches.
@@ -427,68 +361,5 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
             Verdict::Ok => format!("the same machine code and launches as {whom}"),
             _ => detail,
         };
-    }
-}
-
-/// What the base timed against itself says of the clock.
-fn told_of_the_clock(control: &Cost) {
-    let [low, high] = control.interval;
-    eprintln!("the base against itself: {low:.4} to {high:.4}");
-    if low > 1.0 || high < 1.0 {
-        eprintln!(
-            "note: it differs from itself by more than noise; changes within that are called the \
-             same"
-        );
-    }
-}
-
-/// How many changes cost something.
-fn summarize(control: &Cost, costs: &[Option<Cost>]) {
-    let timed: Vec<&Cost> = costs.iter().flatten().collect();
-    let (same, other): (Vec<&Cost>, Vec<&Cost>) =
-        timed.iter().copied().partition(|cost| cost.same(control));
-    let slower = other.iter().filter(|cost| cost.ratio > 1.0).count();
-    eprintln!(
-        "{} timed: {slower} slower than the base, {} faster, {} the same as far as 95 % intervals \
-         tell (one equal change in twenty lies outside by chance)",
-        timed.len(),
-        other.len() - slower,
-        same.len()
-    );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_round_of_slow_kernels_holds_fewer_changes() {
-        assert_eq!(together(Some(10.0)), TOGETHER_MAX);
-        assert_eq!(together(Some(20e3)), 3);
-        assert_eq!(together(Some(1e6)), 1);
-        assert_eq!(together(None), TOGETHER_MAX);
-    }
-
-    #[test]
-    fn a_refusal_is_taken_by_its_verdict_and_an_interval_with_one_shows_nothing() {
-        assert_eq!(
-            refusal("out_of_bounds: line 3: far"),
-            (Verdict::OutOfBounds, "line 3: far".to_owned())
-        );
-        assert_eq!(
-            refusal("no round: none"),
-            (Verdict::Crashed, "no round: none".to_owned())
-        );
-        let cost = |interval| Cost {
-            ratio: 1.0,
-            interval,
-            base_us: None,
-            flags: Vec::new(),
-        };
-        let sharp = cost([0.9995, 1.0005]);
-        assert!(cost([0.999, 1.0]).same(&sharp) && !cost([1.001, 1.01]).same(&sharp));
-        // A base that differs from itself cannot tell as little.
-        let askew = cost([1.002, 1.003]);
-        assert!(cost([1.001, 1.01]).same(&askew) && !cost([0.99, 0.999]).same(&askew));
     }
 }

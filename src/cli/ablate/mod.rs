@@ -1,6 +1,7 @@
 //! `tuner ablate`: which choice of a configuration buys what.
 
 mod answer;
+mod cost;
 mod inversion;
 mod measured;
 
