@@ -27,8 +27,14 @@ impl InitMap {
         if range.start == 0 && range.end >= self.bytes {
             self.all.store(true, Relaxed);
         }
-        for byte in range {
-            self.bits[(byte / 32) as usize].fetch_or(1 << (byte % 32), Relaxed);
+        // A cell at a time: whole buffers are written this way.
+        let mut at = range.start;
+        while at < range.end {
+            let from = at % 32;
+            let count = (32 - from).min(range.end - at);
+            let bits = (u32::MAX >> (32 - count)) << from;
+            self.bits[(at / 32) as usize].fetch_or(bits, Relaxed);
+            at += count;
         }
     }
 
@@ -128,5 +134,27 @@ impl Marker<'_> {
 impl Drop for Marker<'_> {
     fn drop(&mut self) {
         self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_bytes_of_a_range_are_marked() {
+        for start in [0, 1, 31, 32, 33, 64] {
+            for end in [start, start + 1, 63, 64, 65, 96, 99] {
+                let map = InitMap::new(100);
+                map.mark(start..end);
+                let mut left = Vec::new();
+                left.extend((start > 0).then_some(0..start));
+                left.extend(Some(end.max(start)..100));
+                if start >= end {
+                    left = vec![0..100];
+                }
+                assert_eq!(map.unwritten(), left, "{start}..{end}");
+            }
+        }
     }
 }
