@@ -143,17 +143,16 @@ mod tests {
 
     #[test]
     fn exactly_the_bytes_of_a_range_are_marked() {
-        for start in [0, 1, 31, 32, 33, 64] {
-            for end in [start, start + 1, 63, 64, 65, 96, 99] {
+        for start in [0, 1, 31, 32, 33, 63] {
+            for end in [start, start + 1, 64, 65, 96, 99] {
                 let map = InitMap::new(100);
                 map.mark(start..end);
-                let mut left = Vec::new();
-                left.extend((start > 0).then_some(0..start));
-                left.extend(Some(end.max(start)..100));
-                if start >= end {
-                    left = vec![0..100];
-                }
-                assert_eq!(map.unwritten(), left, "{start}..{end}");
+                let marked = |byte: &u64| {
+                    let (word, bit) = ((byte / 4) as usize, 1 << (byte % 4));
+                    map.has_word(word, bit)
+                };
+                let found: Vec<u64> = (0..100).filter(marked).collect();
+                assert_eq!(found, (start..end).collect::<Vec<u64>>());
             }
         }
     }
