@@ -229,6 +229,7 @@ impl Session for VirtualGpu {
                 ..Checks::default()
             },
             trace: false,
+            depth: vgpu::Depth::Whole,
         };
         let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch)
             .map_err(|error| refused(error.to_string()))?;

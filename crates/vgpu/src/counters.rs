@@ -85,6 +85,34 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// What `factor` blocks like these would count: everything but the blocks themselves.
+    pub fn scaled(self, factor: f64) -> Counters {
+        if factor == 1.0 {
+            return self;
+        }
+        let times = |n: u64| (n as f64 * factor).round() as u64;
+        Counters {
+            blocks: self.blocks,
+            warp_instructions: times(self.warp_instructions),
+            lane_instructions: times(self.lane_instructions),
+            by_class: self.by_class.map(times),
+            global_load_bytes: times(self.global_load_bytes),
+            global_store_bytes: times(self.global_store_bytes),
+            global_load_sectors: times(self.global_load_sectors),
+            global_store_sectors: times(self.global_store_sectors),
+            shared_bytes: times(self.shared_bytes),
+            shared_wavefronts: times(self.shared_wavefronts),
+            bank_conflicts: times(self.bank_conflicts),
+            local_bytes: times(self.local_bytes),
+            fp32_flops: times(self.fp32_flops),
+            fp16_flops: times(self.fp16_flops),
+            fp64_flops: times(self.fp64_flops),
+            tensor_flops: times(self.tensor_flops),
+            barriers: times(self.barriers),
+            divergent_branches: times(self.divergent_branches),
+        }
+    }
+
     /// Warp instructions of one class.
     pub fn class(&self, class: Class) -> u64 {
         self.by_class[class as usize]

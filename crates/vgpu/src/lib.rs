@@ -22,7 +22,7 @@ pub mod model;
 pub use arch::Arch;
 pub use counters::Counters;
 pub use exec::launch::{
-    Arg, BlockSet, Checks, End, Launch, LaunchError, LaunchReport, Schedule, launch,
+    Arg, BlockSet, Checks, Depth, End, Launch, LaunchError, LaunchReport, Schedule, launch,
 };
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};

@@ -218,7 +218,11 @@ fn trace(
         shared.map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
-    let traces = model::trace(module, &mut prepared.memory, arch, &template)
+    let needs = plan.code.needs(&launch.entry);
+    let shared = launch.shared_bytes + needs.static_shared_bytes;
+    let resident = resident_blocks(arch, launch.threads(), needs.registers, shared);
+    let together = resident * u64::from(arch.sm_count);
+    let traces = model::trace(module, &mut prepared.memory, arch, &template, together)
         .map_err(|error| refused(error.to_string()))?;
     traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
 }

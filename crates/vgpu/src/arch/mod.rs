@@ -59,6 +59,10 @@ pub struct Arch {
     pub tensor_i8: u32,
     /// The same for 8-bit floats.
     pub tensor_f8: u32,
+    /// The same for double precision; zero where the double-precision lanes do that work.
+    pub tensor_f64: u32,
+    /// Per cent of these rates that `mma.sync` reaches.
+    pub tensor_sync_pct: u32,
     /// Cycles of a matrix instruction until its result is there.
     pub tensor_cycles: u32,
     /// Cycles of a load from shared memory.

@@ -46,7 +46,7 @@ struct Table<'t> {
 }
 
 /// Names that a table has, and the least and the most that is physical.
-const FIGURES: [(&str, f64, f64); 33] = [
+const FIGURES: [(&str, f64, f64); 35] = [
     ("cc", 70.0, 99.0),
     ("sm_count", 1.0, 1024.0),
     ("boost_mhz", 100.0, 5000.0),
@@ -67,6 +67,8 @@ const FIGURES: [(&str, f64, f64); 33] = [
     ("tensor_tf32", 0.0, 65_536.0),
     ("tensor_i8", 0.0, 65_536.0),
     ("tensor_f8", 0.0, 65_536.0),
+    ("tensor_f64", 0.0, 4096.0),
+    ("tensor_sync_pct", 10.0, 100.0),
     ("tensor_cycles", 4.0, 200.0),
     ("shared_cycles", 10.0, 100.0),
     ("l1_cycles", 10.0, 200.0),
@@ -255,6 +257,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Arch, TableError> {
         tensor_tf32: n("tensor_tf32")?,
         tensor_i8: n("tensor_i8")?,
         tensor_f8: n("tensor_f8")?,
+        tensor_f64: n("tensor_f64")?,
+        tensor_sync_pct: n("tensor_sync_pct")?,
         tensor_cycles: n("tensor_cycles")?,
         shared_cycles: n("shared_cycles")?,
         l1_cycles: n("l1_cycles")?,

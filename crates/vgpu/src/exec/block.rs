@@ -10,6 +10,7 @@ use super::transfer::lanes;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::NONE;
+use crate::lower::skeleton::ADDRESSES;
 
 /// Instructions of a turn.
 const TURN: u64 = 4096;
@@ -286,7 +287,9 @@ impl<'a> Block<'a> {
                 format!("{why} after {spent} warp instructions of one block")
             });
         self.team.halted = Some("it ran too long");
-        context.stop.store(true, Relaxed);
+        if late || context.skip_unless != ADDRESSES {
+            context.stop.store(true, Relaxed);
+        }
         true
     }
 }

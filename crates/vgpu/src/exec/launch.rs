@@ -11,6 +11,7 @@ use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT
 use crate::counters::Counters;
 use crate::hazard::Hazard;
 use crate::lower::program::Program;
+use crate::lower::skeleton;
 use crate::memory::{BufferId, GlobalMemory};
 use crate::module::{Entry, Module, Unsupported};
 
@@ -97,6 +98,19 @@ pub struct Launch {
     pub checks: Checks,
     /// Whether the blocks leave a trace for the timing model.
     pub trace: bool,
+    /// How much of the kernel is executed.
+    pub depth: Depth,
+}
+
+/// How much of a kernel is executed: what it computes need not be known to know its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Everything.
+    Whole,
+    /// What decides where warps go.
+    Control,
+    /// That, and loads from global memory; a block that has used up its budget ends alone.
+    Addresses,
 }
 
 impl Launch {
@@ -115,6 +129,7 @@ impl Launch {
             threads: 0,
             checks: Checks::default(),
             trace: false,
+            depth: Depth::Whole,
         }
     }
 }
@@ -253,6 +268,11 @@ pub fn launch(
         stop: AtomicBool::new(false),
         clock: AtomicU64::new(1),
         budget: launch.instruction_budget,
+        skip_unless: match launch.depth {
+            Depth::Whole => 0,
+            Depth::Control => skeleton::CONTROL,
+            Depth::Addresses => skeleton::ADDRESSES,
+        },
         deadline: launch.wall_deadline,
         seed: match launch.schedule {
             Schedule::RoundRobin => None,

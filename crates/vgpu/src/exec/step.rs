@@ -22,6 +22,7 @@ enum Next {
 /// Runs one path of `w` for at most `turn` instructions. Returns how many it ran.
 pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
     let code: &[Inst] = &team.context.program.code;
+    let skip_unless = team.context.skip_unless;
     let mut ran = 0u64;
     let mut lane_sum = 0u64;
     let Path {
@@ -66,6 +67,10 @@ pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> 
         team.counters.by_class[inst.class as usize] += 1;
         if inst.flops != 0 {
             count_flops(team, inst, count);
+        }
+        if skip_unless != 0 && inst.keep & skip_unless == 0 {
+            pc += 1;
+            continue;
         }
         match &inst.op {
             Op::Alu(f, slots) => {

@@ -46,6 +46,8 @@ pub(super) struct Context<'a> {
     pub(super) stop: AtomicBool,
     pub(super) clock: AtomicU64,
     pub(super) budget: u64,
+    /// The slice that instructions must be in to be executed; zero executes all.
+    pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
     pub(super) seed: Option<u64>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
 use super::program::{Call, Data, Inst, NONE, Op};
+use super::skeleton::{ADDRESSES, CONTROL, skeleton};
 use super::{Fail, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -72,12 +73,17 @@ impl<'a> Lower<'a> {
         self.enter(f, body);
         let first = self.program.code.len() as u32;
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
-        for i in &body.instructions {
+        let slices = skeleton(body);
+        self.program.by_block |= slices.by_block;
+        self.program.by_others |= slices.by_others;
+        for (i, keep) in body.instructions.iter().zip(&slices.keep) {
             starts.push(self.program.code.len() as u32);
+            self.now.keep = *keep;
             self.instruction(i)?;
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;
+        self.now.keep = CONTROL | ADDRESSES;
         // Running off the end leaves the function, as `ret` does.
         let end = if f.entry { Op::Exit } else { Op::Return };
         self.push(end, Class::Control);

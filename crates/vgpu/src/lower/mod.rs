@@ -15,6 +15,7 @@ mod matrix;
 mod control;
 mod layout;
 mod intent;
+pub(crate) mod skeleton;
 mod structs;
 
 use std::collections::HashMap;
@@ -102,6 +103,7 @@ struct Now {
     guard_negated: bool,
     line: u32,
     source: u32,
+    keep: u8,
 }
 
 /// Row of the carry flag among the predicates, then the constants true and false, and scratch.
@@ -135,6 +137,7 @@ pub(crate) fn lower(
             guard_negated: false,
             line: entry.line,
             source: 0,
+            keep: skeleton::CONTROL | skeleton::ADDRESSES,
         },
     };
     if entry.cluster {
@@ -176,6 +179,7 @@ impl<'a> Lower<'a> {
             guard_negated,
             line,
             source,
+            keep,
         } = self.now;
         self.program.code.push(Inst {
             op,
@@ -184,6 +188,7 @@ impl<'a> Lower<'a> {
             class,
             flops,
             join: false,
+            keep,
             line,
             source,
         });

@@ -437,6 +437,8 @@ pub(crate) struct Inst {
     pub(crate) flops: u8,
     /// Paths may meet again here.
     pub(crate) join: bool,
+    /// Which slices it is in: [`super::skeleton::CONTROL`], [`super::skeleton::ADDRESSES`].
+    pub(crate) keep: u8,
     /// PTX line.
     pub(crate) line: u32,
     /// Index in [`Program::sources`] plus 1.
@@ -508,4 +510,8 @@ pub(crate) struct Program {
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
+    /// Some branch depends on the block's index.
+    pub(crate) by_block: bool,
+    /// The way depends on what other blocks have done.
+    pub(crate) by_others: bool,
 }

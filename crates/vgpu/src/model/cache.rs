@@ -116,7 +116,11 @@ mod tests {
     #[test]
     fn a_working_set_larger_than_the_cache_misses_every_time() {
         let mut cache = Cache::new(16 * 1024);
-        let pass = |cache: &mut Cache| (0..4096u64).filter(|s| cache.touch(*s, true).is_some()).count();
+        let pass = |cache: &mut Cache| {
+            (0..4096u64)
+                .filter(|s| cache.touch(*s, true).is_some())
+                .count()
+        };
         pass(&mut cache);
         assert_eq!(pass(&mut cache), 0);
     }

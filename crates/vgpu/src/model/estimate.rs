@@ -4,6 +4,7 @@ use super::map::Map;
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::Traces;
 use super::sm::{Outcome, Sm, Tally, Work};
+use super::units::Rates;
 use super::walk::History;
 use crate::Module;
 use crate::arch::Arch;
@@ -50,10 +51,19 @@ pub struct Estimate {
     pub missed: f64,
     /// Memory traffic of the whole launch.
     pub traffic: Traffic,
-    /// Roofline floor, microseconds.
-    pub floor_us: f64,
+    /// Roofline floor.
+    pub floor: Floor,
     /// Why the figure is not to be relied on; empty where it is.
     pub doubts: Vec<String>,
+}
+
+/// The time below which no such launch can go, and what sets it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Floor {
+    /// Microseconds.
+    pub us: f64,
+    /// `fp32`, `fp64`, `tensor` or `dram`.
+    pub bound: &'static str,
 }
 
 /// Instructions replayed a launch at most.
@@ -74,6 +84,7 @@ pub fn estimate(
     if resident == 0 {
         return None;
     }
+    let unequal = traces.unequal;
     let around = Neighbourhood::new(&traces.main, &traces.beside);
     around.mark(&mut traces.main);
     let map = Map::new(kernel, program, std::slice::from_ref(&traces.main));
@@ -87,7 +98,8 @@ pub fn estimate(
     let l1_bytes = memory::l1_bytes(arch, shape.shared_bytes, u64::from(resident));
     let together = here * sms.min(blocks);
     let kept = memory::kept(&traces.main);
-    let mut traffic = around.traffic(arch, shape.grid, together, kept, traces.allocated);
+    let asked = traces.sharing.sectors(&traces.main) * kept;
+    let mut traffic = around.traffic(arch, shape.grid, (together, asked), kept, traces.allocated);
     let threads = together as f64 * f64::from(shape.threads);
     traffic.local_hit_share = memory::local_hit_share(arch, kernel, threads);
     let clock = f64::from(arch.boost_mhz) * 1e6;
@@ -103,27 +115,36 @@ pub fn estimate(
         l1_bytes,
         l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(64.0),
         dram_rate: arch.dram_gb_s * 1e9 / clock / active,
-        l2_hit_share: traffic.l2_hit_share,
+        first_miss: traffic.first_miss,
         local_hit_share: traffic.local_hit_share,
     };
     let outcome = Sm::new(&work).run();
-    let cycles = whole(&outcome, &work, mine as f64);
-    let floor_us = floor(arch, &traces.counters, blocks, &traffic);
+    let cycles = whole(&outcome, &work, mine as f64 * unequal.mean);
+    // The heaviest block, beside others like the sampled one.
+    let resident_time = match outcome.first_wave {
+        0 => outcome.cycles as f64 * here as f64 / outcome.progress.max(1e-6),
+        first => first as f64,
+    };
+    let cycles = match unequal.most > 1.0 {
+        true => cycles.max(resident_time * unequal.most),
+        false => cycles,
+    };
+    let floor = floor(arch, &map, &traces.counters, blocks, &traffic);
     let modelled = cycles / clock * 1e6;
     let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
     let mut estimate = Estimate {
         cycles,
-        us: modelled.max(floor_us),
+        us: modelled.max(floor.us),
         resident,
         occupancy: warps * 32.0 / f64::from(arch.max_threads_per_sm),
         waves: blocks as f64 / (u64::from(resident) * sms) as f64,
         bound: "latency",
         tally: outcome.tally,
-        scale: blocks as f64 / outcome.progress.max(1e-6),
+        scale: blocks as f64 * unequal.mean / outcome.progress.max(1e-6),
         replayed_cycles: outcome.cycles,
         missed: outcome.missed.0 as f64 / outcome.missed.1.max(1) as f64,
         traffic,
-        floor_us,
+        floor,
         doubts: Vec::new(),
     };
     estimate.bound = estimate.limit(arch);
@@ -142,6 +163,9 @@ fn doubts(estimate: &Estimate, kernel: &Kernel, traces: &Traces) -> Vec<String> 
             "the machine code's branches could not be followed ({:.0} % of the PTX missed)",
             estimate.missed * 100.0
         ));
+    }
+    if traces.unequal.unknown {
+        doubts.push("blocks may differ in their work: they could not all be followed".to_owned());
     }
     if kernel.known < 0.98 {
         let share = (1.0 - kernel.known) * 100.0;
@@ -174,8 +198,13 @@ fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
     if done >= blocks {
         return cycles;
     }
-    // The blocks of later waves take the place of those before, one by one.
-    let each = (cycles - outcome.first_wave as f64) / (done - resident).max(1.0);
+    // The blocks of later waves take the place of those before, one by one: at the rate at which
+    // the second wave issued, unless what serves all warps is slower. (What the memory still has to
+    // do when the last instruction is issued belongs to both waves.)
+    let tally = &outcome.tally;
+    let issue = (outcome.issued as f64 - outcome.first_wave as f64) / (done - resident).max(1.0);
+    let served = tally.dram_cycles.max(tally.l2_cycles);
+    let each = issue.max(served.max(tally.lsu_cycles as f64) / done.max(1.0));
     cycles + (blocks - done) * each
 }
 
@@ -198,13 +227,38 @@ pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: 
         .min(arch.max_blocks_per_sm)
 }
 
-/// Microseconds below which no such launch can go: arithmetic and memory at their peaks.
-fn floor(arch: &Arch, counters: &Counters, blocks: u64, traffic: &Traffic) -> f64 {
+/// The time below which no such launch can go: arithmetic and memory at their peaks.
+fn floor(arch: &Arch, map: &Map, counters: &Counters, blocks: u64, traffic: &Traffic) -> Floor {
     let scale = blocks as f64 / counters.blocks.max(1) as f64;
-    let fp32 = counters.fp32_flops as f64 * scale / arch.peak_fp32();
-    let most = arch.tensor_f16.max(arch.tensor_i8).max(arch.tensor_f8);
-    let peak = arch.peak_tensor_f16() * f64::from(most) / f64::from(arch.tensor_f16.max(1));
-    let tensor = counters.tensor_flops as f64 * scale / peak.max(1.0);
-    let dram = traffic.least_bytes / (arch.dram_gb_s * 1e9);
-    fp32.max(tensor).max(dram) * 1e6
+    let clock = f64::from(arch.boost_mhz) * 1e6 * f64::from(arch.sm_count);
+    let double = f64::from(arch.fp64_lanes) * 2.0 * clock;
+    // Of matrix instructions of several types, the fastest one's rate.
+    let tensor = Rates::of(arch).tensor;
+    let rates = map.tensor.iter().filter(|(work, _)| *work > 0);
+    let fastest = rates
+        .map(|(_, matrix)| tensor.rate(*matrix))
+        .max_by(f64::total_cmp);
+    let matrix = fastest.unwrap_or(0.0) * f64::from(arch.schedulers) * 2.0 * clock;
+    let time = |work: f64, peak: f64| {
+        if work > 0.0 && peak > 0.0 {
+            work / peak
+        } else {
+            0.0
+        }
+    };
+    let floors = [
+        (
+            "fp32",
+            time(counters.fp32_flops as f64 * scale, arch.peak_fp32()),
+        ),
+        ("fp64", time(counters.fp64_flops as f64 * scale, double)),
+        ("tensor", time(counters.tensor_flops as f64 * scale, matrix)),
+        ("dram", time(traffic.least_bytes, arch.dram_gb_s * 1e9)),
+    ];
+    let highest = floors.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (bound, seconds) = highest.unwrap_or(("dram", 0.0));
+    Floor {
+        us: seconds * 1e6,
+        bound,
+    }
 }

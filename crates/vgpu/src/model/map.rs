@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::counters::Class;
 use crate::exec::trace::BlockTrace;
 use crate::lower::program::{NONE, Op, Program};
+use crate::num::mma::Element;
 use crate::sass::{Instr, Kernel, Unit};
 
 /// A machine instruction that stands for a PTX instruction one to one.
@@ -14,6 +15,49 @@ pub(super) struct Anchor {
     pub(super) slot: u32,
     /// It is the first of those that its PTX instruction was split into.
     pub(super) first: bool,
+}
+
+/// Types of matrix instructions that go at rates of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Matrix {
+    /// Half precision, either kind.
+    #[default]
+    F16,
+    Tf32,
+    /// Integers of 8 bits and fewer.
+    Int,
+    /// Floats of 8 bits.
+    F8,
+    F64,
+}
+
+impl Matrix {
+    fn of(op: &Op) -> Matrix {
+        let element = match op {
+            Op::Mma(m) => m.form.a,
+            Op::WmmaMma(m) => m.form.a,
+            Op::MmaF64(_) => return Matrix::F64,
+            _ => return Matrix::F16,
+        };
+        match element {
+            Element::F16 | Element::Bf16 => Matrix::F16,
+            Element::Tf32 => Matrix::Tf32,
+            Element::E4m3 | Element::E5m2 => Matrix::F8,
+            Element::S8 | Element::U8 | Element::S4 | Element::U4 => Matrix::Int,
+        }
+    }
+
+    /// The type that machine code of this operation executes: what lacks a unit of its own is
+    /// converted first.
+    fn executed(self, opcode: u16) -> Matrix {
+        match opcode {
+            0x037 => Matrix::Int,
+            0x03f => Matrix::F64,
+            0x07a => Matrix::F8,
+            _ if self == Matrix::Tf32 => Matrix::Tf32,
+            _ => Matrix::F16,
+        }
+    }
 }
 
 /// A piece of machine code as the walk sees it.
@@ -33,8 +77,8 @@ pub(super) struct Map {
     /// PTX instruction of each slot.
     pub(super) pcs: Vec<u32>,
     pub(super) pieces: Vec<PieceMap>,
-    /// Multiply-adds of each machine instruction, where it is a matrix instruction.
-    pub(super) tensor: Vec<u32>,
+    /// Multiply-adds of each machine instruction and their type, where it is a matrix instruction.
+    pub(super) tensor: Vec<(u32, Matrix)>,
 }
 
 /// Anchors looked at to find out whether a piece is next.
@@ -68,7 +112,7 @@ impl Map {
         }
         let mut map = Map {
             anchors: vec![None; kernel.code.len()],
-            tensor: vec![0; kernel.code.len()],
+            tensor: vec![(0, Matrix::F16); kernel.code.len()],
             ..Map::default()
         };
         let mut slots: HashMap<u32, u32> = HashMap::new();
@@ -128,8 +172,10 @@ impl Map {
             let at = start as usize + i;
             self.anchors[at] = Some(Anchor { slot, first });
             if code[i].unit == Unit::Tensor {
-                let each = u32::from(program.code[*pc as usize].flops) * 16 * 32 / 2;
-                self.tensor[at] = each / split;
+                let inst = &program.code[*pc as usize];
+                let each = u32::from(inst.flops) * 16 * 32 / 2;
+                let matrix = Matrix::of(&inst.op).executed(code[i].opcode);
+                self.tensor[at] = (each / split, matrix);
             }
             if first {
                 consumed.push((slot, which, code[i].guarded));

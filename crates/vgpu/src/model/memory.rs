@@ -12,8 +12,9 @@ use crate::sass::{Kernel, Unit};
 pub struct Traffic {
     /// Sectors of one block that differ from each other.
     pub block_sectors: f64,
-    /// Share of the second-level cache's requests that it answers.
-    pub l2_hit_share: f64,
+    /// Share of the sectors that only one of neighbouring blocks wants which come from memory, or
+    /// go there, when the block asks first.
+    pub first_miss: f64,
     /// The same of local memory.
     pub local_hit_share: f64,
     /// Bytes that must come from or go to memory at least.
@@ -103,12 +104,13 @@ impl Neighbourhood {
     }
 
     /// Estimates the traffic of a grid of which `together` blocks are on the device at once:
-    /// blocks share bytes along x and y as those beside each other do.
+    /// blocks share bytes along x and y as those beside each other do, or `asked` sectors fall to
+    /// each by what all of them ask for, whichever finds more that is shared.
     pub(super) fn traffic(
         &self,
         arch: &Arch,
         grid: [u32; 3],
-        together: u64,
+        (together, asked): (u64, f64),
         kept: f64,
         allocated: u64,
     ) -> Traffic {
@@ -129,12 +131,13 @@ impl Neighbourhood {
         let dram = if fits {
             whole
         } else {
-            (wave * waves).max(whole)
+            (wave * waves).max(whole).min(asked * 32.0 * blocks)
         };
-        let asked = (each * 32.0 * blocks).max(1.0);
+        let common = self.common.len() as f64 * kept.max(1.0);
+        let own = ((each - common).max(1.0) * 32.0 * blocks).max(1.0);
         Traffic {
             block_sectors: each,
-            l2_hit_share: (1.0 - dram / asked).clamp(0.0, 1.0),
+            first_miss: (dram / own).clamp(0.0, 1.0),
             local_hit_share: 1.0,
             least_bytes: whole.min(dram),
             dram_bytes: dram,

@@ -2,6 +2,7 @@
 
 use super::estimate::Estimate;
 use super::sm::Stall;
+use super::units::{ALU, DOUBLE, FMA, FMA_SECOND, HALF, SPECIAL, TENSOR};
 use crate::arch::Arch;
 use crate::sass::Unit;
 
@@ -16,16 +17,21 @@ impl Estimate {
         let slots = cycles * f64::from(arch.schedulers);
         // Two pipes take turns where there are more lanes than the first one has.
         let pipes = f64::from(arch.fp32_lanes.div_ceil(arch.imad_lanes).max(1));
+        let pipe = |pipe: usize| t.pipe_cycles[pipe] as f64 / slots;
         let mut units = [
             ("issue", t.issued as f64 / slots),
-            ("fp32", t.fma_cycles as f64 / slots / pipes),
-            ("tensor", t.tensor_cycles as f64 / slots),
+            ("fp32", (pipe(FMA) + pipe(FMA_SECOND)) / pipes),
+            ("alu", pipe(ALU)),
+            ("fp16", pipe(HALF)),
+            ("fp64", pipe(DOUBLE)),
+            ("special", pipe(SPECIAL)),
+            ("tensor", pipe(TENSOR)),
             ("shared", t.lsu_cycles as f64 / cycles),
             ("l2", t.l2_cycles / cycles),
             ("dram", t.dram_cycles / cycles),
         ];
-        if self.floor_us >= self.us {
-            return "dram";
+        if self.floor.us >= self.us {
+            return self.floor.bound;
         }
         units.sort_by(|a, b| b.1.total_cmp(&a.1));
         if units[0].1 >= BUSY {
@@ -79,7 +85,7 @@ impl Estimate {
             ),
             (
                 "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-                percent(t.tensor_cycles as f64, slots),
+                percent(t.pipe_cycles[TENSOR] as f64, slots),
             ),
             (
                 "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",

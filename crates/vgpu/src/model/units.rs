@@ -1,5 +1,6 @@
 //! How long each unit of a multiprocessor is busy with one warp's instruction.
 
+use super::map::Matrix;
 use crate::arch::Arch;
 use crate::sass::{Instr, Unit};
 
@@ -14,12 +15,52 @@ pub(super) struct Rates {
     pub(super) double: u64,
     pub(super) special: u64,
     /// Multiply-adds of a matrix instruction a clock.
-    pub(super) tensor_f16: f64,
-    pub(super) tensor_i8: f64,
+    pub(super) tensor: Tensor,
     /// Cycles in which the load and store unit takes the lanes of one warp.
     pub(super) lanes: u64,
     /// Cycles of a wavefront of shared memory.
     pub(super) wavefront: u64,
+}
+
+/// Multiply-adds that the matrix units of a scheduler make a clock, as `mma.sync` reaches them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tensor {
+    f16: f64,
+    tf32: f64,
+    int: f64,
+    f8: f64,
+    f64: f64,
+}
+
+impl Tensor {
+    fn of(arch: &Arch) -> Tensor {
+        let share = f64::from(arch.tensor_sync_pct) / 100.0 / f64::from(arch.schedulers);
+        let rate = |whole: u32| f64::from(whole) * share;
+        let f16 = rate(arch.tensor_f16);
+        // What a GPU has no unit for is made by that for half precision.
+        let or_f16 = |whole: u32| if whole == 0 { f16 } else { rate(whole) };
+        Tensor {
+            f16,
+            tf32: or_f16(arch.tensor_tf32),
+            int: or_f16(arch.tensor_i8),
+            f8: or_f16(arch.tensor_f8),
+            f64: match arch.tensor_f64 {
+                0 => f64::from(arch.fp64_lanes) / f64::from(arch.schedulers),
+                whole => rate(whole),
+            },
+        }
+    }
+
+    /// The rate of one type.
+    pub(super) fn rate(&self, matrix: Matrix) -> f64 {
+        match matrix {
+            Matrix::F16 => self.f16,
+            Matrix::Tf32 => self.tf32,
+            Matrix::Int => self.int,
+            Matrix::F8 => self.f8,
+            Matrix::F64 => self.f64,
+        }
+    }
 }
 
 /// Index of a pipe of a scheduler.
@@ -62,15 +103,14 @@ impl Rates {
                 each(arch.fp64_lanes)
             },
             special: each(arch.special_lanes),
-            tensor_f16: f64::from(arch.tensor_f16) / f64::from(arch.schedulers),
-            tensor_i8: f64::from(arch.tensor_i8) / f64::from(arch.schedulers),
+            tensor: Tensor::of(arch),
             wavefront: u64::from(128_u32.div_ceil(arch.shared_bytes_per_clock)),
             lanes: u64::from(32_u32.div_ceil(arch.lsu_lanes)),
         }
     }
 
     /// The pipe of an instruction and for how long it is taken.
-    pub(super) fn pipe(&self, instr: &Instr, tensor: u32) -> Option<(usize, u64)> {
+    pub(super) fn pipe(&self, instr: &Instr, tensor: (u32, Matrix)) -> Option<(usize, u64)> {
         let busy = match instr.unit {
             Unit::Fma => (FMA, self.fma),
             Unit::Alu | Unit::Unknown => (ALU, self.alu),
@@ -78,7 +118,7 @@ impl Rates {
             Unit::Half => (HALF, self.half),
             Unit::Double => (DOUBLE, self.double),
             Unit::Special => (SPECIAL, self.special),
-            Unit::Tensor => (TENSOR, self.tensor(instr, tensor)),
+            Unit::Tensor => (TENSOR, self.matrix(tensor)),
             Unit::Uniform => (UNIFORM, 2),
             Unit::Global
             | Unit::CopyAsync
@@ -95,19 +135,14 @@ impl Rates {
         Some(busy)
     }
 
-    fn tensor(&self, instr: &Instr, multiply_adds: u32) -> u64 {
-        let rate = if instr.opcode == 0x037 {
-            self.tensor_i8
-        } else {
-            self.tensor_f16
-        };
+    fn matrix(&self, (multiply_adds, matrix): (u32, Matrix)) -> u64 {
         // Without a PTX instruction to tell: the usual form, 16 by 8 by 16.
-        let work = if multiply_adds == 0 {
-            2048.0
-        } else {
-            f64::from(multiply_adds)
+        let work = match multiply_adds {
+            0 => 2048.0,
+            known => f64::from(known),
         };
-        (work / rate.max(1.0)).ceil().max(1.0) as u64
+        // Rounded up: the whole is never faster than the roofline.
+        (work / self.tensor.rate(matrix).max(0.01)).ceil().max(1.0) as u64
     }
 
     /// Whether the instruction may run on the second multiply-add pipe.

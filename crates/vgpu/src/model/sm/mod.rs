@@ -6,6 +6,9 @@
 
 mod paths;
 
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use super::cache::Cache;
 use super::map::Map;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
@@ -54,14 +57,13 @@ pub(crate) struct Tally {
     pub(crate) local_sectors: u64,
     pub(crate) shared_wavefronts: u64,
     pub(crate) shared_conflicts: u64,
-    /// Cycles of the matrix units.
-    pub(crate) tensor_cycles: u64,
+    /// Cycles for which each pipe of the schedulers was taken.
+    pub(crate) pipe_cycles: [u64; PIPES],
     /// Cycles of the load and store unit, of the share of the second-level cache, of that of
-    /// memory; and of the multiply-add pipes.
+    /// memory.
     pub(crate) lsu_cycles: u64,
     pub(crate) l2_cycles: f64,
     pub(crate) dram_cycles: f64,
-    pub(crate) fma_cycles: u64,
     /// Sectors asked of the second-level cache and of memory.
     pub(crate) l2_sectors: f64,
     pub(crate) dram_sectors: f64,
@@ -87,8 +89,10 @@ pub(super) struct Work<'a> {
     /// Share of the second-level cache's and of the memory's bytes a clock.
     pub(super) l2_rate: f64,
     pub(super) dram_rate: f64,
-    /// Share of the sectors that the second-level cache has, and of those of local memory.
-    pub(super) l2_hit_share: f64,
+    /// Share of a block's own sectors that come from (or go to) memory when it first asks for
+    /// them; the second-level cache has the others, and all of them from then on.
+    pub(super) first_miss: f64,
+    /// Share of the sectors of local memory that the second-level cache has.
     pub(super) local_hit_share: f64,
 }
 
@@ -97,7 +101,9 @@ pub(super) struct Work<'a> {
 pub(super) struct Outcome {
     /// Cycles until the end, or until the budget was spent.
     pub(super) cycles: u64,
-    /// Cycles at which as many blocks as fit at once were done.
+    /// Cycles at which the last instruction was issued.
+    pub(super) issued: u64,
+    /// Cycles at which as many blocks as fit at once had issued everything.
     pub(super) first_wave: u64,
     /// Blocks done.
     pub(super) done: usize,
@@ -130,6 +136,8 @@ struct Core {
     pipes: [u64; PIPES],
     next: u64,
     last: usize,
+    /// Since when it has had nothing to issue, and why.
+    asleep: Option<(u64, Stall)>,
 }
 
 pub(super) struct Sm<'a> {
@@ -141,6 +149,8 @@ pub(super) struct Sm<'a> {
     slots: Vec<(usize, usize)>,
     free: Vec<usize>,
     l1: Cache,
+    /// Sectors that were asked of the second-level cache.
+    seen: HashSet<u64, Mixed>,
     lsu: u64,
     l2: f64,
     dram: f64,
@@ -148,6 +158,30 @@ pub(super) struct Sm<'a> {
     started: usize,
     out: Outcome,
 }
+
+/// Mixes sector numbers for a table: one multiplication (Fibonacci hashing, Knuth vol. 3, 6.4).
+#[derive(Debug, Clone, Copy, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (n ^ n >> 32)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(26);
+    }
+}
+
+type Mixed = BuildHasherDefault<Mix>;
 
 /// Bit of a sector's number: each block has its own in that place.
 pub(super) const PRIVATE: u64 = 1 << 63;
@@ -165,6 +199,7 @@ impl<'a> Sm<'a> {
             pipes: [0; PIPES],
             next: 0,
             last: 0,
+            asleep: None,
         };
         Sm {
             work,
@@ -174,6 +209,7 @@ impl<'a> Sm<'a> {
             slots: Vec::new(),
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
+            seen: HashSet::default(),
             lsu: 0,
             l2: 0.0,
             dram: 0.0,
@@ -222,6 +258,12 @@ impl<'a> Sm<'a> {
             }
         }
         self.out.progress += self.out.done as f64;
+        self.out.issued = self.out.cycles;
+        for core in &self.cores {
+            if let Some((since, why)) = core.asleep {
+                self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
+            }
+        }
         // What is still on its way to memory.
         let drained = self.l2.max(self.dram).max(self.lsu as f64) as u64;
         if self.out.done == self.work.blocks {
@@ -296,6 +338,10 @@ impl<'a> Sm<'a> {
 
     /// One scheduler at one cycle: issues an instruction if it can.
     fn issue(&mut self, core: usize, now: u64) {
+        // Booked when it wakes: it may be woken before its time.
+        if let Some((since, why)) = self.cores[core].asleep.take() {
+            self.out.tally.stalled[why as usize] += now - since;
+        }
         let mut soonest = (u64::MAX, Stall::Idle);
         let count = self.cores[core].warps.len();
         let mut barrier = false;
@@ -328,9 +374,7 @@ impl<'a> Sm<'a> {
         } else {
             soonest.1
         };
-        if soonest.0 != u64::MAX {
-            self.out.tally.stalled[why as usize] += soonest.0 - now;
-        }
+        self.cores[core].asleep = Some((now, why));
         self.cores[core].next = soonest.0;
     }
 
@@ -367,11 +411,7 @@ impl<'a> Sm<'a> {
         if let Some((pipe, busy)) = pipe {
             let busy = busy + u64::from(instr.bank_conflicts);
             self.cores[core].pipes[pipe] = now + busy;
-            match instr.unit {
-                Unit::Tensor => tally.tensor_cycles += busy,
-                Unit::Fma => tally.fma_cycles += busy,
-                _ => {}
-            }
+            tally.pipe_cycles[pipe] += busy;
         }
         let (end, why) = self.latency(place, &instr, now);
         let history = &work.histories[self.warps[place].index];

@@ -152,11 +152,7 @@ impl<'a> Sm<'a> {
         let local = sectors
             .first()
             .is_some_and(|s| *s & LOCAL != 0 && *s & PRIVATE == 0);
-        let there = if local {
-            self.work.local_hit_share
-        } else {
-            self.work.l2_hit_share
-        };
+        let mut fetched = 0.0;
         // Blocks have sectors of their own in the place of those that the sampled one has alone.
         let moved = |sector: &u64| match sector & PRIVATE {
             0 => *sector,
@@ -166,11 +162,21 @@ impl<'a> Sm<'a> {
         for sector in sectors {
             match self.l1.touch(moved(sector), !write) {
                 Some(time) if !write => under_way = under_way.max(time),
-                _ => missed += 1,
+                _ => {
+                    missed += 1;
+                    fetched += match sector & PRIVATE {
+                        _ if local => 1.0 - self.work.local_hit_share,
+                        _ if !self.seen.insert(moved(sector) | u64::from(write) << 62) => 0.0,
+                        0 => 1.0,
+                        _ => self.work.first_miss,
+                    };
+                }
             }
         }
         let tally = &mut self.out.tally;
-        if write {
+        if local {
+            // Counted by itself.
+        } else if write {
             tally.stored_sectors += sectors.len() as u64;
         } else {
             tally.l1_sectors += sectors.len() as u64;
@@ -185,7 +191,7 @@ impl<'a> Sm<'a> {
             self.l2 = self.l2.max(self.lsu as f64) + bytes / self.work.l2_rate;
             end = end.max(self.l2 as u64 + u64::from(arch.l2_cycles));
             // Sectors that the second-level cache has not are counted off in fractions.
-            self.misses += missed as f64 * (1.0 - there);
+            self.misses += fetched;
             if self.misses >= 1.0 {
                 let whole = self.misses.floor();
                 self.misses -= whole;
