@@ -283,7 +283,19 @@ fn configurations_outside_the_space_are_refused_with_their_line() {
     for (text, hint) in [
         ("BLOCK\n64\n65\n", "c.csv:3:1: `BLOCK` cannot be `65`"),
         ("SYNC,BLOK\n1,64\n", "c.csv:1:6: `BLOK` is no parameter"),
-        ("BLOCK,SYNC\n64\n", "line"),
+        (
+            "BLOCK,SYNC\n64,1\n64\n",
+            "c.csv:3:3: 1 values under 2 names; give each name a value",
+        ),
+        (
+            "BLOCK\n64, 1\n",
+            "c.csv:2:5: 2 values under 1 names; leave out what has no name",
+        ),
+        (
+            "",
+            "c.csv:1:1: the file is empty; its first line names parameters, each other line gives \
+             their values: BLOCK,SYNC,OVER,FACTOR",
+        ),
     ] {
         std::fs::write(project.path().join("c.csv"), text).unwrap();
         let output = tuner(

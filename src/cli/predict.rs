@@ -143,10 +143,28 @@ fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, Wrong> {
             .copied()
             .unwrap_or_default()
     };
-    let malformed = |error: csv::Error| Wrong {
-        line: error.position().map_or(1, csv::Position::line),
-        column: 1,
-        why: error.to_string(),
+    let malformed = |error: csv::Error| match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => {
+            let line = pos.as_ref().map_or(1, csv::Position::line);
+            let text = line_text(line);
+            let (column, what) = if len > expected_len {
+                let first = column(text, usize::try_from(*expected_len).unwrap_or(0));
+                (first, "leave out what has no name")
+            } else {
+                (text.len() + 1, "give each name a value")
+            };
+            let why = format!("{len} values under {expected_len} names; {what}");
+            Wrong { line, column, why }
+        }
+        _ => Wrong {
+            line: error.position().map_or(1, csv::Position::line),
+            column: 1,
+            why: "not text of comma-separated values; save the file as UTF-8 CSV".to_owned(),
+        },
     };
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
@@ -158,6 +176,17 @@ fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, Wrong> {
         .map(str::to_owned)
         .collect();
     let known: Vec<&str> = space.parameters().iter().map(|p| p.name.as_str()).collect();
+    if names.iter().all(String::is_empty) {
+        return Err(Wrong {
+            line: 1,
+            column: 1,
+            why: format!(
+                "the file is empty; its first line names parameters, each other line gives their \
+                 values: {}",
+                known.join(",")
+            ),
+        });
+    }
     if let Some(index) = names
         .iter()
         .position(|name| !known.contains(&name.as_str()))

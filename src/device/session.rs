@@ -54,8 +54,10 @@ pub struct RunReport {
     pub hazards: Vec<Hazard>,
     /// Work done.
     pub work: Work,
-    /// The run was cut short by one of the hazards.
+    /// The run was cut short by one of the hazards, or by its budget.
     pub stopped: bool,
+    /// A block used up the budget of the run, which is no hazard.
+    pub cut: bool,
 }
 
 impl RunReport {
@@ -65,6 +67,7 @@ impl RunReport {
         self.work.counters += more.work.counters;
         self.work.blocks += more.work.blocks;
         self.stopped |= more.stopped;
+        self.cut |= more.cut;
     }
 }
 
@@ -83,6 +86,9 @@ pub struct Run<'a> {
     pub blocks: Blocks,
     /// Order of warps.
     pub order: Order,
+    /// Warp instructions after which a block is left where it is, where the device counts them;
+    /// `None`: a block that does not end within the device's own limit has hung.
+    pub budget: Option<u64>,
 }
 
 /// A device as the gate sees it.

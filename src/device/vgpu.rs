@@ -202,6 +202,8 @@ impl Session for VirtualGpu {
                 self.arch.registers_per_sm
             )));
         }
+        let own = run.budget;
+        let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
         let launch = Launch {
             entry: run.launch.entry.clone(),
             grid: extents(run.launch.grid, "grid")?,
@@ -221,7 +223,7 @@ impl Session for VirtualGpu {
                 Order::Natural => Schedule::RoundRobin,
                 Order::Random(seed) => Schedule::Random { seed },
             },
-            instruction_budget: self.limits.instructions_per_block,
+            instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
             wall_deadline: Some(Instant::now() + self.limits.wall),
             threads: self.limits.threads,
             checks: Checks {
@@ -233,14 +235,19 @@ impl Session for VirtualGpu {
         };
         let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch)
             .map_err(|error| refused(error.to_string()))?;
+        // What a block has not done within the run's budget it might still do.
+        let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
+        let cut = report.hazards.iter().any(late);
+        let hazards = report.hazards.iter().filter(|found| !late(found));
         Ok(RunReport {
-            hazards: report.hazards.iter().map(hazard).collect(),
+            hazards: hazards.map(hazard).collect(),
             work: Work {
                 counters: report.counters,
                 blocks: report.counters.blocks,
                 grid_blocks: run.launch.blocks(),
             },
             stopped: !matches!(report.end, vgpu::End::Completed),
+            cut,
         })
     }
 }

@@ -2,6 +2,10 @@
 //! be made anywhere, in any order, on any number of threads, and is the same each time.
 
 use super::element::Element;
+use std::ops::Range;
+
+/// Elements of a buffer that one thread fills faster than several.
+const ALONE: u64 = 1 << 18;
 
 /// How a buffer is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,10 +79,36 @@ impl Fill {
         if *self == Self::Zeros {
             return vec![0; total];
         }
+        let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
+            for index in range {
+                element.encode(self.value(seed, buffer, index), bytes);
+            }
+        };
         let mut bytes = Vec::with_capacity(total);
-        for index in 0..count {
-            element.encode(self.value(seed, buffer, index), &mut bytes);
+        if count < ALONE {
+            part(0..count, &mut bytes);
+            return bytes;
         }
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+        let each = count.div_ceil(threads);
+        std::thread::scope(|scope| {
+            let parts = (0..threads).map(|thread| {
+                let range = (thread * each).min(count)..((thread + 1) * each).min(count);
+                scope.spawn(move || {
+                    let elements = usize::try_from(range.end - range.start).unwrap_or(0);
+                    let mut bytes = Vec::with_capacity(elements.saturating_mul(size));
+                    part(range, &mut bytes);
+                    bytes
+                })
+            });
+            let parts: Vec<_> = parts.collect();
+            for part in parts {
+                match part.join() {
+                    Ok(part) => bytes.extend(part),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
         bytes
     }
 }
@@ -97,6 +127,8 @@ mod tests {
         assert_eq!(one, fill.bytes(Element::F16, 1, 0, 1000));
         assert_ne!(one, fill.bytes(Element::F16, 2, 0, 1000));
         assert_ne!(one, fill.bytes(Element::F16, 1, 1, 1000));
+        let long = fill.bytes(Element::F16, 1, 0, 2 * ALONE + 1);
+        assert_eq!((&long[..2000], long.len() as u64), (&one[..], 4 * ALONE + 2));
     }
 
     #[test]

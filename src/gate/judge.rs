@@ -3,26 +3,37 @@
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
 use super::element::Element;
-use super::oracle::{Oracle, OracleError};
+use super::naive::Wanted;
+use super::oracle::Oracle;
+use super::ranges::outside;
 use super::sampling::{affordable, thin};
 use super::verify::{Gate, Pass, Stop};
-use crate::device::plan::{PlanReference, Role};
-use crate::device::session::{Blocks, Order, Run};
+use crate::device::plan::PlanReference;
 use crate::record::Verdict;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Said of results that nothing could be compared with.
+const UNCOMPARED: &str = "the reference kernel would take too long on the virtual GPU, so the \
+    results of this problem were not compared: they are judged by the check problems (an oracle, \
+    or `proven_by`, compares them)";
 
 impl Gate<'_> {
     /// Written, untouched, right.
     pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
         self.inputs_untouched(data, pass)?;
+        // Of all outputs first: a reference kernel takes the buffers for itself.
+        let written = pass
+            .outputs
+            .iter()
+            .map(|(index, bytes)| self.written(*index, bytes, pass));
+        let written = written.collect::<Result<Vec<_>, Stop>>()?;
+        if !pass.comparable {
+            return Ok(());
+        }
         let mut total = Comparison::default();
-        for (number, (index, bytes)) in pass.outputs.iter().enumerate() {
-            let written = self.written(*index, bytes, pass)?;
-            if !pass.comparable {
-                continue;
-            }
-            let result = self.compare(data, number, *index, bytes, &written)?;
+        for (number, (index, _)) in pass.outputs.iter().enumerate() {
+            let result = self.compare(data, number, pass, &written[number])?;
             let failed = !result.passed();
             let argument = &self.plan.arguments[*index];
             let detail = failed.then(|| result.describe(&argument.name, &argument.shape));
@@ -76,18 +87,7 @@ impl Gate<'_> {
             );
             return Err(self.reject(Verdict::Incorrect, detail));
         }
-        let mut written = Vec::new();
-        let mut from = 0;
-        for hole in holes {
-            if hole.start.div_ceil(size) > from {
-                written.push(from..hole.start / size);
-            }
-            from = hole.end.div_ceil(size);
-        }
-        if from < count {
-            written.push(from..count);
-        }
-        Ok(written)
+        Ok(outside(&holes, size, count))
     }
 
     /// On a device that cannot tell what was written, a long run of the poison's bits is an output
@@ -120,11 +120,11 @@ impl Gate<'_> {
         &mut self,
         data: Data,
         number: usize,
-        index: usize,
-        bytes: &[u8],
+        pass: &Pass,
         written: &[Range<u64>],
     ) -> Result<Comparison, Stop> {
         let plan = self.plan;
+        let (index, ref bytes) = pass.outputs[number];
         let element = Element::from_name(&plan.arguments[index].element).unwrap_or(Element::U8);
         let what = Compared {
             number,
@@ -146,17 +146,46 @@ impl Gate<'_> {
                 let parts = affordable(&thin(written), tile, oracle.work(), data.seed);
                 Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
             }
-            PlanReference::Kernel { .. } => {
-                let reference = self.reference_outputs(data)?;
-                let empty = Vec::new();
-                let wanted = reference.get(number).unwrap_or(&empty);
+            PlanReference::Kernel { oracle, .. } => {
                 let flat = (atol.unwrap_or(1e-5), rtol.unwrap_or(1e-5));
-                Ok(what.with_reference(wanted, written, flat))
+                match self.naive(data, number, written, pass)? {
+                    Wanted::Outputs(outputs, known) => {
+                        let empty = Vec::new();
+                        let wanted = outputs.get(number).unwrap_or(&empty);
+                        Ok(what.with_reference(wanted, &known, flat))
+                    }
+                    Wanted::Nothing => match oracle {
+                        Some(name) => self.proven(data, name, &what, written, flat),
+                        None => {
+                            self.note = Some(UNCOMPARED.to_owned());
+                            Ok(Comparison::default())
+                        }
+                    },
+                }
             }
         }
     }
 
-    fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
+    /// Where the naive kernel takes too long, the oracle that it is proven by stands in for it.
+    fn proven(
+        &mut self,
+        data: Data,
+        name: &str,
+        what: &Compared<'_>,
+        written: &[Range<u64>],
+        flat: (f64, f64),
+    ) -> Result<Comparison, Stop> {
+        let oracle = self.oracle(name, data)?;
+        let tile = oracle.tile(what.number);
+        let parts = affordable(&thin(written), tile, oracle.work(), data.seed);
+        let model = what.by_elements(oracle.as_ref(), &parts, None);
+        if model.passed() {
+            return Ok(model);
+        }
+        Ok(what.with_oracle(oracle.as_ref(), &parts, Some(flat)))
+    }
+
+    pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
         let oracle = self.references.oracle(name, self.plan, data);
         oracle.map_err(Stop::Oracle)
     }
@@ -195,100 +224,21 @@ impl Gate<'_> {
         let flat = (gate.atol.unwrap_or(0.0), gate.rtol.unwrap_or(0.0));
         Ok(what.with_oracle(oracle.as_ref(), &judged, Some(flat)))
     }
-
-    /// What the naive kernel makes of the same inputs, in buffers of its own.
-    fn reference_outputs(&mut self, data: Data) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
-        if let Some(outputs) = self.references.outputs(self.plan, data) {
-            return Ok(outputs);
-        }
-        let PlanReference::Kernel {
-            code,
-            launch,
-            oracle,
-        } = &self.plan.reference
-        else {
-            return Ok(Arc::new(Vec::new()));
-        };
-        let slots = self.prepare(data)?;
-        let run = Run {
-            code,
-            launch,
-            plan: self.plan,
-            slots: &slots,
-            blocks: Blocks::All,
-            order: Order::Natural,
-        };
-        let report = self.session.run(&run)?;
-        if let Some(hazard) = report.hazards.first() {
-            let detail = format!("the reference kernel itself is wrong: {}", hazard.detail);
-            return Err(self.reject(hazard.kind, detail));
-        }
-        let mut outputs = Vec::new();
-        for (index, argument) in self.plan.arguments.iter().enumerate() {
-            if argument.role == Role::Output
-                && let Some(slot) = slots[index]
-            {
-                outputs.push(self.session.download(slot)?);
-            }
-        }
-        if let Some(name) = oracle
-            && self.references.unproven(self.plan)
-        {
-            self.prove(name, data, &outputs)?;
-        }
-        let outputs = Arc::new(outputs);
-        self.references.keep_outputs(self.plan, data, &outputs);
-        Ok(outputs)
-    }
-
-    /// Compares the naive kernel itself with float64, once a problem: a wrong reference is the
-    /// space's fault, and no candidate's.
-    fn prove(&mut self, name: &str, data: Data, outputs: &[Vec<u8>]) -> Result<(), Stop> {
-        let oracle = self.oracle(name, data)?;
-        let arguments = self.plan.arguments.iter();
-        let arguments = arguments.filter(|argument| argument.role == Role::Output);
-        for (number, (argument, bytes)) in arguments.zip(outputs).enumerate() {
-            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-            let what = Compared {
-                number,
-                element,
-                bytes,
-            };
-            // Both ends and the middle: an element costs a sum.
-            let count = argument.count();
-            let some = count.min(PROVEN_ELEMENTS);
-            let parts: Vec<Range<u64>> = [0, (count - some) / 2, count - some]
-                .map(|start| start..start + some)
-                .to_vec();
-            let gate = &self.plan.gate;
-            let flat = (gate.atol.unwrap_or(1e-5), gate.rtol.unwrap_or(1e-5));
-            let model = what.by_elements(oracle.as_ref(), &parts, None);
-            let result = what.with_oracle(oracle.as_ref(), &parts, Some(flat));
-            if !model.passed() && !result.passed() {
-                return Err(Stop::Oracle(OracleError::Disagrees {
-                    oracle: name.to_owned(),
-                    detail: result.describe(&argument.name, &argument.shape),
-                }));
-            }
-        }
-        Ok(())
-    }
 }
 
-/// Elements of a reference kernel's output that are compared with float64 at each of three places.
-const PROVEN_ELEMENTS: u64 = 2048;
-
 /// One output that is compared.
-struct Compared<'a> {
+pub(super) struct Compared<'a> {
     /// Its number among the outputs.
-    number: usize,
-    element: Element,
-    bytes: &'a [u8],
+    pub(super) number: usize,
+    /// Its type.
+    pub(super) element: Element,
+    /// What it holds.
+    pub(super) bytes: &'a [u8],
 }
 
 impl Compared<'_> {
     /// Ranges against an oracle by its own error model, or within `flat` (atol and rtol).
-    fn with_oracle(
+    pub(super) fn with_oracle(
         &self,
         oracle: &dyn Oracle,
         ranges: &[Range<u64>],
@@ -309,7 +259,7 @@ impl Compared<'_> {
     }
 
     /// The same without the norm of tiles.
-    fn by_elements(
+    pub(super) fn by_elements(
         &self,
         oracle: &dyn Oracle,
         ranges: &[Range<u64>],

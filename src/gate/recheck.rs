@@ -29,6 +29,7 @@ pub fn recheck(
             references: &mut *references,
             comparison: None,
             hazards: Vec::new(),
+            note: None,
         };
         let pass = Pass {
             work: Vec::new(),
@@ -36,6 +37,7 @@ pub fn recheck(
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             comparable: true,
+            cut: None,
         };
         match gate.judge(Data::seeded(seed), &pass) {
             Ok(()) => {}

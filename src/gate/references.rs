@@ -3,6 +3,7 @@
 use super::adversarial::{self, Data, Made};
 use super::element::Element;
 use super::inputs::Fill;
+use super::naive::Naive;
 use super::oracle::{self, Oracle, OracleError, Tensor};
 use crate::device::plan::{Plan, PlanArgument, Role};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,6 +21,8 @@ pub struct References {
     oracles: HashMap<String, Arc<dyn Oracle>>,
     outputs: HashMap<String, Arc<Vec<Vec<u8>>>>,
     hard: HashMap<String, Option<Made>>,
+    /// What is known of reference kernels that take too long to run whole.
+    parts: HashMap<String, Naive>,
     /// Expectations that the oracles may still keep.
     room: Room,
     /// Problems on which the reference kernel was compared with float64.
@@ -126,6 +129,16 @@ impl References {
     pub(super) fn keep_outputs(&mut self, plan: &Plan, data: Data, outputs: &Arc<Vec<Vec<u8>>>) {
         self.outputs
             .insert(Self::key(plan, data), Arc::clone(outputs));
+    }
+
+    /// Takes out what is known of a reference kernel that runs in parts.
+    pub(super) fn take_part(&mut self, plan: &Plan, data: Data) -> Option<Naive> {
+        self.parts.remove(&Self::key(plan, data))
+    }
+
+    /// Keeps what is known of a reference kernel that runs in parts.
+    pub(super) fn keep_part(&mut self, plan: &Plan, data: Data, part: Naive) {
+        self.parts.insert(Self::key(plan, data), part);
     }
 
     /// Whether this is the first time that the reference kernel runs on a problem.

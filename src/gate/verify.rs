@@ -14,7 +14,7 @@ use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
-use crate::device::plan::{Plan, Role};
+use crate::device::plan::{Plan, PlanArgument, Role};
 use crate::device::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
 use crate::record::{Hazard, Verdict};
 
@@ -35,6 +35,9 @@ pub struct Demands {
     /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
     /// either. A device that does not count spends nothing.
     pub extra_limit: u64,
+    /// Warp instructions that one block of a sample may execute: what takes longer is left where it
+    /// is, for one block may hold the work of a whole problem.
+    pub block_limit: u64,
 }
 
 impl Default for Demands {
@@ -46,6 +49,7 @@ impl Default for Demands {
             sample_limit: 50_000_000,
             runs: 2,
             extra_limit: 0,
+            block_limit: 1 << 24,
         }
     }
 }
@@ -70,15 +74,25 @@ impl Demands {
     }
 
     /// Whether a problem is small enough to be run whole without looking at the cost of a block:
-    /// threads bound it from below.
+    /// few threads with little data and little to compute.
     fn surely_whole(&self, plan: &Plan) -> bool {
+        let data = plan.arguments.iter().map(PlanArgument::count);
+        let data = data.fold(0, u64::saturating_add) <= SMALL_ELEMENTS;
+        let work = plan.flops.unwrap_or(0.0) <= (self.whole_limit >> 2) as f64;
         let threads = plan
             .launches
             .iter()
             .map(|l| l.blocks().saturating_mul(l.threads()));
-        threads.fold(0, u64::saturating_add) <= self.whole_limit >> 12
+        data && work && threads.fold(0, u64::saturating_add) <= self.whole_limit >> 12
     }
 }
+
+/// Elements of all arguments up to which a few threads cannot have much to do.
+const SMALL_ELEMENTS: u64 = 1 << 16;
+
+/// An honest kernel executes fewer lane instructions than so many for each operation and byte of
+/// its problem.
+const HONEST: f64 = 256.0;
 
 /// Evidence that a candidate passed. Only this module makes one for kernels that ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +103,11 @@ pub struct Evidence {
     pub work: Vec<Work>,
     /// Only some blocks ran.
     pub sampled: bool,
+    /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
+    /// pass unless the candidate is known to be right otherwise.
+    pub cut: Option<String>,
+    /// What else was not looked at.
+    pub note: Option<String>,
 }
 
 /// Why a candidate did not pass: the verdict, with everything that was found.
@@ -133,6 +152,7 @@ pub fn verify(
         references,
         comparison: None,
         hazards: Vec::new(),
+        note: None,
     };
     match gate.all() {
         Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
@@ -160,6 +180,8 @@ pub(super) struct Pass {
     pub(super) sampled: bool,
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
     pub(super) comparable: bool,
+    /// Why a block was left before its end, if one was.
+    pub(super) cut: Option<String>,
 }
 
 pub(super) struct Gate<'a> {
@@ -169,6 +191,8 @@ pub(super) struct Gate<'a> {
     pub(super) references: &'a mut References,
     pub(super) comparison: Option<Comparison>,
     pub(super) hazards: Vec<Hazard>,
+    /// What was not looked at.
+    pub(super) note: Option<String>,
 }
 
 impl Gate<'_> {
@@ -189,12 +213,15 @@ impl Gate<'_> {
         if let Some((data, pass)) = &first {
             self.hard_cases(*data, pass)?;
         }
-        let (work, sampled) =
-            first.map_or((Vec::new(), false), |(_, pass)| (pass.work, pass.sampled));
+        let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
+            (pass.work, pass.sampled, pass.cut)
+        });
         Ok(Evidence {
             max_error: self.comparison.as_ref().map(|c| c.max_error),
             work,
             sampled,
+            cut,
+            note: self.note.take(),
         })
     }
 
@@ -239,9 +266,11 @@ impl Gate<'_> {
                 self.whole(order, &slots)?
             }
         };
-        let sampled = reports
-            .iter()
-            .any(|report| report.work.blocks < report.work.grid_blocks);
+        let cut = self.cut(&reports)?;
+        let sampled = cut.is_some()
+            || reports
+                .iter()
+                .any(|report| report.work.blocks < report.work.grid_blocks);
         let mut work = Vec::with_capacity(reports.len());
         for report in reports {
             work.push(report.work);
@@ -255,14 +284,9 @@ impl Gate<'_> {
             let detail = format!("{place}{}", worst.detail);
             return Err(self.reject(worst.kind, detail));
         }
-        let mut outputs = Vec::new();
-        for (index, argument) in self.plan.arguments.iter().enumerate() {
-            if argument.role == Role::Output
-                && let Some(slot) = slots[index]
-            {
-                outputs.push((index, self.session.download(slot)?));
-            }
-        }
+        let indices = (0..self.plan.arguments.len())
+            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+        let outputs = indices.zip(self.outputs(&slots)?).collect();
         let atomics = work
             .iter()
             .any(|w| w.counters.class(vgpu::counters::Class::Atomic) > 0);
@@ -271,7 +295,8 @@ impl Gate<'_> {
             outputs,
             slots,
             sampled,
-            comparable: !sampled || (!atomics && self.plan.launches.len() == 1),
+            comparable: !sampled || (cut.is_none() && !atomics && self.plan.launches.len() == 1),
+            cut,
         })
     }
 
@@ -281,6 +306,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         blocks: Blocks,
         order: Order,
+        budget: Option<u64>,
     ) -> Result<RunReport, Stop> {
         let plan = self.plan;
         let launch = &plan.launches[index];
@@ -291,6 +317,7 @@ impl Gate<'_> {
             slots,
             blocks,
             order,
+            budget,
         })?)
     }
 
@@ -298,7 +325,7 @@ impl Gate<'_> {
     fn whole(&mut self, order: Order, slots: &[Option<Slot>]) -> Result<Vec<RunReport>, Stop> {
         let mut reports = Vec::with_capacity(self.plan.launches.len());
         for index in 0..self.plan.launches.len() {
-            let mut report = self.launch(index, slots, Blocks::All, order)?;
+            let mut report = self.launch(index, slots, Blocks::All, order, None)?;
             // A device that counts nothing has run everything none the less.
             report.work.blocks = report.work.grid_blocks;
             let stopped = report.stopped;
@@ -325,25 +352,56 @@ impl Gate<'_> {
         if !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
+        let budget = Some(self.demands.block_limit);
         let mut reports = Vec::with_capacity(plan.launches.len());
         for (index, launch) in plan.launches.iter().enumerate() {
             let first = Blocks::Some(vec![sampling::first(launch.blocks())]);
-            reports.push(self.launch(index, slots, first, order)?);
+            reports.push(self.launch(index, slots, first, order, budget)?);
         }
         let costs: Vec<u64> = reports
             .iter()
             .map(|report| report.work.counters.lane_instructions)
             .collect();
-        let Some(more) = sampling::more(plan, self.demands, seed, &costs) else {
+        let cut = reports.iter().any(|report| report.cut);
+        let Some(more) = sampling::more(plan, self.demands, seed, &costs, cut) else {
             return Ok(None);
         };
         for (index, blocks) in more.into_iter().enumerate() {
             if !blocks.is_empty() && !reports[index].stopped {
-                let report = self.launch(index, slots, Blocks::Some(blocks), order)?;
+                let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
                 reports[index].merge(report);
             }
         }
         Ok(Some(reports))
+    }
+
+    /// Why a block was left before its end, if one was. One that did far more than the whole
+    /// problem asks for does not end.
+    fn cut(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
+        let Some(at) = reports.iter().position(|report| report.cut) else {
+            return Ok(None);
+        };
+        let plan = self.plan;
+        let launch = &plan.launches[at];
+        let done = reports[at].work.counters.lane_instructions;
+        let spent = format!(
+            "a block of `{}` did not end within {} warp instructions",
+            launch.entry, self.demands.block_limit
+        );
+        let data = plan.arguments.iter().map(PlanArgument::count);
+        let data = data.fold(0, u64::saturating_add) as f64;
+        let needed = plan.flops.map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
+        if needed.is_some_and(|needed| done as f64 > HONEST * needed) {
+            let detail = format!(
+                "{spent}, over {HONEST} times what the whole problem {} asks for",
+                plan.problem
+            );
+            return Err(self.reject(Verdict::Timeout, detail));
+        }
+        Ok(Some(format!(
+            "{spent}, which is as far as the virtual GPU goes with one block of problem {}",
+            plan.problem
+        )))
     }
 
     /// Keeps what a run found. In a sample, a block that waits for one that was left out is no

@@ -1,12 +1,12 @@
 //! Known pathologies, found in a space by what its parameters are called.
 //!
-//! A pathology changes the parameters that bring it about and repairs the rest: one stage needs
-//! another number of barriers, tiny blocks fewer warps. What cannot be kept is left as near to the
-//! base as the constraints allow.
+//! A pathology changes the parameters that bring it about and repairs as few others as the
+//! constraints ask for: one stage needs another number of barriers, tiny blocks fewer warps. Tiles
+//! and the size of a block stay what they are unless they are the pathology, for another shape
+//! would hide what it costs. What cannot be shown that way is left out.
 
 use crate::space::{Config, Parameter, Space};
-use rand::SeedableRng as _;
-use rand_chacha::ChaCha8Rng;
+use std::cmp::Ordering;
 
 /// Which value of a parameter brings a pathology about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ struct Pathology {
     /// Whether a parameter takes part, by its name.
     concerns: fn(&str) -> bool,
     extreme: Extreme,
+    /// Shown by code that really spills registers only.
+    spills: bool,
 }
 
 const PATHOLOGIES: [Pathology; 6] = [
@@ -29,16 +31,19 @@ const PATHOLOGIES: [Pathology; 6] = [
         name: "no padding or swizzle",
         concerns: |name| has_word(name, &["PAD", "PADDING", "SWIZZLE"]),
         extreme: Extreme::Lowest,
+        spills: false,
     },
     Pathology {
         name: "unvectorised loads",
         concerns: |name| has_word(name, &["VEC", "VECTOR", "G2S"]),
         extreme: Extreme::Lowest,
+        spills: false,
     },
     Pathology {
         name: "one stage",
         concerns: |name| has_word(name, &["STAGES", "PREFETCH"]),
         extreme: Extreme::Lowest,
+        spills: false,
     },
     Pathology {
         name: "tiny blocks",
@@ -46,6 +51,7 @@ const PATHOLOGIES: [Pathology; 6] = [
             matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_")
         },
         extreme: Extreme::Lowest,
+        spills: false,
     },
     Pathology {
         name: "huge blocks",
@@ -53,11 +59,13 @@ const PATHOLOGIES: [Pathology; 6] = [
             matches!(name, "BM" | "BN" | "BLOCK" | "THREADS") || starts(name, "BLOCK_")
         },
         extreme: Extreme::Highest,
+        spills: false,
     },
     Pathology {
         name: "forced spills",
         concerns: |name| name == "MIN_BLOCKS",
         extreme: Extreme::Highest,
+        spills: true,
     },
 ];
 
@@ -70,6 +78,14 @@ fn starts(name: &str, prefix: &str) -> bool {
     name.starts_with(prefix)
 }
 
+/// What a block works on and how many threads it has: changed by the pathologies of these only.
+fn is_shape(name: &str) -> bool {
+    const SHAPES: [&str; 10] = [
+        "BM", "BN", "BK", "WM", "WN", "WARPS", "ROWS", "ITEMS", "THREADS", "PRODUCERS",
+    ];
+    SHAPES.contains(&name) || ["BLOCK_", "THREAD_", "TILE_"].iter().any(|p| starts(name, p))
+}
+
 /// One pathology applied to a configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Inverted {
@@ -79,35 +95,165 @@ pub(super) struct Inverted {
     pub(super) config: Config,
 }
 
-/// The pathologies that this space can express and that the base does not have already.
-pub(super) fn inversions(space: &Space, base: &Config) -> Vec<Inverted> {
-    let apply = |pathology: &Pathology| {
-        let config = apply(space, base, pathology)?;
-        (config != *base).then_some(Inverted {
-            name: pathology.name,
-            config,
-        })
-    };
-    PATHOLOGIES.iter().filter_map(apply).collect()
+/// What can be shown on a configuration.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Inversions {
+    /// The pathologies that the space can express and that the base does not have already.
+    pub(super) found: Vec<Inverted>,
+    /// Those whose parameters it has, and which no valid configuration near the base shows.
+    pub(super) left_out: Vec<&'static str>,
 }
 
-fn apply(space: &Space, base: &Config, pathology: &Pathology) -> Option<Config> {
-    let parameters = space.parameters();
-    let concerned: Vec<usize> = (0..parameters.len())
-        .filter(|at| (pathology.concerns)(&parameters[*at].name) && parameters[*at].ordered)
-        .collect();
-    let mut wanted = base.choices().to_vec();
-    for at in &concerned {
-        wanted[*at] = extreme(&parameters[*at], pathology.extreme);
+/// Spilled bytes of a configuration's code; `None` where it does not compile.
+pub(super) type Spills<'a, E> = dyn FnMut(&Config) -> Result<Option<u64>, E> + 'a;
+
+/// The pathologies of a space, applied to the base.
+///
+/// # Errors
+/// Those of the compiler.
+pub(super) fn inversions<E>(
+    space: &Space,
+    base: &Config,
+    spills: &mut Spills<'_, E>,
+) -> Result<Inversions, E> {
+    let mut inversions = Inversions::default();
+    for pathology in &PATHOLOGIES {
+        let concerned = concerned(space, pathology);
+        if concerned.is_empty() {
+            continue;
+        }
+        let config = if pathology.spills {
+            first_that_spills(space, base, concerned[0], spills)?
+        } else {
+            apply(space, base, pathology, &concerned)
+        };
+        let name = pathology.name;
+        let already = |at: &usize| {
+            base.choices()[*at] == extreme(&space.parameters()[*at], pathology.extreme)
+        };
+        match config {
+            Some(config) => inversions.found.push(Inverted { name, config }),
+            None if pathology.spills || !concerned.iter().all(already) => {
+                inversions.left_out.push(name);
+            }
+            None => {}
+        }
     }
-    // Each extreme as far as the parameters before it let it go: all of them, then the base's own.
-    let others = (0..parameters.len()).filter(|at| !concerned.contains(at));
-    let order: Vec<usize> = concerned.iter().copied().chain(others).collect();
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let config = space.nearest(&wanted, &order, &mut rng)?;
-    // Repaired into something without the pathology: nothing to show.
-    let kept = |at: &usize| config.choices()[*at] == wanted[*at];
-    (!concerned.is_empty() && concerned.iter().any(kept)).then_some(config)
+    Ok(inversions)
+}
+
+/// The parameters that take part in a pathology.
+fn concerned(space: &Space, pathology: &Pathology) -> Vec<usize> {
+    let parameters = space.parameters();
+    (0..parameters.len())
+        .filter(|at| (pathology.concerns)(&parameters[*at].name) && parameters[*at].ordered)
+        .collect()
+}
+
+/// The configuration in which as many of the concerned parameters as can be have their extreme,
+/// with the fewest others changed.
+fn apply(
+    space: &Space,
+    base: &Config,
+    pathology: &Pathology,
+    concerned: &[usize],
+) -> Option<Config> {
+    let parameters = space.parameters();
+    // All of them first, then fewer.
+    let mut parts: Vec<u32> = (1..1u32 << concerned.len().min(8)).collect();
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.count_ones()), *part));
+    let of_shape = concerned.iter().any(|at| is_shape(&parameters[*at].name));
+    let free: Vec<usize> = (0..parameters.len())
+        .filter(|at| !concerned.contains(at))
+        .collect();
+    // A shape stays what it is unless the pathology is one of shapes.
+    let (shapes, others): (Vec<usize>, Vec<usize>) =
+        free.iter().partition(|at| is_shape(&parameters[**at].name));
+    for part in parts {
+        let mut wanted = base.choices().to_vec();
+        for (bit, at) in concerned.iter().enumerate() {
+            if part >> bit & 1 == 1 {
+                wanted[*at] = extreme(&parameters[*at], pathology.extreme);
+            }
+        }
+        if wanted == base.choices() {
+            continue;
+        }
+        let tiers: &[&[usize]] = if of_shape {
+            &[&shapes, &others, &free]
+        } else {
+            &[&others]
+        };
+        let repaired = tiers
+            .iter()
+            .find_map(|tier| repair(space, &wanted, tier));
+        if repaired.is_some() {
+            return repaired;
+        }
+    }
+    None
+}
+
+/// Parameters that a repair changes at most.
+const REPAIRS_MAX: usize = 2;
+
+/// The valid configuration with the wanted choices but for the fewest of the repairing parameters,
+/// each as near to its wanted value as can be.
+fn repair(space: &Space, wanted: &[u32], repairing: &[usize]) -> Option<Config> {
+    (0..=REPAIRS_MAX).find_map(|count| {
+        let mut choices = wanted.to_vec();
+        change(space, &mut choices, repairing, count).then(|| Config::new(choices))
+    })
+}
+
+/// Changes `count` of the repairing parameters so that the choices are valid, if that can be.
+fn change(space: &Space, choices: &mut Vec<u32>, repairing: &[usize], count: usize) -> bool {
+    if count == 0 {
+        return space.contains(&Config::new(choices.clone()));
+    }
+    for (number, at) in repairing.iter().enumerate() {
+        let old = choices[*at];
+        let values = u32::try_from(space.parameters()[*at].values.len()).unwrap_or(0);
+        let mut others: Vec<u32> = (0..values).filter(|value| *value != old).collect();
+        others.sort_by_key(|value| value.abs_diff(old));
+        for value in others {
+            choices[*at] = value;
+            if change(space, choices, &repairing[number + 1..], count - 1) {
+                return true;
+            }
+        }
+        choices[*at] = old;
+    }
+    false
+}
+
+/// The configuration with more resident blocks than registers allow, the most that really spill
+/// beside a base with the same shapes.
+fn first_that_spills<E>(
+    space: &Space,
+    base: &Config,
+    at: usize,
+    spills: &mut Spills<'_, E>,
+) -> Result<Option<Config>, E> {
+    let parameters = space.parameters();
+    let value = |choice: &u32| parameters[at].values[*choice as usize].as_f64();
+    let mut choices: Vec<u32> = (0..u32::try_from(parameters[at].values.len()).unwrap_or(0))
+        .filter(|choice| value(choice) > value(&base.choices()[at]))
+        .collect();
+    choices.sort_by(|a, b| value(b).partial_cmp(&value(a)).unwrap_or(Ordering::Equal));
+    let others: Vec<usize> = (0..parameters.len())
+        .filter(|other| *other != at && !is_shape(&parameters[*other].name))
+        .collect();
+    for choice in choices {
+        let mut wanted = base.choices().to_vec();
+        wanted[at] = choice;
+        if let Some(config) = repair(space, &wanted, &others)
+            && spills(&config)?.is_some_and(|bytes| bytes > 0)
+        {
+            return Ok(Some(config));
+        }
+    }
+    Ok(None)
 }
 
 /// The index of the extreme value.
@@ -137,7 +283,10 @@ parameters:
   STAGES_K: { values: [1, 2, 3], default: 2 }
   BARRIERS: { values: [1, 2], default: 1 }
   PAD: { values: [0, 8], default: 8 }
+  MIN_BLOCKS: { values: [0, 1, 2, 4], default: 0 }
+  WARPS: { values: [4, 2], default: 4 }
 constraints:
+  - { rule: \"WARPS * max(MIN_BLOCKS, 1) <= 8\", why: registers }
   - { rule: \"BARRIERS == 2 or STAGES_K > 1\", why: one barrier needs two stages }
 arguments:
   - { name: y, type: f32, role: output, shape: [N] }
@@ -155,8 +304,21 @@ reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [32, 1, 1] }
             max_threads: 1024,
         };
         let space = spec.space("p", &limits).expect("the space is built");
-        let found = inversions(&space, &space.default_config());
+        let base = space.default_config();
+        // Two blocks spill, one does not; for four the block would have to shrink.
+        let mut asked = Vec::new();
+        let mut spills = |config: &Config| -> Result<Option<u64>, ()> {
+            asked.push(config.choices()[4]);
+            Ok(Some(u64::from(config.choices()[4] == 2) * 64))
+        };
+        let found = inversions(&space, &base, &mut spills).expect("nothing fails");
+        assert_eq!(asked, [2]);
+        assert_eq!(found.left_out, ["unvectorised loads"; 0]);
+        let mut never = |_: &Config| -> Result<Option<u64>, ()> { Ok(Some(0)) };
+        let without = inversions(&space, &base, &mut never).expect("nothing fails");
+        assert_eq!(without.left_out, ["forced spills"]);
         let texts: Vec<String> = found
+            .found
             .iter()
             .map(|inverted| {
                 let values: Vec<String> = space
@@ -170,10 +332,11 @@ reference: { source: k.cu, entry: k, grid: [1, 1, 1], block: [32, 1, 1] }
         assert_eq!(
             texts,
             [
-                "no padding or swizzle: 64 2 1 0",
-                "one stage: 64 1 2 8",
-                "tiny blocks: 16 2 1 8",
-                "huge blocks: 128 2 1 8"
+                "no padding or swizzle: 64 2 1 0 0 4",
+                "one stage: 64 1 2 8 0 4",
+                "tiny blocks: 16 2 1 8 0 4",
+                "huge blocks: 128 2 1 8 0 4",
+                "forced spills: 64 2 1 8 2 4"
             ]
         );
     }

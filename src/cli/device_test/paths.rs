@@ -196,6 +196,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Fa
         slots: &[Some(x), Some(y), None],
         blocks: Blocks::All,
         order: Order::Natural,
+        budget: None,
     })?;
     let output = session.download(y)?;
     Ok((report, output))
@@ -301,6 +302,7 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
             slots: &[None, Some(y), None],
             blocks: Blocks::All,
             order: Order::Natural,
+            budget: None,
         })?;
         tried.session.download(y)
     };

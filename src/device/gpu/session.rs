@@ -370,6 +370,7 @@ impl Session for GpuSession {
         let blocks = run.launch.blocks();
         Ok(RunReport {
             stopped: !hazards.is_empty(),
+            cut: false,
             hazards,
             work: Work {
                 blocks,

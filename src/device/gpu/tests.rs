@@ -150,6 +150,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Fault>
         slots: &slots,
         blocks: Blocks::All,
         order: Order::Natural,
+        budget: None,
     })?;
     Ok((session.download(y)?, report.hazards.len()))
 }
@@ -221,6 +222,7 @@ fn a_write_just_outside_a_buffer_is_seen_in_its_bands_and_one_far_outside_poison
                 slots: &[Some(x), Some(y), None, None],
                 blocks: Blocks::All,
                 order: Order::Natural,
+                budget: None,
             })
             .unwrap();
         assert_eq!(report.hazards[0].kind, Verdict::OutOfBounds);

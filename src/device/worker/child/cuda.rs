@@ -185,7 +185,7 @@ impl Bench {
         self.session.reset();
         Ok(match gated {
             Gated::Rejected(judgement) => (*judgement, None),
-            Gated::Passed { worst, last } => (passed(worst), last),
+            Gated::Passed { worst, last, .. } => (passed(worst), last),
         })
     }
 

@@ -164,9 +164,10 @@ pub enum Failure {
 enum Gated<'a> {
     /// One problem failed.
     Rejected(Box<Judgement>),
-    /// All passed: the largest error, and the last problem with its proof.
+    /// All passed: the largest error, what was not looked at, and the last problem with its proof.
     Passed {
         worst: Option<f64>,
+        note: String,
         last: Option<(&'a Plan, Verified, Evidence)>,
     },
 }
@@ -181,17 +182,34 @@ fn gate<'a>(
     let demands = Demands::of(job.level, &job.seeds, job.schedules);
     let mut worst: Option<f64> = None;
     let mut last = None;
-    for plan in job.checks.iter().chain(&job.timed) {
+    let mut notes: Vec<String> = Vec::new();
+    // Whether check problems, all of them run whole, vouch for the candidate.
+    let mut vouched = !job.checks.is_empty();
+    for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
         begins(Step::Gate).map_err(Failure::Pipe)?;
         match verify(session, plan, &demands, references).map_err(Failure::Oracle)? {
             Ok((verified, evidence)) => {
                 worst = larger(worst, evidence.max_error);
+                if number < job.checks.len() {
+                    vouched &= !evidence.sampled;
+                }
+                if let Some(cut) = &evidence.cut {
+                    if number < job.checks.len() || !vouched {
+                        return Ok(Gated::Rejected(Box::new(unfinished(cut, worst))));
+                    }
+                    notes.push(format!(
+                        "{cut}; the part that ran had no hazard, and the check problems, which ran \
+                         whole, are right"
+                    ));
+                }
+                notes.extend(evidence.note.clone());
                 last = Some((plan, verified, evidence));
             }
             Err(rejection) => return Ok(Gated::Rejected(Box::new(rejected(rejection, worst)))),
         }
     }
-    Ok(Gated::Passed { worst, last })
+    let note = notes.join("; ");
+    Ok(Gated::Passed { worst, note, last })
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -209,6 +227,17 @@ fn passed(max_error: Option<f64>) -> Judgement {
         max_error,
         measurement: None,
         explanation: None,
+    }
+}
+
+/// A block was left before its end, and nothing else says that the candidate is right.
+fn unfinished(cut: &str, worst: Option<f64>) -> Judgement {
+    Judgement {
+        verdict: Verdict::Timeout,
+        detail: format!(
+            "{cut}; it hangs, or it is judged right by check problems that run whole: give some"
+        ),
+        ..passed(worst)
     }
 }
 

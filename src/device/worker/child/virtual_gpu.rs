@@ -57,9 +57,9 @@ pub fn judge(
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<Judgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
-    let (worst, last) = match gate(session, references, job, begins)? {
+    let (worst, note, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => return Ok(*judgement),
-        Gated::Passed { worst, last } => (worst, last),
+        Gated::Passed { worst, note, last } => (worst, note, last),
     };
     if job.timed.is_some() {
         begins(Step::Time).map_err(Failure::Pipe)?;
@@ -70,7 +70,11 @@ pub fn judge(
         .map(|(plan, verified, _)| timed(session, plan, &verified, worst))
         // Where nothing was to be timed, what the last problem took still explains the candidate.
         .filter(|judgement| job.timed.is_some() || judgement.verdict == Verdict::Ok);
-    Ok(judgement.unwrap_or_else(|| passed(worst)))
+    let mut judgement = judgement.unwrap_or_else(|| passed(worst));
+    if judgement.verdict == Verdict::Ok {
+        judgement.detail = note;
+    }
+    Ok(judgement)
 }
 
 /// Adds the predicted time to a candidate that passed.

@@ -1,0 +1,87 @@
+//! Sets of element numbers as ascending ranges that lie apart.
+
+use std::ops::Range;
+
+/// What lies in both.
+pub(super) fn overlap(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut both = Vec::new();
+    let (mut one, mut two) = (one.iter().peekable(), two.iter().peekable());
+    while let (Some(a), Some(b)) = (one.peek(), two.peek()) {
+        let (start, end) = (a.start.max(b.start), a.end.min(b.end));
+        if start < end {
+            both.push(start..end);
+        }
+        if a.end < b.end {
+            one.next();
+        } else {
+            two.next();
+        }
+    }
+    both
+}
+
+/// What lies in either; these may lie in any order and overlap.
+pub(super) fn union(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut all: Vec<Range<u64>> = one.iter().chain(two).cloned().collect();
+    all.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(all.len());
+    for range in all {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The elements of `size` bytes, `count` of them, of which no byte lies in the holes.
+pub(super) fn outside(holes: &[Range<u64>], size: u64, count: u64) -> Vec<Range<u64>> {
+    let mut whole = Vec::new();
+    let mut from = 0;
+    for hole in holes {
+        if hole.start / size > from {
+            whole.push(from..hole.start / size);
+        }
+        from = hole.end.div_ceil(size);
+    }
+    if from < count {
+        whole.push(from..count);
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(ranges: &[Range<u64>]) -> Vec<u64> {
+        let mut all: Vec<u64> = ranges.iter().flat_map(Clone::clone).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_sets(parts in prop::collection::vec((0u64..60, 1u64..9, any::<bool>()), 0..12)) {
+            let pick = |side: bool| -> Vec<Range<u64>> {
+                let mine = parts.iter().filter(|part| part.2 == side);
+                mine.map(|(start, length, _)| *start..start + length).collect()
+            };
+            let (one, two) = (union(&pick(false), &[]), union(&[], &pick(true)));
+            prop_assert_eq!(set(&one), set(&pick(false)));
+            let both: Vec<u64> = set(&one).into_iter().filter(|at| set(&two).contains(at)).collect();
+            prop_assert_eq!(set(&overlap(&one, &two)), both);
+            let rest: Vec<u64> = (0..80).filter(|at| !set(&one).contains(at)).collect();
+            prop_assert_eq!(set(&outside(&one, 1, 80)), rest);
+        }
+    }
+
+    #[test]
+    fn an_element_with_a_hole_in_it_is_left_out() {
+        let hole = |start, end| std::iter::once(start..end).collect::<Vec<Range<u64>>>();
+        assert_eq!(outside(&hole(5, 6), 4, 3), [0..1, 2..3]);
+        assert_eq!(outside(&hole(0, 12), 4, 3), []);
+    }
+}

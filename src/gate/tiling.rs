@@ -1,0 +1,165 @@
+//! Which block of a naive kernel writes which element, learnt from what one block wrote.
+//!
+//! A guess that is wrong costs nothing but work: only elements that a block was seen to write are
+//! compared.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// How blocks share an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tiling {
+    /// Elements of the output.
+    pub(super) count: u64,
+    /// Elements of a row: the last extent.
+    columns: u64,
+    /// Rows and columns of a block's tile.
+    tile: [u64; 2],
+    /// Blocks along x.
+    along_x: u64,
+    layout: Layout,
+}
+
+/// How tiles lie in the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A tile is a run of elements, one after the other; it is counted as columns of one long row.
+    Runs,
+    /// x of the grid goes along the rows, y and z down the columns.
+    AcrossX,
+    /// Row after row of tiles, whatever the grid.
+    Numbered,
+    /// x of the grid goes down the columns, y along the rows.
+    DownX,
+}
+
+impl Tiling {
+    /// From the elements that block number `block` of a grid wrote, ascending; `None` where no
+    /// layout explains them.
+    pub(super) fn learn(
+        shape: &[u64],
+        grid: [u64; 3],
+        block: u64,
+        wrote: &[Range<u64>],
+    ) -> Option<Self> {
+        let (first, last) = (wrote.first()?.start, wrote.last()?.end - 1);
+        let count = shape.iter().product();
+        let columns = shape.last().copied().unwrap_or(1).max(1);
+        let left = wrote.iter().map(|range| range.start % columns).min()?;
+        let right = wrote
+            .iter()
+            .map(|range| (range.end - 1) % columns)
+            .max()?
+            .max(left);
+        let rows = last / columns - first / columns + 1;
+        let of = |layout, columns, tile| Self {
+            count,
+            columns,
+            tile,
+            along_x: grid[0],
+            layout,
+        };
+        let run = (wrote.len() == 1).then(|| of(Layout::Runs, count, [1, last - first + 1]));
+        let tile = [rows, right - left + 1];
+        let tiled = [Layout::AcrossX, Layout::Numbered, Layout::DownX];
+        let tiled = tiled.into_iter().map(|layout| of(layout, columns, tile));
+        run.into_iter()
+            .chain(tiled)
+            .find(|tiling| [first, last].map(|at| tiling.block(at)) == [block; 2])
+    }
+
+    fn block(&self, element: u64) -> u64 {
+        let down = element / self.columns / self.tile[0];
+        let across = element % self.columns / self.tile[1];
+        match self.layout {
+            Layout::Runs => across,
+            Layout::AcrossX => across + self.along_x * down,
+            Layout::Numbered => across + self.columns.div_ceil(self.tile[1]) * down,
+            Layout::DownX => down + self.along_x * across,
+        }
+    }
+
+    /// The blocks that write these elements.
+    pub(super) fn blocks(&self, elements: &[Range<u64>]) -> BTreeSet<u64> {
+        let mut blocks = BTreeSet::new();
+        for range in elements {
+            let mut at = range.start;
+            while at < range.end {
+                blocks.insert(self.block(at));
+                let column = at % self.columns;
+                at += (self.tile[1] - column % self.tile[1]).min(self.columns - column);
+            }
+        }
+        blocks
+    }
+}
+
+/// At most so many of the blocks, evenly.
+pub(super) fn spread(blocks: &BTreeSet<u64>, most: u64) -> BTreeSet<u64> {
+    let step = (blocks.len() as u64).div_ceil(most.max(1)).max(1);
+    let step = usize::try_from(step).unwrap_or(usize::MAX);
+    blocks.iter().copied().step_by(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each block of a kernel writes, from the block that writes each element.
+    fn wrote(count: u64, block: u64, writer: impl Fn(u64) -> u64) -> Vec<Range<u64>> {
+        let mine: Vec<Range<u64>> = (0..count)
+            .filter(|at| writer(*at) == block)
+            .map(|at| at..at + 1)
+            .collect();
+        super::super::ranges::union(&mine, &[])
+    }
+
+    #[test]
+    fn the_usual_layouts_are_learnt_from_one_block() {
+        // 61 rows of 100 columns.
+        let (shape, count) = ([61u64, 100], 6100u64);
+        let (row, column) = (|at: u64| at / 100, |at: u64| at % 100);
+        type Writer = Box<dyn Fn(u64) -> u64>;
+        let kernels: [([u64; 3], Writer); 6] = [
+            // One thread an element, 128 a block.
+            ([48, 1, 1], Box::new(|at| at / 128)),
+            // 16 x 16 threads, x along the row.
+            ([7, 4, 1], Box::new(move |at| column(at) / 16 + 7 * (row(at) / 16))),
+            // The same with x down the column.
+            ([4, 7, 1], Box::new(move |at| row(at) / 16 + 4 * (column(at) / 16))),
+            // A block a row.
+            ([61, 1, 1], Box::new(row)),
+            // The same, tiles numbered.
+            ([28, 1, 1], Box::new(move |at| column(at) / 16 + 7 * (row(at) / 16))),
+            // Parts of rows.
+            ([4, 61, 1], Box::new(move |at| column(at) / 32 + 4 * row(at))),
+        ];
+        for (grid, writer) in kernels {
+            let first = grid.iter().product::<u64>() / 2 - u64::from(grid[0] == 7 || grid[0] == 28);
+            let tiling = Tiling::learn(&shape, grid, first, &wrote(count, first, &writer));
+            let tiling = tiling.unwrap_or_else(|| panic!("{grid:?}"));
+            for at in 0..count {
+                assert_eq!(tiling.block(at), writer(at), "{grid:?}: element {at}");
+            }
+            assert_eq!(tiling.blocks(&[3..4, 250..1000]), {
+                let elements = std::iter::once(3).chain(250..1000);
+                elements.map(&writer).collect()
+            });
+        }
+    }
+
+    #[test]
+    fn scattered_elements_are_no_tiling() {
+        let strided = wrote(1000, 3, |at| at % 8);
+        assert_eq!(Tiling::learn(&[1000], [8, 1, 1], 3, &strided), None);
+        assert_eq!(Tiling::learn(&[1000], [8, 1, 1], 3, &[]), None);
+    }
+
+    #[test]
+    fn a_spread_is_even_and_no_larger_than_asked() {
+        let all: BTreeSet<u64> = (0..100).collect();
+        assert_eq!(spread(&all, 4), BTreeSet::from([0, 25, 50, 75]));
+        assert_eq!(spread(&all, 1000), all);
+        assert!(spread(&all, 7).len() <= 7);
+    }
+}
