@@ -452,3 +452,77 @@ fn on_a_gpu_pathologies_are_timed_and_a_base_that_is_wrong_is_refused() {
         assert!(story.contains(words), "{device}: {story}");
     }
 }
+
+/// Spills for a multiprocessor that is to hold four blocks, for two it does not.
+const HUNGRY_KERNEL: &str = "\
+#if MIN_BLOCKS
+extern \"C\" __global__ void __launch_bounds__(256, MIN_BLOCKS)
+#else
+extern \"C\" __global__ void __launch_bounds__(256)
+#endif
+sums(const float* x, float* y) {
+  float kept[LIVE];
+  const int i = blockIdx.x * 256 + threadIdx.x;
+#pragma unroll
+  for (int j = 0; j < LIVE; ++j) kept[j] = x[(i + 256 * j) % N];
+#pragma unroll
+  for (int round = 0; round < 2; ++round)
+#pragma unroll
+    for (int j = 0; j < LIVE; ++j) kept[j] = kept[j] * kept[(j + 7) % LIVE] + kept[(j * 5) % LIVE];
+  float sum = 0.0f;
+#pragma unroll
+  for (int j = 0; j < LIVE; ++j) sum += kept[j];
+  y[i] = sum;
+}
+";
+
+#[test]
+fn forced_spills_are_spills_of_the_compiled_code_and_else_left_out() {
+    let space = |live: u32| {
+        format!(
+            "version: 1\nkernel: hungry\nsource: kernel.cu\nproblems: {{ p: {{ N: 4096 }} }}\n\
+             parameters:\n  LIVE: {{ values: [{live}] , default: {live} }}\n  \
+             MIN_BLOCKS: {{ values: [0, 1, 4], default: 0 }}\n  \
+             TILE_M: {{ values: [1, 2], default: 1 }}\n\
+             constraints:\n  - {{ rule: \"MIN_BLOCKS < 4 or TILE_M == {tile}\", why: the test }}\n\
+             arguments:\n  - {{ name: x, type: f32, role: input, shape: [N], fill: {{ uniform: {{ min: 0, max: 0.1 }} }} }}\n  \
+             - {{ name: y, type: f32, role: output, shape: [N] }}\n\
+             launches: [{{ entry: sums, grid: [\"N // 256\", 1, 1], block: [256, 1, 1] }}]\n\
+             reference: {{ source: kernel.cu, entry: sums, grid: [\"N // 256\", 1, 1], block: [256, 1, 1] }}\n",
+            tile = if live == 97 { 2 } else { 1 }
+        )
+    };
+    let at = |live: u32| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in [("space.yaml", &*space(live)), ("kernel.cu", HUNGRY_KERNEL)] {
+            std::fs::write(folder.path().join(name), text).expect("the file is written");
+        }
+        ablate(folder.path(), &["--inversion"])
+    };
+    let (rows, story, code) = at(96);
+    assert_eq!(code, Some(0), "{story}");
+    let spilled = change(&rows, "forced spills", "MIN_BLOCKS=4");
+    assert!(figure(spilled, "spill_bytes") > 0.0, "{spilled}");
+    // Few values: no number of blocks spills. Or: only another tile allows what would.
+    for live in [8, 97] {
+        let (rows, story, code) = at(live);
+        assert_eq!((code, rows.len()), (Some(0), 1), "{story}");
+        assert!(
+            story.contains("left out") && story.contains("forced spills"),
+            "{story}"
+        );
+    }
+}
+
+#[test]
+fn a_base_without_a_time_is_refused() {
+    let folder = work("0, 1", "128, 256");
+    let (rows, story, code) = ablate(folder.path(), &["--config", "FAULT=1"]);
+    assert_eq!((code, rows.len()), (Some(2), 0), "{story}");
+    for words in [
+        "the configuration to take apart is incorrect on vgpu:l4",
+        "--config",
+    ] {
+        assert!(story.contains(words), "{story}");
+    }
+}

@@ -1,5 +1,8 @@
 //! The gate against devices that lie: each fake does everything right but one thing.
 
+#[path = "gate/sampled.rs"]
+mod sampled;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,12 +2,13 @@
 
 use super::CliError;
 use super::parallel::in_order;
+use super::vouch;
 use crate::catalog::{self, Kernel};
 use crate::compile::{CompileError, Compiler, CompilerSettings};
 use crate::device::build::PlanBuilder;
 use crate::device::vgpu::Limits;
 use crate::device::worker::host::{Settings, Worker, WorkerError};
-use crate::device::worker::protocol::Job;
+use crate::device::worker::protocol::{Job, Judgement};
 use crate::device::{DeviceSelector, limits};
 use crate::gate::level::Level;
 use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
@@ -259,7 +260,8 @@ impl Predictor {
             seeds: vec![SEED],
             schedules: 0,
         };
-        let judgement = worker.judge(job)?;
+        let judgement: Judgement =
+            vouch::judge::<PredictError>(worker, job, &self.builder, &self.compiler, config)?;
         row.verdict = judgement.verdict;
         row.detail = judgement.detail;
         row.time_us = judgement

@@ -23,6 +23,7 @@ pub struct PlanBuilder {
     sizes: Vec<(String, f64)>,
     binder: Binder,
     arch: String,
+    limits: DeviceLimits,
     /// The reference kernel's side of the default configuration.
     default_bound: Result<Bound, String>,
 }
@@ -83,8 +84,23 @@ impl PlanBuilder {
             sizes: sizes.unwrap_or_default(),
             binder,
             arch: arch.to_owned(),
+            limits: *limits,
             kernel,
         })
+    }
+
+    /// The kernel's check problems on the same device; none for a check problem.
+    ///
+    /// # Errors
+    /// Expressions that are wrong for one of them.
+    pub fn check_problems(&self) -> Result<Vec<Self>, BindError> {
+        let checks = &self.kernel.spec.check_problems;
+        if checks.iter().any(|check| check.name == self.problem) {
+            return Ok(Vec::new());
+        }
+        let builder =
+            |name: &str| Self::new(Arc::clone(&self.kernel), name, &self.limits, &self.arch);
+        checks.iter().map(|check| builder(&check.name)).collect()
     }
 
     /// The problem's name.

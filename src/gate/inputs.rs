@@ -128,7 +128,10 @@ mod tests {
         assert_ne!(one, fill.bytes(Element::F16, 2, 0, 1000));
         assert_ne!(one, fill.bytes(Element::F16, 1, 1, 1000));
         let long = fill.bytes(Element::F16, 1, 0, 2 * ALONE + 1);
-        assert_eq!((&long[..2000], long.len() as u64), (&one[..], 4 * ALONE + 2));
+        assert_eq!(
+            (&long[..2000], long.len() as u64),
+            (&one[..], 4 * ALONE + 2)
+        );
     }
 
     #[test]

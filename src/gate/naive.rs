@@ -216,8 +216,11 @@ impl Gate<'_> {
         for (number, argument) in outputs_of(&self.plan.arguments).enumerate() {
             let size = element(argument).size();
             for range in &known[number] {
-                let bounds = [range.start, range.end]
-                    .map(|at| usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(size));
+                let bounds = [range.start, range.end].map(|at| {
+                    usize::try_from(at)
+                        .unwrap_or(usize::MAX)
+                        .saturating_mul(size)
+                });
                 kept[number][bounds[0]..bounds[1]]
                     .copy_from_slice(&outputs[number][bounds[0]..bounds[1]]);
             }

@@ -390,7 +390,9 @@ impl Gate<'_> {
         );
         let data = plan.arguments.iter().map(PlanArgument::count);
         let data = data.fold(0, u64::saturating_add) as f64;
-        let needed = plan.flops.map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
+        let needed = plan
+            .flops
+            .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
         if needed.is_some_and(|needed| done as f64 > HONEST * needed) {
             let detail = format!(
                 "{spent}, over {HONEST} times what the whole problem {} asks for",

@@ -81,9 +81,21 @@ fn starts(name: &str, prefix: &str) -> bool {
 /// What a block works on and how many threads it has: changed by the pathologies of these only.
 fn is_shape(name: &str) -> bool {
     const SHAPES: [&str; 10] = [
-        "BM", "BN", "BK", "WM", "WN", "WARPS", "ROWS", "ITEMS", "THREADS", "PRODUCERS",
+        "BM",
+        "BN",
+        "BK",
+        "WM",
+        "WN",
+        "WARPS",
+        "ROWS",
+        "ITEMS",
+        "THREADS",
+        "PRODUCERS",
     ];
-    SHAPES.contains(&name) || ["BLOCK_", "THREAD_", "TILE_"].iter().any(|p| starts(name, p))
+    SHAPES.contains(&name)
+        || ["BLOCK_", "THREAD_", "TILE_"]
+            .iter()
+            .any(|p| starts(name, p))
 }
 
 /// One pathology applied to a configuration.
@@ -184,9 +196,7 @@ fn apply(
         } else {
             &[&others]
         };
-        let repaired = tiers
-            .iter()
-            .find_map(|tier| repair(space, &wanted, tier));
+        let repaired = tiers.iter().find_map(|tier| repair(space, &wanted, tier));
         if repaired.is_some() {
             return repaired;
         }

@@ -6,7 +6,7 @@
 
 use super::answer::Answer;
 use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
-use super::{Args, Change, Subject};
+use super::{Args, Change, Code, Subject, bad_base};
 use crate::catalog;
 use crate::cli::CliError;
 use crate::cli::parallel::in_order;
@@ -52,7 +52,9 @@ pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         space: &space,
         timing: TimingKind::Measured,
     };
-    let changes = subject.changes(args)?;
+    let arch = gpu.arch();
+    let code = Code::of(&kernel, &problem, &limits, &arch);
+    let changes = subject.changes(args, code)?;
     let task =
         VirtualTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
     let bench = Bench::open(&gpu, task, &changes[0].config, args.jobs)?;
@@ -144,7 +146,7 @@ impl Bench {
         let control = self.contest(&[&changes[0].config])?.pop();
         let control = match control.unwrap_or_else(|| Err(untimed())) {
             Ok(control) => control,
-            Err((verdict, detail)) => return Err(self.bad_base(verdict, &detail)),
+            Err((verdict, detail)) => return Err(bad_base(&self.device, verdict, &detail)),
         };
         told_of_the_clock(&control);
         let mut costs: Vec<Option<Cost>> = vec![None; changes.len()];
@@ -205,7 +207,7 @@ impl Bench {
             verdict, detail, ..
         } = &gated[0].judged;
         if *verdict != Verdict::Ok {
-            return Err(self.bad_base(*verdict, detail));
+            return Err(bad_base(&self.device, *verdict, detail));
         }
         let others = &changes[1..];
         eprintln!("compiling {} changes", others.len());
@@ -304,14 +306,6 @@ impl Bench {
         let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
         let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);
         Some(busy as f64 / f64::from(arch.max_threads_per_sm))
-    }
-
-    fn bad_base(&self, verdict: Verdict, detail: &str) -> CliError {
-        CliError::Usage(format!(
-            "error: the configuration to take apart is {verdict} on {}: {detail}\n\
-             help: name one that is right by --config, or let `tuner run` find one",
-            self.device
-        ))
     }
 }
 

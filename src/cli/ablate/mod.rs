@@ -10,14 +10,19 @@ use super::output::{self, Format};
 use super::predictor::Predictor;
 use super::results::{block_on, store_error};
 use super::{CliError, CommandResult};
+use crate::catalog::Kernel;
+use crate::compile::{Compiler, CompilerSettings};
+use crate::device::build::PlanBuilder;
 use crate::device::{DeviceSelector, limits};
-use crate::record::{ConfigValues, LeaderboardRow, TimingKind};
-use crate::space::{Config, Neighbourhood, Space};
+use crate::record::{ConfigValues, LeaderboardRow, TimingKind, Verdict};
+use crate::space::{Config, DeviceLimits, Neighbourhood, Space};
 use crate::store::{self, DeviceFilter, LeaderboardQuery, Store};
 use crate::{exit, job};
 use answer::Answer;
 use anyhow::Context as _;
+use inversion::Inversions;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Compares a configuration with each change of one parameter: which choice bought what
 ///
@@ -37,7 +42,8 @@ Examples:
 longer without the choice made. Only valid neighbours are tried; a parameter without one is named on stderr.
 --inversion applies known pathologies instead (no padding, unvectorised loads, one stage, tiny and
 huge blocks, more resident blocks than registers allow), where the space has such parameters; what
-the constraints then forbid is repaired.
+the constraints then forbid is repaired, tiles and threads last; one that no valid configuration
+shows is left out and named on stderr.
 
 On a GPU (--device cuda:N) the base is the best *measured* result. `cost` is the median of ratios
 taken within rounds of interleaved samples, `cost_low` and `cost_high` its 95 % interval. The base's
@@ -46,7 +52,7 @@ what the base differs from itself by: nothing was shown. A change that is wrong,
 `bank_conflicts` are the model's, and empty.
 
 Exit codes: 0 done, whatever the verdicts of the changes; 2 bad usage, no such GPU, a configuration
-outside the space, or (on a GPU) a base that is not right.")]
+outside the space, or a base that is not right.")]
 pub struct Args {
     /// The kernel, or its search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
@@ -167,10 +173,68 @@ fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliErr
         space,
         timing: TimingKind::Predicted,
     };
-    let changes = subject.changes(args)?;
+    let name = predictor.selector.trim_start_matches("vgpu:");
+    let limits = limits::by_name(name).context("the predictor knows its devices")?;
+    let arch = format!("sm_{}", limits.cc);
+    let code = Code::of(kernel, &predictor.problem, &limits, &arch);
+    let changes = subject.changes(args, code)?;
     let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
     let rows = predictor.predict(&configs)?;
+    if let Some(base) = rows.first().filter(|row| row.time_us.is_none()) {
+        return Err(bad_base(subject.device, base.verdict, &base.detail));
+    }
     Ok(answer::predicted(&changes, rows, args.inversion))
+}
+
+/// A configuration that is not right has nothing to be taken apart.
+fn bad_base(device: &str, verdict: Verdict, detail: &str) -> CliError {
+    CliError::Usage(format!(
+        "error: the configuration to take apart is {verdict} on {device}: {detail}\n\
+         help: name one that is right by --config, or let `tuner run` find one"
+    ))
+}
+
+/// The code of a kernel's configurations on one problem, compiled when it is asked for.
+struct Code<'a> {
+    kernel: &'a Arc<Kernel>,
+    problem: &'a str,
+    limits: &'a DeviceLimits,
+    arch: &'a str,
+    tools: Option<(PlanBuilder, Compiler)>,
+}
+
+impl<'a> Code<'a> {
+    fn of(
+        kernel: &'a Arc<Kernel>,
+        problem: &'a str,
+        limits: &'a DeviceLimits,
+        arch: &'a str,
+    ) -> Self {
+        Self {
+            kernel,
+            problem,
+            limits,
+            arch,
+            tools: None,
+        }
+    }
+
+    /// Spilled bytes; `None` where it does not compile.
+    fn spill_bytes(&mut self, config: &Config) -> Result<Option<u64>, CliError> {
+        let (builder, compiler) = match &mut self.tools {
+            Some(tools) => tools,
+            none => {
+                let kernel = Arc::clone(self.kernel);
+                let builder = PlanBuilder::new(kernel, self.problem, self.limits, self.arch)
+                    .context("the problem is known")?;
+                let compiler = Compiler::new(CompilerSettings::with_jobs(1))
+                    .map_err(|error| anyhow::anyhow!("{error}"))?;
+                none.insert((builder, compiler))
+            }
+        };
+        let built = builder.build(compiler, config).context("cannot compile")?;
+        Ok(built.ok().map(|built| built.image.facts.spill_bytes))
+    }
 }
 
 /// What is taken apart, and on what.
@@ -186,7 +250,7 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// The base and every change of it that is asked for, the base first.
-    fn changes(&self, args: &Args) -> Result<Vec<Change>, CliError> {
+    fn changes(&self, args: &Args, code: Code<'_>) -> Result<Vec<Change>, CliError> {
         let base = self.base(args)?;
         if let Some(why) = self.space.reject_reason(&base) {
             return Err(CliError::Usage(format!(
@@ -201,7 +265,7 @@ impl Subject<'_> {
             config: base.clone(),
         }];
         changes.extend(if args.inversion {
-            pathologies(self.space, &base)
+            pathologies(self.space, &base, code)?
         } else {
             neighbours(self.space, &base, &args.parameter)?
         });
@@ -295,28 +359,33 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
 }
 
 /// The known pathologies of this space.
-fn pathologies(space: &Space, base: &Config) -> Vec<Change> {
-    let inverted = inversion::inversions(space, base);
-    if inverted.is_empty() {
+fn pathologies(space: &Space, base: &Config, mut code: Code<'_>) -> Result<Vec<Change>, CliError> {
+    let mut spills = |config: &Config| code.spill_bytes(config);
+    let Inversions { found, left_out } = inversion::inversions(space, base, &mut spills)?;
+    if !left_out.is_empty() {
+        eprintln!(
+            "left out, for no valid configuration shows it with the same tiles and threads: {}",
+            left_out.join(", ")
+        );
+    }
+    if found.is_empty() && left_out.is_empty() {
         eprintln!("no known pathology can be told from the names of this space's parameters");
     }
-    inverted
-        .into_iter()
-        .map(|inverted| {
-            let (old, new) = (space.values(base), space.values(&inverted.config));
-            let assignments = |values: &ConfigValues, others: &ConfigValues| {
-                let changed = values.iter().zip(others).filter(|(a, b)| a != b);
-                let texts: Vec<String> = changed
-                    .map(|((name, value), _)| format!("{name}={value}"))
-                    .collect();
-                texts.join(",")
-            };
-            Change {
-                what: inverted.name.to_owned(),
-                from: assignments(&old, &new),
-                to: assignments(&new, &old),
-                config: inverted.config,
-            }
-        })
-        .collect()
+    let changes = found.into_iter().map(|inverted| {
+        let (old, new) = (space.values(base), space.values(&inverted.config));
+        let assignments = |values: &ConfigValues, others: &ConfigValues| {
+            let changed = values.iter().zip(others).filter(|(a, b)| a != b);
+            let texts: Vec<String> = changed
+                .map(|((name, value), _)| format!("{name}={value}"))
+                .collect();
+            texts.join(",")
+        };
+        Change {
+            what: inverted.name.to_owned(),
+            from: assignments(&old, &new),
+            to: assignments(&new, &old),
+            config: inverted.config,
+        }
+    });
+    Ok(changes.collect())
 }

@@ -5,6 +5,7 @@ use super::select::{Pair, Task};
 use super::target::{Runner, Target};
 use crate::catalog::Kernel;
 use crate::cli::parallel::in_order;
+use crate::cli::vouch;
 use crate::compile::{CompileError, Compiler};
 use crate::device::worker::host::{Settings, Worker, WorkerError};
 use crate::device::worker::protocol::Job;
@@ -113,13 +114,20 @@ impl Judge<'_> {
         let Some(worker) = worker else { return Ok(row) };
         let (flops, bytes) = (built.plan.flops, built.plan.bytes);
         let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
-        let judgement = worker.judge(Job {
+        let job = Job {
             checks: vec![built.plan],
             timed: None,
             seeds: SEEDS.to_vec(),
             schedules: self.schedules - 1,
             level: Level::Check,
-        })?;
+        };
+        let judgement = match self.target.runner {
+            Some(Runner::Vgpu(_)) => {
+                let (builder, compiler) = (&task.builder, self.compiler);
+                vouch::judge::<CheckError>(&mut worker, job, builder, compiler, &pair.config)?
+            }
+            _ => worker.judge(job)?,
+        };
         drop(worker);
         let time = judgement.measurement.map(|measured| measured.p50.get());
         let mut timed = self.kernel.spec.problems.iter();
