@@ -29,7 +29,7 @@ pub(super) struct Skeleton {
 pub(super) fn skeleton(body: &Body<'_>) -> Skeleton {
     let code = &body.instructions;
     let calls = code.iter().any(|i| i.opcode == "call");
-    let control = slice(code, |i| decides(i));
+    let control = slice(code, decides);
     let addresses = slice(code, |i| decides(i) || loads(i));
     let flags = |at: usize| match (calls, control[at], addresses[at]) {
         (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,

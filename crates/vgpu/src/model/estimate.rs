@@ -176,6 +176,9 @@ fn doubts(estimate: &Estimate, kernel: &Kernel, traces: &Traces) -> Vec<String> 
     if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
         doubts.push("contention of atomics is not modelled".to_owned());
     }
+    if tally.indexed as f64 / tally.issued.max(1) as f64 > 0.005 {
+        doubts.push("arrays in local memory are indexed at run time".to_owned());
+    }
     if share(Unit::Texture) > 0.0 {
         doubts.push("textures are not modelled".to_owned());
     }

@@ -102,6 +102,8 @@ pub(crate) struct Instr {
     pub(crate) write: bool,
     /// Immediate offset of a local access; count of a wait.
     pub(crate) immediate: i32,
+    /// A local access at an address that is computed: an array that is indexed at run time.
+    pub(crate) indexed: bool,
     /// Source registers beyond what the banks give in one cycle.
     pub(crate) bank_conflicts: u8,
     /// Raw bits of the second half, for the forms of matrix instructions.
@@ -261,6 +263,8 @@ fn instruction(lo: u64, hi: u64, index: u32, sm: u32) -> Instr {
         bytes: size,
         write,
         immediate,
+        // Spills and fixed places are addressed by the stack pointer, R1.
+        indexed: unit == Unit::Local && !matches!(lo >> 24 & 0xff, 1 | 0xff),
         bank_conflicts: bank_conflicts(lo, hi, opcode),
         form: hi,
     }

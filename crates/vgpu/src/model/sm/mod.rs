@@ -53,8 +53,9 @@ pub(crate) struct Tally {
     pub(crate) l1_hits: u64,
     /// Sectors written.
     pub(crate) stored_sectors: u64,
-    /// Sectors of local memory.
+    /// Sectors of local memory, and accesses to it at computed addresses.
     pub(crate) local_sectors: u64,
+    pub(crate) indexed: u64,
     pub(crate) shared_wavefronts: u64,
     pub(crate) shared_conflicts: u64,
     /// Cycles for which each pipe of the schedulers was taken.
@@ -408,6 +409,7 @@ impl<'a> Sm<'a> {
         let tally = &mut self.out.tally;
         tally.issued += 1;
         tally.by_unit[instr.unit as usize] += 1;
+        tally.indexed += u64::from(instr.indexed);
         if let Some((pipe, busy)) = pipe {
             let busy = busy + u64::from(instr.bank_conflicts);
             self.cores[core].pipes[pipe] = now + busy;
