@@ -7,6 +7,10 @@ use std::ops::Range;
 /// Elements of a buffer that one thread fills faster than several.
 const ALONE: u64 = 1 << 18;
 
+/// Random values come again after so many elements: to compute a thousand million of them would
+/// take longer than everything else. A prime, so that no row, column or tile has the length.
+const PERIOD: u64 = (1 << 24) - 3;
+
 /// How a buffer is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fill {
@@ -41,6 +45,7 @@ fn mix(mut z: u64) -> u64 {
 
 /// Two independent uniform numbers in (0, 1) for one element.
 fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
+    let index = index % PERIOD;
     let key = mix(seed ^ mix(buffer.wrapping_add(0x9e37_79b9_7f4a_7c15)));
     let first = mix(key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let second = mix(first ^ 0xd1b5_4a32_d192_ed03);
@@ -79,21 +84,25 @@ impl Fill {
         if *self == Self::Zeros {
             return vec![0; total];
         }
+        let fresh = match *self {
+            Self::Normal { .. } | Self::Uniform { .. } => count.min(PERIOD),
+            _ => count,
+        };
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
             for index in range {
                 element.encode(self.value(seed, buffer, index), bytes);
             }
         };
         let mut bytes = Vec::with_capacity(total);
-        if count < ALONE {
-            part(0..count, &mut bytes);
+        if fresh < ALONE {
+            part(0..fresh, &mut bytes);
             return bytes;
         }
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        let each = count.div_ceil(threads);
+        let each = fresh.div_ceil(threads);
         std::thread::scope(|scope| {
             let parts = (0..threads).map(|thread| {
-                let range = (thread * each).min(count)..((thread + 1) * each).min(count);
+                let range = (thread * each).min(fresh)..((thread + 1) * each).min(fresh);
                 scope.spawn(move || {
                     let elements = usize::try_from(range.end - range.start).unwrap_or(0);
                     let mut bytes = Vec::with_capacity(elements.saturating_mul(size));
@@ -109,6 +118,10 @@ impl Fill {
                 }
             }
         });
+        let period = bytes.len();
+        while bytes.len() < total {
+            bytes.extend_from_within(..period.min(total - bytes.len()));
+        }
         bytes
     }
 }
@@ -132,6 +145,15 @@ mod tests {
             (&long[..2000], long.len() as u64),
             (&one[..], 4 * ALONE + 2)
         );
+        let very_long = Fill::Uniform {
+            min: 0.0,
+            max: 256.0,
+        };
+        let very_long = very_long.bytes(Element::U8, 1, 0, PERIOD + 1000);
+        let (first, again) = (&very_long[..1000], &very_long[PERIOD as usize..]);
+        assert_eq!(first, again);
+        let value = |at| Fill::Uniform { min: 0.0, max: 1.0 }.value(1, 0, at);
+        assert!(value(PERIOD + 7) == value(7) && value(PERIOD - 1) != value(7));
     }
 
     #[test]

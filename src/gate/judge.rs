@@ -6,7 +6,7 @@ use super::element::Element;
 use super::naive::Wanted;
 use super::oracle::Oracle;
 use super::ranges::outside;
-use super::sampling::{affordable, thin};
+use super::sampling::{affordable, thin, work_max};
 use super::verify::{Gate, Pass, Stop};
 use crate::device::plan::PlanReference;
 use crate::record::Verdict;
@@ -143,7 +143,7 @@ impl Gate<'_> {
                 let flat = atol.or(rtol).is_some();
                 let flat = flat.then(|| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)));
                 let tile = oracle.tile(number);
-                let parts = affordable(&thin(written), tile, oracle.work(), data.seed);
+                let parts = affordable(&thin(written), tile, self.work(oracle.as_ref()), data.seed);
                 Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
             }
             PlanReference::Kernel { oracle, .. } => {
@@ -177,12 +177,18 @@ impl Gate<'_> {
     ) -> Result<Comparison, Stop> {
         let oracle = self.oracle(name, data)?;
         let tile = oracle.tile(what.number);
-        let parts = affordable(&thin(written), tile, oracle.work(), data.seed);
+        let parts = affordable(&thin(written), tile, self.work(oracle.as_ref()), data.seed);
         let model = what.by_elements(oracle.as_ref(), &parts, None);
         if model.passed() {
             return Ok(model);
         }
         Ok(what.with_oracle(oracle.as_ref(), &parts, Some(flat)))
+    }
+
+    /// What an element of an oracle costs, and what all may cost.
+    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+        let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
+        (oracle.work(), work_max(screening))
     }
 
     pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
