@@ -44,6 +44,139 @@ fn predicted(gpu: &str, n: i32, blocks: u32) -> Estimate {
     .unwrap()
 }
 
+const BLOCKS_PTX: &str = include_str!("model/blocks.ptx");
+const BLOCKS_CUBIN: &[u8] = include_bytes!("model/blocks.cubin");
+
+/// An entry of `blocks.cu`: two buffers of so many bytes and then numbers, on the named GPU.
+fn blocks(
+    gpu: &str,
+    (entry, registers, shared_bytes): (&str, u32, u64),
+    grid: [u32; 3],
+    block: [u32; 3],
+    (buffers, bytes): (usize, u64),
+    numbers: &[i32],
+) -> Estimate {
+    let arch = Arch::by_name(gpu).unwrap();
+    let module = Module::load(BLOCKS_PTX).unwrap();
+    let mut memory = GlobalMemory::new(1 << 32);
+    let mut args: Vec<Arg> = (0..buffers)
+        .map(|_| Arg::Buffer(memory.alloc(bytes, "buffer").unwrap()))
+        .collect();
+    args.extend(numbers.iter().map(|n| Arg::Bytes(n.to_le_bytes().to_vec())));
+    let launch = Launch::new(entry, grid, block, args);
+    let shape = Shape {
+        entry: entry.to_owned(),
+        grid,
+        threads: block.iter().product(),
+        registers,
+        shared_bytes,
+    };
+    let resident = vgpu::model::resident_blocks(arch, shape.threads, registers, shared_bytes);
+    let together = u64::from(resident * arch.sm_count);
+    let traces = trace(&module, &mut memory, arch, &launch, together);
+    let sass = Sass::read(BLOCKS_CUBIN).unwrap();
+    let kernel = sass.kernel(entry).unwrap();
+    estimate(arch, kernel, &module, traces.unwrap().unwrap(), &shape).unwrap()
+}
+
+/// 512 tiles of which each is as much work as its index, eight times over.
+fn triangle(reverse: i32) -> Estimate {
+    let kernel = ("triangle", 13, 0);
+    let numbers = [512, reverse];
+    blocks(
+        "a100",
+        kernel,
+        [4096, 1, 1],
+        [128, 1, 1],
+        (2, 1 << 22),
+        &numbers,
+    )
+}
+
+#[test]
+fn blocks_of_unequal_work_are_predicted_by_their_mean_whatever_their_order() {
+    let (there, back) = (triangle(0), triangle(1));
+    assert!(
+        (0.8..1.25).contains(&(there.us / back.us)),
+        "{} {}",
+        there.us,
+        back.us
+    );
+    // Multiply-adds at the peak: 128 threads, 64 a tile, 257 tiles on average.
+    let arch = Arch::by_name("a100").unwrap();
+    let floor = 4096.0 * 128.0 * 64.0 * 256.5 * 2.0 / arch.peak_fp32() * 1e6;
+    assert!(
+        there.us > floor * 0.8 && there.us < floor * 6.0,
+        "{} {floor}",
+        there.us
+    );
+}
+
+fn streamed(gpu: &str, entry: &str, width: u32) -> Estimate {
+    let kernel = match entry {
+        "copy" => ("copy", 24, 0),
+        _ => ("turn", 26, 4096),
+    };
+    let (grid, bytes) = (
+        [width / 32, width / 32, 1],
+        u64::from(width) * u64::from(width) * 4,
+    );
+    blocks(gpu, kernel, grid, [32, 8, 1], (2, bytes), &[width as i32])
+}
+
+#[test]
+fn no_transpose_beats_a_copy_and_bytes_go_at_the_same_rate_however_many() {
+    for gpu in ["a4000", "a100", "h200", "l4", "rtx4090"] {
+        let (copy, turn) = (streamed(gpu, "copy", 4096), streamed(gpu, "turn", 4096));
+        assert!(turn.us >= copy.us * 0.98, "{gpu}: {} {}", turn.us, copy.us);
+        let half = streamed(gpu, "copy", 2048);
+        assert!(
+            (3.0..5.0).contains(&(copy.us / half.us)),
+            "{gpu}: {} {}",
+            copy.us,
+            half.us
+        );
+        assert!(
+            copy.us >= copy.floor.us && copy.us < copy.floor.us * 1.5,
+            "{gpu}"
+        );
+    }
+}
+
+#[test]
+fn schedulers_are_idle_or_issue_and_nothing_else() {
+    for estimate in [streamed("l4", "turn", 4096), predicted("a100", 64, 2000)] {
+        let arch = Arch::by_name("a100").unwrap();
+        let metrics = estimate.metrics(arch);
+        let shares = metrics.iter().filter(|(name, _)| {
+            name.starts_with("idle_") || name.starts_with("smsp__issue_active")
+        });
+        let sum: f64 = shares.map(|(_, share)| share).sum();
+        assert!((50.0..=100.5).contains(&sum), "{sum}");
+    }
+}
+
+#[test]
+fn an_order_of_blocks_that_keeps_strips_close_saves_bytes_from_memory() {
+    let bytes = |group: i32| {
+        let (n, tiles) = (8192, 128);
+        let size = 8192 * 8192 * 4;
+        let kernel = ("strips", 24, 0);
+        let numbers = [n, group];
+        let estimate = blocks(
+            "l4",
+            kernel,
+            [tiles * tiles, 1, 1],
+            [64, 1, 1],
+            (3, size),
+            &numbers,
+        );
+        estimate.traffic.dram_bytes
+    };
+    let (rows, bands) = (bytes(1), bytes(16));
+    assert!(bands < rows * 0.8, "{bands} {rows}");
+}
+
 #[test]
 fn an_unrolled_loop_is_followed_whatever_its_trip_count() {
     for n in [0, 1, 2, 3, 4, 7, 64] {
