@@ -55,7 +55,8 @@ pub struct Prediction {
     pub waves: f64,
     /// Blocks of the longest launch.
     pub blocks: u64,
-    /// The limit of the longest launch: `issue`, `fp32`, `tensor`, `shared`, `l2`, `dram` or
+    /// The limit of the longest launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`,
+    /// `shared` (loads and stores of shared memory and of the first-level cache), `l2`, `dram` or
     /// `latency`.
     pub bound: &'static str,
 }

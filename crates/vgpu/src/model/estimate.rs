@@ -39,7 +39,8 @@ pub struct Estimate {
     pub occupancy: f64,
     /// Rounds in which the grid fills the device.
     pub waves: f64,
-    /// What limits the launch: `issue`, `fp32`, `tensor`, `shared`, `l2`, `dram` or `latency`.
+    /// What limits the launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`, `shared`
+    /// (loads and stores of shared memory and of the first-level cache), `l2`, `dram` or `latency`.
     pub bound: &'static str,
     /// What the replayed blocks did.
     pub(crate) tally: Tally,
