@@ -6,7 +6,7 @@ use super::element::Element;
 use super::naive::Wanted;
 use super::oracle::Oracle;
 use super::ranges::outside;
-use super::sampling::{affordable, thin, work_max};
+use super::sampling::{affordable, compared_max, thin, work_max};
 use super::verify::{Gate, Pass, Stop};
 use crate::device::plan::PlanReference;
 use crate::record::Verdict;
@@ -143,7 +143,9 @@ impl Gate<'_> {
                 let flat = atol.or(rtol).is_some();
                 let flat = flat.then(|| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)));
                 let tile = oracle.tile(number);
-                let parts = affordable(&thin(written), tile, self.work(oracle.as_ref()), data.seed);
+                let work = self.work(oracle.as_ref());
+                let thinned = thin(written, compared_max(work));
+                let parts = affordable(&thinned, tile, work, data.seed);
                 Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
             }
             PlanReference::Kernel { oracle, .. } => {
@@ -177,7 +179,9 @@ impl Gate<'_> {
     ) -> Result<Comparison, Stop> {
         let oracle = self.oracle(name, data)?;
         let tile = oracle.tile(what.number);
-        let parts = affordable(&thin(written), tile, self.work(oracle.as_ref()), data.seed);
+        let work = self.work(oracle.as_ref());
+        let thinned = thin(written, compared_max(work));
+        let parts = affordable(&thinned, tile, work, data.seed);
         let model = what.by_elements(oracle.as_ref(), &parts, None);
         if model.passed() {
             return Ok(model);

@@ -6,7 +6,7 @@ use super::element::Element;
 use super::judge::Compared;
 use super::oracle::OracleError;
 use super::ranges::{outside, overlap, union};
-use super::sampling::{self, thin};
+use super::sampling::{self, COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
 use crate::device::plan::{Code, PlanArgument, PlanLaunch, PlanReference, Role};
@@ -100,7 +100,7 @@ impl Gate<'_> {
             return Ok(Wanted::Nothing);
         };
         let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
-        let mut blocks = spread(&tiling.blocks(&thin(written)), most);
+        let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX)), most);
         if let (Some(_), false) = (kernel.oracle, naive.proven) {
             blocks.extend(tiling.blocks(&places(tiling.count)));
         }

@@ -57,15 +57,20 @@ fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
 }
 
 /// Elements of a sampled output that are compared at most: an oracle element costs a dot product.
-const COMPARED_MAX: u64 = 1 << 14;
+pub(super) const COMPARED_MAX: u64 = 1 << 14;
 
-/// At most [`COMPARED_MAX`] elements of the written ranges: every range keeps its two ends.
-pub(super) fn thin(written: &[Range<u64>]) -> Vec<Range<u64>> {
+/// Elements of a sampled output to compare where each costs `work` of so much that may be spent.
+pub(super) fn compared_max((work, most): (u64, u64)) -> u64 {
+    (2 * most / work.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
+}
+
+/// At most so many elements of the written ranges: every range keeps its two ends.
+pub(super) fn thin(written: &[Range<u64>], most: u64) -> Vec<Range<u64>> {
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
-    if total <= COMPARED_MAX || written.len() < 2 {
+    if total <= most || written.len() < 2 {
         return written.to_vec();
     }
-    let keep = (COMPARED_MAX / written.len() as u64).max(2) / 2;
+    let keep = (most / written.len() as u64).max(2) / 2;
     let ends = |range: &Range<u64>| {
         if range.end - range.start <= 2 * keep {
             vec![range.clone()]
@@ -170,7 +175,7 @@ mod tests {
     #[test]
     fn thinning_keeps_both_ends_of_every_range() {
         let ranges: Vec<Range<u64>> = (0..4).map(|i| i << 20..(i << 20) + 100_000).collect();
-        let thinned = thin(&ranges);
+        let thinned = thin(&ranges, COMPARED_MAX);
         let total: u64 = thinned.iter().map(|r| r.end - r.start).sum();
         assert!(total <= COMPARED_MAX, "{total}");
         for range in &ranges {
