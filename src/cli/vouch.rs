@@ -31,11 +31,14 @@ where
     };
     again.timed = again.timed.or_else(|| again.checks.pop());
     again.checks.clear();
-    for builder in builders {
+    for builder in builders.iter().filter(|check| check.admits(config)) {
         match builder.build(compiler, config)? {
             Ok(built) => again.checks.push(built.plan),
             Err(_) => return Ok(alone),
         }
+    }
+    if again.checks.is_empty() {
+        return Ok(alone);
     }
     let vouched = worker.judge(again)?;
     Ok(match vouched.verdict {

@@ -109,6 +109,13 @@ impl PlanBuilder {
         &self.problem
     }
 
+    /// Whether a configuration satisfies the constraints on this problem. Tiles that fit for one
+    /// size of the heads may not for another: such a problem says nothing about a configuration.
+    #[must_use]
+    pub fn admits(&self, config: &Config) -> bool {
+        self.binder.holds(config)
+    }
+
     /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
     ///
     /// # Errors

@@ -119,6 +119,8 @@ pub struct Binder {
     spec: Arc<KernelSpec>,
     sizes: Vec<(String, Value)>,
     program: Program,
+    /// The constraints.
+    rules: Program,
 }
 
 impl KernelSpec {
@@ -170,6 +172,14 @@ impl KernelSpec {
                 }
             },
         );
+        let mut rules = Vec::with_capacity(self.constraints.len());
+        for constraint in &self.constraints {
+            let lowered = resolved.terms.lower(&constraint.rule, &resolved.scope);
+            rules.push(lowered.map_err(|error| BindError::Expression {
+                what: "a constraint".to_owned(),
+                error,
+            })?);
+        }
         if let Some(error) = failed {
             return Err(error);
         }
@@ -177,6 +187,7 @@ impl KernelSpec {
             spec: Arc::new(self.clone()),
             sizes: problem.sizes.clone(),
             program: compile(&mut resolved, &roots),
+            rules: compile(&mut resolved, &rules),
         })
     }
 
@@ -240,6 +251,24 @@ impl Binder {
     #[must_use]
     pub fn spec(&self) -> &KernelSpec {
         &self.spec
+    }
+
+    /// Whether every constraint holds for this problem and device: a configuration that is valid on
+    /// one problem may not be on another. A constraint without a value does not hold.
+    #[must_use]
+    pub fn holds(&self, config: &Config) -> bool {
+        let parameters = &self.spec.parameters;
+        let value = |var: u32| {
+            let at = var as usize;
+            let choice = config.choices().get(at).map(|choice| *choice as usize);
+            let values = parameters.get(at).map(|parameter| &parameter.values);
+            let chosen = choice
+                .zip(values)
+                .and_then(|(choice, values)| values.get(choice));
+            chosen.map_or(Val::Unset, Val::from)
+        };
+        let verdicts = self.rules.evaluate(value);
+        verdicts.iter().all(|verdict| verdict.truth() == Some(true))
     }
 
     /// Evaluates everything for one configuration, valid or not.
