@@ -116,6 +116,35 @@ fn the_same_seed_gives_the_same_leaderboard_whatever_the_number_of_jobs() {
 }
 
 #[test]
+fn a_check_problem_on_which_a_configuration_is_not_valid_does_not_condemn_it() {
+    let space = SPACE
+        .replace("{ N: 1000 }", "{ N: 1000, LIMIT: 512 }")
+        .replace(
+            "  large: { N: 5000 }\n",
+            "check_problems:\n  tight: { N: 300, LIMIT: 128 }\n",
+        )
+        .replace("[1, 0], default: 1", "[1], default: 1")
+        .replace("[0, 1], default: 0", "[0], default: 0")
+        .replace("[2, 3], default: 2", "[2], default: 2")
+        .replace(
+            "arguments:",
+            "constraints:\n  - { rule: \"BLOCK <= LIMIT\", why: too large for the problem }\narguments:",
+        )
+        .replace(
+            "block: [BLOCK, 1, 1] }",
+            "block: [BLOCK, 1, 1], shared: \"(BLOCK - 1) // LIMIT * 240000\" }",
+        );
+    let project = project(&space);
+    let arguments = ["run", "space.yaml", "--device", "vgpu:a100", "--db", "a.db"];
+    let output = tuner(project.path(), &arguments)
+        .args(["--strategy", "exhaustive", "--evals", "4"])
+        .output()
+        .unwrap();
+    let summary = String::from_utf8_lossy(&output.stdout);
+    assert!(summary.contains("ok 4"), "{summary}");
+}
+
+#[test]
 fn wrong_candidates_are_counted_by_verdict_and_the_header_says_predicted() {
     let project = project(SPACE);
     let arguments = [
