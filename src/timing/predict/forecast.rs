@@ -62,6 +62,29 @@ struct Piece {
     doubts: Vec<String>,
 }
 
+/// What a block of a launch takes of a multiprocessor.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Registers a thread.
+    registers: u32,
+    /// Shared memory, static and dynamic, bytes.
+    shared_bytes: u64,
+    /// Blocks that a multiprocessor holds.
+    resident: u64,
+}
+
+impl Room {
+    fn of(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
+        let needs = plan.code.needs(&launch.entry);
+        let shared_bytes = launch.shared_bytes + needs.static_shared_bytes;
+        Self {
+            registers: needs.registers,
+            shared_bytes,
+            resident: resident_blocks(arch, launch.threads(), needs.registers, shared_bytes),
+        }
+    }
+}
+
 fn refused(detail: String) -> Fault {
     Fault {
         verdict: Verdict::LaunchFailed,
@@ -95,8 +118,9 @@ impl Forecaster {
         let mut pieces = Vec::with_capacity(plan.launches.len());
         for launch in &plan.launches {
             let kernel = sass.as_ref().and_then(|s| s.kernel(&launch.entry));
-            let traces = trace(arch, &module, prepared, plan, launch)?;
-            pieces.push(piece(arch, kernel, &module, plan, launch, traces)?);
+            let room = Room::of(arch, plan, launch);
+            let traces = trace(arch, &module, prepared, plan, launch, room)?;
+            pieces.push(piece(arch, kernel, &module, plan, launch, (traces, room))?);
         }
         summary(arch, &pieces)
     }
@@ -192,6 +216,7 @@ fn trace(
     prepared: &mut Prepared,
     plan: &Plan,
     launch: &PlanLaunch,
+    room: Room,
 ) -> Result<Traces, Fault> {
     module.supported(&launch.entry).map_err(|what| Fault {
         verdict: Verdict::Unsupported,
@@ -220,10 +245,7 @@ fn trace(
         shared.map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
-    let needs = plan.code.needs(&launch.entry);
-    let shared = launch.shared_bytes + needs.static_shared_bytes;
-    let resident = resident_blocks(arch, launch.threads(), needs.registers, shared);
-    let together = resident * u64::from(arch.sm_count);
+    let together = room.resident * u64::from(arch.sm_count);
     let traces = model::trace(module, &mut prepared.memory, arch, &template, together)
         .map_err(|error| refused(error.to_string()))?;
     traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
@@ -236,19 +258,18 @@ fn piece(
     module: &Module,
     plan: &Plan,
     launch: &PlanLaunch,
-    traces: Traces,
+    (traces, room): (Traces, Room),
 ) -> Result<Piece, Fault> {
-    let needs = plan.code.needs(&launch.entry);
-    let shared_bytes = launch.shared_bytes + needs.static_shared_bytes;
+    let shared_bytes = room.shared_bytes;
     let work = LaunchWork {
         threads: launch.threads(),
         grid_blocks: launch.blocks(),
-        registers: needs.registers,
+        registers: room.registers,
         shared_bytes,
         counted_blocks: traces.counters.blocks,
         counters: traces.counters,
     };
-    if resident_blocks(arch, work.threads, work.registers, shared_bytes) == 0 {
+    if room.resident == 0 {
         return Err(refused(
             "too many resources requested for launch: not one block fits on a multiprocessor"
                 .to_owned(),

@@ -80,6 +80,16 @@ pub struct BlockTrace {
 }
 
 impl WarpTrace {
+    /// Numbers of the 32-byte sectors of one of its accesses; none for shared memory.
+    pub(crate) fn sectors_of(&self, access: &Access) -> &[u64] {
+        let Target::Global { first, count, .. } = access.target else {
+            return &[];
+        };
+        let first = first as usize;
+        let found = self.sectors.get(first..first + usize::from(count));
+        found.unwrap_or_default()
+    }
+
     /// A run begins at `pc`.
     pub(super) fn open(&mut self, pc: u32) {
         self.open = pc;

@@ -1,10 +1,9 @@
 //! What a launch moves between the multiprocessors, the second-level cache and memory.
 
-use std::collections::HashSet;
-
+use super::sectors::Sectors;
 use super::sm::PRIVATE;
 use crate::arch::Arch;
-use crate::exec::trace::{BlockTrace, Target, WarpTrace};
+use crate::exec::trace::BlockTrace;
 use crate::sass::{Kernel, Unit};
 
 /// Memory traffic of a launch.
@@ -41,46 +40,34 @@ pub(super) fn l1_bytes(arch: &Arch, shared_bytes: u64, resident: u64) -> u64 {
     u64::from(arch.l1_bytes).saturating_sub(shared)
 }
 
-/// Sectors of a warp's first accesses.
-fn first_sectors(warp: &WarpTrace, accesses: usize) -> impl Iterator<Item = u64> {
-    let global = warp.accesses.iter().take(accesses);
-    let sectors = global.filter_map(|access| match access.target {
-        Target::Global { first, count, .. } => {
-            let first = first as usize;
-            warp.sectors.get(first..first + usize::from(count))
-        }
-        Target::Shared { .. } => None,
-    });
-    sectors.flatten().copied()
-}
-
 /// Distinct sectors of a block; of each warp as many accesses as `like` has, where given.
-fn footprint(trace: &BlockTrace, like: Option<&BlockTrace>) -> HashSet<u64> {
-    let mut distinct = HashSet::new();
+fn footprint(trace: &BlockTrace, like: Option<&BlockTrace>) -> Sectors {
+    let mut distinct = Sectors::default();
     for (index, warp) in trace.warps.iter().enumerate() {
         let other = like.map(|o| o.warps.get(index).map_or(0, |w| w.accesses.len()));
-        distinct.extend(first_sectors(warp, other.unwrap_or(usize::MAX)));
+        let first = warp.accesses.iter().take(other.unwrap_or(usize::MAX));
+        distinct.extend(first.flat_map(|access| warp.sectors_of(access)));
     }
     distinct
 }
 
 /// A block and those beside it, as sets of sectors.
 pub(super) struct Neighbourhood {
-    mine: HashSet<u64>,
+    mine: Sectors,
     /// Share of the block's sectors that its neighbours along x and y touch too.
     along: [f64; 2],
     /// Those that every neighbour touches.
-    common: HashSet<u64>,
+    common: Sectors,
 }
 
 impl Neighbourhood {
     pub(super) fn new(main: &BlockTrace, beside: &[Option<BlockTrace>; 2]) -> Neighbourhood {
         let mut along = [0.0; 2];
-        let mut common: Option<HashSet<u64>> = None;
+        let mut common: Option<Sectors> = None;
         for (share, other) in along.iter_mut().zip(beside) {
             let Some(other) = other else { continue };
             let (a, b) = (footprint(main, Some(other)), footprint(other, Some(main)));
-            let both: HashSet<u64> = a.intersection(&b).copied().collect();
+            let both: Sectors = a.intersection(&b).copied().collect();
             *share = both.len() as f64 / a.len().max(1) as f64;
             common = Some(match common {
                 Some(so_far) => so_far.intersection(&both).copied().collect(),

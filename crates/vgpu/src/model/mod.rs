@@ -11,6 +11,7 @@ mod cache;
 mod estimate;
 mod memory;
 mod sample;
+mod sectors;
 mod sharing;
 mod sm;
 mod map;

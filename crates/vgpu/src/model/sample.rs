@@ -95,9 +95,9 @@ pub fn trace(
     together: u64,
 ) -> Result<Option<Traces>, LaunchError> {
     let allocated = memory.allocations.iter().map(|a| a.bytes).sum();
-    let [x, y, z] = template.grid.map(u64::from);
+    // A grid without blocks is refused when it is launched.
+    let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
     let (chosen, unequal) = representative(module, memory, arch, template)?;
-    let place = (chosen % x, chosen / x % y, chosen / (x * y));
     let sharing = survey(module, memory, arch, template, (chosen, together))?;
     let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
     let mut run = |block: u64, budget: u64| {
@@ -113,10 +113,9 @@ pub fn trace(
     };
     let mut beside = [None, None];
     let places = [
-        (place.0 + 1 < x).then_some(chosen + 1),
-        (place.1 + 1 < y).then_some(chosen + x),
+        (chosen % x + 1 < x).then_some(chosen + 1),
+        (chosen / x % y + 1 < y).then_some(chosen + x),
     ];
-    debug_assert!(place.2 < z.max(1), "the block is in the grid");
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
             *trace = run(place, BESIDE * warps)?.traces.into_iter().next();

@@ -7,12 +7,13 @@
 //! comparison of neighbours along x and y does.
 
 use super::sample::beginnings;
+use super::sectors::{BySector, Sectors};
 use crate::arch::Arch;
 use crate::exec::launch::{Launch, LaunchError};
-use crate::exec::trace::{BlockTrace, Target, WarpTrace};
+use crate::exec::trace::BlockTrace;
 use crate::memory::GlobalMemory;
 use crate::module::Module;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Blocks whose first loads are looked at.
 const LOOKED_AT: u64 = 64;
@@ -42,36 +43,22 @@ impl Sharing {
     /// Sectors that a block has brought from memory or written to it, those counted that others
     /// bring as well as the share that falls to it.
     pub(crate) fn sectors(&self, trace: &BlockTrace) -> f64 {
-        let mut seen: HashSet<(u64, bool)> = HashSet::new();
+        let (mut read, mut written) = (Sectors::default(), Sectors::default());
         let mut sum = 0.0;
-        for (warp, access) in accesses(trace) {
-            let share = match access.write {
-                true => 1.0,
-                false => self.of.get(&access.pc).copied().unwrap_or(self.other),
-            };
-            for sector in sectors(warp, access.target) {
-                if seen.insert((*sector, access.write)) {
-                    sum += share;
+        for warp in &trace.warps {
+            for access in &warp.accesses {
+                let (seen, share) = match access.write {
+                    true => (&mut written, 1.0),
+                    false => (&mut read, *self.of.get(&access.pc).unwrap_or(&self.other)),
+                };
+                for sector in warp.sectors_of(access) {
+                    if seen.insert(*sector) {
+                        sum += share;
+                    }
                 }
             }
         }
         sum
-    }
-}
-
-fn accesses(trace: &BlockTrace) -> impl Iterator<Item = (&WarpTrace, &crate::exec::trace::Access)> {
-    let warps = trace.warps.iter();
-    warps.flat_map(|warp| warp.accesses.iter().map(move |access| (warp, access)))
-}
-
-fn sectors(warp: &WarpTrace, target: Target) -> &[u64] {
-    match target {
-        Target::Global { first, count, .. } => {
-            let first = first as usize;
-            let found = warp.sectors.get(first..first + usize::from(count));
-            found.unwrap_or_default()
-        }
-        Target::Shared { .. } => &[],
     }
 }
 
@@ -87,7 +74,7 @@ pub(super) fn survey(
     (chosen, together): (u64, u64),
 ) -> Result<Sharing, LaunchError> {
     let blocks: u64 = template.grid.iter().map(|d| u64::from(*d)).product();
-    let wave = together.clamp(1, blocks);
+    let wave = together.min(blocks);
     if wave < 2 {
         return Ok(Sharing::none());
     }
@@ -119,8 +106,8 @@ fn drawn(wave: u64) -> Vec<u64> {
 
 /// What blocks share, of which these are some of `wave`.
 fn share(traces: &[BlockTrace], wave: u64) -> Sharing {
-    // Blocks that want each sector, by instruction.
-    let mut wanted: HashMap<u32, HashMap<u64, u32>> = HashMap::new();
+    // Blocks that want each sector, by instruction: in order, for the same sum every time.
+    let mut wanted: BTreeMap<u32, BySector<u32>> = BTreeMap::new();
     for trace in traces {
         for (pc, mine) in first_loads(trace) {
             let counts = wanted.entry(pc).or_default();
@@ -152,12 +139,12 @@ fn share(traces: &[BlockTrace], wave: u64) -> Sharing {
 }
 
 /// The sectors of a block's first loads, by instruction.
-fn first_loads(trace: &BlockTrace) -> HashMap<u32, HashSet<u64>> {
-    let mut found: HashMap<u32, HashSet<u64>> = HashMap::new();
+fn first_loads(trace: &BlockTrace) -> HashMap<u32, Sectors> {
+    let mut found: HashMap<u32, Sectors> = HashMap::new();
     for warp in &trace.warps {
         let mut times: HashMap<u32, u32> = HashMap::new();
         for access in warp.accesses.iter().filter(|access| !access.write) {
-            let list = sectors(warp, access.target);
+            let list = warp.sectors_of(access);
             let times = times.entry(access.pc).or_default();
             if list.is_empty() || *times >= ACCESSES {
                 continue;
@@ -172,7 +159,7 @@ fn first_loads(trace: &BlockTrace) -> HashMap<u32, HashSet<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::trace::Access;
+    use crate::exec::trace::{Access, Target, WarpTrace};
 
     /// A block whose one warp loads these sectors, an instruction each list.
     fn block(index: u32, loads: &[&[u64]]) -> BlockTrace {

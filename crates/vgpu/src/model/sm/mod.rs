@@ -6,11 +6,9 @@
 
 mod paths;
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::cache::Cache;
 use super::map::Map;
+use super::sectors::Sectors;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
 use super::walk::{History, Walker};
 use crate::arch::Arch;
@@ -151,7 +149,7 @@ pub(super) struct Sm<'a> {
     free: Vec<usize>,
     l1: Cache,
     /// Sectors that were asked of the second-level cache.
-    seen: HashSet<u64, Mixed>,
+    seen: Sectors,
     lsu: u64,
     l2: f64,
     dram: f64,
@@ -159,30 +157,6 @@ pub(super) struct Sm<'a> {
     started: usize,
     out: Outcome,
 }
-
-/// Mixes sector numbers for a table: one multiplication (Fibonacci hashing, Knuth vol. 3, 6.4).
-#[derive(Debug, Clone, Copy, Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(self.0 ^ u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (n ^ n >> 32)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(26);
-    }
-}
-
-type Mixed = BuildHasherDefault<Mix>;
 
 /// Bit of a sector's number: each block has its own in that place.
 pub(super) const PRIVATE: u64 = 1 << 63;
@@ -210,7 +184,7 @@ impl<'a> Sm<'a> {
             slots: Vec::new(),
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
-            seen: HashSet::default(),
+            seen: Sectors::default(),
             lsu: 0,
             l2: 0.0,
             dram: 0.0,

@@ -72,7 +72,7 @@ impl<'a> Sm<'a> {
     fn global(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
         let (found, trace) = self.found(place);
         let sectors: &[u64] = match found {
-            Found::Access(access, _) => sectors(access, trace),
+            Found::Access(access, _) => trace.sectors_of(access),
             Found::Nothing => return (now + 4, Stall::LongScoreboard),
             Found::Unknown => &[],
         };
@@ -205,19 +205,6 @@ impl<'a> Sm<'a> {
             }
         }
         end
-    }
-}
-
-fn sectors<'t>(access: &Access, trace: &'t WarpTrace) -> &'t [u64] {
-    match access.target {
-        Target::Global { first, count, .. } => {
-            let first = first as usize;
-            trace
-                .sectors
-                .get(first..first + usize::from(count))
-                .unwrap_or_default()
-        }
-        Target::Shared { .. } => &[],
     }
 }
 
