@@ -7,6 +7,7 @@ use super::warp::{Meeting, Path, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
+use crate::lower::skeleton::{ADDRESSES, UNUSED};
 use crate::num::single;
 
 /// What a path does after an instruction.
@@ -68,7 +69,7 @@ pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> 
         if inst.flops != 0 {
             count_flops(team, inst, count);
         }
-        if skip_unless != 0 && inst.keep & skip_unless == 0 {
+        if skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc)) {
             pc += 1;
             continue;
         }
@@ -113,6 +114,13 @@ pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> 
     team.counters.warp_instructions += ran;
     team.counters.lane_instructions += lane_sum;
     ran
+}
+
+/// Whether a load is one whose value nobody needs, and whose addresses are known well enough.
+fn seen(team: &mut Team<'_>, inst: &Inst, pc: u32) -> bool {
+    inst.keep & UNUSED != 0
+        && team.context.skip_unless == ADDRESSES
+        && team.warp_trace().is_some_and(|trace| trace.knows(pc))
 }
 
 fn count_flops(team: &mut Team<'_>, inst: &Inst, lanes: u64) {

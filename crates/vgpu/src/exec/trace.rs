@@ -7,6 +7,9 @@ use super::transfer::lanes;
 /// Accesses that a warp keeps at most: a longer one is known by its beginning.
 const ACCESSES_MAX: usize = 1 << 14;
 
+/// Times that each load of a warp is noted where only the addresses of first loads are asked for.
+pub(crate) const FIRST_LOADS: u8 = 4;
+
 /// Instructions executed one after the other, without a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -69,6 +72,8 @@ pub(crate) struct WarpTrace {
     pub(crate) dropped: u64,
     /// First instruction of the run under way.
     open: u32,
+    /// Global loads noted so far, by instruction, up to [`FIRST_LOADS`].
+    noted: Vec<u8>,
 }
 
 /// What the warps of one block did.
@@ -110,6 +115,22 @@ impl WarpTrace {
             }),
         }
         self.executed += length;
+    }
+
+    /// Whether the load at `pc` was noted [`FIRST_LOADS`] times.
+    #[inline]
+    pub(super) fn knows(&self, pc: u32) -> bool {
+        self.noted
+            .get(pc as usize)
+            .is_some_and(|n| *n >= FIRST_LOADS)
+    }
+
+    fn note(&mut self, pc: u32) {
+        let pc = pc as usize;
+        if pc >= self.noted.len() {
+            self.noted.resize(pc + 1, 0);
+        }
+        self.noted[pc] = self.noted[pc].saturating_add(1);
     }
 
     fn push(&mut self, pc: u32, bytes: u32, mask: u32, write: bool, target: Target) {
@@ -215,6 +236,9 @@ impl Team<'_> {
             lookups,
         };
         trace.push(pc, bytes, mask, write, target);
+        if !write {
+            trace.note(pc);
+        }
     }
 
     /// Notes a shared access.

@@ -13,11 +13,13 @@ use crate::ptx::ast::{Body, Instruction, Operand, Reg};
 pub(crate) const CONTROL: u8 = 1;
 /// It does, or it loads from global memory, or decides from where.
 pub(crate) const ADDRESSES: u8 = 2;
+/// It loads what neither decides a way nor an address: only its own address matters.
+pub(crate) const UNUSED: u8 = 4;
 
 /// The slices of one function.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Skeleton {
-    /// [`CONTROL`] and [`ADDRESSES`] of each instruction.
+    /// [`CONTROL`], [`ADDRESSES`] and [`UNUSED`] of each instruction.
     pub(super) keep: Vec<u8>,
     /// Some branch depends on the block's index.
     pub(super) by_block: bool,
@@ -29,10 +31,14 @@ pub(super) struct Skeleton {
 pub(super) fn skeleton(body: &Body<'_>) -> Skeleton {
     let code = &body.instructions;
     let calls = code.iter().any(|i| i.opcode == "call");
-    let control = slice(code, decides);
-    let addresses = slice(code, |i| decides(i) || loads(i));
+    let (control, _) = slice(code, decides);
+    let (addresses, wanted) = slice(code, |i| decides(i) || loads(i));
+    let unused = |i: &Instruction<'_>| {
+        i.opcode.starts_with("ld") && !sets(i).iter().any(|reg| wanted.contains(reg))
+    };
     let flags = |at: usize| match (calls, control[at], addresses[at]) {
         (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
+        (_, _, true) if unused(&code[at]) => ADDRESSES | UNUSED,
         (_, _, true) => ADDRESSES,
         _ => 0,
     };
@@ -101,8 +107,11 @@ fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
-/// The instructions that the roots depend on, roots included.
-fn slice(code: &[Instruction<'_>], root: impl Fn(&Instruction<'_>) -> bool) -> Vec<bool> {
+/// The instructions that the roots depend on, roots included, and the registers that these read.
+fn slice(
+    code: &[Instruction<'_>],
+    root: impl Fn(&Instruction<'_>) -> bool,
+) -> (Vec<bool>, HashSet<Reg>) {
     let mut setters: HashMap<Reg, Vec<usize>> = HashMap::new();
     for (at, i) in code.iter().enumerate() {
         for reg in sets(i) {
@@ -133,7 +142,7 @@ fn slice(code: &[Instruction<'_>], root: impl Fn(&Instruction<'_>) -> bool) -> V
             next.extend((0..code.len()).filter(|at| writes(&code[*at])));
         }
     }
-    kept
+    (kept, wanted)
 }
 
 /// Whether a branch depends on the block's index other than through what is loaded.
@@ -181,9 +190,29 @@ mod tests {
         let keep = of(LOOP).keep;
         let both = CONTROL | ADDRESSES;
         let expected = [
-            both, 0, ADDRESSES, ADDRESSES, 0, ADDRESSES, both, both, both, 0, both,
+            both,
+            0,
+            ADDRESSES,
+            ADDRESSES | UNUSED,
+            0,
+            ADDRESSES,
+            both,
+            both,
+            both,
+            0,
+            both,
         ];
         assert_eq!(keep, expected);
+    }
+
+    #[test]
+    fn a_loaded_index_is_used_and_what_it_leads_to_is_not() {
+        let gather = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n\
+            mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.global.f32 %f1, [%rd3];\n\
+            st.global.f32 [%rd1], %f1;";
+        let keep = of(gather).keep;
+        assert_eq!(keep[1], ADDRESSES);
+        assert_eq!(keep[4], ADDRESSES | UNUSED);
     }
 
     #[test]

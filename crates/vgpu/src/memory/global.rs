@@ -99,11 +99,7 @@ impl GlobalMemory {
         // The host may have less than the limit says; with the shadow it takes about twice the
         // bytes, of which the words are by far the most that must be there at once.
         let words = bytes.div_ceil(4);
-        let mut storage = Vec::new();
-        if storage.try_reserve_exact(words as usize).is_err() {
-            return Err(full());
-        }
-        storage.resize_with(words as usize, || AtomicU32::new(0));
+        let storage = bytemuck::try_zeroed_vec(words as usize).map_err(|()| full())?;
         let base = self.next;
         self.used += bytes;
         self.next = (base + bytes + GAP).next_multiple_of(ALIGN);

@@ -14,9 +14,8 @@ pub(crate) struct InitMap {
 impl InitMap {
     pub(crate) fn new(bytes: u64) -> InitMap {
         let words = bytes.div_ceil(32) as usize;
-        let bits = (0..words).map(|_| AtomicU32::new(0)).collect();
         InitMap {
-            bits,
+            bits: bytemuck::zeroed_vec(words),
             all: AtomicBool::new(false),
             bytes,
         }

@@ -10,7 +10,7 @@ use super::sample::beginnings;
 use super::sectors::{BySector, Sectors};
 use crate::arch::Arch;
 use crate::exec::launch::{Launch, LaunchError};
-use crate::exec::trace::BlockTrace;
+use crate::exec::trace::{BlockTrace, FIRST_LOADS};
 use crate::memory::GlobalMemory;
 use crate::module::Module;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,8 +19,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const LOOKED_AT: u64 = 64;
 /// Instructions of a warp, of which most are passed over.
 const BEGINNING: u64 = 3072;
-/// Accesses of a warp that are looked at, an instruction.
-const ACCESSES: u32 = 4;
 
 /// Share of the sectors of loads that come from memory for each block.
 #[derive(Debug, Clone, Default)]
@@ -146,7 +144,7 @@ fn first_loads(trace: &BlockTrace) -> HashMap<u32, Sectors> {
         for access in warp.accesses.iter().filter(|access| !access.write) {
             let list = warp.sectors_of(access);
             let times = times.entry(access.pc).or_default();
-            if list.is_empty() || *times >= ACCESSES {
+            if list.is_empty() || *times >= u32::from(FIRST_LOADS) {
                 continue;
             }
             *times += 1;
