@@ -1,7 +1,9 @@
 // A 15x15 convolution of an image, one tile of pixels a thread, after the parameters of the
 // recorded spaces: the tile and its border lie in shared memory (or are read as they are), the
-// weights in constant memory, and a row may be padded so that the banks of the next row of
-// threads follow those of this one.
+// weights in constant memory (one space reads them from global memory), and a row may be padded so
+// that the banks of the next row of threads follow those of this one. What the recorded kernels
+// decide by the preprocessor is decided so here too, for the machine code depends on it: bounds are
+// only checked where the tiles do not divide the image.
 
 #ifndef use_shmem
 #define use_shmem 1
@@ -14,23 +16,40 @@
 #define SPAN_W (TILE_W + BORDER_X)
 #define SPAN_H (TILE_H + BORDER_Y)
 #define PITCH (image_width + BORDER_X)
+#define ROWS (image_height + BORDER_Y)
+
+#if image_height % TILE_H != 0 || image_width % TILE_W != 0
+#define IF_INSIDE(y, rows, x, columns) if ((y) < (rows) && (x) < (columns))
+#else
+#define IF_INSIDE(y, rows, x, columns)
+#endif
 
 // With padding the pitch of a shared row is the block's width modulo 32 banks.
-#if use_padding
-#define SHARED_W (SPAN_W + (32 - (SPAN_W - block_size_x) % 32))
+#if use_padding && block_size_x % 32 != 0
+#define SHARED_W (SPAN_W + (32 - (SPAN_W - block_size_x) % 32) % 32)
 #else
 #define SHARED_W SPAN_W
 #endif
 
+// The definition of __ldg in the headers of CUDA: the volatile assembly keeps the compiler from
+// loading a value that two pixels need only once. (NVRTC knows a __ldg of its own.)
 #if read_only
-#define LOAD(p) __ldg(p)
+__device__ __forceinline__ float load(const float *from) {
+    float value;
+    asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(from));
+    return value;
+}
 #else
-#define LOAD(p) (*(p))
+__device__ __forceinline__ float load(const float *from) { return *from; }
 #endif
 
+#ifdef WEIGHTS_IN_GLOBAL_MEMORY
+extern "C" __global__ void convolve(float *output, float *input, float *weights) {
+#else
 __constant__ float weights[filter_height * filter_width];
 
 extern "C" __global__ void convolve(float *output, float *input) {
+#endif
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int left = blockIdx.x * TILE_W, top = blockIdx.y * TILE_H;
 
@@ -41,9 +60,13 @@ extern "C" __global__ void convolve(float *output, float *input) {
 #pragma unroll
         for (int col = tx; col < SPAN_W; col += block_size_x) {
             const int y = top + row, x = left + col;
-            if (y < image_height + BORDER_Y && x < PITCH) {
-                tile[row][col] = LOAD(&input[y * PITCH + x]);
-            }
+#ifdef ZEROS_OUTSIDE
+            float value = 0.0f;
+            IF_INSIDE(y, ROWS, x, PITCH) value = load(input + y * PITCH + x);
+            tile[row][col] = value;
+#else
+            IF_INSIDE(y, ROWS, x, PITCH) tile[row][col] = load(input + y * PITCH + x);
+#endif
         }
     }
     __syncthreads();
@@ -58,15 +81,15 @@ extern "C" __global__ void convolve(float *output, float *input) {
             for (int j = 0; j < tile_size_y; j++) {
 #pragma unroll
                 for (int i = 0; i < tile_size_x; i++) {
-                    const int row = ty + j * block_size_y + fy, col = tx + i * block_size_x + fx;
+                    const int row = ty + j * block_size_y, col = tx + i * block_size_x;
 #if use_shmem
-                    sum[j][i] += tile[row][col] * weights[fy * filter_width + fx];
+                    const float value = tile[row + fy][col + fx];
 #else
-                    if (top + row < image_height + BORDER_Y && left + col < PITCH) {
-                        sum[j][i] += LOAD(&input[(top + row) * PITCH + left + col]) *
-                                     weights[fy * filter_width + fx];
-                    }
+                    float value = 0.0f;
+                    IF_INSIDE(top + row, ROWS, left + col, PITCH)
+                        value = load(input + (top + row + fy) * PITCH + left + col + fx);
 #endif
+                    sum[j][i] += value * weights[fy * filter_width + fx];
                 }
             }
         }
@@ -77,9 +100,7 @@ extern "C" __global__ void convolve(float *output, float *input) {
 #pragma unroll
         for (int i = 0; i < tile_size_x; i++) {
             const int y = top + ty + j * block_size_y, x = left + tx + i * block_size_x;
-            if (y < image_height && x < image_width) {
-                output[y * image_width + x] = sum[j][i];
-            }
+            IF_INSIDE(y, image_height, x, image_width) output[y * image_width + x] = sum[j][i];
         }
     }
 }
