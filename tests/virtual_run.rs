@@ -315,7 +315,10 @@ fn configurations_outside_the_space_are_refused_with_their_line() {
     let project = project(SPACE);
     for (text, hint) in [
         ("BLOCK\n64\n65\n", "c.csv:3:1: `BLOCK` cannot be `65`"),
-        ("SYNC,BLOK\n1,64\n", "c.csv:1:6: `BLOK` is no parameter"),
+        (
+            "SYNC,BLOK\n1,64\n",
+            "c.csv:1:6: `BLOK` is no parameter of `scale`; did you mean `BLOCK`?",
+        ),
         (
             "BLOCK,SYNC\n64,1\n64\n",
             "c.csv:3:3: 1 values under 2 names; give each name a value",

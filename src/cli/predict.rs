@@ -7,7 +7,7 @@ use super::{CliError, CommandResult};
 use crate::catalog::Kernel;
 use crate::device::DeviceSelector;
 use crate::exit;
-use crate::space::{Config, Space};
+use crate::space::{Config, Space, suggest};
 use crate::timing::predict::Explanation;
 use anyhow::Context as _;
 use std::collections::BTreeSet;
@@ -110,7 +110,10 @@ fn configs(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, C
             .read_to_string(&mut text)
             .map_err(|error| bad(&error))?;
     } else {
-        text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
+        text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
+            _ => bad(&error),
+        })?;
     }
     read_csv(&text, space).map_err(|wrong| {
         let Wrong { line, column, why } = wrong;
@@ -191,11 +194,13 @@ fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, Wrong> {
         .iter()
         .position(|name| !known.contains(&name.as_str()))
     {
+        let near = suggest(&names[index], known.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return Err(Wrong {
             line: 1,
             column: column(line_text(1), index),
             why: format!(
-                "`{}` is no parameter of `{}`; the first line names parameters: {}",
+                "`{}` is no parameter of `{}`{near}; the first line names parameters: {}",
                 names[index],
                 space.name(),
                 known.join(",")
