@@ -20,20 +20,25 @@ fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Checks a space and returns what is wrong with it: one line a verdict that is not ok.
-fn failures(name: &str, arguments: &[&str]) -> Vec<String> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+fn tuner() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["check", &format!("search_spaces/{name}.yaml")])
-        .args(arguments)
-        .args(["--format", "json", "--jobs", &jobs.to_string()]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
     // The compiler that the project's own set-up has fetched.
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
     if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
         command.env("TUNER_NVRTC", own);
     }
+    command
+}
+
+/// Checks a space and returns what is wrong with it: one line a verdict that is not ok.
+fn failures(name: &str, arguments: &[&str]) -> Vec<String> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = tuner();
+    command
+        .args(["check", &format!("search_spaces/{name}.yaml")])
+        .args(arguments)
+        .args(["--format", "json", "--jobs", &jobs.to_string()]);
     let output = command.output().expect("tuner runs");
     let story = String::from_utf8_lossy(&output.stderr);
     let Ok(rows) = serde_json::from_slice::<Vec<serde_json::Value>>(&output.stdout) else {
@@ -108,4 +113,38 @@ fn every_shipped_kernel_has_a_page_a_quick_space_and_a_baseline_that_exists() {
         }
     }
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Where the assembler neither merges nor splits loads, the way through the machine code that the
+/// timing model replays must ask for as many sectors as the PTX did when it was executed: loops
+/// that are left too early or too late show here.
+#[test]
+fn the_way_that_is_replayed_loads_what_was_executed() {
+    let mut wrong = Vec::new();
+    for (kernel, gpu) in [
+        ("gemm_f32", "l4"),
+        ("gemm_f32", "h100"),
+        ("gemm_f16", "l4"),
+        ("reduce_sum", "l4"),
+        ("layernorm", "a100"),
+        ("softmax", "h100"),
+    ] {
+        let output = tuner()
+            .args(["predict", kernel, "--device", &format!("vgpu:{gpu}")])
+            .args(["--format", "json"])
+            .output()
+            .expect("tuner runs");
+        let rows: Vec<serde_json::Value> =
+            serde_json::from_slice(&output.stdout).expect("rows of JSON");
+        assert!(!rows.is_empty());
+        for row in rows.iter().filter(|row| row["reliability"] == "ok") {
+            let executed = row["global_load_sectors"].as_f64().expect("a count");
+            let replayed = &row["metrics"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
+            let ratio = replayed.as_f64().expect("a count") / executed;
+            if !(0.95..=1.05).contains(&ratio) {
+                wrong.push(format!("{kernel} on {gpu}: {ratio:.2} {}", row["config"]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,9 +1,9 @@
 // A 15x15 convolution of an image, one tile of pixels a thread, after the parameters of the
 // recorded spaces: the tile and its border lie in shared memory (or are read as they are), the
-// weights in constant memory (one space reads them from global memory), and a row may be padded so
-// that the banks of the next row of threads follow those of this one. What the recorded kernels
-// decide by the preprocessor is decided so here too, for the machine code depends on it: bounds are
-// only checked where the tiles do not divide the image.
+// weights in constant memory, and a row may be padded so that the banks of the next row of threads
+// follow those of this one. What the recorded kernels decide by the preprocessor is decided so here
+// too, for the machine code depends on it: bounds are only checked where the tiles do not divide
+// the image.
 
 #ifndef use_shmem
 #define use_shmem 1
@@ -43,13 +43,9 @@ __device__ __forceinline__ float load(const float *from) {
 __device__ __forceinline__ float load(const float *from) { return *from; }
 #endif
 
-#ifdef WEIGHTS_IN_GLOBAL_MEMORY
-extern "C" __global__ void convolve(float *output, float *input, float *weights) {
-#else
 __constant__ float weights[filter_height * filter_width];
 
 extern "C" __global__ void convolve(float *output, float *input) {
-#endif
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int left = blockIdx.x * TILE_W, top = blockIdx.y * TILE_H;
 

@@ -10,5 +10,4 @@
 #define image_height IMAGE_HEIGHT
 #define filter_width (2 * HFS + 1)
 #define filter_height (2 * HFS + 1)
-#define WEIGHTS_IN_GLOBAL_MEMORY
 #include "conv2d.cu"

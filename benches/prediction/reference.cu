@@ -5,16 +5,6 @@
 extern "C" __global__ void naive(float *output, float *input) {
     output[blockIdx.x * blockDim.x + threadIdx.x] = 0.0f * input[0];
 }
-#elif defined(WEIGHTED_CONVOLUTION)
-extern "C" __global__ void naive(float *output, const float *input, const float *weights) {
-    const int pixel = blockIdx.x * blockDim.x + threadIdx.x;
-    const int x = pixel % WIDTH, y = pixel / WIDTH, width = 2 * HFS + 1;
-    float sum = 0.0f;
-    for (int i = 0; i < width * width; i++) {
-        sum += input[(y + i / width) * (WIDTH + 2 * HFS) + x + i % width] * weights[i];
-    }
-    output[pixel] = sum;
-}
 #elif defined(PRODUCT)
 extern "C" __global__ void naive(const int m, const int n, const int k, const float alpha,
                                  const float beta, const float *a, const float *b, float *c) {

@@ -143,7 +143,7 @@ pub fn estimate(
         tally: outcome.tally,
         scale: blocks as f64 * unequal.mean / outcome.progress.max(1e-6),
         replayed_cycles: outcome.cycles,
-        missed: outcome.missed.0 as f64 / outcome.missed.1.max(1) as f64,
+        missed: outcome.missed.share(),
         traffic,
         floor,
         doubts: Vec::new(),

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use crate::counters::Class;
-use crate::exec::trace::BlockTrace;
-use crate::lower::program::{NONE, Op, Program};
+use crate::exec::trace::{BlockTrace, Run};
+use crate::lower::program::{MbarOp, NONE, Op, Order, Program};
 use crate::num::mma::Element;
-use crate::sass::{Instr, Kernel, Unit};
+use crate::sass::{Instr, Jump, Kernel, Unit};
 
 /// A machine instruction that stands for a PTX instruction one to one.
 #[derive(Debug, Clone, Copy)]
@@ -63,9 +63,13 @@ impl Matrix {
 /// A piece of machine code as the walk sees it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PieceMap {
-    /// Some of its anchors: the slot, and which execution of it from now on.
+    /// Some of its anchors that are executed whenever it is: the slot, and which execution of it
+    /// from now on.
     pub(super) probes: Vec<(u32, u32)>,
-    /// PTX instructions of a piece without anchors.
+    /// Some of its guarded anchors, where there are no others: they may stand for the side of a
+    /// branch that the PTX did not take.
+    pub(super) guarded: Vec<(u32, u32)>,
+    /// PTX instructions of a piece without `probes`.
     pub(super) weak: Vec<u32>,
 }
 
@@ -76,13 +80,17 @@ pub(super) struct Map {
     pub(super) anchors: Vec<Option<Anchor>>,
     /// PTX instruction of each slot.
     pub(super) pcs: Vec<u32>,
+    /// Whether it is an access to global memory.
+    pub(super) global: Vec<bool>,
+    /// PTX instructions by which a warp asks whether it may go on, ascending.
+    asks: Vec<u32>,
     pub(super) pieces: Vec<PieceMap>,
     /// Multiply-adds of each machine instruction and their type, where it is a matrix instruction.
     pub(super) tensor: Vec<(u32, Matrix)>,
 }
 
 /// Anchors looked at to find out whether a piece is next.
-const PROBES: usize = 24;
+pub(super) const PROBES: usize = 24;
 
 fn fits(unit: Unit, opcode: u16, class: Class, op: &Op) -> bool {
     match unit {
@@ -101,6 +109,16 @@ fn fits(unit: Unit, opcode: u16, class: Class, op: &Op) -> bool {
     }
 }
 
+/// Waiting for a barrier in memory, or for a flag. (A volatile load is taken for one of a flag, and
+/// then relaxed, only where it ends the loop that it is in.)
+fn asks(op: &Op) -> bool {
+    match op {
+        Op::Mbar(_, op) => matches!(**op, MbarOp::Wait { .. }),
+        Op::Load(load) => !matches!(load.order, Order::Weak | Order::Volatile),
+        _ => false,
+    }
+}
+
 impl Map {
     /// `traces` tell how often PTX instructions were executed, by which one that became several
     /// machine instructions differs from one of an unrolled loop.
@@ -111,6 +129,10 @@ impl Map {
             by_line.entry(inst.line).or_default().push(pc as u32);
         }
         let mut map = Map {
+            asks: (program.code.iter().zip(0..))
+                .filter(|(inst, _)| asks(&inst.op))
+                .map(|(_, pc)| pc)
+                .collect(),
             anchors: vec![None; kernel.code.len()],
             tensor: vec![(0, Matrix::F16); kernel.code.len()],
             ..Map::default()
@@ -129,6 +151,13 @@ impl Map {
             map.pieces.push(found);
         }
         map
+    }
+
+    /// Whether a warp that executes these instructions again and again waits for others: how often
+    /// depends on the virtual GPU's schedule and says nothing of a real one's time.
+    pub(super) fn spins(&self, run: &Run) -> bool {
+        let first = self.asks.partition_point(|pc| *pc < run.start);
+        self.asks.get(first).is_some_and(|pc| *pc < run.end)
     }
 
     fn piece(
@@ -168,6 +197,8 @@ impl Map {
             let slot = *slots.entry(*pc).or_insert(next);
             if slot == next {
                 self.pcs.push(*pc);
+                let class = program.code[*pc as usize].class;
+                self.global.push(class == Class::Global);
             }
             let at = start as usize + i;
             self.anchors[at] = Some(Anchor { slot, first });
@@ -181,21 +212,38 @@ impl Map {
                 consumed.push((slot, which, code[i].guarded));
             }
         }
-        let plain: Vec<(u32, u32)> = consumed
-            .iter()
-            .filter(|(_, _, guarded)| !guarded)
-            .map(|(slot, which, _)| (*slot, *which))
-            .collect();
-        let step = plain.len().div_ceil(PROBES).max(1);
-        let probes: Vec<(u32, u32)> = plain.iter().step_by(step).copied().collect();
+        let some = |guarded: bool| -> Vec<(u32, u32)> {
+            let all = consumed.iter().filter(|(.., g)| *g == guarded);
+            let all: Vec<(u32, u32)> = all.map(|(slot, which, _)| (*slot, *which)).collect();
+            let step = all.len().div_ceil(PROBES).max(1);
+            all.iter().step_by(step).copied().collect()
+        };
+        let probes = some(false);
+        let guarded = match probes.is_empty() {
+            true => some(true),
+            false => Vec::new(),
+        };
         let mut weak: Vec<u32> = Vec::new();
         if probes.is_empty() {
-            let lines = code.iter().filter_map(|i| by_line.get(&i.line));
+            // A jump bears the line of the one that ended the piece before it in the PTX; where
+            // lanes part and meet, that of whatever is near. Guarded ones may stand for the side of
+            // a branch that the PTX did not take.
+            let own = |i: &&Instr| matches!(i.jump, Jump::None | Jump::Exit);
+            let any_plain = code.iter().filter(own).any(|i| !i.guarded);
+            let told = code
+                .iter()
+                .filter(own)
+                .filter(|i| !(any_plain && i.guarded));
+            let lines = told.filter_map(|i| by_line.get(&i.line));
             weak.extend(lines.filter_map(|pcs| pcs.first()).take(64));
             weak.dedup();
             weak.truncate(8);
         }
-        PieceMap { probes, weak }
+        PieceMap {
+            probes,
+            guarded,
+            weak,
+        }
     }
 }
 

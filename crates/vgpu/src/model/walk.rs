@@ -5,7 +5,7 @@
 //! not executed yet; so loops that the assembler unrolled, code that it moved and branches that it
 //! turned round need no special case.
 
-use super::map::Map;
+use super::map::{Map, PROBES};
 use crate::exec::trace::{Access, WarpTrace};
 use crate::sass::{Instr, Jump, Kernel};
 
@@ -36,7 +36,11 @@ impl History {
         cuts.dedup();
         let index = |pc: u32| cuts.partition_point(|c| *c <= pc).saturating_sub(1);
         let mut visits = vec![Vec::new(); cuts.len()];
+        let mut last = None;
         for run in &trace.runs {
+            if last.replace((run.start, run.end)) == Some((run.start, run.end)) && map.spins(run) {
+                continue;
+            }
             let (first, last) = (index(run.start), index(run.end));
             for piece in first..last {
                 visits[piece].push(run.at + u64::from(cuts[piece] - run.start));
@@ -73,15 +77,40 @@ impl History {
             .unwrap_or(NEVER)
     }
 
-    /// First time after `since` that the PTX instruction `pc` was executed.
-    fn after(&self, pc: u32, since: Option<u64>) -> u64 {
+    /// All times at which the PTX instruction `pc` was executed.
+    fn visits_of(&self, pc: u32) -> &[u64] {
         let piece = self.cuts.partition_point(|c| *c <= pc).saturating_sub(1);
-        let Some(visits) = self.visits.get(piece) else {
-            return NEVER;
-        };
-        let first = since.map_or(0, |s| visits.partition_point(|v| *v <= s));
+        self.visits.get(piece).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the PTX instruction `pc` was ever executed.
+    fn knows(&self, pc: u32) -> bool {
+        !self.visits_of(pc).is_empty()
+    }
+
+    /// First time from `since` on at which the PTX instruction `pc` was executed.
+    fn from(&self, pc: u32, since: u64) -> u64 {
+        let visits = self.visits_of(pc);
+        let first = visits.partition_point(|v| *v < since);
         visits.get(first).copied().unwrap_or(NEVER)
     }
+}
+
+/// PTX instructions by which a piece may come before what its anchors say, for some were moved.
+const SLACK: u64 = 32;
+
+/// What a piece of machine code tells of the time at which it would be entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The anchors in it were executed then.
+    Anchors(u64),
+    /// The PTX instructions that it is named after were executed then.
+    Lines(u64),
+    /// The PTX instructions that it is named after have been executed for the last time: the
+    /// assembler moved them here from elsewhere, out of a loop or before a branch.
+    Moved,
+    /// Nothing.
+    Nothing,
 }
 
 /// A place where split lanes meet, and where the others might still go.
@@ -89,6 +118,37 @@ impl History {
 struct Scope {
     meet: u32,
     others: Vec<u32>,
+}
+
+/// The time that this share of them is before.
+fn quantile(times: impl Iterator<Item = u64>, share: f64) -> u64 {
+    let mut all = [NEVER; PROBES];
+    let mut count = 0;
+    for (place, time) in all.iter_mut().zip(times) {
+        *place = time;
+        count += 1;
+    }
+    let sorted = &mut all[..count];
+    sorted.sort_unstable();
+    let at = (count as f64 * share) as usize;
+    sorted
+        .get(at.min(count.saturating_sub(1)))
+        .copied()
+        .unwrap_or(NEVER)
+}
+
+/// The piece behind another one, where there is one: it is certain to be next if `always` is given,
+/// else it may be left out by a jump.
+fn follower(piece: u32, kernel: &Kernel, always: bool) -> Option<u32> {
+    let last = kernel.flow.pieces[piece as usize].end - 1;
+    let instr = &kernel.code[last as usize];
+    let next = match instr.jump {
+        Jump::To(to) if !instr.guarded => to,
+        Jump::Exit | Jump::Return => return None,
+        Jump::To(_) | Jump::Call(_) if always => return None,
+        _ => last + 1,
+    };
+    kernel.flow.piece(next)
 }
 
 /// A warp on its way.
@@ -104,10 +164,29 @@ pub(super) struct Walker {
     entered: Vec<Option<u64>>,
     scopes: Vec<Scope>,
     calls: Vec<u32>,
-    /// Time in the PTX.
-    pub(super) time: u64,
+    /// When the PTX entered what the piece at hand stands for, as most of its anchors say: single
+    /// ones may have been moved, or taken for those of another copy.
+    time: u64,
     pub(super) done: bool,
     steps: u64,
+    /// Passes of anchors that the PTX was not executed often enough for.
+    beyond: u64,
+}
+
+/// Executions of PTX instructions that the walk missed, and all of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Missed {
+    pub(super) all: (u64, u64),
+    /// Of accesses to global memory.
+    pub(super) global: (u64, u64),
+}
+
+impl Missed {
+    /// The greater of both shares.
+    pub(super) fn share(&self) -> f64 {
+        let share = |(missed, all): (u64, u64)| missed as f64 / all.max(1) as f64;
+        share(self.all).max(share(self.global))
+    }
 }
 
 impl Walker {
@@ -122,19 +201,26 @@ impl Walker {
             time: 0,
             done: false,
             steps: 0,
+            beyond: 0,
         }
     }
 
-    /// Share of the anchors' executions that were passed: 1 when the way fits the trace.
-    pub(super) fn share(&self, history: &History) -> (u64, u64) {
-        let mut all = (0, 0);
+    /// Adds to `missed` the executions of anchors that the way has not passed, or passed too often;
+    /// those of accesses to global memory are few beside arithmetic, and are counted once more for
+    /// themselves.
+    pub(super) fn account(&self, map: &Map, history: &History, missed: &mut Missed) {
+        missed.all.0 += self.beyond;
         for (slot, used) in self.used.iter().enumerate() {
             let piece = history.piece_of[slot] as usize;
             let visits = history.visits.get(piece).map_or(0, Vec::len) as u64;
-            all.0 += u64::from(*used).abs_diff(visits).min(visits);
-            all.1 += visits;
+            let wrong = u64::from(*used).abs_diff(visits).min(visits);
+            missed.all.0 += wrong;
+            missed.all.1 += visits;
+            if map.global[slot] {
+                missed.global.0 += wrong;
+                missed.global.1 += visits;
+            }
         }
-        all
     }
 
     /// Share of the anchors' executions that were passed so far.
@@ -148,38 +234,59 @@ impl Walker {
         if all == 0.0 { 0.0 } else { used / all }
     }
 
+    /// What a piece itself tells of when it would be entered.
+    fn told(&self, piece: u32, map: &Map, history: &History) -> Told {
+        let found = &map.pieces[piece as usize];
+        let visit =
+            |(slot, which): &(u32, u32)| history.visit(*slot, self.used[*slot as usize] + which);
+        if !found.probes.is_empty() {
+            // Of a loop that the assembler unrolled, all copies must be to come; the first one
+            // tells when.
+            let last = quantile(found.probes.iter().map(visit), 0.7);
+            let first = found.probes.iter().filter(|(_, which)| *which == 0);
+            return Told::Anchors(match last {
+                NEVER => NEVER,
+                last => last.min(quantile(first.map(visit), 0.7)),
+            });
+        }
+        let taken = found.guarded.iter().map(visit).min().unwrap_or(NEVER);
+        if taken != NEVER {
+            return Told::Anchors(taken);
+        }
+        let since = self.entered[piece as usize].map_or(0, |entered| entered + 1);
+        let since = since.max(self.time.saturating_sub(SLACK));
+        let over = |pc: &u32| history.from(*pc, since) == NEVER && history.knows(*pc);
+        if found.weak.is_empty() {
+            Told::Nothing
+        } else if found.weak.iter().all(over) {
+            Told::Moved
+        } else {
+            let left = found.weak.iter().filter(|pc| !over(pc));
+            Told::Lines(quantile(left.map(|pc| history.from(*pc, since)), 0.5))
+        }
+    }
+
     /// When a piece would be entered.
     fn score(&self, piece: u32, kernel: &Kernel, map: &Map, history: &History, depth: u32) -> u64 {
-        let found = &map.pieces[piece as usize];
-        let mut times = [NEVER; 24];
-        let mut count = 0;
-        for (slot, which) in &found.probes {
-            times[count] = history.visit(*slot, self.used[*slot as usize] + which);
-            count += 1;
-        }
-        if count == 0 {
-            let since = self.entered[piece as usize];
-            for pc in &found.weak {
-                times[count] = history.after(*pc, since);
-                count += 1;
+        let at = |next: u32, depth: u32| self.score(next, kernel, map, history, depth);
+        let told = self.told(piece, map, history);
+        match told {
+            Told::Anchors(time) => time,
+            Told::Lines(time) if depth == 0 => time,
+            Told::Lines(time) => {
+                // Better evidence of what follows in any case is evidence of this piece too.
+                let sure = follower(piece, kernel, true);
+                let sure = sure.filter(|next| !map.pieces[*next as usize].probes.is_empty());
+                sure.map_or(time, |next| time.max(at(next, 0)))
             }
+            Told::Moved | Told::Nothing if depth == 0 => NEVER,
+            Told::Nothing => follower(piece, kernel, false).map_or(NEVER, |p| at(p, depth - 1)),
+            // What follows counts, a little later than if it were next.
+            Told::Moved => follower(piece, kernel, false)
+                .map(|p| at(p, depth - 1))
+                .filter(|time| *time >= self.time.saturating_sub(SLACK))
+                .map_or(NEVER, |time| time.saturating_add(1)),
         }
-        if count > 0 {
-            times[..count].sort_unstable();
-            return times[(count * 7 / 10).min(count - 1)];
-        }
-        if depth == 0 {
-            return NEVER;
-        }
-        let last = kernel.flow.pieces[piece as usize].end - 1;
-        let instr = &kernel.code[last as usize];
-        let next = match instr.jump {
-            Jump::To(to) if !instr.guarded => to,
-            Jump::Exit | Jump::Return => return NEVER,
-            _ => last + 1,
-        };
-        let next = kernel.flow.piece(next);
-        next.map_or(NEVER, |p| self.score(p, kernel, map, history, depth - 1))
     }
 
     /// The access of the instruction at hand, if the warp made it.
@@ -231,9 +338,11 @@ impl Walker {
         {
             let used = &mut self.used[anchor.slot as usize];
             let visit = history.visit(anchor.slot, *used);
-            if visit != NEVER {
+            if visit == NEVER {
+                // A guarded one stands for a branch that the PTX did not take.
+                self.beyond += u64::from(!kernel.code[self.at as usize].guarded);
+            } else {
                 *used += 1;
-                self.time = self.time.max(visit);
             }
         }
         self.steps += 1;
@@ -251,13 +360,14 @@ impl Walker {
     fn enter(&mut self, next: u32, kernel: &Kernel, map: &Map, history: &History) {
         self.at = next;
         let piece = kernel.flow.of[next as usize];
-        if kernel.flow.pieces[piece as usize].start == next
-            && map.pieces[piece as usize].probes.is_empty()
-        {
-            let time = self.score(piece, kernel, map, history, 0);
-            if time != NEVER {
+        if kernel.flow.pieces[piece as usize].start != next {
+            return;
+        }
+        let time = self.score(piece, kernel, map, history, 0);
+        if time != NEVER {
+            self.time = time;
+            if map.pieces[piece as usize].probes.is_empty() {
                 self.entered[piece as usize] = Some(time);
-                self.time = self.time.max(time);
             }
         }
     }
@@ -335,6 +445,7 @@ impl Walker {
             (to, on, a)
         };
         if left != NEVER
+            && !self.moved(other, kernel, map, history)
             && let Some(scope) = self.scopes.last_mut()
             && scope.meet != other
             && !scope.others.contains(&other)
@@ -344,6 +455,12 @@ impl Walker {
         next
     }
 
+    /// Whether a piece tells nothing of its own: lanes that left may not be looked for there.
+    fn moved(&self, to: u32, kernel: &Kernel, map: &Map, history: &History) -> bool {
+        let piece = kernel.flow.piece(to);
+        piece.is_some_and(|p| self.told(p, map, history) == Told::Moved)
+    }
+
     /// Where split lanes meet: those that went another way come first.
     fn meet(&mut self, on: u32, kernel: &Kernel, map: &Map, history: &History) -> u32 {
         let Some(mut scope) = self.scopes.pop() else {
@@ -351,7 +468,9 @@ impl Walker {
         };
         let here = self.score_at(scope.meet, kernel, map, history);
         while let Some(other) = scope.others.pop() {
-            if self.score_at(other, kernel, map, history) < here {
+            if self.score_at(other, kernel, map, history) < here
+                && !self.moved(other, kernel, map, history)
+            {
                 self.scopes.push(scope);
                 return other;
             }

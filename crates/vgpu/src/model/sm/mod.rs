@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::map::Map;
 use super::sectors::Sectors;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
-use super::walk::{History, Walker};
+use super::walk::{History, Missed, Walker};
 use crate::arch::Arch;
 use crate::exec::trace::BlockTrace;
 use crate::sass::{Instr, Kernel, NO_BARRIER, Unit};
@@ -109,8 +109,7 @@ pub(super) struct Outcome {
     /// PTX instructions passed, of those of all blocks that were started.
     pub(super) progress: f64,
     pub(super) tally: Tally,
-    /// Executions of PTX instructions that the walk missed, and all of them.
-    pub(super) missed: (u64, u64),
+    pub(super) missed: Missed,
 }
 
 struct Warp {
@@ -405,9 +404,7 @@ impl<'a> Sm<'a> {
         warp.walker.step(work.kernel, work.map, history);
         let mut ready = (now + u64::from(instr.stall.max(1)), Stall::Wait);
         if warp.walker.done {
-            let (missed, all) = warp.walker.share(history);
-            self.out.missed.0 += missed;
-            self.out.missed.1 += all;
+            warp.walker.account(work.map, history, &mut self.out.missed);
             return self.leave(core, place, now);
         }
         let next = &work.kernel.code[warp.walker.at as usize];
