@@ -125,6 +125,7 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
         ("gemm_f32", "l4"),
         ("gemm_f32", "h100"),
         ("gemm_f16", "l4"),
+        ("attention_f16", "l4"),
         ("reduce_sum", "l4"),
         ("layernorm", "a100"),
         ("softmax", "h100"),
@@ -140,9 +141,17 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
         for row in rows.iter().filter(|row| row["reliability"] == "ok") {
             let executed = row["global_load_sectors"].as_f64().expect("a count");
             let replayed = &row["metrics"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
-            let ratio = replayed.as_f64().expect("a count") / executed;
-            if !(0.95..=1.05).contains(&ratio) {
-                wrong.push(format!("{kernel} on {gpu}: {ratio:.2} {}", row["config"]));
+            let loads = replayed.as_f64().expect("a count") / executed;
+            // 16 x 8 x 16 multiply-adds an instruction.
+            let flops = row["tensor_flops"].as_f64().expect("a count");
+            let replayed = &row["metrics"]["sm__inst_executed_pipe_tensor.sum"];
+            let tensor = replayed.as_f64().expect("a count") * 4096.0 / flops;
+            let near = |ratio: f64| (0.95..=1.05).contains(&ratio);
+            if !near(loads) || flops > 0.0 && !near(tensor) {
+                let config = &row["config"];
+                wrong.push(format!(
+                    "{kernel} on {gpu}: {loads:.2} {tensor:.2} {config}"
+                ));
             }
         }
     }

@@ -17,7 +17,7 @@ use vgpu::counters::Class;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
-pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 3";
+pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 4";
 
 /// What stands beside a figure that should not be relied on.
 pub const NOT_RELIABLE: &str = "prediction not reliable for this kernel";

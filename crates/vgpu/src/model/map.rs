@@ -84,6 +84,8 @@ pub(super) struct Map {
     pub(super) global: Vec<bool>,
     /// PTX instructions by which a warp asks whether it may go on, ascending.
     asks: Vec<u32>,
+    /// Those of `pcs` that are not among them, ascending.
+    works: Vec<u32>,
     pub(super) pieces: Vec<PieceMap>,
     /// Multiply-adds of each machine instruction and their type, where it is a matrix instruction.
     pub(super) tensor: Vec<(u32, Matrix)>,
@@ -150,14 +152,21 @@ impl Map {
             );
             map.pieces.push(found);
         }
+        let work = |pc: &&u32| map.asks.binary_search(pc).is_err();
+        map.works = map.pcs.iter().filter(work).copied().collect();
+        map.works.sort_unstable();
         map
     }
 
-    /// Whether a warp that executes these instructions again and again waits for others: how often
-    /// depends on the virtual GPU's schedule and says nothing of a real one's time.
+    /// Whether a warp that executes these instructions again and again waits for others: it asks,
+    /// and does nothing else. How often depends on the virtual GPU's schedule and says nothing of a
+    /// real one's time.
     pub(super) fn spins(&self, run: &Run) -> bool {
-        let first = self.asks.partition_point(|pc| *pc < run.start);
-        self.asks.get(first).is_some_and(|pc| *pc < run.end)
+        let inside = |pcs: &[u32]| {
+            let first = pcs.partition_point(|pc| *pc < run.start);
+            pcs.get(first).is_some_and(|pc| *pc < run.end)
+        };
+        inside(&self.asks) && !inside(&self.works)
     }
 
     fn piece(
