@@ -146,7 +146,7 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
             let flops = row["tensor_flops"].as_f64().expect("a count");
             let replayed = &row["metrics"]["sm__inst_executed_pipe_tensor.sum"];
             let tensor = replayed.as_f64().expect("a count") * 4096.0 / flops;
-            let near = |ratio: f64| (0.95..=1.05).contains(&ratio);
+            let near = |ratio: f64| (0.9..=1.1).contains(&ratio);
             if !near(loads) || flops > 0.0 && !near(tensor) {
                 let config = &row["config"];
                 wrong.push(format!(
