@@ -60,6 +60,15 @@ impl Matrix {
     }
 }
 
+/// Instructions that are few beside others and matter more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Few {
+    /// Accesses to global memory.
+    Global,
+    /// Products of matrices.
+    Tensor,
+}
+
 /// A piece of machine code as the walk sees it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PieceMap {
@@ -80,8 +89,8 @@ pub(super) struct Map {
     pub(super) anchors: Vec<Option<Anchor>>,
     /// PTX instruction of each slot.
     pub(super) pcs: Vec<u32>,
-    /// Whether it is an access to global memory.
-    pub(super) global: Vec<bool>,
+    /// Whether it is of a kind that is few, and takes most of the time.
+    pub(super) few: Vec<Option<Few>>,
     /// PTX instructions by which a warp asks whether it may go on, ascending.
     asks: Vec<u32>,
     /// Those of `pcs` that are not among them, ascending.
@@ -206,8 +215,11 @@ impl Map {
             let slot = *slots.entry(*pc).or_insert(next);
             if slot == next {
                 self.pcs.push(*pc);
-                let class = program.code[*pc as usize].class;
-                self.global.push(class == Class::Global);
+                self.few.push(match program.code[*pc as usize].class {
+                    Class::Global => Some(Few::Global),
+                    Class::Tensor => Some(Few::Tensor),
+                    _ => None,
+                });
             }
             let at = start as usize + i;
             self.anchors[at] = Some(Anchor { slot, first });

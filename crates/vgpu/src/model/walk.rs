@@ -177,15 +177,15 @@ pub(super) struct Walker {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Missed {
     pub(super) all: (u64, u64),
-    /// Of accesses to global memory.
-    pub(super) global: (u64, u64),
+    /// Of each kind of [`super::map::Few`].
+    pub(super) few: [(u64, u64); 2],
 }
 
 impl Missed {
-    /// The greater of both shares.
+    /// The greatest share.
     pub(super) fn share(&self) -> f64 {
         let share = |(missed, all): (u64, u64)| missed as f64 / all.max(1) as f64;
-        share(self.all).max(share(self.global))
+        (self.few.iter().map(|few| share(*few))).fold(share(self.all), f64::max)
     }
 }
 
@@ -206,8 +206,7 @@ impl Walker {
     }
 
     /// Adds to `missed` the executions of anchors that the way has not passed, or passed too often;
-    /// those of accesses to global memory are few beside arithmetic, and are counted once more for
-    /// themselves.
+    /// some are few beside arithmetic, and are counted once more for themselves.
     pub(super) fn account(&self, map: &Map, history: &History, missed: &mut Missed) {
         missed.all.0 += self.beyond;
         for (slot, used) in self.used.iter().enumerate() {
@@ -216,9 +215,10 @@ impl Walker {
             let wrong = u64::from(*used).abs_diff(visits).min(visits);
             missed.all.0 += wrong;
             missed.all.1 += visits;
-            if map.global[slot] {
-                missed.global.0 += wrong;
-                missed.global.1 += visits;
+            if let Some(few) = map.few[slot] {
+                let kind = &mut missed.few[few as usize];
+                kind.0 += wrong;
+                kind.1 += visits;
             }
         }
     }
