@@ -69,7 +69,8 @@ pub enum CatalogError {
     },
 }
 
-fn near_text(near: &Option<String>) -> String {
+/// What to say of the known name that is nearest to a misspelt one.
+pub(crate) fn near_text(near: &Option<impl std::fmt::Display>) -> String {
     near.as_ref()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

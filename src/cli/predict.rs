@@ -4,7 +4,7 @@ use super::check::select::parse_config;
 use super::output::{self, Format};
 use super::predictor::{Predictor, Row};
 use super::{CliError, CommandResult};
-use crate::catalog::Kernel;
+use crate::catalog::{Kernel, near_text};
 use crate::device::DeviceSelector;
 use crate::exit;
 use crate::space::{Config, Space, suggest};
@@ -194,8 +194,7 @@ fn read_csv(text: &str, space: &Space) -> Result<Vec<Config>, Wrong> {
         .iter()
         .position(|name| !known.contains(&name.as_str()))
     {
-        let near = suggest(&names[index], known.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = near_text(&suggest(&names[index], known.iter().copied()));
         return Err(Wrong {
             line: 1,
             column: column(line_text(1), index),

@@ -24,8 +24,6 @@ const FILLED_BYTES: u64 = 1 << 20;
 const INSTRUCTIONS: u64 = 60_000_000;
 /// Wall time of one launch's sampled blocks.
 const WALL: Duration = Duration::from_secs(30);
-/// Share of the way that may be missed before roofline and occupancy have their say too.
-const LOST: f64 = 0.1;
 /// Candidates after which memory is made anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -287,7 +285,7 @@ fn piece(
         .and_then(|kernel| model::estimate(arch, kernel, module, traces, &shape));
     if let Some(estimate) = replayed {
         // A way that was lost is too short: such a time must not come out first.
-        let plain = match estimate.missed > LOST {
+        let plain = match estimate.lost() {
             true => launch_time(arch, &work, plan.bytes).map_or(0.0, |plain| plain.time),
             false => 0.0,
         };

@@ -72,7 +72,7 @@ pub(crate) struct WarpTrace {
     pub(crate) dropped: u64,
     /// First instruction of the run under way.
     open: u32,
-    /// Global loads noted so far, by instruction, up to [`FIRST_LOADS`].
+    /// How often each global load was noted so far, by instruction.
     noted: Vec<u8>,
 }
 

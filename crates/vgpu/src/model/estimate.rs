@@ -159,7 +159,7 @@ fn doubts(estimate: &Estimate, kernel: &Kernel, traces: &Traces) -> Vec<String> 
     if !traces.complete {
         doubts.push("the sampled block did not run to its end".to_owned());
     }
-    if estimate.missed > 0.1 {
+    if estimate.lost() {
         doubts.push(format!(
             "the machine code's branches could not be followed ({:.0} % of the PTX missed)",
             estimate.missed * 100.0

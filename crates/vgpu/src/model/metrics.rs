@@ -10,6 +10,12 @@ use crate::sass::Unit;
 const BUSY: f64 = 0.6;
 
 impl Estimate {
+    /// Whether the walk missed so much of the way that the time may be far too short.
+    #[must_use]
+    pub fn lost(&self) -> bool {
+        self.missed > 0.1
+    }
+
     /// The unit that is busy most of the time; `latency` where none is.
     pub(super) fn limit(&self, arch: &Arch) -> &'static str {
         let t = &self.tally;

@@ -36,9 +36,10 @@ impl History {
         cuts.dedup();
         let index = |pc: u32| cuts.partition_point(|c| *c <= pc).saturating_sub(1);
         let mut visits = vec![Vec::new(); cuts.len()];
-        let mut last = None;
+        let mut before = None;
         for run in &trace.runs {
-            if last.replace((run.start, run.end)) == Some((run.start, run.end)) && map.spins(run) {
+            let again = before.replace((run.start, run.end)) == Some((run.start, run.end));
+            if again && map.spins(run) {
                 continue;
             }
             let (first, last) = (index(run.start), index(run.end));
@@ -77,22 +78,15 @@ impl History {
             .unwrap_or(NEVER)
     }
 
-    /// All times at which the PTX instruction `pc` was executed.
-    fn visits_of(&self, pc: u32) -> &[u64] {
+    /// First time from `since` on at which the PTX instruction `pc` was executed: [`NEVER`] if it
+    /// was not at all, none if only before.
+    fn next(&self, pc: u32, since: u64) -> Option<u64> {
         let piece = self.cuts.partition_point(|c| *c <= pc).saturating_sub(1);
-        self.visits.get(piece).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether the PTX instruction `pc` was ever executed.
-    fn knows(&self, pc: u32) -> bool {
-        !self.visits_of(pc).is_empty()
-    }
-
-    /// First time from `since` on at which the PTX instruction `pc` was executed.
-    fn from(&self, pc: u32, since: u64) -> u64 {
-        let visits = self.visits_of(pc);
-        let first = visits.partition_point(|v| *v < since);
-        visits.get(first).copied().unwrap_or(NEVER)
+        let visits = self.visits.get(piece).map_or(&[][..], Vec::as_slice);
+        match visits {
+            [] => Some(NEVER),
+            _ => visits.get(visits.partition_point(|v| *v < since)).copied(),
+        }
     }
 }
 
@@ -255,14 +249,13 @@ impl Walker {
         }
         let since = self.entered[piece as usize].map_or(0, |entered| entered + 1);
         let since = since.max(self.time.saturating_sub(SLACK));
-        let over = |pc: &u32| history.from(*pc, since) == NEVER && history.knows(*pc);
-        if found.weak.is_empty() {
-            Told::Nothing
-        } else if found.weak.iter().all(over) {
-            Told::Moved
-        } else {
-            let left = found.weak.iter().filter(|pc| !over(pc));
-            Told::Lines(quantile(left.map(|pc| history.from(*pc, since)), 0.5))
+        let mut times = (found.weak.iter())
+            .filter_map(|pc| history.next(*pc, since))
+            .peekable();
+        match times.peek() {
+            None if found.weak.is_empty() => Told::Nothing,
+            None => Told::Moved,
+            Some(_) => Told::Lines(quantile(times, 0.5)),
         }
     }
 
