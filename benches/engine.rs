@@ -74,6 +74,7 @@ fn run(
             problem: key.problem.clone(),
             sizes: Vec::new(),
             template_hash: None,
+            reference_hash: None,
             definition: recording.definition(),
             default_config: None,
             space_path: None,

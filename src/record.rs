@@ -104,11 +104,14 @@ pub enum Verdict {
     Incorrect,
     /// The virtual GPU lacks an instruction; no fault of the kernel.
     Unsupported,
+    /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
+    /// exported.
+    Unchecked,
 }
 
 impl Verdict {
     /// Every verdict, in order of precedence.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Ok,
         Self::Rejected,
         Self::CompileFailed,
@@ -126,6 +129,7 @@ impl Verdict {
         Self::Implausible,
         Self::Incorrect,
         Self::Unsupported,
+        Self::Unchecked,
     ];
 
     /// The name used in JSON, the database and tables.
@@ -149,6 +153,7 @@ impl Verdict {
             Self::Implausible => "implausible",
             Self::Incorrect => "incorrect",
             Self::Unsupported => "unsupported",
+            Self::Unchecked => "unchecked",
         }
     }
 

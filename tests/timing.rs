@@ -87,6 +87,7 @@ fn verified() -> Verified {
         max_error: None,
         measurement: None,
         explanation: None,
+        unproven: None,
     };
     gate::by_worker(&judgement).expect("it says ok")
 }

@@ -30,7 +30,6 @@ pub mod serve;
 pub mod status;
 pub mod stop;
 pub mod submit;
-mod vouch;
 mod wanted;
 mod stale;
 

@@ -2,10 +2,10 @@
 
 use super::CliError;
 use super::parallel::in_order;
-use super::vouch;
 use crate::catalog::{self, Kernel};
 use crate::compile::{CompileError, Compiler, CompilerSettings};
 use crate::device::build::PlanBuilder;
+use crate::engine::vouch;
 use crate::device::vgpu::Limits;
 use crate::device::worker::host::{Settings, Worker, WorkerError};
 use crate::device::worker::protocol::{Job, Judgement};
@@ -13,6 +13,7 @@ use crate::device::{DeviceSelector, limits};
 use crate::gate::level::Level;
 use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
 use crate::space::{Config, Space};
+use crate::units::Micros;
 use crate::timing::predict::{Explanation, Forecaster};
 use anyhow::Context as _;
 use serde::Serialize;
@@ -264,9 +265,8 @@ impl Predictor {
             vouch::judge::<PredictError>(worker, job, &self.builder, &self.compiler, config)?;
         row.verdict = judgement.verdict;
         row.detail = judgement.detail;
-        row.time_us = judgement
-            .measurement
-            .map(|measurement| measurement.p50.get());
+        let measured = judgement.measurement.map(|measured| measured.p50);
+        row.time_us = measured.or(judgement.unproven).map(Micros::get);
         row.explanation = judgement.explanation;
         row.reliability = row
             .explanation

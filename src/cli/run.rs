@@ -73,6 +73,7 @@ pub fn run(args: &Args) -> CommandResult {
         if args.resume {
             prepared.resume_latest(&store).await?;
         }
+        prepared.look_ahead(shutdown.clone()).await?;
         prepared.settle();
         for note in &prepared.notes {
             eprintln!("{note}");

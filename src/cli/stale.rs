@@ -1,6 +1,7 @@
-//! Results whose template was edited since they were taken.
+//! Results whose template or reference was edited since they were taken.
 
 use crate::catalog::{Catalog, Kernel};
+use crate::job::reference_hash;
 use crate::record::TimingKind;
 use crate::store::Board;
 use std::collections::HashMap;
@@ -44,14 +45,16 @@ impl Present {
     /// Marks every row of which it is known whether its template is still the same.
     pub(super) fn mark(&mut self, boards: &mut [Board]) {
         for board in boards {
-            let Some(now) = self
-                .kernel(board)
-                .map(|kernel| kernel.template.hash.to_string())
-            else {
+            let Some(kernel) = self.kernel(board) else {
                 continue;
             };
+            let template = kernel.template.hash.to_string();
+            let reference = reference_hash(kernel).to_string();
+            let compared = board.reference_hash.as_ref();
+            let recompared = compared.is_some_and(|then| *then != reference);
             for row in &mut board.rows {
-                row.stale = row.template_hash.as_ref().map(|then| *then != now);
+                let then = row.template_hash.as_ref();
+                row.stale = then.map(|then| *then != template || recompared);
             }
         }
     }
@@ -66,7 +69,8 @@ pub(super) fn warn(boards: &[Board]) {
         if stale && !told.contains(&kernel) {
             told.push(kernel);
             eprintln!(
-                "warning: stale: the template of {kernel} was edited since these results; \
+                "warning: stale: the template or the reference of {kernel} was edited since these \
+                 results; \
                  `tuner run {kernel}` tunes what is there now"
             );
         }

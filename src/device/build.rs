@@ -1,5 +1,6 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
+use super::scaled::ScaledCheck;
 use super::plan::{
     Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
     Role as PlanRole,
@@ -10,10 +11,11 @@ use crate::compile::{
 };
 use crate::record::Verdict;
 use crate::space::{
-    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Reference,
-    Role, SameValueWrites, Value,
+    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Problem,
+    Reference, Role, SameValueWrites, Value,
 };
 use crate::units::ContentHash;
+use std::path::Path;
 use std::sync::Arc;
 
 /// One kernel on one problem, ready to make plans of configurations.
@@ -26,6 +28,7 @@ pub struct PlanBuilder {
     limits: DeviceLimits,
     /// The reference kernel's side of the default configuration.
     default_bound: Result<Bound, String>,
+    scaled: ScaledCheck,
 }
 
 /// A candidate that can be handed to a device.
@@ -86,6 +89,7 @@ impl PlanBuilder {
             arch: arch.to_owned(),
             limits: *limits,
             kernel,
+            scaled: ScaledCheck::default(),
         })
     }
 
@@ -101,6 +105,56 @@ impl PlanBuilder {
         let builder =
             |name: &str| Self::new(Arc::clone(&self.kernel), name, &self.limits, &self.arch);
         checks.iter().map(|check| builder(&check.name)).collect()
+    }
+
+    /// The same kernel and device on a problem that its file does not have; `None` where an
+    /// expression is wrong for it.
+    #[must_use]
+    pub fn on_problem(&self, problem: &Problem) -> Option<Self> {
+        let mut kernel = Kernel::clone(&self.kernel);
+        let others = &mut kernel.spec.problems;
+        others.retain(|other| other.name != problem.name);
+        kernel.spec.check_problems = vec![problem.clone()];
+        Self::new(Arc::new(kernel), &problem.name, &self.limits, &self.arch).ok()
+    }
+
+    /// The search space's file.
+    #[must_use]
+    pub fn space_file(&self) -> &Path {
+        &self.kernel.path
+    }
+
+    /// The problem's sizes, in declared order.
+    #[must_use]
+    pub fn problem_sizes(&self) -> Vec<(String, Value)> {
+        let problem = self.kernel.spec.problem(&self.problem);
+        problem.map(|found| found.sizes.clone()).unwrap_or_default()
+    }
+
+    /// The configuration of all defaults, valid or not.
+    #[must_use]
+    pub fn default_config(&self) -> Config {
+        let parameters = self.kernel.spec.parameters.iter();
+        Config::new(parameters.map(|parameter| parameter.default).collect::<Vec<_>>())
+    }
+
+    /// Everything that the space says of a configuration; `None` where an expression has no usable
+    /// value.
+    #[must_use]
+    pub fn bind(&self, config: &Config) -> Option<Bound> {
+        self.binder.bind(config).ok()
+    }
+
+    /// The check problem that is made where the space's own cannot be compared.
+    #[must_use]
+    pub fn scaled_check(&self) -> &ScaledCheck {
+        &self.scaled
+    }
+
+    /// The kernel's name.
+    #[must_use]
+    pub fn kernel(&self) -> &str {
+        &self.kernel.spec.kernel
     }
 
     /// The problem's name.

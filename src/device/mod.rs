@@ -12,6 +12,7 @@ pub mod cuda;
 pub mod gpu;
 pub mod vgpu;
 pub mod build;
+pub mod scaled;
 pub mod worker;
 
 use crate::record::DeviceKind;

@@ -5,6 +5,7 @@ use super::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
 use crate::gate::element::Element;
 use crate::record::{Hazard, Verdict};
 use crate::timing::predict::Forecaster;
+use crate::units::ContentHash;
 use ::vgpu::{
     Arch, Arg, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module, Schedule,
 };
@@ -51,8 +52,8 @@ pub struct VirtualGpu {
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
-    /// By the address of the text, which is kept so that the address stays its own.
-    modules: HashMap<usize, (Arc<str>, Parsed)>,
+    /// By the hash of the text.
+    modules: HashMap<ContentHash, Parsed>,
 }
 
 impl VirtualGpu {
@@ -88,10 +89,8 @@ impl VirtualGpu {
 
     /// Parses each distinct PTX once: a plan's launches and seeds share the text.
     fn module(&mut self, code: &Code) -> Result<Arc<Module>, Fault> {
-        let key = code.ptx.as_ptr() as usize;
-        if let Some((text, module)) = self.modules.get(&key)
-            && Arc::ptr_eq(text, &code.ptx)
-        {
+        let key = ContentHash::of([code.ptx.as_bytes()]);
+        if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
         let module = match Module::load(&code.ptx) {
@@ -108,8 +107,7 @@ impl VirtualGpu {
         if self.modules.len() >= KEPT_MODULES {
             self.modules.clear();
         }
-        self.modules
-            .insert(key, (Arc::clone(&code.ptx), module.clone()));
+        self.modules.insert(key, module.clone());
         module
     }
 

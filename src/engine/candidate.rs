@@ -3,12 +3,14 @@
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::prior::Prior;
-use crate::catalog::Kernel;
+use crate::catalog::{self, Kernel};
 use crate::compile::Compiler;
 use crate::device::build::{Built, PlanBuilder, Unbuilt};
 use crate::device::plan::Plan;
+use crate::device::worker::host::WorkerError;
 use crate::device::worker::protocol::{Job, Judgement};
 use crate::evolve::Facts;
+use crate::gate;
 use crate::gate::level::Level;
 use crate::record::Compilation;
 use crate::space::{BindError, Config, DeviceLimits};
@@ -51,6 +53,20 @@ impl VirtualTask {
             checks: checks.collect::<Result<_, _>>()?,
             prior: None,
         })
+    }
+
+    /// Names the space's file where its reference is what is wrong.
+    pub(super) fn blame(&self, error: BoxError) -> BoxError {
+        match error.downcast::<WorkerError>() {
+            Ok(error) => match *error {
+                WorkerError::Unusable(why) => {
+                    let file = catalog::shown(self.timed.space_file());
+                    WorkerError::Unusable(format!("{file}: {why}")).into()
+                }
+                other => other.into(),
+            },
+            Err(other) => other,
+        }
     }
 
     /// Makes a candidate of the task ready for the device.
@@ -160,20 +176,21 @@ fn refused(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
     }
 }
 
-/// What decides a judgement: equal machine code with equal launches on equal data is one
-/// candidate, whatever its parameters are called.
+/// What decides a judgement: equal machine code with equal launches on equal data, compared with
+/// the same reference, is one candidate, whatever its parameters are called.
 fn sameness(parts: &[&Built]) -> ContentHash {
     let texts: Vec<String> = parts
         .iter()
         .map(|built| {
             let plan = &built.plan;
             format!(
-                "{}|{:?}|{:?}|{:?}|{:?}",
+                "{}|{:?}|{:?}|{:?}|{:?}|{}",
                 built.image.facts.cubin_hash,
                 plan.problem,
                 plan.sizes,
                 plan.arguments,
-                plan.launches
+                plan.launches,
+                gate::expectation(plan)
             )
         })
         .collect();

@@ -136,7 +136,8 @@ impl CudaEvaluator {
             seeds: SEEDS.to_vec(),
             ..Job::default()
         };
-        let judgement = worker.judge(job)?;
+        let judgement = worker.judge(job);
+        let judgement = judgement.map_err(|error| self.tasks[task].task.blame(error.into()))?;
         Ok((judgement.verdict == Verdict::Ok).then_some(built.plan))
     }
 
@@ -154,7 +155,9 @@ impl CudaEvaluator {
             reference,
             incumbent: bench.rivals.get(&task).cloned(),
         };
-        let (judgement, standing) = bench.worker.measure(measuring)?;
+        let measured = bench.worker.measure(measuring);
+        let (judgement, standing) =
+            measured.map_err(|error| self.tasks[task].task.blame(error.into()))?;
         if let (Some(plan), Some(standing)) = (plan, standing) {
             if own {
                 let mut fixed = locked(&self.references[task]);

@@ -29,6 +29,7 @@ pub mod quality;
 mod replay;
 mod schedule;
 mod virtual_gpu;
+pub mod vouch;
 mod window;
 
 pub use candidate::{VirtualTask, Work};

@@ -2,6 +2,7 @@
 
 use super::candidate::{VirtualTask, Work};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::vouch;
 use crate::compile::Compiler;
 use crate::device::DeviceFacts;
 use crate::device::worker::host::Worker;
@@ -43,6 +44,32 @@ impl VirtualEvaluator {
     }
 }
 
+impl VirtualEvaluator {
+    /// Finds out, before a run begins, whether the results of each task can be compared, by the
+    /// first of its starting points; makes a smaller check problem where they cannot. Gives a line
+    /// for the user for each such task.
+    ///
+    /// # Errors
+    /// The compiler or the worker does not work, or the space's reference is wrong.
+    pub fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
+        let mut notes = Vec::new();
+        for (task, start) in self.tasks.iter().zip(starts) {
+            let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {
+                continue;
+            };
+            if let Preparation::Ready { work, .. } = task.prepare(&self.compiler, config)? {
+                let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+                let timed = &task.timed;
+                vouch::judge::<BoxError>(&mut worker, work.job, timed, &self.compiler, config)
+                    .map_err(|error| task.blame(error))?;
+            }
+            let (kernel, problem) = (task.timed.kernel(), task.timed.problem());
+            notes.extend(task.timed.scaled_check().note(kernel, problem));
+        }
+        Ok(notes)
+    }
+}
+
 impl Evaluator for VirtualEvaluator {
     type Work = Work;
 
@@ -66,7 +93,7 @@ impl Evaluator for VirtualEvaluator {
         self.tasks[task].prepare(&self.compiler, config)
     }
 
-    fn evaluate(&self, _task: usize, _config: &Config, work: Work) -> Result<Judged, BoxError> {
+    fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
         let known = self
             .known
             .lock()
@@ -78,7 +105,10 @@ impl Evaluator for VirtualEvaluator {
             Some(judgement) => judgement,
             None => {
                 let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-                let judgement = worker.judge(work.job)?;
+                let (task, compiler) = (&self.tasks[task], &*self.compiler);
+                let (timed, job) = (&task.timed, work.job);
+                let judgement = vouch::judge::<BoxError>(&mut worker, job, timed, compiler, config)
+                    .map_err(|error| task.blame(error))?;
                 // A timeout or a dead worker may be the host's fault: never remembered for others.
                 if !matches!(judgement.verdict, Verdict::Timeout | Verdict::Crashed) {
                     let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

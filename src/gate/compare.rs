@@ -2,6 +2,7 @@
 
 use super::element::Element;
 use super::oracle::{Expected, Oracle};
+use super::pattern::WrongElements;
 
 /// The result of comparing one output.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Comparison {
     pub max_error: f64,
     /// The first wrong element: index, value found, value expected, tolerance.
     pub first_wrong: Option<(u64, f64, f64, f64)>,
+    /// Where the wrong elements lie and how they differ.
+    pub(super) pattern: Option<WrongElements>,
 }
 
 impl Comparison {
@@ -33,12 +36,23 @@ impl Comparison {
             (Some(mine), Some(theirs)) if theirs.0 < mine.0 => Some(theirs),
             (mine, theirs) => mine.or(theirs),
         };
+        self.add_wrong(other.pattern);
+    }
+
+    fn add_wrong(&mut self, more: Option<WrongElements>) {
+        match (&mut self.pattern, more) {
+            (Some(all), Some(more)) => all.join(&more),
+            (pattern, more) => *pattern = pattern.or(more),
+        }
     }
 
     /// Moves the index of the first wrong element, for a part that began at `start`.
     pub(super) fn shift(&mut self, start: u64) {
         if let Some(wrong) = &mut self.first_wrong {
             wrong.0 += start;
+        }
+        if let Some(pattern) = &mut self.pattern {
+            pattern.shift(start);
         }
     }
 
@@ -55,6 +69,7 @@ impl Comparison {
         self.max_error = self.max_error.max(ratio);
         if ratio > 1.0 {
             self.wrong += 1;
+            self.add_wrong(Some(WrongElements::one(index, got, want.value)));
             self.first_wrong
                 .get_or_insert((index, got, want.value, want.tolerance));
         }
@@ -65,10 +80,12 @@ impl Comparison {
     pub fn describe(&self, output: &str, shape: &[u64]) -> String {
         match self.first_wrong {
             Some((index, got, want, tolerance)) => format!(
-                "{} of {} elements of `{output}` are wrong; first {output}{} = {got:e}, expected {want:e} ± {tolerance:.1e}",
+                "{} of {} elements of `{output}` are wrong; first {output}{} = {got:e}, expected {want:e} ± {tolerance:.1e}{}",
                 self.wrong,
                 self.compared,
                 subscript(index, shape),
+                self.pattern
+                    .map_or_else(String::new, |all| all.describe(self.compared, shape)),
             ),
             None => format!(
                 "the error norm of a tile of `{output}` is {:.2} times its bound though each element is within its own: precision was lost across the tile",

@@ -3,7 +3,7 @@
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
 use super::element::Element;
-use super::naive::Wanted;
+use super::naive::{Wanted, first_poisoned};
 use super::oracle::Oracle;
 use super::ranges::outside;
 use super::sampling::{affordable, compared_max, thin, work_max};
@@ -15,8 +15,11 @@ use std::sync::Arc;
 
 /// Said of results that nothing could be compared with.
 const UNCOMPARED: &str = "the reference kernel would take too long on the virtual GPU, so the \
-    results of this problem were not compared: they are judged by the check problems (an oracle, \
-    or `proven_by`, compares them)";
+    results of this problem were not compared (an oracle, or `proven_by`, compares them)";
+
+/// Said of the results of a sample whose elements depend on blocks that did not run.
+const PARTIAL: &str = "the problem is too large to run whole on the virtual GPU, and what a sample \
+    of its blocks writes depends on the others, so the results of this problem were not compared";
 
 impl Gate<'_> {
     /// Written, untouched, right.
@@ -29,11 +32,15 @@ impl Gate<'_> {
             .map(|(index, bytes)| self.written(*index, bytes, pass));
         let written = written.collect::<Result<Vec<_>, Stop>>()?;
         if !pass.comparable {
+            self.note.get_or_insert_with(|| PARTIAL.to_owned());
             return Ok(());
         }
         let mut total = Comparison::default();
         for (number, (index, _)) in pass.outputs.iter().enumerate() {
             let result = self.compare(data, number, pass, &written[number])?;
+            if result.compared > 0 {
+                self.compared.insert(number);
+            }
             let failed = !result.passed();
             let argument = &self.plan.arguments[*index];
             let detail = failed.then(|| result.describe(&argument.name, &argument.shape));
@@ -51,7 +58,7 @@ impl Gate<'_> {
     }
 
     fn inputs_untouched(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
-        let inputs = self.references.inputs(self.plan, data);
+        let inputs = self.references.inputs(&self.keyed, data);
         for (index, input) in inputs.iter().enumerate() {
             let (Some(data), Some(slot)) = (input, pass.slots[index]) else {
                 continue;
@@ -94,26 +101,15 @@ impl Gate<'_> {
     /// that nobody wrote: an honest NaN has other bits or stands where one is expected, and a large
     /// problem is compared in places only.
     fn poison_is_gone(&self, index: usize, bytes: &[u8], element: Element) -> Result<(), Stop> {
-        const RUN: usize = 8;
-        let poison = element.poison();
-        if !element.is_float() {
+        let Some(first) = first_poisoned(bytes, element) else {
             return Ok(());
-        }
-        let mut run = 0;
-        for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
-            run = if value == poison { run + 1 } else { 0 };
-            if run == RUN {
-                let argument = &self.plan.arguments[index];
-                let detail = format!(
-                    "elements of `{}` were written by nobody; the first is element {} (problem {})",
-                    argument.name,
-                    at + 1 - RUN,
-                    self.plan.problem
-                );
-                return Err(self.reject(Verdict::Incorrect, detail));
-            }
-        }
-        Ok(())
+        };
+        let argument = &self.plan.arguments[index];
+        let detail = format!(
+            "elements of `{}` were written by nobody; the first is element {first} (problem {})",
+            argument.name, self.plan.problem
+        );
+        Err(self.reject(Verdict::Incorrect, detail))
     }
 
     fn compare(
@@ -196,7 +192,7 @@ impl Gate<'_> {
     }
 
     pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
-        let oracle = self.references.oracle(name, self.plan, data);
+        let oracle = self.references.oracle(name, &self.keyed, data);
         oracle.map_err(Stop::Oracle)
     }
 
@@ -210,7 +206,7 @@ impl Gate<'_> {
         written: &[Range<u64>],
     ) -> Result<Comparison, Stop> {
         let oracle = self.oracle(name, data)?;
-        let made = self.references.hard(self.plan, data);
+        let made = self.references.hard(&self.keyed, data);
         let first = what.number == 0;
         let excused = made
             .as_ref()

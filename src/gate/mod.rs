@@ -7,9 +7,11 @@ pub mod element;
 mod fp8;
 pub mod inputs;
 mod judge;
+mod keys;
 pub mod level;
 mod naive;
 pub mod oracle;
+mod pattern;
 mod ranges;
 mod recheck;
 pub mod references;
@@ -19,5 +21,6 @@ mod trials;
 pub mod verify;
 mod verified;
 
+pub use keys::expectation;
 pub use recheck::recheck;
 pub use verified::{Basis, Verified, by_worker, recorded};

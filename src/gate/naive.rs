@@ -64,7 +64,7 @@ impl Gate<'_> {
         pass: &Pass,
     ) -> Result<Wanted, Stop> {
         let all = |outputs| Wanted::Outputs(outputs, written.to_vec());
-        if let Some(outputs) = self.references.outputs(self.plan, data) {
+        if let Some(outputs) = self.references.outputs(&self.keyed, data) {
             return Ok(all(outputs));
         }
         let plan = self.plan;
@@ -84,7 +84,7 @@ impl Gate<'_> {
         if !self.session.can_sample() {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
-        let naive = match self.references.take_part(plan, data) {
+        let naive = match self.references.take_part(&self.keyed, data) {
             Some(naive) => naive,
             None => self.first_block(data, &kernel)?,
         };
@@ -96,7 +96,7 @@ impl Gate<'_> {
         }
         let (Some(cost), Some(Some(tiling))) = (naive.cost, naive.tilings.get(number).copied())
         else {
-            self.references.keep_part(plan, data, naive);
+            self.references.keep_part(&self.keyed, data, naive);
             return Ok(Wanted::Nothing);
         };
         let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
@@ -107,7 +107,7 @@ impl Gate<'_> {
         let naive = self.further_blocks(data, &kernel, naive, blocks)?;
         let known = overlap(&naive.known[number], written);
         let outputs = Arc::clone(&naive.outputs);
-        self.references.keep_part(plan, data, naive);
+        self.references.keep_part(&self.keyed, data, naive);
         if known.is_empty() {
             return Ok(Wanted::Nothing);
         }
@@ -132,22 +132,53 @@ impl Gate<'_> {
             budget,
         })?;
         if let Some(hazard) = report.hazards.first() {
-            let detail = format!("the reference kernel itself is wrong: {}", hazard.detail);
-            return Err(self.reject(hazard.kind, detail));
+            return Err(Stop::Oracle(OracleError::ReferenceHazard {
+                kind: hazard.kind,
+                problem: self.plan.problem.clone(),
+                detail: hazard.detail.clone(),
+            }));
         }
         Ok((report, slots))
+    }
+
+    /// A reference kernel that ran whole must have written every element of the outputs: what it
+    /// leaves holds the poison, which no candidate can match.
+    fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
+        let indices = (0..self.plan.arguments.len())
+            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+        for (index, bytes) in indices.zip(outputs) {
+            let argument = &self.plan.arguments[index];
+            let element = element(argument);
+            let size = element.size() as u64;
+            let count = bytes.len() as u64 / size;
+            let first = match slots[index].and_then(|slot| self.session.unwritten(slot)) {
+                Some(holes) => holes.first().map(|hole| hole.start / size),
+                None => first_poisoned(bytes, element),
+            };
+            if let Some(first) = first {
+                return Err(Stop::Oracle(OracleError::ReferenceIncomplete {
+                    output: argument.name.clone(),
+                    problem: self.plan.problem.clone(),
+                    first,
+                    count,
+                }));
+            }
+        }
+        Ok(())
     }
 
     fn naive_whole(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
         let (_, slots) = self.run_naive(data, kernel, Blocks::All, None)?;
         let outputs = self.outputs(&slots)?;
+        self.complete(&slots, &outputs)?;
         if let Some(name) = kernel.oracle
-            && self.references.unproven(self.plan)
+            && self.references.unproven(&self.keyed)
         {
             self.prove(name, data, &outputs, None)?;
+            self.references.keep_proven(&self.keyed);
         }
         let outputs = Arc::new(outputs);
-        self.references.keep_outputs(self.plan, data, &outputs);
+        self.references.keep_outputs(&self.keyed, data, &outputs);
         Ok(outputs)
     }
 
@@ -188,8 +219,9 @@ impl Gate<'_> {
             naive.blocks.extend(blocks);
         }
         if let (Some(name), false) = (kernel.oracle, naive.proven) {
-            if self.references.unproven(self.plan) {
+            if self.references.unproven(&self.keyed) {
                 self.prove(name, data, &naive.outputs, Some(&naive.known))?;
+                self.references.keep_proven(&self.keyed);
             }
             naive.proven = true;
         }
@@ -284,6 +316,24 @@ fn places(count: u64) -> Vec<Range<u64>> {
     [0, (count - some) / 2, count - some]
         .map(|start| start..start + some)
         .to_vec()
+}
+
+/// The first element of a run of poison, on a device that cannot tell what was written.
+pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
+    // An honest NaN has other bits or stands alone; integers have no pattern of their own.
+    const RUN: usize = 8;
+    if !element.is_float() {
+        return None;
+    }
+    let poison = element.poison();
+    let mut run = 0;
+    for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
+        run = if value == poison { run + 1 } else { 0 };
+        if run == RUN {
+            return Some((at + 1 - RUN) as u64);
+        }
+    }
+    None
 }
 
 fn outputs_of(arguments: &[PlanArgument]) -> impl Iterator<Item = &PlanArgument> {

@@ -1,6 +1,7 @@
 //! A second look: what timed launches left in their outputs is judged like the gate's own runs.
 
 use super::adversarial::Data;
+use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
 use super::verify::{Demands, Gate, Pass, Rejection, Stop};
@@ -8,6 +9,7 @@ use crate::device::plan::Plan;
 use crate::device::session::{Fault, Run, RunReport, Session, Slot};
 use crate::record::Verdict;
 use crate::timing::stopwatch::OutputSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Judges sets of outputs that launches of the plan wrote from the inputs of `seed`.
@@ -25,11 +27,13 @@ pub fn recheck(
         let mut gate = Gate {
             session: &mut Nowhere,
             plan,
+            keyed: KeyedPlan::new(plan),
             demands: &demands,
             references: &mut *references,
             comparison: None,
             hazards: Vec::new(),
             note: None,
+            compared: BTreeSet::new(),
         };
         let pass = Pass {
             work: Vec::new(),

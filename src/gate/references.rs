@@ -3,9 +3,11 @@
 use super::adversarial::{self, Data, Made};
 use super::element::Element;
 use super::inputs::Fill;
+use super::keys::{DataKey, KeyedPlan};
 use super::naive::Naive;
 use super::oracle::{self, Oracle, OracleError, Tensor};
 use crate::device::plan::{Plan, PlanArgument, Role};
+use crate::units::ContentHash;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,16 +19,16 @@ pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 /// the same for all of them.
 #[derive(Default)]
 pub struct References {
-    inputs: HashMap<String, Inputs>,
-    oracles: HashMap<String, Arc<dyn Oracle>>,
-    outputs: HashMap<String, Arc<Vec<Vec<u8>>>>,
-    hard: HashMap<String, Option<Made>>,
+    inputs: HashMap<DataKey, Inputs>,
+    oracles: HashMap<(String, DataKey), Arc<dyn Oracle>>,
+    outputs: HashMap<DataKey, Arc<Vec<Vec<u8>>>>,
+    hard: HashMap<DataKey, Option<Made>>,
     /// What is known of reference kernels that take too long to run whole.
-    parts: HashMap<String, Naive>,
+    parts: HashMap<DataKey, Naive>,
     /// Expectations that the oracles may still keep.
     room: Room,
-    /// Problems on which the reference kernel was compared with float64.
-    proven: HashSet<String>,
+    /// Reference kernels, each on one problem, that were compared with float64.
+    proven: HashSet<ContentHash>,
 }
 
 /// Elements of expectations kept at once: 24 bytes each.
@@ -44,21 +46,6 @@ impl References {
     /// Problems kept at once; the least that serves a kernel with its check problems.
     const KEPT: usize = 32;
 
-    fn key(plan: &Plan, data: Data) -> String {
-        let arguments: Vec<String> = plan
-            .arguments
-            .iter()
-            .map(|a| format!("{}{:?}{:?}", a.name, a.shape, a.fill))
-            .collect();
-        format!(
-            "{}|{:?}|{}|{data:?}|{:?}",
-            plan.problem,
-            plan.sizes,
-            arguments.join(";"),
-            adversarial::oracle_of(plan)
-        )
-    }
-
     fn trim(&mut self) {
         if self.inputs.len() + self.hard.len() > 2 * Self::KEPT {
             *self = Self::default();
@@ -66,15 +53,15 @@ impl References {
     }
 
     /// The inputs and the judging of a hard case; `None` where it does not fit the plan.
-    pub(super) fn hard(&mut self, plan: &Plan, data: Data) -> Option<Made> {
+    pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Made> {
         self.trim();
-        let made = self.hard.entry(Self::key(plan, data));
-        made.or_insert_with(|| adversarial::make(plan, data))
+        let made = self.hard.entry(plan.inputs(data));
+        made.or_insert_with(|| adversarial::make(plan.plan, data))
             .clone()
     }
 
     /// The inputs of a plan; outputs, scratch and scalars are `None`.
-    pub(super) fn inputs(&mut self, plan: &Plan, data: Data) -> Inputs {
+    pub(super) fn inputs(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Inputs {
         if data.case.is_some()
             && let Some(made) = self.hard(plan, data)
         {
@@ -91,11 +78,11 @@ impl References {
                         .into()
                 })
             };
-            Arc::new(plan.arguments.iter().enumerate().map(fill).collect())
+            Arc::new(plan.plan.arguments.iter().enumerate().map(fill).collect())
         };
         Arc::clone(
             self.inputs
-                .entry(Self::key(plan, data))
+                .entry(plan.inputs(data))
                 .or_insert_with(make),
         )
     }
@@ -103,15 +90,15 @@ impl References {
     pub(super) fn oracle(
         &mut self,
         name: &str,
-        plan: &Plan,
+        plan: &KeyedPlan<'_>,
         data: Data,
     ) -> Result<Arc<dyn Oracle>, OracleError> {
-        let key = format!("{name}|{}", Self::key(plan, data));
+        let key = (name.to_owned(), plan.inputs(data));
         if let Some(oracle) = self.oracles.get(&key) {
             return Ok(Arc::clone(oracle));
         }
         let inputs = self.inputs(plan, data);
-        let oracle = oracle::build(name, &problem(plan, &inputs))?;
+        let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
         let oracle = oracle::keeping(oracle, &self.room.0);
         if self.oracles.len() > Self::KEPT {
             self.oracles.clear();
@@ -121,30 +108,38 @@ impl References {
     }
 
     /// Outputs of the reference kernel, where they are known.
-    pub(super) fn outputs(&self, plan: &Plan, data: Data) -> Option<Arc<Vec<Vec<u8>>>> {
-        self.outputs.get(&Self::key(plan, data)).map(Arc::clone)
+    pub(super) fn outputs(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<Arc<Vec<Vec<u8>>>> {
+        self.outputs.get(&plan.outputs(data)).map(Arc::clone)
     }
 
     /// Keeps outputs of the reference kernel.
-    pub(super) fn keep_outputs(&mut self, plan: &Plan, data: Data, outputs: &Arc<Vec<Vec<u8>>>) {
-        self.outputs
-            .insert(Self::key(plan, data), Arc::clone(outputs));
+    pub(super) fn keep_outputs(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        outputs: &Arc<Vec<Vec<u8>>>,
+    ) {
+        self.outputs.insert(plan.outputs(data), Arc::clone(outputs));
     }
 
     /// Takes out what is known of a reference kernel that runs in parts.
-    pub(super) fn take_part(&mut self, plan: &Plan, data: Data) -> Option<Naive> {
-        self.parts.remove(&Self::key(plan, data))
+    pub(super) fn take_part(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Naive> {
+        self.parts.remove(&plan.outputs(data))
     }
 
     /// Keeps what is known of a reference kernel that runs in parts.
-    pub(super) fn keep_part(&mut self, plan: &Plan, data: Data, part: Naive) {
-        self.parts.insert(Self::key(plan, data), part);
+    pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
+        self.parts.insert(plan.outputs(data), part);
     }
 
-    /// Whether this is the first time that the reference kernel runs on a problem.
-    pub(super) fn unproven(&mut self, plan: &Plan) -> bool {
-        let key = Self::key(plan, Data::seeded(0));
-        self.proven.insert(key)
+    /// Whether this reference kernel was not yet compared with float64 on this problem.
+    pub(super) fn unproven(&self, plan: &KeyedPlan<'_>) -> bool {
+        !self.proven.contains(plan.reference())
+    }
+
+    /// Notes that this reference kernel agrees with float64 on this problem.
+    pub(super) fn keep_proven(&mut self, plan: &KeyedPlan<'_>) {
+        self.proven.insert(plan.reference().clone());
     }
 }
 

@@ -10,20 +10,19 @@ pub(super) fn first(total: u64) -> u64 {
 }
 
 /// Which blocks follow the first of each launch, which has cost `costs` lane instructions: as many
-/// as the demands allow. `None` when the whole problem is cheap enough, which it is not where a
-/// first block was `cut`.
+/// as the demands allow. `None` when the whole problem, whose cost `is_cheap` is asked of, is run.
 pub(super) fn more(
     plan: &Plan,
     demands: &Demands,
     seed: u64,
     costs: &[u64],
-    cut: bool,
+    is_cheap: impl Fn(u64) -> bool,
 ) -> Option<Vec<Vec<u64>>> {
     let launches = || plan.launches.iter().zip(costs);
     let whole = launches()
         .map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
         .fold(0, u64::saturating_add);
-    if !cut && whole <= demands.whole_limit {
+    if is_cheap(whole) {
         return None;
     }
     let more = launches().map(|(launch, cost)| {

@@ -112,7 +112,7 @@ impl Gate<'_> {
     /// Whether the right outputs of two seeds differ in what the output's type can tell.
     fn should_differ(&mut self, one: Data, two: Data) -> Result<bool, Stop> {
         let Some(name) = oracle_of(self.plan).map(str::to_owned) else {
-            let known = |data| self.references.outputs(self.plan, data);
+            let known = |data| self.references.outputs(&self.keyed, data);
             let (one, two) = (known(one), known(two));
             return Ok(one.is_some() && two.is_some() && one != two);
         };
@@ -126,7 +126,7 @@ impl Gate<'_> {
             return Ok(false);
         };
         let mut of = |data| {
-            let oracle = self.references.oracle(&name, self.plan, data);
+            let oracle = self.references.oracle(&name, &self.keyed, data);
             oracle.map_err(Stop::Oracle)
         };
         let (one, two) = (of(one)?, of(two)?);
@@ -165,7 +165,7 @@ impl Gate<'_> {
     }
 
     fn hard_case(&mut self, data: Data, clean: &Pass) -> Result<(), Stop> {
-        let Some(made) = self.references.hard(self.plan, data) else {
+        let Some(made) = self.references.hard(&self.keyed, data) else {
             return Ok(());
         };
         let pass = self.pass(data, Order::Natural)?;

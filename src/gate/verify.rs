@@ -7,6 +7,7 @@
 //! they wrote is judged.
 
 use super::Verified;
+use super::keys::KeyedPlan;
 use super::adversarial::Data;
 use super::compare::Comparison;
 use super::element::Element;
@@ -17,6 +18,7 @@ use super::sampling;
 use crate::device::plan::{Plan, PlanArgument, Role};
 use crate::device::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
 use crate::record::{Hazard, Verdict};
+use std::collections::BTreeSet;
 
 /// What the gate does for one candidate on one problem.
 #[derive(Debug, Clone)]
@@ -28,6 +30,9 @@ pub struct Demands {
     /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
     /// device can leave blocks out.
     pub whole_limit: u64,
+    /// The same for problems of which a sample could not be compared: those of several launches or
+    /// with atomics, whose blocks work on one another's results.
+    pub uncomparable_limit: u64,
     /// Lane instructions a sample may cost.
     pub sample_limit: u64,
     /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
@@ -46,6 +51,7 @@ impl Default for Demands {
             seeds: vec![0x5eed],
             schedules: 0,
             whole_limit: 200_000_000,
+            uncomparable_limit: 200_000_000,
             sample_limit: 50_000_000,
             runs: 2,
             extra_limit: 0,
@@ -108,6 +114,9 @@ pub struct Evidence {
     pub cut: Option<String>,
     /// What else was not looked at.
     pub note: Option<String>,
+    /// Outputs, by their number among the plan's outputs, of which elements were compared with what
+    /// is right.
+    pub compared: BTreeSet<usize>,
 }
 
 /// Why a candidate did not pass: the verdict, with everything that was found.
@@ -148,11 +157,13 @@ pub fn verify(
     let mut gate = Gate {
         session,
         plan,
+        keyed: KeyedPlan::new(plan),
         demands,
         references,
         comparison: None,
         hazards: Vec::new(),
         note: None,
+        compared: BTreeSet::new(),
     };
     match gate.all() {
         Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
@@ -187,12 +198,15 @@ pub(super) struct Pass {
 pub(super) struct Gate<'a> {
     pub(super) session: &'a mut dyn Session,
     pub(super) plan: &'a Plan,
+    pub(super) keyed: KeyedPlan<'a>,
     pub(super) demands: &'a Demands,
     pub(super) references: &'a mut References,
     pub(super) comparison: Option<Comparison>,
     pub(super) hazards: Vec<Hazard>,
     /// What was not looked at.
     pub(super) note: Option<String>,
+    /// Outputs of which elements were compared.
+    pub(super) compared: BTreeSet<usize>,
 }
 
 impl Gate<'_> {
@@ -222,6 +236,7 @@ impl Gate<'_> {
             sampled,
             cut,
             note: self.note.take(),
+            compared: std::mem::take(&mut self.compared),
         })
     }
 
@@ -236,7 +251,7 @@ impl Gate<'_> {
 
     /// Fresh buffers: inputs filled, outputs and scratch poisoned.
     pub(super) fn prepare(&mut self, data: Data) -> Result<Vec<Option<Slot>>, Stop> {
-        let inputs = self.references.inputs(self.plan, data);
+        let inputs = self.references.inputs(&self.keyed, data);
         self.session.reset();
         let mut slots = Vec::with_capacity(self.plan.arguments.len());
         for (argument, input) in self.plan.arguments.iter().zip(inputs.iter()) {
@@ -287,9 +302,7 @@ impl Gate<'_> {
         let indices = (0..self.plan.arguments.len())
             .filter(|index| self.plan.arguments[*index].role == Role::Output);
         let outputs = indices.zip(self.outputs(&slots)?).collect();
-        let atomics = work
-            .iter()
-            .any(|w| w.counters.class(vgpu::counters::Class::Atomic) > 0);
+        let atomics = work.iter().any(uses_atomics);
         Ok(Pass {
             work,
             outputs,
@@ -363,7 +376,14 @@ impl Gate<'_> {
             .map(|report| report.work.counters.lane_instructions)
             .collect();
         let cut = reports.iter().any(|report| report.cut);
-        let Some(more) = sampling::more(plan, self.demands, seed, &costs, cut) else {
+        let linked = plan.launches.len() > 1 || reports.iter().any(|r| uses_atomics(&r.work));
+        let limit = if linked {
+            self.demands.uncomparable_limit
+        } else {
+            self.demands.whole_limit
+        };
+        let whole = |costs: u64| !cut && costs <= limit;
+        let Some(more) = sampling::more(plan, self.demands, seed, &costs, whole) else {
             return Ok(None);
         };
         for (index, blocks) in more.into_iter().enumerate() {
@@ -411,8 +431,7 @@ impl Gate<'_> {
     fn collect(&mut self, report: RunReport, sampled: bool) {
         let launches = self.plan.launches.len();
         let foreign = |kind: Verdict| {
-            let linked =
-                report.work.counters.class(vgpu::counters::Class::Atomic) > 0 || launches > 1;
+            let linked = uses_atomics(&report.work) || launches > 1;
             sampled
                 && linked
                 && matches!(
@@ -427,4 +446,8 @@ impl Gate<'_> {
                 .filter(|hazard| !foreign(hazard.kind)),
         );
     }
+}
+
+fn uses_atomics(work: &Work) -> bool {
+    work.counters.class(vgpu::counters::Class::Atomic) > 0
 }

@@ -9,6 +9,7 @@ mod cuda;
 mod setup;
 mod tasks;
 
+pub(crate) use tasks::reference_hash;
 pub(crate) use cuda::{absent, automatic, closed, facts as facts_of, helpers};
 
 use crate::baseline::{Baseline, Moment};
@@ -304,6 +305,33 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+    }
+
+    /// Finds out before the run begins whether its results can be compared with the references, and
+    /// notes what is done where they cannot. Ends early when `shutdown` turns true.
+    ///
+    /// # Errors
+    /// A space's reference is wrong, or the tuner itself failed.
+    pub async fn look_ahead(
+        &mut self,
+        mut shutdown: watch::Receiver<bool>,
+    ) -> Result<(), JobError> {
+        let Device::Virtual(evaluator) = &self.device else {
+            return Ok(());
+        };
+        let evaluator = Arc::clone(evaluator);
+        let tasks = self.plan.tasks.iter();
+        let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
+        let starts: Vec<_> = starts.collect();
+        let looking = tokio::task::spawn_blocking(move || evaluator.look_ahead(&starts));
+        let found = tokio::select! {
+            found = looking => found,
+            _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
+        };
+        let found = found.map_err(|error| JobError::Failed(error.into()))?;
+        let failed = |error| engine_error(EngineError::Device(error));
+        self.notes.extend(found.map_err(failed)?);
+        Ok(())
     }
 
     /// Prepares and judges one configuration of a task outside of a run; nothing is stored.

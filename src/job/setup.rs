@@ -236,6 +236,7 @@ fn replay(request: &Request, path: &Path) -> Result<Prepared, JobError> {
         problem: key.problem.clone(),
         sizes: recording.sizes().clone(),
         template_hash: None,
+        reference_hash: None,
         definition: recording.definition(),
         default_config: None,
         space_path: None,

@@ -7,7 +7,9 @@ use crate::provenance;
 use crate::record::{
     ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
 };
-use crate::space::{Config, DeviceLimits, KernelSpec, Problem, Space};
+use crate::gate::oracle;
+use crate::space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
+use crate::units::ContentHash;
 use crate::store::TaskStart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -132,6 +134,7 @@ fn one(
         problem: problem.name.clone(),
         sizes: problem.sizes.clone(),
         template_hash: Some(kernel.template.hash.clone()),
+        reference_hash: Some(reference_hash(kernel)),
         definition: definition(spec),
         default_config: space.contains(&default).then(|| space.values(&default)),
         space_path: std::path::absolute(&kernel.path).ok(),
@@ -214,6 +217,35 @@ fn definition(spec: &KernelSpec) -> Definition {
             })
             .collect(),
     }
+}
+
+/// Identity of what a kernel's results are compared with: what its file says of arguments, reference
+/// and tolerances, and the reference kernel's source or the oracle's version.
+pub(crate) fn reference_hash(kernel: &Kernel) -> ContentHash {
+    let spec = &kernel.spec;
+    let mut texts = Vec::new();
+    for argument in &spec.arguments {
+        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, argument.fill);
+        let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
+        let value = argument.value.as_ref().map(Expr::text);
+        texts.push(format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"));
+    }
+    let launched = |launch: &Launch| {
+        let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
+        let extents: Vec<&str> = extents.collect();
+        format!("{} {extents:?} {}", launch.entry, launch.shared.text())
+    };
+    texts.push(match &spec.reference {
+        Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),
+        Reference::Kernel {
+            launch, proven_by, ..
+        } => format!("{} {proven_by:?}", launched(launch)),
+    });
+    if let Some(reference) = &kernel.reference {
+        texts.push(reference.hash.to_string());
+    }
+    texts.push(format!("{:?}", spec.gate));
+    ContentHash::of(texts.iter().map(String::as_bytes))
 }
 
 /// Commit and dirty flag over the template, what it includes, and the space file.

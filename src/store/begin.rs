@@ -101,15 +101,7 @@ async fn open_task(
     start: &RunStart,
     task: &TaskStart,
 ) -> Result<OpenTask, sqlx::Error> {
-    let kernel: i64 = sqlx::query_scalar(
-        "INSERT INTO kernels (name, version, template_hash) VALUES (?1, ?2, ?3)
-         ON CONFLICT (name, version) DO UPDATE SET name = name RETURNING id",
-    )
-    .bind(task.kernel.clone())
-    .bind(start.version(task))
-    .bind(task.template_hash.as_ref().map(ToString::to_string))
-    .fetch_one(&mut *connection)
-    .await?;
+    let kernel = open_kernel(connection, start, task).await?;
     let problem: i64 = sqlx::query_scalar(
         "INSERT INTO problems (kernel, name, sizes) VALUES (?1, ?2, ?3)
          ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
@@ -147,6 +139,42 @@ async fn open_task(
         problem,
         provenance: provenance_row(connection, &task.provenance).await?,
     })
+}
+
+/// Finds or makes the row of a kernel's version. A row from before references were noted belongs to
+/// the first reference that comes; a further reference makes a version of its own.
+async fn open_kernel(
+    connection: &mut SqliteConnection,
+    start: &RunStart,
+    task: &TaskStart,
+) -> Result<i64, sqlx::Error> {
+    let version = start.version(task);
+    let reference = task.reference_hash.as_ref().map(ToString::to_string);
+    let known: Option<i64> = sqlx::query_scalar(
+        "UPDATE kernels SET reference_hash = coalesce(reference_hash, ?3)
+         WHERE name = ?1 AND version = ?2
+           AND (reference_hash IS NULL OR ?3 IS NULL OR reference_hash = ?3) RETURNING id",
+    )
+    .bind(task.kernel.clone())
+    .bind(version.clone())
+    .bind(reference.clone())
+    .fetch_optional(&mut *connection)
+    .await?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    sqlx::query_scalar(
+        "INSERT INTO kernels (name, version, template_hash, reference_hash)
+         VALUES (?1, iif(EXISTS (SELECT 1 FROM kernels WHERE name = ?1 AND version = ?2),
+                         ?2 || '#' || ?4, ?2), ?3, ?4)
+         ON CONFLICT (name, version) DO UPDATE SET name = name RETURNING id",
+    )
+    .bind(task.kernel.clone())
+    .bind(version)
+    .bind(task.template_hash.as_ref().map(ToString::to_string))
+    .bind(reference)
+    .fetch_one(&mut *connection)
+    .await
 }
 
 /// Provenance has no unique index, because its columns may be null and nulls are never equal.

@@ -74,7 +74,8 @@ struct BestOfTask {
 }
 
 // SQLite takes the other columns of a group from the row that holds its minimum.
-const BEST_OF_TASKS: &str = "SELECT k.name AS kernel, k.version, p.name AS problem,
+const BEST_OF_TASKS: &str = "SELECT k.name AS kernel,
+        coalesce(k.template_hash, k.version) AS version, p.name AS problem,
         p.id AS problem_id, d.name AS device, d.kind AS device_kind, m.kind AS timing, c.config,
         min(m.p50_us) AS p50_us, v.judged_at, o.git_commit, o.dirty <> 0 AS dirty,
         r.name AS run_name

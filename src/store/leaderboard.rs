@@ -80,6 +80,9 @@ pub struct Board {
     pub space_path: Option<PathBuf>,
     /// The default configuration, as of the latest run, where it is valid.
     pub default_config: Option<ConfigValues>,
+    /// Identity of what the rows were compared with; `None` on replay, and for results from before
+    /// it was noted.
+    pub reference_hash: Option<String>,
     /// Driver of the best row, where it has one.
     pub driver: Option<String>,
     /// Ranked rows, best first.
@@ -144,6 +147,8 @@ pub(super) struct GroupRow {
     definition: String,
     pub(super) default_config: Option<String>,
     space_path: Option<String>,
+    template_hash: Option<String>,
+    reference_hash: Option<String>,
 }
 
 const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS problem_id, p.sizes,
@@ -152,7 +157,7 @@ const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS proble
          JOIN provenance o ON o.id = v.provenance
          WHERE v.task = t.id AND v.verdict = 'ok'
            AND (?8 IS NULL OR o.git_commit IN (SELECT value FROM json_each(?8))) LIMIT 1) AS timing,
-        f.body AS definition, t.default_config, t.space_path
+        f.body AS definition, t.default_config, t.space_path, k.template_hash, k.reference_hash
      FROM tasks t
      JOIN runs r ON r.id = t.run
      JOIN devices d ON d.id = r.device
@@ -211,7 +216,24 @@ pub(super) async fn newest(
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
     let mut newest: BTreeMap<(String, String, String, String, String), GroupRow> = BTreeMap::new();
+    let mut references: BTreeMap<[String; 5], Option<String>> = BTreeMap::new();
     for group in groups(connection, query).await? {
+        let template = group.template_hash.clone().unwrap_or_default();
+        let version = [
+            group.kernel.clone(),
+            group.problem.clone(),
+            group.device.clone(),
+            group.device_kind.clone(),
+            template,
+        ];
+        let reference = references
+            .entry(version)
+            .or_insert_with(|| group.reference_hash.clone());
+        // Compared with a reference that was edited since: no longer known to be right, even where
+        // nothing passed the new one.
+        if *reference != group.reference_hash {
+            continue;
+        }
         let Some(timing) = group.timing.clone() else {
             continue;
         };
@@ -302,6 +324,7 @@ pub(super) fn described(group: GroupRow) -> Result<Board, sqlx::Error> {
             .as_deref()
             .and_then(|text| config_from_text(text).ok()),
         space_path: group.space_path.map(PathBuf::from),
+        reference_hash: group.reference_hash,
         rows: Vec::new(),
         times: Vec::new(),
         problem_id: group.problem_id,

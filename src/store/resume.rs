@@ -20,8 +20,20 @@ struct RunRow {
     started_at: String,
 }
 
-/// Kernel, version, problem and sizes: what must agree for old results to hold.
-type TaskIdentity = (String, String, String, String);
+/// Kernel, version, problem, sizes and reference: what must agree for old results to hold. A stored
+/// reference of `None` is from before references were noted.
+type TaskIdentity = (String, String, String, String, Option<String>);
+
+/// Whether the tasks of a stored run are those that are asked for.
+fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bool {
+    let same = |(stored, wanted): (&TaskIdentity, &TaskIdentity)| {
+        let references = stored.4.is_none() || stored.4 == wanted.4;
+        references
+            && (&stored.0, &stored.1, &stored.2, &stored.3)
+                == (&wanted.0, &wanted.1, &wanted.2, &wanted.3)
+    };
+    stored.len() == wanted.len() && stored.iter().zip(wanted).all(same)
+}
 
 /// The latest run of the same kernels, template versions, problems, device and seed that did not
 /// reach its end, and whose process is gone.
@@ -49,7 +61,8 @@ pub(super) async fn unfinished(
         if driven {
             continue;
         }
-        if tasks_of(connection, run.id).await.map_err(fail)? == wanted {
+        let stored = tasks_of(connection, run.id).await.map_err(fail)?;
+        if agree(&stored, &wanted) {
             return load(connection, run, start).await.map(Some).map_err(fail);
         }
     }
@@ -63,6 +76,7 @@ fn identities(start: &RunStart) -> BTreeSet<TaskIdentity> {
             start.version(task),
             task.problem.clone(),
             config_text(&task.sizes),
+            task.reference_hash.as_ref().map(ToString::to_string),
         )
     };
     start.tasks.iter().map(identity).collect()
@@ -73,7 +87,8 @@ async fn tasks_of(
     run: i64,
 ) -> Result<BTreeSet<TaskIdentity>, sqlx::Error> {
     let tasks: Vec<TaskIdentity> = sqlx::query_as(
-        "SELECT k.name, k.version, p.name, p.sizes FROM tasks t
+        "SELECT k.name, coalesce(k.template_hash, k.version), p.name, p.sizes, k.reference_hash
+         FROM tasks t
          JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
          WHERE t.run = ?",
     )
@@ -99,11 +114,13 @@ pub(super) async fn named(
     .await
     .map_err(fail)?;
     let Some(run) = run else { return Ok(None) };
-    if tasks_of(connection, run.id).await.map_err(fail)? != identities(start) {
+    let stored = tasks_of(connection, run.id).await.map_err(fail)?;
+    if !agree(&stored, &identities(start)) {
         return Err(StoreError::broken(
             path,
             format!(
-                "run {id} cannot go on: its template, sizes or recording changed since it began. \
+                "run {id} cannot go on: its template, reference, sizes or recording changed since it \
+                 began. \
                  What it found is kept; submit it again to tune the new version"
             ),
         ));

@@ -84,6 +84,9 @@ pub struct TaskStart {
     pub sizes: ConfigValues,
     /// Hash of the template; `None` on replay, where the recording stands for it.
     pub template_hash: Option<ContentHash>,
+    /// Identity of what results are compared with: reference, arguments and tolerances; `None` on
+    /// replay.
+    pub reference_hash: Option<ContentHash>,
     /// Parameters and constraints.
     pub definition: Definition,
     /// The default configuration, where it is valid.
@@ -120,7 +123,8 @@ impl RunStart {
         }
     }
 
-    /// What tells versions of a kernel apart: the template's hash, or the recording's.
+    /// What tells versions of a kernel apart: the template's hash, or the recording's. Versions of
+    /// one template that differ in their reference have further text behind a `#`.
     pub(super) fn version(&self, task: &TaskStart) -> String {
         match (&task.template_hash, &self.device.recording) {
             (Some(hash), _) => hash.to_string(),

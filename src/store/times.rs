@@ -52,7 +52,8 @@ impl TimeRow {
 /// The time of every candidate, fastest first.
 ///
 /// Where a candidate was timed more than once, that of the latest final comparison counts, for the
-/// best of many noisy times is too good; where there is none, the fastest.
+/// best of many noisy times is too good; where there is none, the fastest. One that a later run found
+/// to be wrong has none.
 pub(super) async fn best_times(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
@@ -73,8 +74,10 @@ pub(super) async fn best_times(
     .bind(device)
     .bind(timing.to_owned())
     .bind(commits)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
+    let wrong = found_wrong(connection, (problem, device)).await?;
+    times.retain(|row| wrong.get(&row.candidate).is_none_or(|at| *at < row.verdict));
     let mut published: Vec<(i64, i64)> = times
         .iter()
         .filter(|row| row.stage == "final")
@@ -96,6 +99,27 @@ pub(super) async fn best_times(
     let mut seen = BTreeSet::new();
     times.retain(|row| seen.insert(row.candidate));
     Ok(times)
+}
+
+/// Candidates that a run found to be wrong, with the latest such verdict: times from before it do
+/// not rank. The same verdicts withdraw rows of the table `best_times`.
+async fn found_wrong(
+    connection: &mut SqliteConnection,
+    (problem, device): (i64, i64),
+) -> Result<BTreeMap<i64, i64>, sqlx::Error> {
+    let rows: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT v.candidate, max(v.id) FROM tasks t JOIN runs r ON r.id = t.run
+         JOIN verdicts v ON v.task = t.id
+         WHERE t.problem = ? AND r.device = ? AND v.verdict IN (
+             'out_of_bounds', 'misaligned', 'barrier_divergence', 'deadlock', 'race',
+             'uninitialized', 'nondeterministic', 'implausible', 'incorrect')
+         GROUP BY v.candidate",
+    )
+    .bind(problem)
+    .bind(device)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The first rows of [`best_times`], by the table that keeps them in order.

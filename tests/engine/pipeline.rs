@@ -173,6 +173,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
             problem: "p".to_owned(),
             sizes: Vec::new(),
             template_hash: Some(ContentHash::of([b"template".as_slice()])),
+            reference_hash: None,
             definition: Definition::default(),
             default_config: Some(space.values(&space.default_config())),
             space_path: None,

@@ -270,6 +270,7 @@ async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kern
             problem: "square".to_owned(),
             sizes: vec![size("M"), size("N"), size("K")],
             template_hash: Some(hash()),
+            reference_hash: None,
             definition: Definition::default(),
             default_config: None,
             space_path: None,

@@ -62,6 +62,7 @@ async fn measured() -> tempfile::TempDir {
                 .sizes
                 .clone(),
             template_hash: Some(kernel.template.hash.clone()),
+            reference_hash: None,
             definition: tuner::record::Definition::default(),
             default_config: None,
             space_path: Some(path),

@@ -66,6 +66,7 @@ pub(crate) fn start(kind: DeviceKind) -> RunStart {
             problem: "square".to_owned(),
             sizes: vec![("N".to_owned(), Value::Int(1024))],
             template_hash: (!replay).then(|| hash("template")),
+            reference_hash: None,
             definition: definition(),
             default_config: Some(config(32, 0)),
             space_path: (!replay).then(|| "/spaces/gemm.yaml".into()),

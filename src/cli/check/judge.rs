@@ -5,7 +5,7 @@ use super::select::{Pair, Task};
 use super::target::{Runner, Target};
 use crate::catalog::Kernel;
 use crate::cli::parallel::in_order;
-use crate::cli::vouch;
+use crate::engine::vouch;
 use crate::compile::{CompileError, Compiler};
 use crate::device::worker::host::{Settings, Worker, WorkerError};
 use crate::device::worker::protocol::Job;

@@ -76,6 +76,7 @@ fn start(recording: &Recording, file: &Path) -> Result<RunStart, CliError> {
             problem: recording.problem().to_owned(),
             sizes: recording.sizes().clone(),
             template_hash: None,
+            reference_hash: None,
             definition: recording.definition(),
             default_config: None,
             space_path: None,

@@ -10,6 +10,7 @@ use crate::record::{Hazard, Measurement, Verdict};
 use crate::timing::calibration::Calibration;
 use crate::timing::paired::DuelResult;
 use crate::timing::predict::Explanation;
+use crate::units::Micros;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -160,6 +161,10 @@ pub struct Judgement {
     pub measurement: Option<Measurement>,
     /// What explains a predicted time.
     pub explanation: Option<Explanation>,
+    /// The predicted time of a candidate that is `unchecked`: `tuner predict` shows it, and nothing
+    /// ranks or stores it.
+    #[serde(default)]
+    pub unproven: Option<Micros>,
 }
 
 /// Writes one message.

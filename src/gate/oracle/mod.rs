@@ -11,6 +11,7 @@ mod gemm;
 mod row;
 
 use super::element::Element;
+use crate::record::Verdict;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,6 +164,35 @@ pub enum OracleError {
         /// What it needs.
         needs: String,
     },
+    /// The reference kernel does what no kernel may.
+    #[error(
+        "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}; mend the \
+         reference"
+    )]
+    ReferenceHazard {
+        /// What it amounts to.
+        kind: Verdict,
+        /// The problem's name.
+        problem: String,
+        /// What happened, and where.
+        detail: String,
+    },
+    /// The reference kernel leaves elements of an output unwritten.
+    #[error(
+        "the reference kernel leaves elements of `{output}` unwritten on problem {problem}, from \
+         element {first} of {count} on: a reference writes every element of every output; see to \
+         its `grid` and `block`, and to the ends of its loops"
+    )]
+    ReferenceIncomplete {
+        /// The output.
+        output: String,
+        /// The problem's name.
+        problem: String,
+        /// The first element that nobody wrote.
+        first: u64,
+        /// Elements of the output.
+        count: u64,
+    },
     /// The naive kernel that candidates are compared with is wrong itself.
     #[error("the reference kernel disagrees with the float64 oracle `{oracle}`: {detail}")]
     Disagrees {
@@ -172,6 +202,10 @@ pub enum OracleError {
         detail: String,
     },
 }
+
+/// Version of the oracles' values and bounds: raised when one of them changes, because results that
+/// were judged by another version were judged by something else.
+pub const VERSION: u32 = 1;
 
 /// Names of the built-in oracles.
 pub const NAMES: [&str; 7] = [

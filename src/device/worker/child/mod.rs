@@ -6,7 +6,7 @@ mod virtual_gpu;
 pub use virtual_gpu::judge;
 
 use super::protocol::{Job, Judgement, Request, Response, Step, receive, send};
-use crate::device::plan::Plan;
+use crate::device::plan::{Plan, PlanArgument, Role};
 use crate::device::session::Session;
 use crate::device::vgpu::Limits;
 use crate::gate::Verified;
@@ -14,6 +14,7 @@ use crate::gate::oracle::OracleError;
 use crate::gate::references::References;
 use crate::gate::verify::{Demands, Evidence, Rejection, verify};
 use crate::record::Verdict;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::mpsc::Receiver;
 
@@ -179,7 +180,8 @@ fn gate<'a>(
     job: &'a Job,
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<Gated<'a>, Failure> {
-    let demands = Demands::of(job.level, &job.seeds, job.schedules);
+    let mut demands = Demands::of(job.level, &job.seeds, job.schedules);
+    let mut compared = BTreeSet::new();
     let mut worst: Option<f64> = None;
     let mut last = None;
     let mut notes: Vec<String> = Vec::new();
@@ -187,9 +189,13 @@ fn gate<'a>(
     let mut vouched = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
         begins(Step::Gate).map_err(Failure::Pipe)?;
+        if number == job.checks.len() && !covers(&compared, plan) {
+            demands.uncomparable_limit = UNVOUCHED_LIMIT;
+        }
         match verify(session, plan, &demands, references).map_err(Failure::Oracle)? {
             Ok((verified, evidence)) => {
                 worst = larger(worst, evidence.max_error);
+                compared.extend(&evidence.compared);
                 if number < job.checks.len() {
                     vouched &= !evidence.sampled;
                 }
@@ -208,8 +214,51 @@ fn gate<'a>(
             Err(rejection) => return Ok(Gated::Rejected(Box::new(rejected(rejection, worst)))),
         }
     }
+    if let Some((plan, _, evidence)) = &last {
+        if !covers(&compared, plan) {
+            return Ok(Gated::Rejected(Box::new(unchecked(plan, &compared, &notes))));
+        }
+        if !covers(&evidence.compared, plan) {
+            notes.push("they are judged by the check problems".to_owned());
+        }
+    }
     let note = notes.join("; ");
     Ok(Gated::Passed { worst, note, last })
+}
+
+/// Lane instructions up to which a problem whose sample cannot be compared is run whole, where no
+/// check problem has compared every output before: about a second of one core.
+const UNVOUCHED_LIMIT: u64 = 1_000_000_000;
+
+/// Whether every output of the plan is among those compared.
+fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
+    !compared.is_empty() && compared.len() == outputs(plan).count()
+}
+
+fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
+    let arguments = plan.arguments.iter();
+    arguments.filter(|argument| argument.role == Role::Output)
+}
+
+/// It ran without a fault, and at least one output was compared with nothing.
+fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judgement {
+    let missing: Vec<String> = outputs(plan)
+        .enumerate()
+        .filter(|(number, _)| !compared.contains(number))
+        .map(|(_, argument)| format!("`{}`", argument.name))
+        .collect();
+    let missing = missing.join(", ");
+    let mut detail = format!("nothing that the kernel wrote to {missing} was compared");
+    for note in notes {
+        detail.push_str("; ");
+        detail.push_str(note);
+    }
+    detail.push_str("; give a `check_problems` entry small enough to run whole");
+    Judgement {
+        verdict: Verdict::Unchecked,
+        detail,
+        ..passed(None)
+    }
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -227,6 +276,7 @@ fn passed(max_error: Option<f64>) -> Judgement {
         max_error,
         measurement: None,
         explanation: None,
+        unproven: None,
     }
 }
 
@@ -250,5 +300,6 @@ fn rejected(rejection: Rejection, worst: Option<f64>) -> Judgement {
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
         measurement: None,
         explanation: None,
+        unproven: None,
     }
 }

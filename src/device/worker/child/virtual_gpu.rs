@@ -58,7 +58,17 @@ pub fn judge(
 ) -> Result<Judgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
     let (worst, note, last) = match gate(session, references, job, begins)? {
-        Gated::Rejected(judgement) => return Ok(*judgement),
+        Gated::Rejected(judgement) => {
+            let mut judgement = *judgement;
+            if let (Verdict::Unchecked, Some(plan)) = (judgement.verdict, &job.timed) {
+                begins(Step::Time).map_err(Failure::Pipe)?;
+                if let Ok(forecast) = session.forecaster().forecast(plan) {
+                    judgement.unproven = Some(forecast.time);
+                    judgement.explanation = Some(forecast.explanation);
+                }
+            }
+            return Ok(judgement);
+        }
         Gated::Passed { worst, note, last } => (worst, note, last),
     };
     if job.timed.is_some() {

@@ -427,5 +427,6 @@ fn fault(verdict: Verdict, detail: String) -> Judgement {
         max_error: None,
         measurement: None,
         explanation: None,
+        unproven: None,
     }
 }

@@ -1,0 +1,96 @@
+//! What identifies the data that a candidate is compared with.
+//!
+//! Reference data outlives a candidate, and in a daemon a run: it is kept by the content of
+//! everything that determines it. Names of kernels and problems, addresses and file paths do not
+//! count: two kernels of one signature may have different references, and a reference kernel may
+//! be edited between two runs.
+
+use super::adversarial::{Data, oracle_of};
+use super::oracle;
+use crate::device::plan::{Plan, PlanReference, Role};
+use crate::units::ContentHash;
+
+/// A plan with the identity of its inputs and of its expected outputs.
+pub(super) struct KeyedPlan<'a> {
+    pub(super) plan: &'a Plan,
+    inputs: ContentHash,
+    outputs: ContentHash,
+}
+
+impl<'a> KeyedPlan<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        let inputs = inputs_of(plan);
+        let outputs = ContentHash::of([inputs.as_str().as_bytes(), &reference_of(plan)]);
+        Self {
+            plan,
+            inputs,
+            outputs,
+        }
+    }
+
+    /// Identity of the inputs that are made of `data`.
+    pub(super) fn inputs(&self, data: Data) -> DataKey {
+        (self.inputs.clone(), data)
+    }
+
+    /// Identity of the outputs that are right for `data`.
+    pub(super) fn outputs(&self, data: Data) -> DataKey {
+        (self.outputs.clone(), data)
+    }
+
+    /// Identity of the reference on this problem, whatever the data.
+    pub(super) fn reference(&self) -> &ContentHash {
+        &self.outputs
+    }
+}
+
+/// Identity of everything that decides whether a candidate's outputs are right: two candidates of
+/// equal machine code, launches and data share a verdict only where this is equal too.
+#[must_use]
+pub fn expectation(plan: &Plan) -> ContentHash {
+    let outputs = KeyedPlan::new(plan).outputs;
+    let rules = format!("{:?} {:?} {:?}", plan.gate, plan.flops, plan.bytes);
+    ContentHash::of([outputs.as_str().as_bytes(), rules.as_bytes()])
+}
+
+/// What identifies a set of data: the content that it is made from, and the seed or hard case.
+pub(super) type DataKey = (ContentHash, Data);
+
+/// Everything that decides the inputs, and what a built-in oracle makes of them: arguments but for
+/// scratch, sizes, and the oracle.
+fn inputs_of(plan: &Plan) -> ContentHash {
+    let arguments: Vec<String> = plan
+        .arguments
+        .iter()
+        .map(|argument| {
+            // Configurations may differ in scratch, which no oracle looks at.
+            let shape = (argument.role != Role::Scratch).then_some(&argument.shape);
+            let value = argument.value.to_bits();
+            let (element, role, fill) = (&argument.element, argument.role, argument.fill);
+            let name = &argument.name;
+            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x}")
+        })
+        .collect();
+    let sizes = plan.sizes.iter();
+    let sizes = sizes.map(|(name, value)| format!("{name:?} {:x}", value.to_bits()));
+    let oracle = format!("{:?} {}", oracle_of(plan), oracle::VERSION);
+    let texts: Vec<String> = arguments.into_iter().chain(sizes).chain([oracle]).collect();
+    ContentHash::of(texts.iter().map(String::as_bytes))
+}
+
+/// Everything besides that decides what a reference kernel writes and whether it is accepted: its
+/// code and launch, scratch, and the tolerances that it is compared with float64 under.
+fn reference_of(plan: &Plan) -> Vec<u8> {
+    let PlanReference::Kernel {
+        code,
+        launch,
+        oracle,
+    } = &plan.reference
+    else {
+        return Vec::new();
+    };
+    let scratch = plan.arguments.iter().filter(|a| a.role == Role::Scratch);
+    let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
+    let code = ContentHash::of([code.ptx.as_bytes(), &code.cubin]);
+    format!("{code} {launch:?} {oracle:?} {scratch:?} {:?}", plan.gate).into_bytes()
+}

@@ -1,0 +1,220 @@
+//! Which elements of an output are wrong, and how: what a person looks for in a wrong result.
+//!
+//! A wrong reference and swapped arguments look like a wrong kernel; where every element differs in
+//! the same way, either side may be the wrong one, and the description says so.
+
+/// Wrong elements of one output, summed up as they are met in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct WrongElements {
+    first: u64,
+    last: u64,
+    count: u64,
+    /// Greatest common divisor of the distances between them.
+    stride: u64,
+    /// Least and largest quotient of found and expected.
+    factor: Range,
+    /// Least and largest difference of found and expected.
+    offset: Range,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    fn of(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        // A value that is not a number spoils the range for good.
+        let spoilt = [self.low, self.high, other.low, other.high];
+        if spoilt.iter().any(|end| end.is_nan()) {
+            *self = Self::of(f64::NAN);
+            return;
+        }
+        self.low = self.low.min(other.low);
+        self.high = self.high.max(other.high);
+    }
+
+    /// The one value that all lie near, relative to its size.
+    fn single(self) -> Option<f64> {
+        let middle = f64::midpoint(self.low, self.high);
+        let near = self.high - self.low <= 2e-3 * middle.abs();
+        (near && middle.is_finite()).then_some(middle)
+    }
+}
+
+impl WrongElements {
+    /// One wrong element.
+    pub(super) fn one(index: u64, got: f64, want: f64) -> Self {
+        let factor = if want == 0.0 { f64::NAN } else { got / want };
+        Self {
+            first: index,
+            last: index,
+            count: 1,
+            stride: 0,
+            factor: Range::of(factor),
+            offset: Range::of(got - want),
+        }
+    }
+
+    /// Adds further ones, of which none lies between those that are known.
+    pub(super) fn join(&mut self, other: &Self) {
+        let (before, after) = if self.first <= other.first {
+            (*self, *other)
+        } else {
+            (*other, *self)
+        };
+        let gap = after.first.saturating_sub(before.last);
+        self.stride = gcd(gcd(before.stride, after.stride), gap);
+        self.first = before.first;
+        self.last = before.last.max(after.last);
+        self.count += other.count;
+        self.factor.join(other.factor);
+        self.offset.join(other.offset);
+    }
+
+    /// Moves them, for a part of an output that begins at `start`.
+    pub(super) fn shift(&mut self, start: u64) {
+        self.first += start;
+        self.last += start;
+    }
+
+    /// Where they lie and how they differ, as clauses that each begin with `; `. `compared` elements
+    /// were compared.
+    pub(super) fn describe(&self, compared: u64, shape: &[u64]) -> String {
+        let mut text = String::new();
+        if let Some(place) = self.place(compared, shape) {
+            text.push_str("; ");
+            text.push_str(&place);
+        }
+        let alike = self.alike();
+        if let Some(alike) = &alike {
+            text.push_str("; ");
+            text.push_str(alike);
+        }
+        let everywhere = self.count == compared && compared > 1;
+        if everywhere {
+            let why = if alike.is_some() {
+                "the kernel or its reference is off by that in a formula, or a scalar differs"
+            } else {
+                "arguments may be in another order than the kernel's, or the reference may compute \
+                 something else"
+            };
+            text.push_str("; either side may be wrong: ");
+            text.push_str(why);
+        }
+        text
+    }
+
+    fn place(&self, compared: u64, shape: &[u64]) -> Option<String> {
+        let total: u64 = shape.iter().product();
+        let columns = shape.last().copied().unwrap_or(1).max(1);
+        let span = self.last - self.first + 1;
+        if self.count < 2 {
+            return None;
+        }
+        if self.count == compared {
+            return Some("every element that was compared differs".to_owned());
+        }
+        if span == self.count && self.last + 1 == total {
+            return Some(format!("they are the last {span} of {total}"));
+        }
+        let row = self.first / columns;
+        if shape.len() > 1 && row == self.last / columns {
+            return Some(format!("all lie in row {row} ({columns} elements a row)"));
+        }
+        let regular = self.stride > 1 && (self.last - self.first) / self.stride + 1 == self.count;
+        if regular && self.stride == columns && shape.len() > 1 {
+            return Some(format!("all lie in column {}", self.first % columns));
+        }
+        if regular && self.count > 2 {
+            let (stride, first) = (self.stride, self.first);
+            return Some(format!("every {stride}th element from {first} on"));
+        }
+        if span == self.count {
+            let (first, last) = (self.first, self.last);
+            return Some(format!("they are elements {first} to {last}"));
+        }
+        if self.count <= compared / 2 {
+            let (first, last) = (self.first, self.last);
+            return Some(format!("they lie between elements {first} and {last}"));
+        }
+        None
+    }
+
+    fn alike(&self) -> Option<String> {
+        if self.count < 2 {
+            return None;
+        }
+        if let Some(factor) = self.factor.single().filter(|factor| *factor != 1.0) {
+            return Some(format!("each is {factor:.4} times what is expected"));
+        }
+        let offset = self.offset.single()?;
+        Some(format!("each is what is expected {offset:+}"))
+    }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Describes an output of 8 x 10 elements, from what each element is off by.
+    fn described(got: impl Fn(u64, f64) -> f64) -> String {
+        let mut wrong: Option<WrongElements> = None;
+        for index in 0..80 {
+            let want = 1.5 + (index * 7 % 11) as f64;
+            let found = got(index, want);
+            if found != want {
+                let one = WrongElements::one(index, found, want);
+                match &mut wrong {
+                    Some(all) => all.join(&one),
+                    None => wrong = Some(one),
+                }
+            }
+        }
+        wrong.expect("something is wrong").describe(80, &[8, 10])
+    }
+
+    #[test]
+    fn the_usual_patterns_are_named() {
+        let noise = |index: u64| (index * index % 7) as f64 + 0.3;
+        let at = |hit: fn(u64) -> bool| {
+            described(move |i, want| if hit(i) { want + noise(i) } else { want })
+        };
+        for (text, words) in [
+            (described(|_, want| 0.5 * want), "each is 0.5000 times"),
+            (described(|_, want| want + 1.0), "each is what is expected +1"),
+            (described(|_, want| 0.5 * want), "either side may be wrong: the kernel or its reference"),
+            (described(|i, want| want + noise(i)), "arguments may be in another order"),
+            (at(|i| i >= 73), "the last 7 of 80"),
+            (at(|i| i / 10 == 3 && i % 10 != 4), "all lie in row 3"),
+            (at(|i| i % 10 == 4), "all lie in column 4"),
+            (at(|i| i % 17 == 3), "every 17th element from 3 on"),
+            (at(|i| (25..48).contains(&i)), "elements 25 to 47"),
+            (at(|i| i == 12 || i == 31 || i == 33), "between elements 12 and 33"),
+        ] {
+            assert!(text.contains(words), "`{text}` lacks `{words}`");
+        }
+        assert_eq!(at(|i| i == 5), "", "one element has no pattern");
+    }
+
+    #[test]
+    fn a_value_that_is_not_a_number_has_no_factor() {
+        let text = described(|i, want| if i == 40 { f64::NAN } else { 2.0 * want });
+        assert!(!text.contains("times"), "{text}");
+    }
+}
