@@ -85,7 +85,7 @@ pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
 /// returns that entry only where the sizes in the rule are its own.
 ///
 /// # Errors
-/// As [`header`].
+/// As [`header()`].
 pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
     header::own_sizes_only(kernel, entries)
 }
