@@ -1,12 +1,13 @@
 # run    a tuning run on a real recorded space: leaderboard, exported header, header compiled
 # test   every test
+# nightly  the commands of README.md with their budgets and every kernel; some hours
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
 
 CARGO ?= cargo
 
-.PHONY: run test bench lint nvrtc
+.PHONY: run test nightly bench lint nvrtc
 
 run: nvrtc
 	$(CARGO) build --release --locked
@@ -14,6 +15,9 @@ run: nvrtc
 
 test: nvrtc
 	$(CARGO) test --workspace --locked
+
+nightly: nvrtc
+	$(CARGO) test --release --locked --test readme -- --ignored
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked

@@ -118,7 +118,13 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
 async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String, CliError> {
     let entries: Vec<Entry> = boards.iter().filter_map(Board::entry).collect();
     let text = match args.to {
-        Target::Header => export::header(&args.kernel, &entries),
+        Target::Header => {
+            let limited = export::own_sizes_only(&args.kernel, &entries).map_err(usage)?;
+            for line in limited {
+                eprintln!("note: {line}");
+            }
+            export::header(&args.kernel, &entries)
+        }
         Target::Json => export::json(&args.kernel, &entries),
         Target::Wisdom => export::wisdom(&args.kernel, &entries),
         Target::Kernelbench => {

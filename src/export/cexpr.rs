@@ -1,8 +1,8 @@
 //! Constraints as C integer constant expressions.
 //!
 //! `static_assert` in C11 takes whole numbers only, so a true division becomes a fraction that
-//! comparisons multiply out, and what has no exact whole-number form (roots, logarithms, text) is
-//! left to the caller, who then asserts the very values that were checked.
+//! comparisons multiply out, and what has no exact whole-number form (roots, logarithms, text,
+//! numbers beyond 64 bits) is left to the caller, who then asserts the very values that were checked.
 
 use super::form::{Form, Int, binary, compare, constant, literal, member, power, times};
 use crate::record::{ConfigValues, Definition};
@@ -77,11 +77,13 @@ pub(super) fn translate(
 /// A name that stands for whole numbers; `None` for fractions and text.
 fn number_name(name: &str, values: &[Value]) -> Option<Form> {
     let numbers: Option<Vec<i64>> = values.iter().map(Value::as_i64).collect();
-    let nonnegative = numbers?.iter().all(|value| *value >= 0);
+    let numbers = numbers?;
+    let bounds = numbers.iter().map(|value| value.unsigned_abs() as f64);
     Some(Form::Int(Int {
         text: format!("(long long)({name})"),
         literal: None,
-        nonnegative,
+        nonnegative: numbers.iter().all(|value| *value >= 0),
+        bound: bounds.fold(0.0, f64::max),
     }))
 }
 
@@ -121,7 +123,7 @@ impl Translator<'_> {
                     .collect::<Option<Vec<Form>>>()
                     .and_then(|operands| self.operation(*op, &operands)),
             };
-            forms.push(form.filter(|form| form.truth().len() <= LONGEST));
+            forms.push(form.filter(|form| form.truth().len() <= LONGEST && form.fits()));
         }
         (forms.pop().flatten(), names)
     }
@@ -158,6 +160,7 @@ impl Translator<'_> {
                     text: format!("({} ? {} : {})", condition.truth(), yes.text, no.text),
                     literal: None,
                     nonnegative: yes.nonnegative && no.nonnegative,
+                    bound: yes.bound.max(no.bound),
                 }))
             }
             (Op::List, _) => Some(Form::List(operands.to_vec())),
@@ -177,11 +180,14 @@ impl Translator<'_> {
         if name == "CEILDIV" {
             self.helpers.insert("FLOORDIV");
         }
+        let bounds = operands.iter().map(|int| int.bound + 1.0);
+        let bound = bounds.fold(0.0, f64::max);
         let operands: Vec<&str> = operands.iter().map(|int| int.text.as_str()).collect();
         Int {
             text: format!("{}{name}({})", self.prefix, operands.join(", ")),
             literal: None,
             nonnegative,
+            bound,
         }
     }
 
@@ -234,6 +240,7 @@ impl Translator<'_> {
                 text: format!("(~{})", int.text),
                 literal: None,
                 nonnegative: false,
+                bound: int.bound + 1.0,
             })),
             _ => None,
         }

@@ -85,7 +85,7 @@ impl Plan<'_> {
     /// Rules that C cannot say were checked when the candidate was proposed; what can be asserted
     /// is that the values they depend on are still those.
     fn exact_check(&self, text: &mut String, index: usize, entry: &Entry) {
-        let (_, family) = self.family(entry);
+        let (_, family) = self.family(index);
         let open: Vec<&Rule> = family.rules.iter().filter(|r| r.text.is_none()).collect();
         if open.is_empty() {
             return;
@@ -114,7 +114,7 @@ impl Plan<'_> {
 
     /// Applies an entry's checks to values: its own, or the macros in force.
     pub(super) fn check_call(&self, text: &mut String, index: usize, entry: &Entry, values: &str) {
-        let (family_index, family) = self.family(entry);
+        let (family_index, family) = self.family(index);
         let constants = constants(entry);
         let mut arguments = vec![values.to_owned()];
         for name in &family.constants {

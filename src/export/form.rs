@@ -7,6 +7,15 @@ pub(super) struct Int {
     pub(super) text: String,
     pub(super) literal: Option<i64>,
     pub(super) nonnegative: bool,
+    /// Its absolute value and that of every part of it are at most this.
+    pub(super) bound: f64,
+}
+
+impl Int {
+    /// Whether no part of it can leave 64 bits, which no constant expression may.
+    pub(super) fn fits(&self) -> bool {
+        self.bound < 9.2e18
+    }
 }
 
 /// A translated part.
@@ -21,6 +30,16 @@ pub(super) enum Form {
 }
 
 impl Form {
+    /// Whether no part of it can leave 64 bits.
+    pub(super) fn fits(&self) -> bool {
+        match self {
+            Self::Int(int) => int.fits(),
+            Self::Truth(_) => true,
+            Self::Ratio(numerator, denominator) => numerator.fits() && denominator.fits(),
+            Self::List(items) => items.iter().all(Self::fits),
+        }
+    }
+
     pub(super) fn truth(&self) -> String {
         match self {
             Self::Int(int) => format!("({} != 0)", int.text),
@@ -37,6 +56,7 @@ impl Form {
                 text: format!("(long long){text}"),
                 literal: None,
                 nonnegative: true,
+                bound: 1.0,
             }),
             Self::Ratio(..) | Self::List(_) => None,
         }
@@ -59,14 +79,23 @@ pub(super) fn literal(value: i64) -> Int {
         },
         literal: Some(value),
         nonnegative: value >= 0,
+        bound: value.unsigned_abs() as f64,
     }
 }
 
 pub(super) fn binary(left: &Int, sign: &str, right: &Int, nonnegative: bool) -> Int {
+    let result = match sign {
+        "+" | "-" => left.bound + right.bound,
+        "*" => left.bound * right.bound,
+        "<<" => left.bound * right.bound.exp2(),
+        "&" | "|" | "^" => 2.0 * left.bound.max(right.bound) + 1.0,
+        _ => 0.0,
+    };
     Int {
         text: format!("({} {sign} {})", left.text, right.text),
         literal: None,
         nonnegative,
+        bound: result.max(left.bound).max(right.bound),
     }
 }
 
@@ -128,6 +157,9 @@ pub(super) fn compare(op: Op, left: &Form, right: &Form) -> Option<Form> {
     };
     let ((a, b), (c, d)) = (left.ratio()?, right.ratio()?);
     let (left, right, scale) = (times(&a, &d), times(&c, &b), times(&b, &d));
+    if !(left.fits() && right.fits() && scale.fits()) {
+        return None;
+    }
     let plain = format!("({} {sign} {})", left.text, right.text);
     let positive = b.literal.is_some_and(|b| b > 0) && d.literal.is_some_and(|d| d > 0);
     if positive {

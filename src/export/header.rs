@@ -5,6 +5,7 @@
 
 use super::cexpr::{self, Rule};
 use super::names::{check_macro, comment, identifier, members, string, target};
+use super::rules::{SizeRule, size_rules};
 use super::{Entry, ExportError, lookup};
 use crate::record::{ConfigValues, Definition, TimingKind};
 use crate::space::Value;
@@ -24,6 +25,10 @@ pub(super) struct Plan<'e> {
     pub(super) sizes: Vec<Column>,
     /// One set of rules for each distinct definition.
     pub(super) families: Vec<Family<'e>>,
+    /// For each entry the index of its family.
+    family_of: Vec<usize>,
+    /// For each entry the rules that the sizes asked for may break.
+    pub(super) size_rules: Vec<Vec<SizeRule>>,
 }
 
 /// A column of the table.
@@ -53,10 +58,30 @@ pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
     plan.values(&mut text);
     plan.checks(&mut text);
     lookup::table(&plan, &mut text);
+    lookup::rules(&plan, &mut text);
     lookup::function(&plan, &mut text);
     plan.defines(&mut text);
     let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
     Ok(text)
+}
+
+pub(super) fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
+    let entries = most_trusted(entries);
+    let plan = Plan::new(kernel, &entries)?;
+    let mut lines = Vec::new();
+    for (entry, rules) in plan.entries.iter().zip(&plan.size_rules) {
+        for rule in rules {
+            if let Some(why) = &rule.limit {
+                let (problem, device) = (&entry.best.problem, &entry.best.device);
+                lines.push(format!(
+                    "{problem} on {device}: returned for its own sizes only, because C cannot \
+                     state `{}` ({why})",
+                    rule.source
+                ));
+            }
+        }
+    }
+    Ok(lines)
 }
 
 /// Of a device's entries the measured ones; without those the recorded, and then the predicted: a
@@ -129,51 +154,67 @@ impl<'e> Plan<'e> {
             parameters,
             sizes,
             families: Vec::new(),
+            family_of: Vec::new(),
+            size_rules: Vec::new(),
         };
-        plan.families = plan.find_families();
+        (plan.families, plan.family_of) = plan.find_families();
+        plan.size_rules = entries
+            .iter()
+            .map(|entry| size_rules(&plan, entry))
+            .collect();
         Ok(plan)
     }
 
-    fn find_families(&self) -> Vec<Family<'e>> {
+    /// A name for the header's own variables, alone or before a number, that is no member's and no
+    /// macro's.
+    pub(super) fn unused(&self, wanted: &str) -> String {
+        let columns = self.parameters.iter().chain(&self.sizes);
+        let taken: Vec<&str> = columns
+            .flat_map(|column| [column.name.as_str(), column.member.as_str()])
+            .collect();
+        let mut name = wanted.to_owned();
+        let meets = |name: &str| {
+            let rest = |known: &&str| known.strip_prefix(name).map(str::to_owned);
+            let numbered = |rest: String| rest.bytes().all(|byte| byte.is_ascii_digit());
+            taken.iter().filter_map(rest).any(numbered)
+        };
+        while meets(&name) {
+            name.push('_');
+        }
+        name
+    }
+
+    fn find_families(&self) -> (Vec<Family<'e>>, Vec<usize>) {
         let mut families: Vec<Family<'e>> = Vec::new();
+        let mut indices = Vec::with_capacity(self.entries.len());
         for entry in self.entries {
             let constants = constants(entry);
             let (rules, helpers) = cexpr::translate(&entry.definition, &constants, &self.upper);
             let known = families
                 .iter()
-                .any(|f| *f.definition == entry.definition && f.rules == rules);
-            if known {
+                .position(|f| *f.definition == entry.definition && f.rules == rules);
+            indices.push(known.unwrap_or(families.len()));
+            if known.is_some() {
                 continue;
             }
-            let used = constants
-                .into_iter()
-                .map(|(name, _)| name)
-                .filter(|name| {
-                    rules
-                        .iter()
-                        .any(|rule| rule.text.is_some() && rule.names.contains(name))
-                })
-                .collect();
+            let written = |name: &String| {
+                let mut rules = rules.iter().filter(|rule| rule.text.is_some());
+                rules.any(|rule| rule.names.contains(name))
+            };
+            let names = constants.into_iter().map(|(name, _)| name);
             families.push(Family {
                 definition: &entry.definition,
+                constants: names.filter(written).collect(),
                 rules,
-                constants: used,
                 helpers,
             });
         }
-        families
+        (families, indices)
     }
 
-    pub(super) fn family(&self, entry: &Entry) -> (usize, &Family<'e>) {
-        let constants = constants(entry);
-        let found = self.families.iter().position(|family| {
-            *family.definition == entry.definition
-                && family
-                    .constants
-                    .iter()
-                    .all(|name| value_of(&constants, name).is_some())
-        });
-        let index = found.unwrap_or(0);
+    /// The family of an entry, by their indices.
+    pub(super) fn family(&self, entry: usize) -> (usize, &Family<'e>) {
+        let index = self.family_of.get(entry).copied().unwrap_or(0);
         (index, &self.families[index])
     }
 

@@ -1,7 +1,9 @@
 //! The table and the lookup of the header.
 
 use super::header::{Column, Plan, c_value, value_of};
-use super::names::string;
+use super::names::{comment, string};
+use super::number;
+use super::rules::SizeRule;
 use std::fmt::Write as _;
 
 /// Types and the table.
@@ -80,6 +82,104 @@ fn spaced(c_type: &str, name: &str) -> String {
     }
 }
 
+/// The rules that sizes may break, as a function of the entry and the sizes; nothing where there are
+/// none.
+pub(super) fn rules(plan: &Plan<'_>, text: &mut String) {
+    if plan.size_rules.iter().all(Vec::is_empty) {
+        return;
+    }
+    // Entries with the same rules share a function.
+    let mut sets: Vec<(&[SizeRule], Vec<usize>)> = Vec::new();
+    for (index, rules) in plan.size_rules.iter().enumerate() {
+        match sets.iter_mut().find(|(known, _)| known == rules) {
+            _ if rules.is_empty() => {}
+            Some((_, entries)) => entries.push(index),
+            None => sets.push((rules, vec![index])),
+        }
+    }
+    let mut body = String::new();
+    for (at, (rules, _)) in sets.iter().enumerate() {
+        set(plan, at, rules, &mut body);
+    }
+    let (lower, upper) = (&plan.lower, &plan.upper);
+    let all: Vec<&Column> = plan
+        .sizes
+        .iter()
+        .filter(|column| uses(&sets, column))
+        .collect();
+    let parameters = parameters(all.iter().copied());
+    let _ = write!(
+        body,
+        "\n/* Whether an entry's rules hold for other sizes; those without sizes hold as they stand. */\n\
+         {upper}FUNCTION int {lower}_obeys(int entry{parameters}) {{\n  switch (entry) {{\n"
+    );
+    for (at, (rules, entries)) in sets.iter().enumerate() {
+        let cases: String = entries
+            .iter()
+            .map(|entry| format!("  case {entry}:\n"))
+            .collect();
+        let arguments = members(plan, rules).map(|column| column.member.as_str());
+        let arguments: Vec<&str> = arguments.collect();
+        let _ = writeln!(
+            body,
+            "{cases}    return {lower}_rules_{at}({});",
+            arguments.join(", ")
+        );
+    }
+    body.push_str("  default:\n    return 1;\n  }\n}\n");
+    text.push('\n');
+    text.push_str(&number::functions(lower, upper, &body));
+    text.push_str(&body);
+}
+
+/// The function of one set of rules.
+fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
+    let (lower, upper) = (&plan.lower, &plan.upper);
+    let parameters = parameters(members(plan, rules));
+    let parameters = parameters.strip_prefix(", ").unwrap_or("void");
+    let _ = writeln!(
+        text,
+        "\n{upper}FUNCTION int {lower}_rules_{at}({parameters}) {{"
+    );
+    for rule in rules {
+        let _ = writeln!(text, "  /* {} */", comment(&rule.source));
+        if let Some(why) = &rule.limit {
+            let why = comment(why);
+            let _ = writeln!(
+                text,
+                "  /* For the tuned sizes only, C cannot state it: {why}. */"
+            );
+        }
+        for statement in &rule.statements {
+            let _ = writeln!(text, "  {statement}");
+        }
+        let _ = writeln!(text, "  if (!({})) return 0;", rule.condition);
+    }
+    text.push_str("  return 1;\n}\n");
+}
+
+/// The sizes that a set of rules uses, in the order of the lookup's arguments.
+fn members<'p>(plan: &'p Plan<'_>, rules: &'p [SizeRule]) -> impl Iterator<Item = &'p Column> {
+    let used = |column: &&Column| {
+        rules
+            .iter()
+            .any(|rule| rule.members.contains(&column.member))
+    };
+    plan.sizes.iter().filter(used)
+}
+
+fn uses(sets: &[(&[SizeRule], Vec<usize>)], column: &Column) -> bool {
+    let mut rules = sets.iter().flat_map(|(rules, _)| *rules);
+    rules.any(|rule| rule.members.contains(&column.member))
+}
+
+/// `, long long n` and so on.
+fn parameters<'c>(columns: impl Iterator<Item = &'c Column>) -> String {
+    columns
+        .map(|column| format!(", {}", size_declaration(column)))
+        .collect()
+}
+
 /// The lookup: same device, flags equal, nearest problem.
 pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
@@ -99,21 +199,24 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
              }}\n"
         );
     }
-    let parameters: String = plan
-        .sizes
-        .iter()
-        .map(|column| format!(", {}", size_declaration(column)))
-        .collect();
+    let parameters = parameters(plan.sizes.iter());
+    let ruled = plan.size_rules.iter().any(|rules| !rules.is_empty());
+    let among = if ruled {
+        "\n * Only entries whose rules hold for the sizes asked. "
+    } else {
+        " "
+    };
+    let each = plan.unused("i");
     let _ = write!(
         text,
         "\n/* The device's entry whose problem is nearest: the smallest sum of |log2 ratio| over the\n \
-         * sizes, which is the smallest product of ratios. The first of equals; null when there is\n \
+         * sizes, which is the smallest product of ratios.{among}The first of equals; null when there is\n \
          * none. */\n\
          {upper}FUNCTION const {lower}_entry *{lower}_lookup(const char *device{parameters}) {{\n\
          \x20 const {lower}_entry *best = 0;\n\
          \x20 double nearest = 0.0;\n\
-         \x20 for (int i = 0; i < {upper}COUNT; ++i) {{\n\
-         \x20   const {lower}_entry *entry = &{lower}_table[i];\n\
+         \x20 for (int {each} = 0; {each} < {upper}COUNT; ++{each}) {{\n\
+         \x20   const {lower}_entry *entry = &{lower}_table[{each}];\n\
          \x20   double distance = {lower}_same(device, entry->device) ? 1.0 : 0.0;\n"
     );
     for column in &plan.sizes {
@@ -130,9 +233,22 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
             ),
         };
     }
+    let obeys = if ruled {
+        let used = plan.sizes.iter().filter(|column| {
+            let mut rules = plan.size_rules.iter().flatten();
+            rules.any(|rule| rule.members.contains(&column.member))
+        });
+        let arguments: String = used.map(|column| format!(", {}", column.member)).collect();
+        format!(" &&\n        {lower}_obeys({each}{arguments})")
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        text,
+        "    if (distance > 0.0 && (!best || distance < nearest){obeys}) {{"
+    );
     text.push_str(
-        "    if (distance > 0.0 && (!best || distance < nearest)) {\n\
-         \x20     best = entry;\n\
+        "      best = entry;\n\
          \x20     nearest = distance;\n\
          \x20   }\n\
          \x20 }\n\

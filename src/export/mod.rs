@@ -10,8 +10,10 @@ mod kernelbench;
 mod kernel_tuner;
 mod lookup;
 mod names;
+mod number;
 mod others;
 mod python;
+mod rules;
 mod shipped;
 mod t4;
 
@@ -77,6 +79,15 @@ pub fn target_name(name: &str) -> String {
 /// Nothing to export, or a parameter whose name C does not take.
 pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     header::header(kernel, entries)
+}
+
+/// The rules that C cannot state for other sizes than an entry's own, a line each: the header
+/// returns that entry only where the sizes in the rule are its own.
+///
+/// # Errors
+/// As [`header()`].
+pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
+    header::own_sizes_only(kernel, entries)
 }
 
 /// The best rows with the sizes, as JSON.

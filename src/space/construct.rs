@@ -88,9 +88,9 @@ pub enum Place {
 }
 
 /// The terms of a space's names.
-pub(super) struct Resolved {
-    pub(super) terms: Terms,
-    pub(super) scope: Scope,
+pub(crate) struct Resolved {
+    pub(crate) terms: Terms,
+    pub(crate) scope: Scope,
     pub(super) inputs: Vec<TermId>,
     pub(super) domains: Vec<Vec<Val>>,
     /// Terms of the derived values, in declared order.
@@ -98,7 +98,7 @@ pub(super) struct Resolved {
 }
 
 /// Gives every name its meaning: parameters, constants, derived values.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     parameters: &[Parameter],
     environment: &Environment,
 ) -> Result<Resolved, SpaceError> {

@@ -24,9 +24,10 @@ mod value;
 
 pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
+pub(crate) use construct::{Resolved, resolve};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use expr::{EvaluateError, Expr, ExprError, Fault};
-pub(crate) use expr::{Node, Op, Val, suggest};
+pub(crate) use expr::{Kind, Node, Op, Program, Term, TermId, Terms, Val, suggest};
 pub use file::{BareSpace, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};

@@ -94,8 +94,8 @@ fn compile(directory: &Path, compiler: &[&str], name: &str, source: &str) -> Res
     }
 }
 
-const C11: &[&str] = &["gcc", "-std=c11", "-pedantic"];
-const CPP17: &[&str] = &["g++", "-std=c++17", "-pedantic"];
+pub(crate) const C11: &[&str] = &["gcc", "-std=c11", "-pedantic"];
+pub(crate) const CPP17: &[&str] = &["g++", "-std=c++17", "-pedantic"];
 
 const USE: &str = r#"
 #include "gemm_tuned.h"
@@ -233,7 +233,7 @@ async fn odd_names_and_values_still_compile() {
 }
 
 /// What NVRTC makes of the header and a kernel that uses it; `None` where NVRTC is absent.
-fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileOutcome> {
+pub(crate) fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileOutcome> {
     let settings = CompilerSettings {
         isolation: Isolation::Workers {
             program: env!("CARGO_BIN_EXE_tuner").into(),

@@ -194,7 +194,7 @@ impl Terms {
         }
     }
 
-    fn kind(&self, id: TermId) -> Kind {
+    pub(crate) fn kind(&self, id: TermId) -> Kind {
         self.entries[id.0 as usize].kind
     }
 

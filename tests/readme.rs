@@ -1,0 +1,378 @@
+//! Every command that README.md shows, run as it stands there.
+//!
+//! The commands run one after the other, as a reader would type them, in a folder that looks like a
+//! fresh clone. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
+//! night, runs every kernel ([`NIGHTLY`]):
+//! `cargo test --release --test readme -- --ignored`
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Commands that are not run here, and why.
+const LEFT_OUT: [(&str, &str); 2] = [
+    (
+        "make run",
+        "it builds a release; the commands of scripts/demo, which it runs, are shown and run here",
+    ),
+    ("make test", "it runs this"),
+];
+
+/// What makes commands short: a text in a command, and what stands there instead.
+const SHORT: [(&str, &str); 7] = [
+    ("--evals 40 --budget 50s", "--evals 4 --budget 50s"),
+    ("--budget 30m", "--budget 30m --evals 1"),
+    ("--evals 200", "--evals 1"),
+    ("--budget 8h", "--budget 8h --evals 1"),
+    ("--budget 2h --resume", "--budget 2h --resume --evals 1"),
+    ("--sample 20", "--sample 2"),
+    ("--evals 11", "--evals 1"),
+];
+
+/// The same for the night: hours become a number of candidates that all kernels share.
+const NIGHTLY: [(&str, &str); 3] = [
+    ("--budget 30m", "--budget 10m"),
+    ("--budget 8h", "--evals 160 --device vgpu:l4"),
+    ("--budget 2h", "--budget 10m"),
+];
+
+/// In both forms: a port of its own, so that a daemon that runs already is in nobody's way.
+const ALWAYS: [(&str, &str); 1] = [("tuner serve", "tuner serve --listen 127.0.0.1:0")];
+
+/// Commands that a reader types a while after the one before: repeated until they say this.
+const PATIENT: [(&str, &str); 1] = [("tuner status", "running")];
+
+/// The search spaces of the short form: the one that README names, and a small one to share with.
+const FEW: [(&str, &str); 3] = [
+    ("gemm_f32.yaml", "gemm_f32.yaml"),
+    ("reduce_sum.quick.yaml", "reduce_sum.yaml"),
+    ("conv2d_f32.quick.yaml", "conv2d_f32.quick.yaml"),
+];
+
+/// A command and what README shows below it.
+#[derive(Debug)]
+struct Step {
+    line: usize,
+    command: String,
+    shown: Vec<String>,
+}
+
+/// A block of README: its language and its lines, the first of them at `line`.
+struct Block<'r> {
+    language: &'r str,
+    line: usize,
+    lines: Vec<&'r str>,
+}
+
+fn blocks(readme: &str) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    let mut inside = false;
+    for (number, line) in (1..).zip(readme.lines()) {
+        match (line.strip_prefix("```"), inside) {
+            (Some(language), false) => {
+                blocks.push(Block {
+                    language,
+                    line: number + 1,
+                    lines: Vec::new(),
+                });
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => blocks.last_mut().unwrap().lines.push(line),
+            (None, false) => {}
+        }
+    }
+    assert!(!inside, "a block of README.md is never closed");
+    blocks
+}
+
+/// The lines of `sh` blocks, and those of `text` blocks that begin with `$ ` with what follows them.
+fn steps(readme: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for block in blocks(readme) {
+        let mut known = false;
+        for (number, line) in (block.line..).zip(&block.lines) {
+            let command = match block.language {
+                "sh" => Some(*line).filter(|line| !line.trim().is_empty()),
+                "text" => line.strip_prefix("$ "),
+                _ => None,
+            };
+            if let Some(command) = command {
+                known = true;
+                steps.push(Step {
+                    line: number,
+                    command: command.to_owned(),
+                    shown: Vec::new(),
+                });
+            } else if block.language == "text" && known && !line.is_empty() {
+                steps.last_mut().unwrap().shown.push((*line).to_owned());
+            }
+        }
+    }
+    steps
+}
+
+/// Files that README shows: blocks whose first line is a comment with a name.
+fn write_files(readme: &str, folder: &Path) {
+    for block in blocks(readme) {
+        let first = block.lines.first().copied().unwrap_or_default();
+        let name = first.strip_prefix("// ").or(first.strip_prefix("# "));
+        let name = name.filter(|_| matches!(block.language, "cpp" | "yaml"));
+        if let Some(name) = name {
+            std::fs::write(folder.join(name), block.lines.join("\n") + "\n").unwrap();
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// A folder that looks like a fresh clone, with the search spaces asked for or all.
+fn clone(few: bool) -> TempDir {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    copy(&project.join("templates"), &here.join("templates"));
+    copy(&project.join("tests/data"), &here.join("tests/data"));
+    let (from, to) = (project.join("search_spaces"), here.join("search_spaces"));
+    if few {
+        std::fs::create_dir(&to).unwrap();
+        for (name, target) in FEW {
+            std::fs::copy(from.join(name), to.join(target)).unwrap();
+        }
+    } else {
+        copy(&from, &to);
+    }
+    folder
+}
+
+/// A name of a run, such as `20261122T072606229-d8f153`.
+fn is_run(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = word.split_once('T').and_then(|(day, rest)| {
+        let (time, tail) = rest.split_once('-')?;
+        Some((day, time, tail))
+    });
+    parts.is_some_and(|(day, time, tail)| {
+        let hexadecimal = tail.bytes().all(|byte| byte.is_ascii_hexdigit());
+        digits(day) && digits(time) && hexadecimal && tail.len() == 6
+    })
+}
+
+/// A line without what differs from run to run: names of runs, numbers, and width of columns.
+fn shape(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let bare = word.trim_end_matches(':');
+        if is_run(bare) {
+            return word.replace(bare, "RUN");
+        }
+        let mut shape = String::new();
+        for c in word.chars() {
+            match c {
+                '0'..='9' if shape.ends_with('#') => {}
+                '.' if shape.ends_with('#') => {}
+                '0'..='9' => shape.push('#'),
+                other => shape.push(other),
+            }
+        }
+        shape
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Ends with the test.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Session {
+    folder: TempDir,
+    daemons: Vec<Daemon>,
+    /// Runs of README and what they are called here.
+    runs: Vec<(String, String)>,
+}
+
+impl Session {
+    fn shell(&self, command: &str) -> Command {
+        let bin = Path::new(env!("CARGO_BIN_EXE_tuner")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .current_dir(self.folder.path())
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env_remove("TUNER_TOKEN");
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
+        if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
+            shell.env("TUNER_NVRTC", own);
+        }
+        shell
+    }
+
+    /// Starts what README starts with `&`; its first line.
+    fn start(&mut self, command: &str) -> String {
+        let mut child = self
+            .shell(&format!("exec {command}"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        // Read on, so that it never waits for its reader.
+        std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
+        self.daemons.push(Daemon(child));
+        line
+    }
+
+    /// What a command answers, after a while where [`PATIENT`] says so.
+    fn settled(&self, command: &str) -> Output {
+        let awaited = PATIENT.iter().find(|(start, _)| command.starts_with(start));
+        for _ in 0..300 {
+            let output = self.shell(command).output().unwrap();
+            if awaited.is_none_or(|(_, word)| text(&output).contains(word)) {
+                return output;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("{command} never says {awaited:?}");
+    }
+
+    /// The command with this session's runs in the place of README's.
+    fn own(&self, command: &str) -> String {
+        let replace = |text: String, (theirs, ours): &(String, String)| text.replace(theirs, ours);
+        self.runs.iter().fold(command.to_owned(), replace)
+    }
+
+    fn remember(&mut self, shown: &[String], stdout: &str) {
+        for (theirs, ours) in shown.iter().zip(stdout.lines()) {
+            if is_run(theirs) && is_run(ours) {
+                self.runs.push((theirs.clone(), ours.to_owned()));
+            }
+        }
+    }
+}
+
+fn text(output: &Output) -> String {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    format!("{stdout}{}", String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs all commands of README with these substitutions.
+fn run(substitutions: &[(&str, &str)], few: bool) {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let mut session = Session {
+        folder: clone(few),
+        daemons: Vec::new(),
+        runs: Vec::new(),
+    };
+    write_files(&readme, session.folder.path());
+    let steps = steps(&readme);
+    let mut used = vec![false; substitutions.len()];
+    for (at, step) in steps.iter().enumerate() {
+        let place = format!("README.md:{}: {}", step.line, step.command);
+        let left_out = LEFT_OUT
+            .iter()
+            .any(|(start, _)| step.command.starts_with(start));
+        if left_out || step.command == "echo $?" {
+            continue;
+        }
+        let mut command = session.own(&step.command);
+        for ((from, to), used) in substitutions.iter().zip(&mut used) {
+            *used |= command.contains(from);
+            command = command.replace(from, to);
+        }
+        for (from, to) in ALWAYS {
+            command = command.replace(from, to);
+        }
+        let began = std::time::Instant::now();
+        let told = if let Some(daemon) = command.strip_suffix(" &") {
+            session.start(daemon)
+        } else {
+            let output = session.settled(&command);
+            let next = steps.get(at + 1).filter(|next| next.command == "echo $?");
+            let expected = next.map_or(0, |next| next.shown[0].parse().unwrap());
+            let told = text(&output);
+            assert_eq!(
+                output.status.code(),
+                Some(expected),
+                "{place}\n{command}\n{told}"
+            );
+            session.remember(&step.shown, &String::from_utf8_lossy(&output.stdout));
+            told
+        };
+        eprintln!("{:6.1} s  {command}", began.elapsed().as_secs_f64());
+        if let Some(first) = step.shown.first() {
+            let wanted = shape(first);
+            let found = told.lines().any(|line| shape(line) == wanted);
+            assert!(
+                found,
+                "{place}\nshows `{first}`, but the program says\n{told}"
+            );
+        }
+        // No kernel of this repository may ever be wrong.
+        let judged = command.contains("tuner run");
+        assert!(
+            !(judged && told.contains("incorrect")),
+            "{place}\n{command}\n{told}"
+        );
+    }
+    for ((from, _), used) in substitutions.iter().zip(used) {
+        assert!(
+            used,
+            "README.md shows no `{from}` any more: take it out of the table"
+        );
+    }
+}
+
+#[test]
+fn every_command_of_the_readme_does_what_the_readme_shows() {
+    run(&SHORT, true);
+}
+
+#[test]
+#[ignore = "nightly: every kernel, some hours"]
+fn every_command_of_the_readme_works_with_its_budget_and_all_kernels() {
+    run(&NIGHTLY, false);
+}
+
+#[test]
+fn commands_are_found_in_both_kinds_of_blocks() {
+    let readme = "```sh\ntuner a # why\n\ntuner b\n```\ntext\n```text\n$ tuner c\n one\n\n two\n\
+                  $ echo $?\n4\n```\n```yaml\n$ no\n```\n";
+    let steps = steps(readme);
+    let found: Vec<_> = steps
+        .iter()
+        .map(|s| (s.line, &*s.command, s.shown.len()))
+        .collect();
+    let expected = [
+        (2, "tuner a # why", 0),
+        (4, "tuner b", 0),
+        (8, "tuner c", 2),
+        (12, "echo $?", 1),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(
+        shape("run 20261122T072606229-d8f153: 12  in 0.6s"),
+        "run RUN: # in #s"
+    );
+    assert!(LEFT_OUT.iter().all(|(_, why)| !why.is_empty()));
+}
