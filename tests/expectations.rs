@@ -83,9 +83,9 @@ fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() 
         let db = format!("{}.db", order[0]);
         let base = ["--evals", "4", "--seed", "1", "--device", "vgpu:l4", "--db", &db];
         let all: Vec<&str> = ["run"].into_iter().chain(order).chain(base).collect();
-        let (code, _, stderr) = run(folder.path(), &all);
+        let (code, stdout, stderr) = run(folder.path(), &all);
         assert_eq!(code, 0, "{stderr}");
-        assert!(stderr.contains("incorrect"), "{stderr}");
+        assert!(stdout.contains("verdicts incorrect 2"), "{stdout}");
         let (_, rows) = json(folder.path(), &["leaderboard", "--db", &db]);
         assert!(!rows.is_empty());
         assert!(rows.iter().all(|row| row["kernel"] == "right"), "{rows:#?}");
@@ -232,10 +232,10 @@ fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
         ("space.yaml", HISTOGRAM_SPACE),
     ]);
     let base = ["run", "space.yaml", "--evals", "2", "--device", "vgpu:l4", "--db", "a.db"];
-    let (code, _, stderr) = run(folder.path(), &base);
+    let (code, stdout, stderr) = run(folder.path(), &base);
     assert_eq!(code, 3, "{stderr}");
     assert!(stderr.contains("will be `unchecked` and will not rank"), "{stderr}");
-    assert!(stderr.contains("unchecked 2"), "{stderr}");
+    assert!(stdout.contains("unchecked 2"), "{stdout}");
     let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
     assert!(rows.is_empty(), "{rows:#?}");
     let (code, _, stderr) = run(
