@@ -34,7 +34,11 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
 }
 
 fn json(folder: &Path, arguments: &[&str]) -> (i32, Vec<serde_json::Value>) {
-    let all: Vec<&str> = arguments.iter().copied().chain(["--format", "json"]).collect();
+    let all: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .chain(["--format", "json"])
+        .collect();
     let (code, stdout, stderr) = run(folder, &all);
     let rows = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
     (code, rows)
@@ -76,12 +80,20 @@ fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() 
     let folder = project(&[
         ("f.cu", &kernel("x[i] + 1.0f")),
         ("reference.cu", &both),
-        ("right.yaml", &space("right", "f.cu", "reference.cu", "more")),
-        ("wrong.yaml", &space("wrong", "f.cu", "reference.cu", "twice")),
+        (
+            "right.yaml",
+            &space("right", "f.cu", "reference.cu", "more"),
+        ),
+        (
+            "wrong.yaml",
+            &space("wrong", "f.cu", "reference.cu", "twice"),
+        ),
     ]);
     for order in [["right.yaml", "wrong.yaml"], ["wrong.yaml", "right.yaml"]] {
         let db = format!("{}.db", order[0]);
-        let base = ["--evals", "4", "--seed", "1", "--device", "vgpu:l4", "--db", &db];
+        let base = [
+            "--evals", "4", "--seed", "1", "--device", "vgpu:l4", "--db", &db,
+        ];
         let all: Vec<&str> = ["run"].into_iter().chain(order).chain(base).collect();
         let (code, stdout, stderr) = run(folder.path(), &all);
         assert_eq!(code, 0, "{stderr}");
@@ -92,7 +104,11 @@ fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() 
         let (code, rows) = json(folder.path(), &["check", order[0], order[1]]);
         assert_eq!(code, 4);
         for row in rows {
-            let expected = if row["kernel"] == "right" { "ok" } else { "incorrect" };
+            let expected = if row["kernel"] == "right" {
+                "ok"
+            } else {
+                "incorrect"
+            };
             assert_eq!(row["verdict"], expected, "{row:#}");
         }
     }
@@ -105,21 +121,45 @@ fn results_that_were_compared_with_a_reference_edited_since_do_not_rank() {
     let folder = project(&[
         ("f.cu", &kernel("2.0f * x[i]")),
         ("reference.cu", &doubled),
-        ("space.yaml", &space("scale", "f.cu", "reference.cu", "plain")),
+        (
+            "space.yaml",
+            &space("scale", "f.cu", "reference.cu", "plain"),
+        ),
     ]);
     let tune = |seed: &str| {
-        let base = ["run", "space.yaml", "--evals", "2", "--device", "vgpu:l4", "--db", "a.db"];
+        let base = [
+            "run",
+            "space.yaml",
+            "--evals",
+            "2",
+            "--device",
+            "vgpu:l4",
+            "--db",
+            "a.db",
+        ];
         let all: Vec<&str> = base.into_iter().chain(["--seed", seed]).collect();
         run(folder.path(), &all).0
     };
-    let ranked = || json(folder.path(), &["leaderboard", "--db", "a.db"]).1.len();
+    let ranked = || {
+        json(folder.path(), &["leaderboard", "--db", "a.db"])
+            .1
+            .len()
+    };
     assert_eq!((tune("1"), ranked()), (0, 2));
     std::fs::write(folder.path().join("reference.cu"), &tripled).expect("written");
     let (_, _, stderr) = run(folder.path(), &["leaderboard", "--db", "a.db"]);
     assert!(stderr.contains("the template or the reference"), "{stderr}");
-    assert_eq!((tune("2"), ranked()), (3, 0), "nothing passes the new reference");
+    assert_eq!(
+        (tune("2"), ranked()),
+        (3, 0),
+        "nothing passes the new reference"
+    );
     std::fs::write(folder.path().join("reference.cu"), &doubled).expect("written");
-    assert_eq!((tune("3"), ranked()), (0, 2), "the first reference is known again");
+    assert_eq!(
+        (tune("3"), ranked()),
+        (0, 2),
+        "the first reference is known again"
+    );
 }
 
 #[test]
@@ -128,18 +168,26 @@ fn a_run_whose_reference_was_edited_is_not_resumed() {
     let folder = project(&[
         ("f.cu", &kernel("2.0f * x[i]")),
         ("reference.cu", &reference("2.0f * x[i]")),
-        ("space.yaml", &space("scale", "f.cu", "reference.cu", "plain")),
+        (
+            "space.yaml",
+            &space("scale", "f.cu", "reference.cu", "plain"),
+        ),
     ]);
-    let base = ["run", "space.yaml", "--evals", "2", "--device", "vgpu:l4", "--db", "a.db"];
+    let base = [
+        "run",
+        "space.yaml",
+        "--evals",
+        "2",
+        "--device",
+        "vgpu:l4",
+        "--db",
+        "a.db",
+    ];
     assert_eq!(run(folder.path(), &base).0, 0);
     // An interrupted run, as far as the database tells.
     let database = set_state(folder.path(), "interrupted");
     assert!(database, "the run's state was set");
-    std::fs::write(
-        folder.path().join("reference.cu"),
-        reference("3.0f * x[i]"),
-    )
-    .expect("written");
+    std::fs::write(folder.path().join("reference.cu"), reference("3.0f * x[i]")).expect("written");
     let all: Vec<&str> = base.into_iter().chain(["--resume"]).collect();
     let (code, _, stderr) = run(folder.path(), &all);
     assert_eq!(code, 3, "{stderr}");
@@ -201,22 +249,47 @@ fn where_nothing_can_be_compared_a_smaller_problem_is_made_and_told() {
         ("reference.cu", HISTOGRAM_REFERENCE),
         ("space.yaml", HISTOGRAM_SPACE),
     ]);
-    let base = ["run", "space.yaml", "--evals", "4", "--device", "vgpu:l4", "--db", "a.db"];
+    let base = [
+        "run",
+        "space.yaml",
+        "--evals",
+        "4",
+        "--device",
+        "vgpu:l4",
+        "--db",
+        "a.db",
+    ];
     let (code, _, stderr) = run(folder.path(), &base);
     assert_eq!(code, 0, "{stderr}");
     let said = stderr.find("cannot be compared").expect("the note");
-    assert!(said < stderr.find(": evolve").expect("the run's line"), "{stderr}");
+    assert!(
+        said < stderr.find(": evolve").expect("the run's line"),
+        "{stderr}"
+    );
     assert!(stderr.contains("under `check_problems`"), "{stderr}");
     let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
     assert_eq!(rows.len(), 2, "{rows:#?}");
-    assert!(rows.iter().all(|row| row["config"]["SHIFT"] == 0), "{rows:#?}");
+    assert!(
+        rows.iter().all(|row| row["config"]["SHIFT"] == 0),
+        "{rows:#?}"
+    );
     let (code, rows) = json(
         folder.path(),
-        &["check", "space.yaml", "--problem", "large", "--config", "SHIFT=1"],
+        &[
+            "check",
+            "space.yaml",
+            "--problem",
+            "large",
+            "--config",
+            "SHIFT=1",
+        ],
     );
     assert_eq!((code, &rows[0]["verdict"]), (4, &"incorrect".into()));
     let detail = rows[0]["detail"].as_str().expect("a detail");
-    assert!(detail.contains("a generated check problem: { N: "), "{detail}");
+    assert!(
+        detail.contains("a generated check problem: { N: "),
+        "{detail}"
+    );
 }
 
 #[test]
@@ -231,10 +304,22 @@ fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
         ("reference.cu", &slow),
         ("space.yaml", HISTOGRAM_SPACE),
     ]);
-    let base = ["run", "space.yaml", "--evals", "2", "--device", "vgpu:l4", "--db", "a.db"];
+    let base = [
+        "run",
+        "space.yaml",
+        "--evals",
+        "2",
+        "--device",
+        "vgpu:l4",
+        "--db",
+        "a.db",
+    ];
     let (code, stdout, stderr) = run(folder.path(), &base);
     assert_eq!(code, 3, "{stderr}");
-    assert!(stderr.contains("will be `unchecked` and will not rank"), "{stderr}");
+    assert!(
+        stderr.contains("will be `unchecked` and will not rank"),
+        "{stderr}"
+    );
     assert!(stdout.contains("unchecked 2"), "{stdout}");
     let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
     assert!(rows.is_empty(), "{rows:#?}");
@@ -243,7 +328,10 @@ fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
         &["export", "histogram", "--allow-predicted", "--db", "a.db"],
     );
     assert_ne!(code, 0, "{stderr}");
-    let (code, rows) = json(folder.path(), &["check", "space.yaml", "--problem", "large"]);
+    let (code, rows) = json(
+        folder.path(),
+        &["check", "space.yaml", "--problem", "large"],
+    );
     assert_eq!((code, &rows[0]["verdict"]), (4, &"unchecked".into()));
 }
 
@@ -253,11 +341,23 @@ fn a_reference_that_does_not_write_its_outputs_is_the_spaces_fault() {
     let folder = project(&[
         ("f.cu", &kernel("2.0f * x[i]")),
         ("reference.cu", &half),
-        ("space.yaml", &space("scale", "f.cu", "reference.cu", "plain")),
+        (
+            "space.yaml",
+            &space("scale", "f.cu", "reference.cu", "plain"),
+        ),
     ]);
     for arguments in [
         &["check", "space.yaml"][..],
-        &["run", "space.yaml", "--evals", "2", "--device", "vgpu:l4", "--db", "a.db"],
+        &[
+            "run",
+            "space.yaml",
+            "--evals",
+            "2",
+            "--device",
+            "vgpu:l4",
+            "--db",
+            "a.db",
+        ],
     ] {
         let (code, _, stderr) = run(folder.path(), arguments);
         assert_eq!(code, 2, "{stderr}");
@@ -273,17 +373,76 @@ fn a_wrong_result_says_which_elements_differ_and_how() {
     let plain = references(&[("plain", "2.0f * x[i]")]);
     for (formula, words) in [
         ("x[i]", "each is 0.5000 times what is expected"),
-        ("i < 990 ? 2.0f * x[i] : 7.0f", "they are the last 10 of 1000"),
-        ("i % 17 ? 2.0f * x[i] : 7.0f", "every 17th element from 0 on"),
+        (
+            "i < 990 ? 2.0f * x[i] : 7.0f",
+            "they are the last 10 of 1000",
+        ),
+        (
+            "i % 17 ? 2.0f * x[i] : 7.0f",
+            "every 17th element from 0 on",
+        ),
     ] {
         let folder = project(&[
             ("f.cu", &kernel(formula)),
             ("reference.cu", &plain),
-            ("space.yaml", &space("scale", "f.cu", "reference.cu", "plain")),
+            (
+                "space.yaml",
+                &space("scale", "f.cu", "reference.cu", "plain"),
+            ),
         ]);
         let (code, rows) = json(folder.path(), &["check", "space.yaml"]);
         let detail = rows[0]["detail"].as_str().expect("a detail");
         assert_eq!(code, 4);
         assert!(detail.contains(words), "{formula}: {detail}");
+    }
+}
+
+/// Verdicts by kernel of one run over these spaces, from the run's own summary.
+fn verdicts(spaces: &[String], db: &Path) -> std::collections::BTreeMap<String, String> {
+    let count = spaces.len().to_string();
+    let db = db.to_string_lossy();
+    let base = [
+        "run", "--evals", &count, "--seed", "1", "--device", "vgpu:l4", "--db", &db,
+    ];
+    let names = spaces.iter().map(String::as_str);
+    let all: Vec<&str> = base.into_iter().chain(names).collect();
+    let (code, stdout, stderr) = run(Path::new(env!("CARGO_MANIFEST_DIR")), &all);
+    assert_eq!(code, 0, "{stderr}");
+    let mut found = std::collections::BTreeMap::new();
+    let mut kernel = String::new();
+    for line in stdout.lines() {
+        match (
+            line.split_once(" | "),
+            line.trim().strip_prefix("verdicts "),
+        ) {
+            (Some((name, _)), _) => name.clone_into(&mut kernel),
+            (None, Some(verdicts)) => {
+                found.insert(kernel.clone(), verdicts.to_owned());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn all_pairs_of_shipped_kernels_in_one_run_have_the_same_verdicts_in_any_order() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("search_spaces");
+    let mut spaces: Vec<String> = std::fs::read_dir(folder)
+        .expect("the spaces")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".quick.yaml"))
+        .map(|name| format!("search_spaces/{name}"))
+        .collect();
+    spaces.sort();
+    assert!(spaces.len() >= 10, "{spaces:?}");
+    let databases = tempfile::tempdir().expect("a temporary folder");
+    let forwards = verdicts(&spaces, &databases.path().join("a.db"));
+    spaces.reverse();
+    let backwards = verdicts(&spaces, &databases.path().join("b.db"));
+    assert_eq!(forwards, backwards);
+    assert_eq!(forwards.len(), spaces.len());
+    for (kernel, verdicts) in forwards {
+        assert_eq!(verdicts, "ok 1", "{kernel}");
     }
 }

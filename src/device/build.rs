@@ -1,10 +1,10 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
-use super::scaled::ScaledCheck;
 use super::plan::{
     Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
     Role as PlanRole,
 };
+use super::scaled::ScaledCheck;
 use crate::catalog::Kernel;
 use crate::compile::{
     Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
@@ -135,7 +135,11 @@ impl PlanBuilder {
     #[must_use]
     pub fn default_config(&self) -> Config {
         let parameters = self.kernel.spec.parameters.iter();
-        Config::new(parameters.map(|parameter| parameter.default).collect::<Vec<_>>())
+        Config::new(
+            parameters
+                .map(|parameter| parameter.default)
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// Everything that the space says of a configuration; `None` where an expression has no usable

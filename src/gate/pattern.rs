@@ -197,15 +197,27 @@ mod tests {
         };
         for (text, words) in [
             (described(|_, want| 0.5 * want), "each is 0.5000 times"),
-            (described(|_, want| want + 1.0), "each is what is expected +1"),
-            (described(|_, want| 0.5 * want), "either side may be wrong: the kernel or its reference"),
-            (described(|i, want| want + noise(i)), "arguments may be in another order"),
+            (
+                described(|_, want| want + 1.0),
+                "each is what is expected +1",
+            ),
+            (
+                described(|_, want| 0.5 * want),
+                "either side may be wrong: the kernel or its reference",
+            ),
+            (
+                described(|i, want| want + noise(i)),
+                "arguments may be in another order",
+            ),
             (at(|i| i >= 73), "the last 7 of 80"),
             (at(|i| i / 10 == 3 && i % 10 != 4), "all lie in row 3"),
             (at(|i| i % 10 == 4), "all lie in column 4"),
             (at(|i| i % 17 == 3), "every 17th element from 3 on"),
             (at(|i| (25..48).contains(&i)), "elements 25 to 47"),
-            (at(|i| i == 12 || i == 31 || i == 33), "between elements 12 and 33"),
+            (
+                at(|i| i == 12 || i == 31 || i == 33),
+                "between elements 12 and 33",
+            ),
         ] {
             assert!(text.contains(words), "`{text}` lacks `{words}`");
         }

@@ -80,11 +80,7 @@ impl References {
             };
             Arc::new(plan.plan.arguments.iter().enumerate().map(fill).collect())
         };
-        Arc::clone(
-            self.inputs
-                .entry(plan.inputs(data))
-                .or_insert_with(make),
-        )
+        Arc::clone(self.inputs.entry(plan.inputs(data)).or_insert_with(make))
     }
 
     pub(super) fn oracle(

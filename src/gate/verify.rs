@@ -7,10 +7,10 @@
 //! they wrote is judged.
 
 use super::Verified;
-use super::keys::KeyedPlan;
 use super::adversarial::Data;
 use super::compare::Comparison;
 use super::element::Element;
+use super::keys::KeyedPlan;
 use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;

@@ -9,8 +9,8 @@ mod cuda;
 mod setup;
 mod tasks;
 
-pub(crate) use tasks::reference_hash;
 pub(crate) use cuda::{absent, automatic, closed, facts as facts_of, helpers};
+pub(crate) use tasks::reference_hash;
 
 use crate::baseline::{Baseline, Moment};
 use crate::device::{DeviceFacts, DeviceSelector};

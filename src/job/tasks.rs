@@ -3,14 +3,14 @@
 use super::JobError;
 use crate::catalog::{Kernel, shown};
 use crate::engine::{StartPoint, Task};
+use crate::gate::oracle;
 use crate::provenance;
 use crate::record::{
     ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
 };
-use crate::gate::oracle;
 use crate::space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
-use crate::units::ContentHash;
 use crate::store::TaskStart;
+use crate::units::ContentHash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -228,7 +228,9 @@ pub(crate) fn reference_hash(kernel: &Kernel) -> ContentHash {
         let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, argument.fill);
         let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
         let value = argument.value.as_ref().map(Expr::text);
-        texts.push(format!("{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"));
+        texts.push(format!(
+            "{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"
+        ));
     }
     let launched = |launch: &Launch| {
         let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);

@@ -216,7 +216,9 @@ fn gate<'a>(
     }
     if let Some((plan, _, evidence)) = &last {
         if !covers(&compared, plan) {
-            return Ok(Gated::Rejected(Box::new(unchecked(plan, &compared, &notes))));
+            return Ok(Gated::Rejected(Box::new(unchecked(
+                plan, &compared, &notes,
+            ))));
         }
         if !covers(&evidence.compared, plan) {
             notes.push("they are judged by the check problems".to_owned());
