@@ -1,12 +1,15 @@
 //! What a kernel is compared with is its own reference, and something is compared at all: two
 //! kernels in one run, a reference edited between two runs, and problems whose reference is slow.
 
-use assert_cmd::Command;
 use std::path::Path;
+use std::process::Command;
 
 fn tuner(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command.current_dir(folder).args(arguments);
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .env_remove("TUNER_TOKEN");
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
     if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
         command.env("TUNER_NVRTC", own);
@@ -445,4 +448,68 @@ fn all_pairs_of_shipped_kernels_in_one_run_have_the_same_verdicts_in_any_order()
     for (kernel, verdicts) in forwards {
         assert_eq!(verdicts, "ok 1", "{kernel}");
     }
+}
+
+/// A daemon that ends with its test.
+struct Daemon(std::process::Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_daemon_compares_each_run_with_the_reference_as_it_is_then() {
+    let reference = |formula| references(&[("plain", formula)]);
+    let folder = project(&[
+        ("f.cu", &kernel("2.0f * x[i]")),
+        ("reference.cu", &reference("2.0f * x[i]")),
+        (
+            "space.yaml",
+            &space("scale", "f.cu", "reference.cu", "plain"),
+        ),
+    ]);
+    let mut serve = tuner(
+        folder.path(),
+        &[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--db",
+            "a.db",
+            "--kernels",
+            ".",
+        ],
+    );
+    let child = serve
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the daemon starts");
+    let mut daemon = Daemon(child);
+    let mut line = String::new();
+    let output = daemon.0.stdout.take().expect("its output");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("a line");
+    assert!(line.contains("http://"), "{line}");
+    let base = [
+        "run",
+        "space.yaml",
+        "--evals",
+        "2",
+        "--device",
+        "vgpu:l4",
+        "--db",
+        "a.db",
+    ];
+    let (code, _, stderr) = run(folder.path(), &base);
+    assert_eq!(code, 0, "{stderr}");
+    let tripled = reference("3.0f * x[i]");
+    std::fs::write(folder.path().join("reference.cu"), tripled).expect("written");
+    let (code, stdout, stderr) = run(folder.path(), &base);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stdout.contains("incorrect 2"), "{stdout}");
+    let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
+    assert!(rows.is_empty(), "{rows:#?}");
 }
