@@ -389,7 +389,11 @@ impl<E: Evaluator> Driver<'_, E> {
         while let Some((_, ack)) = self.uncommitted.front_mut() {
             if let Some(pending) = ack {
                 match Pin::new(pending).poll(&mut context) {
-                    Poll::Ready(answer) => answer?,
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => {
+                        self.uncommitted.clear();
+                        return Err(error.into());
+                    }
                     Poll::Pending => break,
                 }
             }
@@ -457,13 +461,18 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 }
 
-/// Waits for the commit of the oldest result.
+/// Waits for the commit of the oldest result. After an error nothing is left to wait for: that
+/// result was not stored, and those after it are not announced over the gap.
 async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<(), EngineError> {
     if let Some((_, ack)) = uncommitted.front_mut()
         && let Some(pending) = ack
     {
-        pending.await?;
+        let stored = pending.await;
         *ack = None;
+        if let Err(error) = stored {
+            uncommitted.clear();
+            return Err(error.into());
+        }
     }
     Ok(())
 }

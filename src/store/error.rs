@@ -89,6 +89,17 @@ pub enum StoreError {
         /// The system's or SQLite's words.
         detail: String,
     },
+    /// Another file, or none, has its name now.
+    #[error(
+        "{}: the database was moved, deleted or replaced while it was in use; what was announced \
+         before is in the file that had this name, and nothing after it is stored: put it back, \
+         or start again with another --db",
+        path.display()
+    )]
+    Replaced {
+        /// The database.
+        path: PathBuf,
+    },
     /// Cannot be opened.
     #[error(
         "{}: the database cannot be opened ({detail}); check the path and its permissions, or \
@@ -169,6 +180,7 @@ impl StoreError {
             | Self::ReadOnly { .. }
             | Self::Full { .. }
             | Self::Busy { .. }
+            | Self::Replaced { .. }
             | Self::Broken { .. } => false,
         }
     }

@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use writer::{Command, Writer};
 
@@ -52,6 +53,9 @@ pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
 pub fn schema_version() -> i64 {
     open::known_version()
 }
+
+/// How long the daemon waits for another process's lock: a day.
+const PATIENT_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// A handle to a database; cheap to clone.
 #[derive(Clone)]
@@ -111,13 +115,18 @@ impl Store {
     /// See [`StoreError`]: not a database, newer, damaged, read-only, locked.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::writable(path).await?;
+        Ok(Self::writing(path, connection, open::BUSY_TIMEOUT))
+    }
+
+    fn writing(path: &Path, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         let (sender, receiver) = mpsc::channel(writer::QUEUE);
-        tokio::spawn(Writer::new(path.to_owned(), connection).run(receiver));
-        Ok(Self {
+        let writer = Writer::new(path.to_owned(), connection, busy_timeout);
+        tokio::spawn(writer.run(receiver));
+        Self {
             path: path.into(),
             commands: Some(sender),
             reader: Arc::default(),
-        })
+        }
     }
 
     /// Opens a database like [`Store::open`], for a process that has time: where another one holds
@@ -131,13 +140,7 @@ impl Store {
             .execute(&mut connection)
             .await
             .map_err(|error| StoreError::from_sqlx(path, &error))?;
-        let (sender, receiver) = mpsc::channel(writer::QUEUE);
-        tokio::spawn(Writer::new(path.to_owned(), connection).run(receiver));
-        Ok(Self {
-            path: path.into(),
-            commands: Some(sender),
-            reader: Arc::default(),
-        })
+        Ok(Self::writing(path, connection, PATIENT_TIMEOUT))
     }
 
     /// Opens an existing database to read, also where nothing may be written.

@@ -59,6 +59,21 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
     }
 }
 
+/// Opens a database that was open before once more, for writing: after a failed write a connection
+/// may be left inside a transaction that SQLite itself has ended.
+pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
+    let options = options(path).busy_timeout(wait);
+    let connection = options.connect().await;
+    connection.map_err(|error| StoreError::from_sqlx(path, &error))
+}
+
+/// What tells a file from another one that took its name.
+pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let facts = std::fs::metadata(path)?;
+    Ok((facts.dev(), facts.ino()))
+}
+
 /// Opens for reading, also where nothing may be written: a database without pending log in a
 /// directory that cannot be written is read as immutable.
 pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError> {

@@ -8,6 +8,7 @@ use super::baselines;
 use super::begin::{self, OpenTask};
 use super::error::StoreError;
 use super::evidence;
+use super::open;
 use super::profiles::{self, Profile};
 use super::queue::Errand;
 use super::rows::{self, PendingTrial};
@@ -18,6 +19,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Commands that may wait; beyond it, submitting waits (memory stays bounded).
@@ -49,6 +51,12 @@ pub(super) enum Command {
 pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) connection: SqliteConnection,
+    /// How long a statement waits for another process's lock.
+    busy_timeout: Duration,
+    /// Device and inode of the open file.
+    file: Option<(u64, u64)>,
+    /// The last write failed, so the connection is opened again before the next.
+    suspect: bool,
     open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
     /// Announced and not yet resolved: task and candidate.
     announced: BTreeSet<(i64, Vec<u8>)>,
@@ -59,10 +67,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(path: PathBuf, connection: SqliteConnection) -> Self {
+    pub(super) fn new(path: PathBuf, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         Self {
+            file: open::file_identity(&path).ok(),
             path,
             connection,
+            busy_timeout,
+            suspect: false,
             open: BTreeMap::new(),
             announced: BTreeSet::new(),
             stored: 0,
@@ -138,6 +149,28 @@ impl Writer {
         })
     }
 
+    /// The connection is fit for a write, on the file that has the database's name.
+    async fn ready(&mut self) -> Result<(), StoreError> {
+        if open::file_identity(&self.path).ok() != self.file {
+            let path = self.path.clone();
+            return Err(StoreError::Replaced { path });
+        }
+        if self.suspect || self.connection.is_in_transaction() {
+            let fresh = open::again(&self.path, self.busy_timeout).await?;
+            let old = std::mem::replace(&mut self.connection, fresh);
+            // What is left of a failed transaction is rolled back; there is nothing else to lose.
+            let _ = old.close_hard().await;
+            self.suspect = false;
+        }
+        Ok(())
+    }
+
+    /// Notes whether a write failed.
+    fn noted<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.suspect |= result.is_err();
+        result
+    }
+
     /// One transaction for the whole group, then the answers.
     async fn write(&mut self, group: &mut Vec<(PendingTrial, Reply<()>)>) {
         if group.is_empty() {
@@ -154,7 +187,15 @@ impl Writer {
         if trials.is_empty() {
             return;
         }
-        let result = self.insert(&trials).await;
+        let result = match self.ready().await {
+            Ok(()) => self.insert(&trials).await,
+            Err(error) => {
+                let tasks = trials.iter().map(|trial| trial.task);
+                self.failed.extend(tasks.map(|task| (task, error.clone())));
+                Err(error)
+            }
+        };
+        let result = self.noted(result);
         if result.is_ok() {
             self.stored += trials.len() as u64;
         }
@@ -208,45 +249,53 @@ impl Writer {
     }
 
     async fn control(&mut self, command: Command) {
+        let ready = self.ready().await;
         match command {
             Command::Begin(id, start, reply) => {
-                let result = begin::begin(&self.path, &mut self.connection, &id, &start).await;
-                answer(
-                    reply,
-                    result.map(|tasks| {
-                        self.open.insert(id.clone(), tasks);
-                        id
-                    }),
-                );
+                let result = match ready {
+                    Ok(()) => begin::begin(&self.path, &mut self.connection, &id, &start).await,
+                    Err(error) => Err(error),
+                };
+                let result = self.noted(result).map(|tasks| {
+                    self.open.insert(id.clone(), tasks);
+                    id
+                });
+                answer(reply, result);
             }
             Command::Reopen(id, start, reply) => {
-                let result = begin::reopen(&self.path, &mut self.connection, &id, &start).await;
-                answer(
-                    reply,
-                    result.map(|(tasks, announced)| {
-                        // A run that is taken up again, after the disk was freed for example, may
-                        // write again.
-                        for open in tasks.values() {
-                            self.failed.remove(&open.task);
-                        }
-                        self.open.insert(id, tasks);
-                        self.announced.extend(announced);
-                    }),
-                );
+                let result = match ready {
+                    Ok(()) => begin::reopen(&self.path, &mut self.connection, &id, &start).await,
+                    Err(error) => Err(error),
+                };
+                let result = self.noted(result).map(|(tasks, announced)| {
+                    // A run that is taken up again, after the disk was freed for example, may write
+                    // again.
+                    for open in tasks.values() {
+                        self.failed.remove(&open.task);
+                    }
+                    self.open.insert(id, tasks);
+                    self.announced.extend(announced);
+                });
+                answer(reply, result);
             }
             Command::Finish(id, end, reply) => {
-                let result = begin::finish(&self.path, &mut self.connection, &id, end).await;
+                let result = match ready {
+                    Ok(()) => begin::finish(&self.path, &mut self.connection, &id, end).await,
+                    Err(error) => Err(error),
+                };
                 if result.is_ok() {
                     self.open.remove(&id);
                 }
-                answer(reply, result);
+                answer(reply, self.noted(result));
             }
+            // It answers itself, with an error where the connection is of no use.
+            Command::Errand(errand) => errand(&self.path, &mut self.connection).await,
             Command::Profile(place, config, profile, reply) => {
                 let connection = &mut self.connection;
-                let stored = profiles::store(&self.path, connection, place, &config, &profile);
-                answer(reply, stored.await);
+                let stored =
+                    profiles::store(&self.path, connection, place, &config, &profile).await;
+                answer(reply, self.noted(ready.and(stored)));
             }
-            Command::Errand(errand) => errand(&self.path, &mut self.connection).await,
             Command::Publish((run, task, config), time, reply) => {
                 let stored = match self.task(&run, &task).await {
                     Ok(task) => {
@@ -255,7 +304,7 @@ impl Writer {
                     }
                     Err(error) => Err(error),
                 };
-                answer(reply, stored);
+                answer(reply, self.noted(ready.and(stored)));
             }
             Command::Baseline((run, task), record, reply) => {
                 let stored = match self.task(&run, &task).await {
@@ -264,7 +313,7 @@ impl Writer {
                     }
                     Err(error) => Err(error),
                 };
-                answer(reply, stored);
+                answer(reply, self.noted(ready.and(stored)));
             }
             // Both are handled where they arrive.
             Command::Submit { .. } | Command::Close(_) => {}

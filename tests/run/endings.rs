@@ -116,3 +116,30 @@ fn a_budget_on_replay_is_recorded_time() {
     assert!((540.0..=600.0).contains(&clock), "{clock}");
     assert!(events.contains("\"reason\":\"budget\""));
 }
+
+#[test]
+fn a_disk_that_fills_up_ends_the_run_with_1_and_keeps_what_was_announced() {
+    for blocks in [700, 1500, 2200] {
+        let dir = TempDir::new().unwrap();
+        let db = dir.path().join("t.db");
+        let arguments = ["--evals", "6000", "--strategy", "random", "--seed", "3"];
+        let run = tuner_run(&db, &arguments);
+        // A limit on file size fails writes as a full disk does, and needs no root.
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+            .arg(run.get_program())
+            .args(run.get_args());
+        for (name, value) in run.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let output = shell.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{blocks}: {text}");
+        assert!(text.contains("disk is full"), "{blocks}: {text}");
+        assert!(!text.contains("panicked"), "{blocks}: {text}");
+    }
+}

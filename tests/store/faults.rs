@@ -264,3 +264,63 @@ async fn what_was_acknowledged_survives_being_killed_at_any_moment() {
         store.close().await.unwrap();
     }
 }
+
+/// A store that has a run open, whose database another connection spoils and mends again.
+async fn with_a_failing_run(
+    name: &str,
+    spoil: impl AsyncFn(&Path),
+    mend: impl AsyncFn(&Path),
+) -> (StoreError, usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    let store = Store::open(&path).await.unwrap();
+    let start = start(DeviceKind::Cuda);
+    let run = store.begin_run(start.clone()).await.unwrap();
+    let submit = async |sequence: u64| {
+        let config = config(i64::try_from(sequence).unwrap(), 0);
+        let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
+        store.submit(&run, &key(&start), trial).await.unwrap().await
+    };
+    submit(0).await.unwrap();
+    spoil(&path).await;
+    let error = submit(1).await.unwrap_err();
+    mend(&path).await;
+    // A later run of the same process finds the store in order.
+    let next = store.begin_run(start.clone()).await.unwrap();
+    let trial = timed(&start, 0, config(7, 0), 1.0);
+    let stored = store.submit(&next, &key(&start), trial).await.unwrap();
+    stored.await.unwrap();
+    store.finish_run(&next, RunEnd::Finished).await.unwrap();
+    store.close().await.unwrap();
+    (error, rows(&path).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_write_that_fails_inside_its_transaction_does_not_spoil_later_runs() {
+    // SQLite ends the transaction by itself, as it does when a disk is full.
+    let spoil = async |path: &Path| {
+        sql(
+            path,
+            "CREATE TRIGGER spoilt BEFORE INSERT ON verdicts BEGIN \
+             SELECT RAISE(ROLLBACK, 'spoilt by the test'); END",
+        )
+        .await;
+    };
+    let mend = async |path: &Path| sql(path, "DROP TRIGGER spoilt").await;
+    let (error, rows) = with_a_failing_run("a.db", spoil, mend).await;
+    assert!(error.to_string().contains("spoilt by the test"), "{error}");
+    assert_eq!(rows, 2, "what was stored before and after");
+}
+
+#[tokio::test]
+async fn a_database_that_is_moved_away_under_a_run_is_noticed() {
+    let aside = |path: &Path| path.with_extension("aside");
+    let spoil = async |path: &Path| std::fs::rename(path, aside(path)).unwrap();
+    let mend = async |path: &Path| std::fs::rename(aside(path), path).unwrap();
+    let (error, rows) = with_a_failing_run("a.db", spoil, mend).await;
+    assert!(
+        matches!(error, StoreError::Replaced { .. }) && !error.is_bad_input(),
+        "{error}"
+    );
+    assert_eq!(rows, 2);
+}
