@@ -34,6 +34,7 @@ mod vouch;
 mod wanted;
 mod stale;
 
+use crate::declarations::DeclarationError;
 use crate::exit;
 use crate::job::JobError;
 use clap::{Parser, Subcommand};
@@ -104,6 +105,12 @@ impl From<JobError> for CliError {
             JobError::Store(error) => Self::Failed(error.into()),
             JobError::Failed(error) => Self::Failed(error),
         }
+    }
+}
+
+impl From<DeclarationError> for CliError {
+    fn from(error: DeclarationError) -> Self {
+        JobError::from(error).into()
     }
 }
 

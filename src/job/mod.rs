@@ -12,6 +12,7 @@ mod tasks;
 pub(crate) use cuda::{absent, automatic, closed, facts as facts_of, helpers};
 
 use crate::baseline::{Baseline, Moment};
+use crate::declarations::DeclarationError;
 use crate::device::{DeviceFacts, DeviceSelector};
 use crate::engine::{
     self, Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
@@ -105,6 +106,15 @@ pub enum JobError {
     /// The tuner itself failed.
     #[error(transparent)]
     Failed(#[from] anyhow::Error),
+}
+
+impl From<DeclarationError> for JobError {
+    fn from(error: DeclarationError) -> Self {
+        match error {
+            DeclarationError::Compile(error) => Self::Failed(error.into()),
+            wrong => Self::Usage(wrong.to_string()),
+        }
+    }
 }
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
