@@ -190,7 +190,7 @@ fn every_wrong_scalar_is_refused_with_both_places() {
             "{declared} for {takes}: {said}"
         );
         let cuda = format!("templates/kernel.cu:{}:", first_line());
-        for part in ["search_spaces/k.yaml:14:", &cuda, hint] {
+        for part in ["search_spaces/k.yaml:15:", &cuda, hint] {
             assert!(
                 said.contains(part),
                 "{part} for {declared}, {takes}: {said}"
@@ -277,7 +277,7 @@ fn what_cannot_be_compared_passes_with_one_warning() {
             Some(0),
             "{declared} for {takes}: {said}"
         );
-        let place = "warning: search_spaces/k.yaml:12:20: `x` is declared";
+        let place = "warning: search_spaces/k.yaml:13:22: `x` is declared";
         let kernels = said.matches("of the kernel `k`").count();
         assert_eq!(kernels, 1, "{said}");
         assert!(said.contains(place) && said.contains(why), "{said}");
@@ -289,7 +289,7 @@ fn an_output_that_no_kernel_can_write_is_refused() {
     let (output, said) = checked(&kernel("const float* x, const float* y"), &[IN, OUT]);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("nothing can write it"), "{said}");
-    assert!(said.contains("search_spaces/k.yaml:13:31"), "{said}");
+    assert!(said.contains("search_spaces/k.yaml:14:33"), "{said}");
     let place = format!("templates/kernel.cu:{}:", first_line());
     assert!(said.contains(&place), "{said}");
 }
@@ -344,7 +344,7 @@ fn the_reference_kernel_is_compared_as_well() {
         let (output, said) = ran(dir.path(), command);
         assert_eq!(output.status.code(), Some(2), "{said}");
         let parts = [
-            "search_spaces/k.yaml:13:",
+            "search_spaces/k.yaml:14:",
             "templates/reference.cu:1:",
             "reference kernel `naive`",
         ];
@@ -380,7 +380,7 @@ fn every_command_that_builds_candidates_refuses_a_wrong_declaration() {
         let (output, said) = ran(dir.path(), command);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
         assert!(
-            said.contains("search_spaces/k.yaml:12:20: error: "),
+            said.contains("search_spaces/k.yaml:13:22: error: "),
             "{command:?}: {said}"
         );
         assert!(said.contains("templates/kernel.cu:"), "{command:?}: {said}");
@@ -428,7 +428,7 @@ fn definitions_that_override_the_space_are_refused_before_anything_is_compiled()
         (
             "#define DEVICE_SM_COUNT 108",
             Some((0, 9)),
-            "`DEVICE_SM_COUNT`",
+            "a property of the device",
         ),
         ("#define \\\n  N 7", Some((1, 3)), "the problem size `N`"),
     ];

@@ -112,7 +112,9 @@ impl Launched<'_> {
             None => (ty.clone(), self.kernel_place()),
         };
         // Said twice only where a macro or a typedef stands between.
-        let plain = |word: &str| matches!(word, "const" | "volatile" | "int" | "");
+        let short = spelled.contains("unsigned");
+        let plain =
+            |word: &str| matches!(word, "const" | "volatile" | "") || (word == "int" && short);
         let mut words = ty.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let meaning = if words.all(|word| plain(word) || spelled.contains(word)) {
             String::new()

@@ -224,12 +224,40 @@ impl<'a> Side<'a> {
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);
                 self.silent = true;
-                match self.named_by_macro(&log) {
-                    Some(wrong) => Err(DeclarationError::Wrong(Box::new(wrong))),
-                    None => Ok(None),
+                if let Some(wrong) = self.named_by_macro(&log) {
+                    return Err(DeclarationError::Wrong(Box::new(wrong)));
                 }
+                // Errors of the source itself are the candidates' to show.
+                let own = log.lines().find(|line| line.contains(": error"));
+                if let Some(why) = own.and_then(|line| line.split_once(question::NAME)) {
+                    for entry in entries {
+                        self.unknown(entry, why.1.trim_start_matches(|c| c != ':'));
+                    }
+                }
+                Ok(None)
             }
         }
+    }
+
+    /// Says that the types of a kernel are not compared.
+    fn unknown(&mut self, entry: &str, why: &str) {
+        let index = self
+            .spec
+            .launches
+            .iter()
+            .position(|each| each.entry == entry);
+        let places = self.spec.places();
+        let at = match index {
+            Some(index) if self.what == "kernel" => places.launches.get(index).cloned(),
+            _ => places.reference.clone(),
+        };
+        let text = format!(
+            "the compiler does not tell the parameters of the {} `{entry}`, so no types are \
+             compared{why}",
+            self.what
+        );
+        let warning = Diagnostic::new(text, at.unwrap_or(0..1));
+        self.findings.warnings.push(warning);
     }
 
     /// A kernel's name as it is found from outside of all namespaces.
@@ -274,6 +302,7 @@ impl<'a> Side<'a> {
         answer: &[ProbedKernel],
     ) {
         let Some(parameters) = question::signature(answer, index) else {
+            self.unknown(&launch.entry, "");
             return;
         };
         let kernel = answer.iter().find(|kernel| kernel.name == launch.entry);

@@ -9,10 +9,13 @@ use crate::compile::ProbedKernel;
 use crate::space::Value;
 use std::fmt::Write as _;
 
+/// What messages of the compiler call the question.
+pub(super) const NAME: &str = "tuner_question";
+
 /// Every name begins with `tuner_`: the source's macros reach this text too. A number of `sizes` is
 /// four times the size of what is passed or pointed to, and one more for an enumeration.
 const DECLARATIONS: &str = r##"
-#line 1 "tuner"
+#line 1 "tuner_question"
 namespace tuner_declarations {
 template <class tuner_t, class tuner_u = void> struct tuner_size { static constexpr unsigned long long tuner_v = 0; };
 template <class tuner_t> struct tuner_size<tuner_t, decltype(void(sizeof(tuner_t)))> { static constexpr unsigned long long tuner_v = sizeof(tuner_t); };
@@ -82,7 +85,8 @@ pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Par
         }
         let each = types.into_iter().zip(sizes);
         each.map(|(ty, size)| {
-            let fact: u64 = size.trim_end_matches(['u', 'l', 'U', 'L']).parse().ok()?;
+            // `(unsigned long long)16`
+            let fact: u64 = size.rsplit(')').next()?.trim().parse().ok()?;
             Some(Parameter {
                 ty,
                 bytes: fact / 4,
