@@ -70,10 +70,8 @@ fn checked(kernel: &str, arguments: &[&str]) -> (Output, String) {
         &format!("{FRONT}{kernel}\n"),
     );
     write(dir.path(), "search_spaces/k.yaml", &space(arguments));
-    ran(
-        dir.path(),
-        &["check", "search_spaces/k.yaml", "--arch", "sm_90"],
-    )
+    let arguments = "check search_spaces/k.yaml --arch sm_90 --sample 1";
+    ran(dir.path(), &arguments.split(' ').collect::<Vec<_>>())
 }
 
 fn ran(folder: &Path, arguments: &[&str]) -> (Output, String) {
@@ -113,7 +111,7 @@ fn every_wrong_declaration_is_refused_with_both_places() {
         ("f16", "const float* x", "`type: f32`"),
         ("f16", "const __nv_bfloat16* x", "`type: bf16`"),
         ("bf16", "const half* x", "`type: f16`"),
-        ("bf16", "const nv_bfloat16* x, int", "takes 3 parameters"),
+        ("bf16", "const float* x", "`type: f32`"),
         ("f16", "const float4* x", "`type: f32`"),
         ("f64", "const float2* x", "`type: f32`"),
         ("f32", "const int* x", "`type: i32`"),
@@ -161,6 +159,69 @@ fn every_wrong_declaration_is_refused_with_both_places() {
                 "{part} for {declared}, {takes}: {said}"
             );
         }
+    }
+}
+
+#[test]
+fn a_wrong_number_of_arguments_is_refused_with_what_is_missing() {
+    let scalar = "name: a, type: i32, role: scalar, value: 1";
+    let cases: [(&str, &[&str], &str); 4] = [
+        (
+            "const float* x, float* y, int n",
+            &[IN, OUT],
+            "what is missing: parameter 3 of the kernel `k` is `int n`",
+        ),
+        (
+            "const float* x",
+            &[IN, OUT],
+            "name what it takes, as `args: [x]`",
+        ),
+        (
+            "float* y, const float* x",
+            &[IN, OUT, scalar],
+            "takes 2 parameters",
+        ),
+        ("", &[IN, OUT], "takes 0 parameters (none)"),
+    ];
+    for (takes, arguments, hint) in cases {
+        let (output, said) = checked(&kernel(takes), arguments);
+        assert_eq!(output.status.code(), Some(2), "{takes}: {said}");
+        let yaml = format!("search_spaces/k.yaml:{}:14: error: ", 14 + arguments.len());
+        let cuda = format!("(templates/kernel.cu:{}:", first_line());
+        for part in [&*yaml, &*cuda, hint] {
+            assert!(said.contains(part), "{part} for {takes}: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_compiler_is_asked_once_for_all_candidates_and_problems() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = project().join("search_spaces/gemm_f32.yaml");
+    let compiler = tuner::compile::Compiler::new(tuner::compile::CompilerSettings {
+        isolation: tuner::compile::Isolation::InProcess,
+        cache: Some(dir.path().to_owned()),
+        ..tuner::compile::CompilerSettings::with_jobs(1)
+    })
+    .expect("NVRTC is there");
+    let limits = tuner::device::limits::by_name("h100").expect("a known device");
+    let kernel = tuner::catalog::Kernel::load(&file).expect("a good space");
+    let names = ["even", "ragged"];
+    let space = |name: &str| kernel.spec.space(name, &limits).expect("a space");
+    let spaces = names.map(space);
+    let problems: Vec<_> = names.into_iter().zip(&spaces).collect();
+    let entries = || {
+        let shards = std::fs::read_dir(dir.path().join("compile")).expect("a cache");
+        let files = shards
+            .flat_map(|shard| std::fs::read_dir(shard.expect("a shard").path()).expect("a shard"));
+        files.count()
+    };
+    for _ in 0..2 {
+        let subject = kernel.declared();
+        tuner::declarations::check(subject, &problems, &limits, "sm_90", &compiler)
+            .expect("declared right");
+        // One for each set of launches: with and without the sum of parts.
+        assert_eq!(entries(), 2);
     }
 }
 

@@ -235,14 +235,14 @@ fn statement(file: &File, at: usize) -> Range<usize> {
     let ends = |token: &Range<usize>| matches!(file.word(token), ";" | "{" | "}");
     let first = tokens[..at].iter().rposition(ends).map_or(0, |end| end + 1);
     let start = tokens[first].start;
-    for index in at..tokens.len() {
-        match file.word(&tokens[index]) {
-            ";" => return start..tokens[index].end,
+    for (index, token) in tokens.iter().enumerate().skip(at) {
+        match file.word(token) {
+            ";" => return start..token.end,
             "{" => {
                 let end = bracketed(file, index).map_or(file.code.len(), |inside| inside.end);
                 return start..end;
             }
-            "}" => return start..tokens[index].start,
+            "}" => return start..token.start,
             _ => {}
         }
     }
