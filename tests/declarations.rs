@@ -451,49 +451,45 @@ fn every_command_that_builds_candidates_refuses_a_wrong_declaration() {
 #[test]
 fn definitions_that_override_the_space_are_refused_before_anything_is_compiled() {
     // The text, the place of the definition behind the front, and what it overrides.
-    let wrong: [(&str, Option<(usize, usize)>, &str); 12] = [
-        ("#define N 1024", Some((0, 9)), "the problem size `N`"),
-        ("#  define  N 1024", Some((0, 12)), "the problem size `N`"),
-        ("#define TWICE 7", Some((0, 9)), "the derived value `TWICE`"),
+    let wrong: [(&str, (usize, usize), &str); 12] = [
+        ("#define N 1024", (0, 9), "the problem size `N`"),
+        ("#  define  N 1024", (0, 12), "the problem size `N`"),
+        ("#define TWICE 7", (0, 9), "the derived value `TWICE`"),
         (
             "#undef BLOCK\n#define BLOCK 32",
-            Some((1, 9)),
+            (1, 9),
             "after an `#undef`",
         ),
         (
             "#undef N\n#ifndef N\n#define N 7\n#endif",
-            Some((2, 9)),
+            (2, 9),
             "after an `#undef`",
         ),
-        (
-            "#ifdef N\n#define N 7\n#endif",
-            Some((1, 9)),
-            "the problem size",
-        ),
+        ("#ifdef N\n#define N 7\n#endif", (1, 9), "the problem size"),
         (
             "#if defined(N) && 1\n#define N 7\n#endif",
-            Some((1, 9)),
+            (1, 9),
             "the problem size",
         ),
         (
             "#if 0\n#else\n#define N 7\n#endif",
-            Some((2, 9)),
+            (2, 9),
             "the problem size",
         ),
         (
             "#ifndef UNKNOWN_HERE\n#define UNKNOWN_HERE\n#define N 7\n#endif",
-            Some((2, 9)),
+            (2, 9),
             "`N`",
         ),
-        ("#define N(a) a", Some((0, 9)), "the problem size `N`"),
+        ("#define N(a) a", (0, 9), "the problem size `N`"),
         (
             "#define DEVICE_SM_COUNT 108",
-            Some((0, 9)),
+            (0, 9),
             "a property of the device",
         ),
-        ("#define \\\n  N 7", Some((1, 3)), "the problem size `N`"),
+        ("#define \\\n  N 7", (1, 3), "the problem size `N`"),
     ];
-    for (before, place, what) in wrong {
+    for (before, (line, column), what) in wrong {
         let text = format!("{before}\n{}", kernel("const float* x, float* y"));
         let (output, said) = checked(&text, &[IN, OUT]);
         assert_eq!(output.status.code(), Some(2), "{before}: {said}");
@@ -502,13 +498,11 @@ fn definitions_that_override_the_space_are_refused_before_anything_is_compiled()
             "{before}: {said}"
         );
         assert!(!said.contains("combinations are valid"), "{before}: {said}");
-        if let Some((line, column)) = place {
-            let place = format!(
-                "templates/kernel.cu:{}:{column}: error: ",
-                first_line() + line
-            );
-            assert!(said.contains(&place), "{before}: {said}");
-        }
+        let place = format!(
+            "templates/kernel.cu:{}:{column}: error: ",
+            first_line() + line
+        );
+        assert!(said.contains(&place), "{before}: {said}");
     }
 }
 
