@@ -216,7 +216,9 @@ fn definitions(file: &File, name: &str) -> Vec<Range<usize>> {
         let whole = || statement(file, at);
         if is_type {
             found.push(whole());
-        } else if matches!(after, "=" | ";" | "{") && is_name(before) {
+        } else if matches!(after, "=" | ";" | "{")
+            && (is_name(before) || matches!(before, ">" | "*" | "&"))
+        {
             let whole = whole();
             let defines =
                 |word: &String| matches!(&**word, "typedef" | "using" | "constexpr" | "const");
