@@ -19,6 +19,7 @@ pub mod units;
 pub mod space;
 pub mod evolve;
 pub mod compile;
+pub mod declarations;
 pub mod device;
 pub mod gate;
 pub mod timing;

@@ -5,6 +5,7 @@ mod files;
 pub use files::{load_template, shown};
 
 use crate::compile::Template;
+use crate::declarations;
 use crate::space::{Diagnostics, KernelSpec, Reference, suggest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub enum CatalogError {
         /// The other.
         second: String,
     },
-    /// A search space is wrong.
+    /// A search space is wrong, or its template overrides it.
     #[error("{0}")]
     Invalid(Box<Diagnostics>),
     /// No kernel of that name.
@@ -109,12 +110,26 @@ impl Kernel {
             Reference::Oracle(_) => None,
             Reference::Kernel { source, .. } => Some(load_template(source, &spec.include)?),
         };
+        for text in std::iter::once(&template).chain(&reference) {
+            declarations::overrides(&spec, text)
+                .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+        }
         Ok(Self {
             path: path.to_owned(),
             spec,
             template,
             reference,
         })
+    }
+
+    /// What is compared with the kernels' own types.
+    #[must_use]
+    pub fn declared(&self) -> declarations::Subject<'_> {
+        declarations::Subject {
+            spec: &self.spec,
+            template: &self.template,
+            reference: self.reference.as_ref(),
+        }
     }
 }
 

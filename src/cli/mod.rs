@@ -33,6 +33,7 @@ pub mod submit;
 mod wanted;
 mod stale;
 
+use crate::declarations::DeclarationError;
 use crate::exit;
 use crate::job::JobError;
 use clap::{Parser, Subcommand};
@@ -103,6 +104,12 @@ impl From<JobError> for CliError {
             JobError::Store(error) => Self::Failed(error.into()),
             JobError::Failed(error) => Self::Failed(error),
         }
+    }
+}
+
+impl From<DeclarationError> for CliError {
+    fn from(error: DeclarationError) -> Self {
+        JobError::from(error).into()
     }
 }
 

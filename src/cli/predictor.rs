@@ -4,6 +4,7 @@ use super::CliError;
 use super::parallel::in_order;
 use crate::catalog::{self, Kernel};
 use crate::compile::{CompileError, Compiler, CompilerSettings};
+use crate::declarations;
 use crate::device::build::PlanBuilder;
 use crate::device::vgpu::Limits;
 use crate::device::worker::host::{Settings, Worker, WorkerError};
@@ -129,6 +130,13 @@ impl Predictor {
         let threads = jobs.map_or(cores, usize::from);
         let settings = CompilerSettings::with_jobs(threads);
         let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+        declarations::check(
+            kernel.declared(),
+            &[(&problem, &space)],
+            &device,
+            &arch,
+            &compiler,
+        )?;
         Ok(Self {
             arch: imitated,
             selector: format!("vgpu:{name}"),

@@ -77,6 +77,12 @@ impl CompilerSettings {
 #[error("the compiler cannot work: {0}")]
 pub struct CompileError(String);
 
+impl CompileError {
+    pub(super) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
 /// Compiles sources. Shared between threads by reference; each call blocks its caller.
 #[derive(Debug)]
 pub struct Compiler {
@@ -128,24 +134,36 @@ impl Compiler {
     /// # Errors
     /// Only when the tuner's own tools fail; what the source does is in the outcome.
     pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
-        let request = self.request(source);
-        let key = self.cache_key(source, &request);
-        let cached = self.cache.as_ref().and_then(|cache| cache.load(&key));
-        let result = match cached {
-            Some(result) => result,
-            None => match self.run(&request)? {
-                Ok(result) => {
-                    if let Some(cache) = &self.cache {
-                        cache.store(&key, &result);
-                    }
-                    result
-                }
-                Err(outcome) => return Ok(outcome),
-            },
+        let result = match self.raw(source, |ptx| ptx)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok(outcome),
         };
         result
             .interpret(source, &self.nvrtc.version(), self.memory_bytes)
             .map_err(CompileError)
+    }
+
+    /// The cached result, or a new one, of which `keep` says what is kept of the PTX. The inner
+    /// error is an outcome that has no result.
+    pub(super) fn raw(
+        &self,
+        source: &Source,
+        keep: impl FnOnce(Vec<u8>) -> Vec<u8>,
+    ) -> Result<Result<RawResult, CompileOutcome>, CompileError> {
+        let request = self.request(source);
+        let key = self.cache_key(source, &request);
+        if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
+            return Ok(Ok(result));
+        }
+        let mut result = match self.run(&request)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        result.ptx = keep(result.ptx);
+        if let Some(cache) = &self.cache {
+            cache.store(&key, &result);
+        }
+        Ok(Ok(result))
     }
 
     /// Runs NVRTC. The inner error is an outcome that has no result.

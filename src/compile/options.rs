@@ -29,6 +29,25 @@ pub(super) fn target<'a>(arch: &'a str, own: &'a [String]) -> &'a str {
     value_of(own, TARGET).unwrap_or(arch)
 }
 
+/// The options without machine code for the target: what is left of the compiler is its front end
+/// and the way to PTX.
+pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
+    let mut kept = Vec::with_capacity(options.len() + 1);
+    let mut given = options.iter();
+    while let Some(option) = given.next() {
+        if TARGET.contains(&option.as_str()) {
+            given.next();
+        } else if value_of(std::slice::from_ref(option), TARGET).is_none() {
+            kept.push(option.clone());
+        }
+    }
+    kept.push(format!(
+        "--gpu-architecture={}",
+        target.replacen("sm_", "compute_", 1)
+    ));
+    kept
+}
+
 /// The value of `NAME=value`, or of `NAME` followed by it.
 fn value_of<'a>(options: &'a [String], names: [&str; 2]) -> Option<&'a str> {
     options.iter().enumerate().find_map(|(index, option)| {
@@ -39,4 +58,22 @@ fn value_of<'a>(options: &'a [String], names: [&str; 2]) -> Option<&'a str> {
                 rest => rest.strip_prefix('='),
             })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::front_end;
+
+    #[test]
+    fn a_target_of_machine_code_becomes_one_of_ptx_however_it_is_written() {
+        for options in [
+            vec!["--gpu-architecture=sm_90a", "-lineinfo"],
+            vec!["-arch", "sm_90a", "-lineinfo"],
+            vec!["-lineinfo", "-arch=sm_90a"],
+        ] {
+            let options: Vec<String> = options.into_iter().map(str::to_owned).collect();
+            let expected = ["-lineinfo", "--gpu-architecture=compute_90a"];
+            assert_eq!(front_end(&options, "sm_90a"), expected, "{options:?}");
+        }
+    }
 }

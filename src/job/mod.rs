@@ -13,6 +13,7 @@ pub(crate) use cuda::{absent, automatic, closed, facts as facts_of, helpers};
 pub(crate) use tasks::reference_hash;
 
 use crate::baseline::{Baseline, Moment};
+use crate::declarations::DeclarationError;
 use crate::device::{DeviceFacts, DeviceSelector};
 use crate::engine::{
     self, Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
@@ -106,6 +107,15 @@ pub enum JobError {
     /// The tuner itself failed.
     #[error(transparent)]
     Failed(#[from] anyhow::Error),
+}
+
+impl From<DeclarationError> for JobError {
+    fn from(error: DeclarationError) -> Self {
+        match error {
+            DeclarationError::Compile(error) => Self::Failed(error.into()),
+            wrong => Self::Usage(wrong.to_string()),
+        }
+    }
 }
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {

@@ -5,6 +5,7 @@ use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::catalog;
 use crate::compile::{Compiler, CompilerSettings};
+use crate::declarations;
 use crate::device::replay::Recording;
 use crate::device::worker::host;
 use crate::device::{DeviceFacts, DeviceSelector, SelectorError, limits};
@@ -148,6 +149,13 @@ impl Planned {
             nvrtc: Some(compiler.nvrtc().version()),
         };
         let (planned, notes) = tasks::plan(&kernels, &request.problems, &target)?;
+        for (index, kernel) in kernels.iter().enumerate() {
+            let tasks = planned.iter().filter(|one| one.kernel == index);
+            let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));
+            let problems: Vec<_> = tasks.collect();
+            let arch = &facts.arch;
+            declarations::check(kernel.declared(), &problems, &limits, arch, compiler)?;
+        }
         let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();
         let prior = prior(request, facts, &limits)?;
         let mut all = Self {

@@ -12,6 +12,7 @@ use crate::cli::CliError;
 use crate::cli::parallel::in_order;
 use crate::cli::predictor;
 use crate::compile::{Compiler, CompilerSettings};
+use crate::declarations;
 use crate::device::DeviceSelector;
 use crate::device::gpu::{self, GpuFacts};
 use crate::device::plan::Plan;
@@ -53,6 +54,10 @@ pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         timing: TimingKind::Measured,
     };
     let arch = gpu.arch();
+    let compiler = Compiler::new(CompilerSettings::with_jobs(1))
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let problems = [(&*problem, &space)];
+    declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
     let code = Code::of(&kernel, &problem, &limits, &arch);
     let changes = subject.changes(args, code)?;
     let task =

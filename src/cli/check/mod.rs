@@ -11,6 +11,7 @@ use super::output::{self, Format};
 use super::{CliError, CommandResult};
 use crate::catalog::{self, Kernel};
 use crate::compile::{Compiler, CompilerSettings};
+use crate::declarations;
 use crate::device::DeviceSelector;
 use crate::device::build::PlanBuilder;
 use crate::device::worker::host::WorkerError;
@@ -96,6 +97,7 @@ pub fn run(args: &Args) -> CommandResult {
         let kernel = &kernel;
         report_template(kernel)?;
         let tasks = tasks(kernel, args, &target)?;
+        report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
         if args.config.is_empty() && args.sample.is_none() {
             serialised::defaults(kernel, &tasks, &target);
@@ -180,6 +182,22 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     } else {
         Err(CliError::Usage(errors.join("\n")))
     }
+}
+
+/// Compares the arguments with what the kernels take; what cannot be compared is a warning.
+fn report_declarations(
+    kernel: &Kernel,
+    tasks: &[Task],
+    target: &Target,
+    compiler: &Compiler,
+) -> Result<(), CliError> {
+    let each = tasks.iter().map(|task| (&*task.problem, &task.space));
+    let problems: Vec<_> = each.collect();
+    let (limits, arch) = (&target.limits, &target.arch);
+    for warning in declarations::check(kernel.declared(), &problems, limits, arch, compiler)? {
+        eprintln!("{warning}");
+    }
+    Ok(())
 }
 
 /// The problems to check, each with its space, which must not be empty.

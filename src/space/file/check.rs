@@ -1,7 +1,7 @@
 //! From sections to a checked specification: everything that form alone does not show.
 
-use super::Origin;
 use super::de::Spanned;
+use super::origin::{Origin, Places};
 use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
 use crate::space::construct::{Place, resolve};
 use crate::space::expr::suggest;
@@ -20,6 +20,8 @@ pub(super) struct Checker<'s> {
     pub(super) formulas: Vec<(Expr, Range<usize>)>,
     pub(super) derived: Vec<Range<usize>>,
     pub(super) rules: Vec<Range<usize>>,
+    /// Arguments and launches.
+    pub(super) places: Places,
 }
 
 /// Checks a kernel's file.
@@ -82,7 +84,7 @@ pub(super) fn spec(
             .map(|include| folder.join(PathBuf::from(include)))
             .collect(),
         baseline,
-        origin: Origin::new(path, source, checker.rules.clone()),
+        origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
     };
     checker.resolve_all(&spec);
     if checker.errors.is_empty() {
@@ -100,6 +102,7 @@ impl<'s> Checker<'s> {
             formulas: Vec::new(),
             derived: Vec::new(),
             rules: Vec::new(),
+            places: Places::default(),
         }
     }
 

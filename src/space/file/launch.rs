@@ -2,6 +2,7 @@
 
 use super::check::Checker;
 use super::de::Spanned;
+use super::origin::ArgumentPlace;
 use super::schema::{ArgumentText, Formula, LaunchText, ReferenceText};
 use crate::space::expr::suggest;
 use crate::space::{Argument, Expr, Fill, Launch, Reference, Role};
@@ -74,8 +75,13 @@ impl Checker<'_> {
         if let Some(fill) = &text.fill {
             self.fill(&name, role, fill);
         }
+        let ty = text.ty.value;
+        self.places.arguments.push(ArgumentPlace {
+            ty: text.ty.at,
+            role: text.role.at,
+        });
         Some(Argument {
-            ty: text.ty,
+            ty,
             role,
             shape: shape
                 .map(|shape| shape.value)
@@ -85,7 +91,7 @@ impl Checker<'_> {
                 .collect(),
             fill: (role == Role::Input).then(|| {
                 text.fill
-                    .map_or_else(|| Fill::default_for(text.ty), |fill| fill.value)
+                    .map_or_else(|| Fill::default_for(ty), |fill| fill.value)
             }),
             value: value.and_then(|value| self.formula(value)),
             name,
@@ -137,6 +143,7 @@ impl Checker<'_> {
                 .collect(),
         };
         self.entry(&text.entry);
+        self.places.launches.push(text.entry.at.clone());
         let when = text.when.map(|when| self.formula(when));
         let grid = self.extents(text.grid);
         let block = self.extents(text.block);
@@ -254,6 +261,7 @@ impl Checker<'_> {
                     return None;
                 };
                 self.entry(&entry);
+                self.places.reference = Some(entry.at.clone());
                 let (grid, block) = (self.extents(grid), self.extents(block));
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {

@@ -1,4 +1,5 @@
-//! Where the constraints of a file stand, for messages about the space as a whole.
+//! Where constraints, arguments and launches of a file stand, for messages about what only the
+//! space as a whole or the kernel's source can tell.
 
 use super::super::{BareSpace, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError};
 use std::ops::Range;
@@ -12,6 +13,25 @@ pub(crate) struct Origin {
     text: Arc<str>,
     /// The bytes of every constraint.
     rules: Vec<Range<usize>>,
+    places: Places,
+}
+
+/// The bytes of what is compared with the kernel's source.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    /// By argument.
+    pub(crate) arguments: Vec<ArgumentPlace>,
+    /// The entry's name, by launch.
+    pub(crate) launches: Vec<Range<usize>>,
+    /// The entry's name of the reference kernel.
+    pub(crate) reference: Option<Range<usize>>,
+}
+
+/// The bytes of an argument's values.
+#[derive(Debug, Clone)]
+pub(crate) struct ArgumentPlace {
+    pub(crate) ty: Range<usize>,
+    pub(crate) role: Range<usize>,
 }
 
 impl Origin {
@@ -20,7 +40,13 @@ impl Origin {
             file: file.display().to_string(),
             text: text.into(),
             rules,
+            places: Places::default(),
         }
+    }
+
+    pub(super) fn with(mut self, places: Places) -> Self {
+        self.places = places;
+        self
     }
 
     fn diagnostics(&self, message: String, rule: Option<usize>, help: &str) -> Diagnostics {
@@ -59,6 +85,16 @@ impl KernelSpec {
         let mut texts = self.constraints.iter().map(|each| each.rule.text());
         let rule = error.rule(&mut texts);
         self.origin.refused(error, rule)
+    }
+
+    /// Where its arguments and launches stand.
+    pub(crate) fn places(&self) -> &Places {
+        &self.origin.places
+    }
+
+    /// Problems of its file that show only beside the kernel's source.
+    pub(crate) fn faults(&self, items: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics::new(&*self.origin.file, &self.origin.text, items)
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) struct ArgumentText {
     pub(super) name: Spanned<String>,
     /// The element type.
     #[serde(rename = "type")]
-    pub(super) ty: ElementType,
+    pub(super) ty: Spanned<ElementType>,
     /// What the kernel does with it.
     pub(super) role: Spanned<Role>,
     /// Its extents; not for scalars.

@@ -1,0 +1,172 @@
+//! A compile whose purpose is a question about the source: what the compiler's front end knows of
+//! it, and no code.
+//!
+//! A question is text behind the candidate's own, which instantiates kernels whose mangled names
+//! carry the answer. It is compiled to PTX without optimisation, and only the names of the kernels
+//! and where they stand are kept. Candidates themselves are compiled as ever.
+
+use super::compiler::{CompileError, Compiler};
+use super::image::{CompileOutcome, RawStatus};
+use super::options;
+use super::render::Source;
+use super::resources::messages_of;
+
+/// A kernel in the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbedKernel {
+    /// Its name as the assembler sees it.
+    pub name: String,
+    /// File and line of its name in the source, where the compiler says so.
+    pub place: Option<(String, usize)>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone)]
+pub enum Probe {
+    /// The kernels that came out.
+    Kernels(Vec<ProbedKernel>),
+    /// The source or the question does not compile.
+    Refused {
+        /// The compiler's messages.
+        log: String,
+    },
+    /// The compiler did not end, grew too large or crashed.
+    GaveUp {
+        /// Which of these.
+        why: String,
+    },
+}
+
+impl Compiler {
+    /// Compiles a source with a question behind it; answers are cached as candidates are.
+    ///
+    /// # Errors
+    /// Only when the tuner's own tools fail.
+    pub fn probe(&self, source: &Source, question: &str) -> Result<Probe, CompileError> {
+        let mut asked = source.clone();
+        asked.text = format!("{}\n{question}", source.text);
+        asked.options = options::front_end(&source.options, &source.arch);
+        let plain = asked.options.clone();
+        asked.options.push("--device-debug".to_owned());
+        match self.ask(&asked)? {
+            // An option that debugging excludes, or code that only compiles when it is optimised.
+            Probe::Refused { .. } => {
+                asked.options = plain;
+                self.ask(&asked)
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    fn ask(&self, asked: &Source) -> Result<Probe, CompileError> {
+        let shorten = |ptx: Vec<u8>| shortened(&String::from_utf8_lossy(&ptx)).into_bytes();
+        let result = match self.raw(asked, shorten)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok(gave_up(&outcome)),
+        };
+        match result.head.status {
+            RawStatus::Compiled => Ok(Probe::Kernels(kernels(&String::from_utf8_lossy(
+                &result.ptx,
+            )))),
+            RawStatus::Refused => Ok(Probe::Refused {
+                log: messages_of(&result.head.log),
+            }),
+            RawStatus::OutOfMemory => Ok(Probe::GaveUp {
+                why: "the compiler ran out of memory".to_owned(),
+            }),
+            RawStatus::Broken => Err(CompileError::new(result.head.log)),
+        }
+    }
+}
+
+fn gave_up(outcome: &CompileOutcome) -> Probe {
+    Probe::GaveUp {
+        why: outcome
+            .failure()
+            .map(|(_, detail)| detail)
+            .unwrap_or_default(),
+    }
+}
+
+/// The lines that name kernels and files, and the first line number of each kernel.
+fn shortened(ptx: &str) -> String {
+    let mut out = String::new();
+    let mut wanted = false;
+    for line in ptx.lines().map(str::trim) {
+        let is_entry = line.contains(".entry ");
+        let is_place = wanted && line.starts_with(".loc");
+        if is_entry || is_place || line.starts_with(".file") {
+            out.push_str(line);
+            out.push('\n');
+        }
+        wanted = is_entry || (wanted && !is_place);
+    }
+    out
+}
+
+/// Reads what [`shortened`] leaves.
+fn kernels(text: &str) -> Vec<ProbedKernel> {
+    let mut files: Vec<(&str, &str)> = Vec::new();
+    let mut found: Vec<(String, Option<(&str, usize)>)> = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        if let Some((_, rest)) = line.split_once(".entry ") {
+            let name = rest.split(['(', ' ', '\t']).next().unwrap_or_default();
+            found.push((name.to_owned(), None));
+        } else if line.starts_with(".file") {
+            let number = words.nth(1).unwrap_or_default();
+            let path = line.split('"').nth(1).unwrap_or_default();
+            files.push((number, path));
+        } else if line.starts_with(".loc")
+            && let (Some(number), Some(at)) = (words.nth(1), words.next())
+            && let (Some(last), Ok(at)) = (found.last_mut(), at.parse())
+        {
+            last.1 = Some((number, at));
+        }
+    }
+    let path = |number: &str| {
+        let known = files.iter().find(|(known, _)| *known == number);
+        known.map(|(_, path)| (*path).to_owned())
+    };
+    found
+        .into_iter()
+        .map(|(name, place)| ProbedKernel {
+            name,
+            place: place.and_then(|(number, line)| Some((path(number)?, line))),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kernels, shortened};
+
+    const PTX: &str = "\
+.version 9.0
+.visible .entry k(
+	.param .u64 k_param_0
+)
+{
+	.loc	2 4 0
+	mov.u64 %rd1, 0;
+	.loc	2 9 4
+}
+.weak .entry _Z1fv()
+{
+	ret;
+}
+	.file	1 \"parameters\"
+	.file	2 \"templates/a/kernel.cu\"
+";
+
+    #[test]
+    fn kernels_are_read_with_the_line_of_their_name() {
+        let found = kernels(&shortened(PTX));
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].name, "k");
+        let place = ("templates/a/kernel.cu".to_owned(), 4);
+        assert_eq!(found[0].place, Some(place));
+        assert_eq!((&*found[1].name, &found[1].place), ("_Z1fv", &None));
+        assert_eq!(shortened(&shortened(PTX)), shortened(PTX));
+    }
+}

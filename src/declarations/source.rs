@@ -1,0 +1,251 @@
+//! CUDA source as text: what is code and what is not, words with their places, directives.
+//!
+//! Not a parser of C++: types are the compiler's business. This finds the places that messages
+//! name, and which macros a declaration can depend on.
+
+use crate::compile::Template;
+use std::ops::Range;
+
+/// One file of a template, prepared for reading.
+#[derive(Debug)]
+pub(super) struct File {
+    /// The path that messages show.
+    pub(super) name: String,
+    /// How an `#include` spells it; `None` for the template itself.
+    pub(super) spelled: Option<String>,
+    /// The text as it is.
+    pub(super) text: String,
+    /// The text with comments and literals blanked out, byte for byte.
+    pub(super) code: String,
+    /// Preprocessor directives, in order.
+    pub(super) directives: Vec<Directive>,
+    /// Words and punctuation outside of directives.
+    pub(super) tokens: Vec<Range<usize>>,
+}
+
+/// One directive.
+#[derive(Debug)]
+pub(super) struct Directive {
+    /// Its bytes, from the `#` to the end of its last line.
+    pub(super) at: Range<usize>,
+    /// Its word: `define`, `ifndef`, …
+    pub(super) word: String,
+    /// Words and punctuation behind that.
+    pub(super) tokens: Vec<Range<usize>>,
+}
+
+impl File {
+    fn new(name: &str, spelled: Option<&str>, text: &str) -> Self {
+        let code = blanked(text);
+        let mut directives = Vec::new();
+        let mut plain = code.clone().into_bytes();
+        for at in directive_lines(&code) {
+            let mut tokens = tokens_of(&code, at.start + 1..at.end);
+            let word = match tokens.first() {
+                Some(first) => code[first.clone()].to_owned(),
+                None => String::new(),
+            };
+            tokens.drain(..tokens.len().min(1));
+            for byte in &mut plain[at.clone()] {
+                if *byte != b'\n' {
+                    *byte = b' ';
+                }
+            }
+            directives.push(Directive { at, word, tokens });
+        }
+        let plain = String::from_utf8(plain).unwrap_or_default();
+        let tokens = tokens_of(&plain, 0..plain.len());
+        Self {
+            name: name.to_owned(),
+            spelled: spelled.map(str::to_owned),
+            text: text.to_owned(),
+            code,
+            directives,
+            tokens,
+        }
+    }
+
+    /// The files of a template, itself first.
+    pub(super) fn of(template: &Template) -> Vec<Self> {
+        let mut files = vec![Self::new(&template.name, None, &template.text)];
+        for header in template.headers.iter() {
+            files.push(Self::new(&header.path, Some(&header.spelled), &header.text));
+        }
+        files
+    }
+
+    /// The text of a token.
+    pub(super) fn word(&self, at: &Range<usize>) -> &str {
+        self.code.get(at.clone()).unwrap_or_default()
+    }
+
+    /// The line of a byte, from 1.
+    pub(super) fn line(&self, at: usize) -> usize {
+        self.text.as_bytes()[..at.min(self.text.len())]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count()
+            + 1
+    }
+
+    /// `file:line:column` of a byte.
+    pub(super) fn place(&self, at: usize) -> String {
+        let start = self.code[..at].rfind('\n').map_or(0, |end| end + 1);
+        let column = self.text[start..at].chars().count() + 1;
+        format!("{}:{}:{column}", self.name, self.line(at))
+    }
+}
+
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// Whether a token is a name.
+pub(super) fn is_name(word: &str) -> bool {
+    word.bytes()
+        .next()
+        .is_some_and(|first| is_word(first) && !first.is_ascii_digit())
+}
+
+/// The lines of directives, with the lines that continue them.
+fn directive_lines(code: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut continues) = (0, false);
+    for line in code.split_inclusive('\n') {
+        let end = at + line.len();
+        let body = line.trim_end();
+        if continues {
+            if let Some(last) = found.last_mut() {
+                last.end = end;
+            }
+            continues = body.ends_with('\\');
+        } else if body.trim_start().starts_with('#') {
+            let start = at + line.len() - line.trim_start().len();
+            found.push(start..end);
+            continues = body.ends_with('\\');
+        }
+        at = end;
+    }
+    found
+}
+
+/// Words, numbers, and single characters of punctuation.
+fn tokens_of(code: &str, within: Range<usize>) -> Vec<Range<usize>> {
+    let bytes = code.as_bytes();
+    let mut tokens = Vec::new();
+    let mut at = within.start;
+    while at < within.end {
+        let byte = bytes[at];
+        let start = at;
+        at += 1;
+        if is_word(byte) {
+            while at < within.end && is_word(bytes[at]) {
+                at += 1;
+            }
+        } else if byte.is_ascii_whitespace() || byte == b'\\' {
+            continue;
+        }
+        tokens.push(start..at);
+    }
+    tokens
+}
+
+/// The text with comments, strings and character literals replaced by blanks, length and lines
+/// kept.
+fn blanked(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match (bytes[at], bytes.get(at + 1)) {
+            (b'/', Some(b'/')) => line_end(bytes, at),
+            (b'/', Some(b'*')) => find(bytes, at + 2, b"*/"),
+            (b'R', Some(b'"')) if at == 0 || !is_word(bytes[at - 1]) => raw_end(bytes, at + 2),
+            (b'"', _) => literal_end(bytes, at),
+            // `1'000` is a number.
+            (b'\'', _) if at == 0 || !is_word(bytes[at - 1]) => literal_end(bytes, at),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        for byte in &mut out[at..end] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+        at = end;
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.windows(pattern.len())
+        .position(|window| window == pattern)
+        .map_or(bytes.len(), |found| from + found + pattern.len())
+}
+
+/// A comment goes on where its line ends with a backslash.
+fn line_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\n' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn literal_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'\n' => return at,
+            byte if byte == bytes[from] => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn raw_end(bytes: &[u8], from: usize) -> usize {
+    let open = find(bytes, from, b"(");
+    let delimiter = bytes.get(from..open.saturating_sub(1)).unwrap_or_default();
+    let close = [b")", delimiter, b"\""].concat();
+    find(bytes, open, &close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{File, blanked};
+
+    #[test]
+    fn comments_and_literals_are_blanked_and_everything_keeps_its_place() {
+        let text = "int a = 1'000; // N\n/* N\nN */ f(\"N \\\" N\", 'N', R\"x(N \" )\" N)x\");\n";
+        let code = blanked(text);
+        assert_eq!(code.len(), text.len());
+        assert_eq!(code.matches('\n').count(), text.matches('\n').count());
+        assert!(!code.contains('N'), "{code}");
+        assert!(code.contains("1'000;") && code.contains(");"), "{code}");
+    }
+
+    #[test]
+    fn directives_go_over_continued_lines_and_are_no_code() {
+        let file = File::new("t.cu", None, "int x;\n #  define A \\\n  B\n#\nint y;\n");
+        let words: Vec<&str> = file.directives.iter().map(|each| &*each.word).collect();
+        assert_eq!(words, ["define", ""]);
+        let tokens: Vec<&str> = file.directives[0]
+            .tokens
+            .iter()
+            .map(|at| file.word(at))
+            .collect();
+        assert_eq!(tokens, ["A", "B"]);
+        let code: Vec<&str> = file.tokens.iter().map(|at| file.word(at)).collect();
+        assert_eq!(code, ["int", "x", ";", "int", "y", ";"]);
+        assert_eq!(file.place(file.tokens[4].start), "t.cu:5:5");
+    }
+}
