@@ -15,6 +15,7 @@ mod recheck;
 pub mod references;
 mod sampling;
 mod tiling;
+pub mod tolerance;
 mod trials;
 pub mod verify;
 mod verified;

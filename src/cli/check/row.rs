@@ -18,6 +18,8 @@ pub(super) struct CheckRow {
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
     pub(super) max_error: Option<f64>,
+    /// How far results may be from the reference, and why; null where nothing was compared.
+    pub(super) tolerance: Option<String>,
     pub(super) device: String,
     /// Hash of the machine code; null where there is none.
     pub(super) cubin_hash: Option<String>,
