@@ -35,7 +35,8 @@ fn sums_of_a_million_f16_elements_pass_in_float32_and_not_in_f16() {
         (F16, By::Oracle),
         (F32, By::Oracle),
     ] {
-        for rows in [1, 3] {
+        let rows: &[u64] = if by == By::Kernel { &[1, 3] } else { &[1] };
+        for rows in rows.iter().copied() {
             let operation = Operation::ReduceSum {
                 rows,
                 length: MILLION,
