@@ -70,8 +70,10 @@ impl Comparison {
         let ratio = if difference == 0.0 || difference == f64::INFINITY {
             difference
         } else {
-            // No tolerance at all is no figure to divide by: any error is the largest one.
-            (difference / tolerance).min(f64::MAX)
+            // No tolerance at all is no figure to divide by: any error is the largest one, but of whole
+            // numbers, which are told apart from half a unit on.
+            let least = if whole.is_some() { 0.5 } else { 0.0 };
+            (difference / tolerance.max(least)).min(f64::MAX)
         };
         self.max_error = self.max_error.max(ratio);
         if ratio > 1.0 {
@@ -310,7 +312,7 @@ mod tests {
         ] {
             let (got, want) = (one.to_le_bytes(), two.to_le_bytes());
             let result = flat(Element::I64, &got, &want, 0.0, 0.0);
-            assert_eq!((result.wrong, result.max_error), (1, f64::MAX));
+            assert_eq!((result.wrong, result.max_error), (1, 2.0));
             let text = result.describe("c", &[1]);
             assert!(
                 text.contains(&format!("c[0] = {one}, expected {two} exactly")),
