@@ -99,6 +99,33 @@ fn sampled_gemm_configurations_compile_for_ada_and_hopper() {
 }
 
 #[test]
+fn every_row_that_was_compared_says_under_which_tolerance() {
+    let folder = scaled(KERNEL, SPACE);
+    let (rows, code) = check(folder.path(), &["scale", "--device", "vgpu:h100"]);
+    assert!(code == 0 || code == 4, "{rows:#?}");
+    for row in &rows {
+        let told = row["tolerance"].as_str();
+        assert_eq!(told.is_some(), row["max_error"].is_number(), "{row:#}");
+        let told = told.unwrap_or("y: f32 against a kernel, sums of 1 terms");
+        assert!(
+            told.starts_with("y: f32 against a kernel, sums of 1 terms"),
+            "{told}"
+        );
+    }
+    let table = tuner()
+        .current_dir(folder.path())
+        .args(["check", "scale", "--config", "BLOCK=128"])
+        .output()
+        .expect("tuner runs");
+    let text = String::from_utf8_lossy(&table.stderr).into_owned();
+    assert_eq!(
+        text.matches("tolerance of scale (small): y: f32").count(),
+        1,
+        "{text}"
+    );
+}
+
+#[test]
 fn the_same_seed_draws_the_same_pairs_and_another_does_not() {
     let draw = |seed: &str| {
         check(

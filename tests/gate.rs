@@ -231,6 +231,7 @@ fn plan() -> Plan {
         gate: PlanGate {
             atol: None,
             rtol: None,
+            terms: None,
             deterministic: true,
             same_value_writes: false,
         },

@@ -301,6 +301,7 @@ impl PlanBuilder {
             gate: PlanGate {
                 atol: gate.atol,
                 rtol: gate.rtol,
+                terms: bound.terms,
                 deterministic: gate.deterministic,
                 same_value_writes: gate.same_value_writes == SameValueWrites::Allow,
             },

@@ -158,6 +158,9 @@ pub struct PlanGate {
     pub atol: Option<f64>,
     /// Relative tolerance.
     pub rtol: Option<f64>,
+    /// Terms of the sum that an output element is, where the space says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<f64>,
     /// Two runs on one input must be bitwise equal.
     pub deterministic: bool,
     /// Unordered plain stores of the same value are no race.

@@ -32,6 +32,11 @@ pub enum Element {
     F8E5M2,
 }
 
+/// The first `N` bytes, where there are so many.
+fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.get(..N).and_then(|part| part.try_into().ok())
+}
+
 impl Element {
     /// The type of that name in a space file.
     #[must_use]
@@ -50,6 +55,24 @@ impl Element {
             "f8e5m2" => Self::F8E5M2,
             _ => return None,
         })
+    }
+
+    /// The name in a space file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::F8E4M3 => "f8e4m3",
+            Self::F8E5M2 => "f8e5m2",
+        }
     }
 
     /// Bytes one element takes.
@@ -87,6 +110,16 @@ impl Element {
         }
     }
 
+    /// The type in which a kernel adds up what it stores as this one: float64 for float64, float32
+    /// for every other.
+    #[must_use]
+    pub fn accumulator(self) -> Self {
+        match self {
+            Self::F64 => Self::F64,
+            _ => Self::F32,
+        }
+    }
+
     /// The smallest step of the type near zero (its smallest subnormal), absolute.
     #[must_use]
     pub fn smallest_step(self) -> f64 {
@@ -120,9 +153,6 @@ impl Element {
     /// The value stored at the start of `bytes`; NaN where too few bytes are given.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> f64 {
-        fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
-            bytes.get(..N).and_then(|part| part.try_into().ok())
-        }
         let value = match self {
             Self::F16 => take(bytes).map(|b| f16::from_le_bytes(b).to_f64()),
             Self::Bf16 => take(bytes).map(|b| bf16::from_le_bytes(b).to_f64()),
@@ -137,6 +167,20 @@ impl Element {
             Self::F8E5M2 => take(bytes).map(|b: [u8; 1]| fp8::E5M2.decode(b[0])),
         };
         value.unwrap_or(f64::NAN)
+    }
+
+    /// The whole number stored at the start of `bytes`, exactly; `None` for floating-point types and
+    /// where too few bytes are given.
+    #[must_use]
+    pub fn whole(self, bytes: &[u8]) -> Option<i128> {
+        match self {
+            Self::I8 => take(bytes).map(|b| i128::from(i8::from_le_bytes(b))),
+            Self::U8 => take(bytes).map(|b| i128::from(u8::from_le_bytes(b))),
+            Self::I32 => take(bytes).map(|b| i128::from(i32::from_le_bytes(b))),
+            Self::U32 => take(bytes).map(|b| i128::from(u32::from_le_bytes(b))),
+            Self::I64 => take(bytes).map(|b| i128::from(i64::from_le_bytes(b))),
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8E4M3 | Self::F8E5M2 => None,
+        }
     }
 
     /// `value` as this type would store it.

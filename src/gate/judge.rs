@@ -7,6 +7,7 @@ use super::naive::{Wanted, first_poisoned};
 use super::oracle::Oracle;
 use super::ranges::outside;
 use super::sampling::{affordable, compared_max, thin, work_max};
+use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
 use crate::device::plan::PlanReference;
 use crate::record::Verdict;
@@ -132,12 +133,10 @@ impl Gate<'_> {
         {
             return self.compare_hard(data, name, &what, written);
         }
-        let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
         match &plan.reference {
             PlanReference::Oracle(name) => {
                 let oracle = self.oracle(name, data)?;
-                let flat = atol.or(rtol).is_some();
-                let flat = flat.then(|| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)));
+                let flat = self.given();
                 let tile = oracle.tile(number);
                 let work = self.work(oracle.as_ref());
                 let thinned = thin(written, compared_max(work));
@@ -145,15 +144,15 @@ impl Gate<'_> {
                 Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
             }
             PlanReference::Kernel { oracle, .. } => {
-                let flat = (atol.unwrap_or(1e-5), rtol.unwrap_or(1e-5));
                 match self.naive(data, number, written, pass)? {
                     Wanted::Outputs(outputs, known) => {
                         let empty = Vec::new();
                         let wanted = outputs.get(number).unwrap_or(&empty);
-                        Ok(what.with_reference(wanted, &known, flat))
+                        let tolerance = Tolerance::of(plan, &plan.arguments[index]);
+                        Ok(tolerance.compare(bytes, wanted, &known))
                     }
                     Wanted::Nothing => match oracle {
-                        Some(name) => self.proven(data, name, &what, written, flat),
+                        Some(name) => self.proven(data, name, &what, written),
                         None => {
                             self.note = Some(UNCOMPARED.to_owned());
                             Ok(Comparison::default())
@@ -171,7 +170,6 @@ impl Gate<'_> {
         name: &str,
         what: &Compared<'_>,
         written: &[Range<u64>],
-        flat: (f64, f64),
     ) -> Result<Comparison, Stop> {
         let oracle = self.oracle(name, data)?;
         let tile = oracle.tile(what.number);
@@ -179,10 +177,19 @@ impl Gate<'_> {
         let thinned = thin(written, compared_max(work));
         let parts = affordable(&thinned, tile, work, data.seed);
         let model = what.by_elements(oracle.as_ref(), &parts, None);
-        if model.passed() {
-            return Ok(model);
+        match self.given() {
+            Some(flat) if !model.passed() => {
+                Ok(what.by_elements(oracle.as_ref(), &parts, Some(flat)))
+            }
+            _ => Ok(model),
         }
-        Ok(what.with_oracle(oracle.as_ref(), &parts, Some(flat)))
+    }
+
+    /// The space's `atol` and `rtol`; what is not given beside the other is zero. `None`: neither.
+    pub(super) fn given(&self) -> Option<(f64, f64)> {
+        let (atol, rtol) = (self.plan.gate.atol, self.plan.gate.rtol);
+        atol.or(rtol)
+            .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
     }
 
     /// What an element of an oracle costs, and what all may cost.
@@ -223,12 +230,12 @@ impl Gate<'_> {
             return Ok(result);
         }
         let model = what.by_elements(oracle.as_ref(), &judged, None);
-        let gate = &self.plan.gate;
-        if model.passed() || gate.atol.or(gate.rtol).is_none() {
-            return Ok(model);
+        match self.given() {
+            Some(flat) if !model.passed() => {
+                Ok(what.by_elements(oracle.as_ref(), &judged, Some(flat)))
+            }
+            _ => Ok(model),
         }
-        let flat = (gate.atol.unwrap_or(0.0), gate.rtol.unwrap_or(0.0));
-        Ok(what.with_oracle(oracle.as_ref(), &judged, Some(flat)))
     }
 }
 
@@ -277,29 +284,6 @@ impl Compared<'_> {
             result.merge(&compare::by_elements(
                 oracle, number, element, bytes, range, flat,
             ));
-        }
-        result
-    }
-
-    /// Ranges against what a reference kernel wrote.
-    fn with_reference(
-        &self,
-        wanted: &[u8],
-        ranges: &[Range<u64>],
-        (atol, rtol): (f64, f64),
-    ) -> Comparison {
-        let mut result = Comparison::default();
-        let size = self.element.size() as u64;
-        for range in ranges {
-            let part = |all: &[u8]| -> Vec<u8> {
-                let bounds = [range.start * size, range.end * size]
-                    .map(|bound| usize::try_from(bound).unwrap_or(usize::MAX));
-                all.get(bounds[0]..bounds[1]).unwrap_or(&[]).to_vec()
-            };
-            let (got, want) = (part(self.bytes), part(wanted));
-            let mut one = compare::with_reference(self.element, &got, &want, atol, rtol);
-            one.shift(range.start);
-            result.merge(&one);
         }
         result
     }

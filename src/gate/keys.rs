@@ -149,6 +149,7 @@ mod tests {
             gate: PlanGate {
                 atol: None,
                 rtol: None,
+                terms: None,
                 deterministic: true,
                 same_value_writes: false,
             },

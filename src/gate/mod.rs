@@ -17,6 +17,7 @@ mod recheck;
 pub mod references;
 mod sampling;
 mod tiling;
+pub mod tolerance;
 mod trials;
 pub mod verify;
 mod verified;

@@ -80,12 +80,6 @@ impl WrongElements {
         self.offset.join(other.offset);
     }
 
-    /// Moves them, for a part of an output that begins at `start`.
-    pub(super) fn shift(&mut self, start: u64) {
-        self.first += start;
-        self.last += start;
-    }
-
     /// Where they lie and how they differ, as clauses that each begin with `; `. `compared` elements
     /// were compared.
     pub(super) fn describe(&self, compared: u64, shape: &[u64]) -> String {

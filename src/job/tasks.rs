@@ -246,7 +246,8 @@ pub(crate) fn reference_hash(kernel: &Kernel) -> ContentHash {
     if let Some(reference) = &kernel.reference {
         texts.push(reference.hash.to_string());
     }
-    texts.push(format!("{:?}", spec.gate));
+    let terms = spec.terms.as_ref().map(Expr::text);
+    texts.push(format!("{:?} {terms:?}", spec.gate));
     ContentHash::of(texts.iter().map(String::as_bytes))
 }
 

@@ -25,6 +25,8 @@ pub struct Bound {
     pub flops: Option<f64>,
     /// Bytes a run moves at least.
     pub bytes: Option<f64>,
+    /// Terms of the sum that an output element is.
+    pub terms: Option<f64>,
 }
 
 /// One argument.
@@ -244,6 +246,9 @@ fn walk<'s>(spec: &'s KernelSpec, visit: &mut impl FnMut(&dyn Fn() -> String, &'
     if let Some(bytes) = &spec.bytes {
         visit(&|| "metric bytes".to_owned(), bytes);
     }
+    if let Some(terms) = &spec.terms {
+        visit(&|| "gate terms".to_owned(), terms);
+    }
 }
 
 impl Binder {
@@ -353,6 +358,7 @@ fn assemble(
         None => Ok(None),
     };
     let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
+    let terms = amount(&spec.terms)?;
     Ok(Bound {
         arguments,
         launches,
@@ -365,6 +371,7 @@ fn assemble(
         macros,
         flops,
         bytes,
+        terms,
     })
 }
 

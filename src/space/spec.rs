@@ -40,6 +40,8 @@ pub struct KernelSpec {
     pub flops: Option<Expr>,
     /// Bytes a run moves at least.
     pub bytes: Option<Expr>,
+    /// Terms of the sum that an output element is, for the tolerance of results.
+    pub terms: Option<Expr>,
     /// Known good points; what they do not name takes its default.
     pub seeds: Vec<ConfigValues>,
     /// Compiler options, with `{NAME}` for macros.

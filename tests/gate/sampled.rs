@@ -75,6 +75,7 @@ fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
         gate: PlanGate {
             atol: None,
             rtol: None,
+            terms: None,
             deterministic: true,
             same_value_writes: false,
         },

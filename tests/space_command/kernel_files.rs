@@ -156,7 +156,7 @@ fn sections_are_mappings_with_named_keys() {
     k.yaml:20:7: error: expected a mapping of keys, found a list
      20 | gate: [1e-3, 1e-2]
         |       ^^^^^^^^^^^^
-      help: the keys here are atol, rtol, deterministic, same_value_writes
+      help: the keys here are atol, rtol, terms, deterministic, same_value_writes
     ");
 }
 

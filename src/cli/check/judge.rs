@@ -10,6 +10,7 @@ use crate::device::worker::host::{Settings, Worker, WorkerError};
 use crate::device::worker::protocol::Job;
 use crate::engine::vouch;
 use crate::gate::level::Level;
+use crate::gate::tolerance;
 use crate::job;
 use crate::record::{ConfigValues, Verdict};
 use crate::space::Space;
@@ -113,6 +114,7 @@ impl Judge<'_> {
         row.cubin_hash = Some(facts.cubin_hash.to_string());
         let Some(worker) = worker else { return Ok(row) };
         let (flops, bytes) = (built.plan.flops, built.plan.bytes);
+        let tolerance = tolerance::describe(&built.plan);
         let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
         let job = Job {
             checks: vec![built.plan],
@@ -146,6 +148,7 @@ impl Judge<'_> {
             hazards: judgement.hazards,
             detail: judgement.detail,
             max_error: judgement.max_error,
+            tolerance: judgement.max_error.map(|_| tolerance),
             ..row
         })
     }
@@ -162,6 +165,7 @@ impl Judge<'_> {
             spill_bytes: None,
             shared_bytes: None,
             max_error: None,
+            tolerance: None,
             device: self.target.device.clone(),
             cubin_hash: None,
             seen: None,

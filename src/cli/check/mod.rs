@@ -134,6 +134,7 @@ pub fn run(args: &Args) -> CommandResult {
     output::print(&text).context("cannot write to standard output")?;
     if args.format != Format::Json {
         show_details(&rows);
+        show_tolerances(&rows);
     }
     serialised::tell(&rows);
     let all_ok = rows.iter().all(|row| row.verdict == Verdict::Ok);
@@ -350,6 +351,27 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
         rows.len(),
         counts.join(", "),
     );
+}
+
+/// What results were compared under, once for all rows that share it.
+fn show_tolerances(rows: &[CheckRow]) {
+    let mut shown: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(text) = row.tolerance.as_deref() else {
+            continue;
+        };
+        let problem = row.problem.as_str();
+        let same =
+            |(kernel, other, _): &&mut (&str, &str, _)| *kernel == row.kernel && *other == text;
+        match shown.iter_mut().find(same) {
+            Some((_, _, problems)) if problems.contains(&problem) => {}
+            Some((_, _, problems)) => problems.push(problem),
+            None => shown.push((&row.kernel, text, vec![problem])),
+        }
+    }
+    for (kernel, text, problems) in shown {
+        eprintln!("tolerance of {kernel} ({}): {text}", problems.join(", "));
+    }
 }
 
 /// The whole detail of the first failures, which a table has no room for.

@@ -18,6 +18,8 @@ pub(super) struct CheckRow {
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
     pub(super) max_error: Option<f64>,
+    /// How far results may be from the reference, and why; null where nothing was compared.
+    pub(super) tolerance: Option<String>,
     pub(super) device: String,
     /// Hash of the machine code; null where there is none.
     pub(super) cubin_hash: Option<String>,
@@ -101,13 +103,22 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         optional(row.registers.map(|count| count.to_string())),
         optional(row.spill_bytes.map(|bytes| bytes.to_string())),
         optional(row.shared_bytes.map(|bytes| bytes.to_string())),
-        optional(row.max_error.map(|error| format!("{error:.3}"))),
+        optional(row.max_error.map(margin)),
         optional(row.seen.as_ref().map(|seen| seen.blocks.to_string())),
         optional(row.seen.as_ref().map(conflicts)),
         config,
         detail,
         row.warnings.join("; "),
     ]
+}
+
+/// An error as a part of what is allowed; one far beyond is no figure to be exact about.
+fn margin(error: f64) -> String {
+    if error < 1e6 {
+        format!("{error:.3}")
+    } else {
+        format!("{error:.1e}")
+    }
 }
 
 /// `120 (3 %)`: wavefronts that conflicts cost, and their share of all.

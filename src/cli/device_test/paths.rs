@@ -167,6 +167,7 @@ fn plan(code: &Code, entry: &str, output: (&str, u64), scalar: (&str, f64)) -> P
         gate: PlanGate {
             atol: None,
             rtol: None,
+            terms: None,
             deterministic: true,
             same_value_writes: false,
         },

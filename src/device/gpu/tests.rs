@@ -111,6 +111,7 @@ fn plan(shift: f64) -> Plan {
         gate: PlanGate {
             atol: None,
             rtol: None,
+            terms: None,
             deterministic: true,
             same_value_writes: false,
         },

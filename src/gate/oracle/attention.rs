@@ -181,19 +181,25 @@ impl Attention {
         // Float32 sums of products err as in a matrix product.
         // Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit
         // products; an error of a score is a relative error of its weight.
+        let unit = self.unit();
         let sums = if self.eighths {
             2f64.powi(-13) * spread
         } else {
-            (self.depth as f64 / 16.0).max(4.0) * 2f64.powi(-22) * spread
+            (self.depth as f64 / 16.0).max(4.0) * unit * spread
         };
         // Scaling to the base of the exponential and subtracting the maximum round numbers as large
         // as the furthest score.
-        let weights = sums + 2f64.powi(-22) * furthest;
+        let weights = sums + unit * furthest;
         value
             .into_iter()
             .zip(squares)
             .map(|(v, square)| self.bound(v, square.sqrt(), weights))
             .collect()
+    }
+
+    /// What tensor cores lose of a running sum in a step of 16: 2⁻²² where it is float32.
+    fn unit(&self) -> f64 {
+        4.0 * self.out.element.accumulator().unit_roundoff()
     }
 
     /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ with A₂ = √Σ(p v)²; the tile's norm within
@@ -211,10 +217,9 @@ impl Attention {
         Expected {
             value,
             tolerance: 3.0 * u * (value.abs() + root)
-                + steps * 2f64.powi(-22) * root
+                + steps * self.unit() * root
                 + self.out.element.smallest_step(),
-            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * 2f64.powi(-22) * root).powi(2))
-                .sqrt(),
+            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * self.unit() * root).powi(2)).sqrt(),
         }
     }
 }

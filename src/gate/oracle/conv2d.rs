@@ -1,7 +1,7 @@
 //! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in the way of machine learning
 //! (a correlation), without padding.
 
-use super::{Expected, Oracle, OracleError, Problem, Tensor, accumulation, rounding_walk};
+use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
 
 /// x [H + FH - 1, W + FW - 1] (first input), f [FH, FW] (second), y [H, W] (first output).
 pub(super) struct Conv2d {
@@ -9,6 +9,7 @@ pub(super) struct Conv2d {
     filter: Vec<f64>,
     out: Tensor,
     taps: [u64; 2],
+    sums: Sums,
 }
 
 impl Conv2d {
@@ -40,6 +41,7 @@ impl Conv2d {
             filter: filter.strided(0, taps_y * taps_x, 1),
             out: out.clone(),
             taps: [taps_y, taps_x],
+            sums: Sums::new(taps_y * taps_x, &[x, filter], out),
         })
     }
 
@@ -56,19 +58,14 @@ impl Conv2d {
                 squares += product * product;
             }
         }
-        let terms = (self.taps[0] * self.taps[1]) as f64;
         let root = squares.sqrt();
         let u = self.out.element.unit_roundoff();
         Expected {
             value: sum,
             tolerance: 1.05 * u * sum.abs()
-                + accumulation(terms, root, sum)
+                + self.sums.products(root, sum)
                 + self.out.element.smallest_step(),
-            // As for a matrix product: the result's rounding and the walk of the sum's.
-            rms: ((0.6 * u * sum).powi(2)
-                + terms.max(64.0) * (2f64.powi(-24) * root).powi(2)
-                + rounding_walk(terms, sum).powi(2))
-            .sqrt(),
+            rms: (0.6 * u * sum).hypot(self.sums.products_rms(root, sum)),
         }
     }
 }
@@ -85,7 +82,7 @@ impl Oracle for Conv2d {
     }
 
     fn tile(&self, _output: usize) -> u64 {
-        self.out.shape[1]
+        rows_together(self.out.shape[1])
     }
 }
 

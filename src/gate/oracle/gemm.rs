@@ -1,6 +1,6 @@
 //! C = alpha · A B.
 
-use super::{Expected, Oracle, OracleError, Problem, Tensor, accumulation, rounding_walk};
+use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
 
 /// Row-major A [M, K] (first input), B [K, N] (second input), C [M, N] (first output); a scalar
 /// `alpha` multiplies, where there is one.
@@ -11,6 +11,7 @@ pub(super) struct Gemm {
     n: u64,
     k: u64,
     alpha: f64,
+    sums: Sums,
     /// B transposed to columns when the whole of it is small enough to keep in float64.
     columns: Option<Vec<f64>>,
 }
@@ -43,6 +44,7 @@ impl Gemm {
             a: a.clone(),
             b: b.clone(),
             out: out.clone(),
+            sums: Sums::new(k, &[a, b], out),
             n,
             k,
             alpha,
@@ -72,17 +74,12 @@ impl Gemm {
         let value = self.alpha * sum;
         let root = self.alpha.abs() * squares.sqrt();
         let u = self.out.element.unit_roundoff();
-        let terms = self.k as f64;
         Expected {
             value,
             tolerance: 1.05 * u * value.abs()
-                + accumulation(terms, root, value)
+                + self.sums.products(root, value)
                 + self.out.element.smallest_step(),
-            // Rounding of the result, and the random walk of float32 accumulation errors.
-            rms: ((0.6 * u * value).powi(2)
-                + terms.max(64.0) * (2f64.powi(-24) * root).powi(2)
-                + rounding_walk(terms, value).powi(2))
-            .sqrt(),
+            rms: (0.6 * u * value).hypot(self.sums.products_rms(root, value)),
         }
     }
 }
@@ -107,7 +104,7 @@ impl Oracle for Gemm {
     }
 
     fn tile(&self, _output: usize) -> u64 {
-        self.n
+        rows_together(self.n)
     }
 }
 

@@ -235,18 +235,89 @@ pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleErr
     })
 }
 
-/// Error of a float32 accumulation of `terms` products that sum to `value` and whose root sum of
-/// squares is `root`, as an absolute bound: 2⁻²² for every 16 terms, because tensor cores truncate
-/// each accumulation step of 16; never less than four such steps, so that a handful of terms may be
-/// rounded in any order. Where the sum is large against `root`, so were its partial sums: each of
-/// `terms` roundings errs by up to 2⁻²⁴ of one, at random, and 2 √terms is 3.5 times their rms.
-fn accumulation(terms: f64, root: f64, value: f64) -> f64 {
-    (terms / 16.0).max(4.0) * 2f64.powi(-22) * root + 2.0 * rounding_walk(terms, value)
+/// Elements of whole rows that are judged together by their norm: enough for a statistic, few enough
+/// that one wrong row is not diluted.
+fn rows_together(columns: u64) -> u64 {
+    const ELEMENTS: u64 = 256;
+    let columns = columns.max(1);
+    columns * ELEMENTS.div_ceil(columns)
 }
 
-/// Size of a random walk of `terms` float32 roundings of numbers up to `value`.
-fn rounding_walk(terms: f64, value: f64) -> f64 {
-    terms.sqrt() * 2f64.powi(-24) * value.abs()
+/// How an honest kernel adds up the terms of one result, and what that may cost.
+#[derive(Debug, Clone, Copy)]
+struct Sums {
+    /// Terms of a sum.
+    terms: f64,
+    /// Unit roundoff of the running sum: float64 where the output is, else float32.
+    u: f64,
+    /// Bits of the narrowest floating-point input.
+    bits: usize,
+}
+
+impl Sums {
+    fn new(terms: u64, inputs: &[&Tensor], out: &Tensor) -> Self {
+        let floats = inputs.iter().map(|tensor| tensor.element);
+        let bits = floats.filter(|element| element.is_float());
+        Self {
+            terms: terms as f64,
+            u: out.element.accumulator().unit_roundoff(),
+            bits: bits.map(|element| 8 * element.size()).min().unwrap_or(64),
+        }
+    }
+
+    /// Bound of the error of a sum of products to `value` whose root sum of squares is `root`: four
+    /// units for every 16 terms, because tensor cores truncate each accumulation step of 16; never
+    /// less than four such steps, so that a handful of terms may be rounded in any order. Where the
+    /// sum is large against `root`, so were its partial sums: each of `terms` roundings errs by up
+    /// to a unit of one, at random, and 2 √terms is 3.5 times their rms.
+    fn products(&self, root: f64, value: f64) -> f64 {
+        ((self.terms / 16.0).max(4.0) * 4.0 * self.u + self.eighths()) * root
+            + 2.0 * self.walk(value)
+    }
+
+    /// The rms of the same, over many results: a random walk of roundings, and where tensor cores
+    /// may have multiplied, half a unit lost in each of their steps, always towards zero.
+    fn products_rms(&self, root: f64, value: f64) -> f64 {
+        let steps = if self.bits <= 16 {
+            self.terms / 16.0
+        } else {
+            0.0
+        };
+        let walk = self.terms.max(64.0) * (self.u * root).powi(2) + self.walk(value).powi(2);
+        (walk + ((steps * self.u + self.eighths() / 3.0) * root).powi(2)).sqrt()
+    }
+
+    /// Bound of the error of a plain sum, for which no tensor core is needed: four times the size
+    /// of the walk through partial sums that cancel, and as above where they do not.
+    fn plain(&self, root: f64, value: f64) -> f64 {
+        4.0 * self.terms.sqrt().max(8.0) * self.u * root + 2.0 * self.walk(value)
+    }
+
+    /// The rms of the same.
+    fn plain_rms(&self, root: f64, value: f64) -> f64 {
+        let walk = self.terms.max(64.0) * (self.u * root).powi(2) + self.walk(value).powi(2);
+        walk.sqrt()
+    }
+
+    /// Size of a random walk of `terms` roundings of numbers up to `value`.
+    fn walk(&self, value: f64) -> f64 {
+        self.terms.sqrt() * self.u * value.abs()
+    }
+
+    /// What is lost of 8-bit products beside.
+    fn eighths(&self) -> f64 {
+        if self.bits > 8 {
+            return 0.0;
+        }
+        eighths(self.terms)
+    }
+}
+
+/// Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit products,
+/// 32 of them, and of the sum so far: what a sum of so many terms may lose, over its root sum of
+/// squares.
+pub(super) fn eighths(terms: f64) -> f64 {
+    (terms / 32.0).max(4.0) * 3.0 * 2f64.powi(-13)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Operations on rows: softmax, layer normalisation, sum.
 
-use super::{Expected, Oracle, OracleError, Problem, Tensor, accumulation};
+use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
+use crate::gate::element::Element;
 
 /// What is computed of each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub(super) struct Row {
     out: Tensor,
     length: u64,
     epsilon: f64,
+    sums: Sums,
 }
 
 impl Row {
@@ -90,6 +92,7 @@ impl Row {
             beta: problem.inputs.get(2).cloned(),
             out: out.clone(),
             length,
+            sums: Sums::new(length, &[x], out),
             epsilon: problem.scalars.get("eps").copied().unwrap_or(1e-5),
         })
     }
@@ -102,7 +105,14 @@ impl Row {
             Operation::Sum => {
                 let root = x.iter().map(|v| v * v).sum::<f64>().sqrt();
                 let sum: f64 = x.iter().sum();
-                vec![self.bound(sum, accumulation(self.length as f64, root, sum))]
+                let u = self.out.element.unit_roundoff();
+                vec![Expected {
+                    value: sum,
+                    tolerance: 1.05 * u * sum.abs()
+                        + self.sums.plain(root, sum)
+                        + self.out.element.smallest_step(),
+                    rms: (0.6 * u * sum).hypot(self.sums.plain_rms(root, sum)),
+                }]
             }
         }
     }
@@ -110,21 +120,24 @@ impl Row {
     fn softmax_row(&self, x: &[f64]) -> Vec<Expected> {
         let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = x.iter().map(|v| (v - top).exp()).sum();
-        // ex2.approx is good to 2 ulp of its result and its argument carries |x - top| roundings.
+        // ex2.approx is good to 2 ulp of its result and its argument carries |x - top| roundings;
+        // the total is a sum of positive terms, in any order.
+        let (u, walk) = (self.sums.u, self.sums.walk(1.0));
+        let least = match self.out.element {
+            Element::F64 => f64::MIN_POSITIVE,
+            _ => f64::from(f32::MIN_POSITIVE),
+        };
         x.iter()
             .map(|v| {
                 let p = (v - top).exp() / total;
-                // Minus infinity has no weight at all. Below the smallest normal float32 a kernel
-                // may flush to zero.
+                // Minus infinity has no weight at all. Below the smallest normal number a kernel may
+                // flush to zero.
                 let distance = if v.is_infinite() {
                     0.0
                 } else {
                     (v - top).abs()
                 };
-                self.bound(
-                    p,
-                    p * (8.0 + distance) * 2f64.powi(-22) + f64::from(f32::MIN_POSITIVE),
-                )
+                self.bound(p, p * ((8.0 + distance) * 4.0 * u + walk) + least)
             })
             .collect()
     }
@@ -134,6 +147,7 @@ impl Row {
         let mean = x.iter().sum::<f64>() / n;
         let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
         let inverse = 1.0 / (variance + self.epsilon).sqrt();
+        let units = 16.0 * self.sums.u;
         let spread = x.iter().map(|v| v.abs()).fold(0.0, f64::max) * inverse;
         (0u64..)
             .zip(x)
@@ -141,7 +155,7 @@ impl Row {
                 let gamma = self.gamma.as_ref().map_or(1.0, |t| t.at(i));
                 let beta = self.beta.as_ref().map_or(0.0, |t| t.at(i));
                 let normal = (v - mean) * inverse;
-                let slack = (gamma.abs() * (spread + normal.abs()) + beta.abs()) * 2f64.powi(-20);
+                let slack = (gamma.abs() * (spread + normal.abs()) + beta.abs()) * units;
                 self.bound(normal * gamma + beta, slack)
             })
             .collect()
@@ -187,9 +201,9 @@ impl Oracle for Row {
 
     fn tile(&self, _output: usize) -> u64 {
         if self.operation == Operation::Sum {
-            1
+            rows_together(1)
         } else {
-            self.length
+            rows_together(self.length)
         }
     }
 }
@@ -198,7 +212,6 @@ impl Oracle for Row {
 mod tests {
     use super::super::testing::{input, output};
     use super::*;
-    use crate::gate::element::Element;
     use std::collections::BTreeMap;
 
     fn problem(out: &[u64]) -> Problem {

@@ -48,7 +48,10 @@ pub(super) fn spec(
         ),
         None => (None, None),
     };
-    let gate = checker.gate(document.gate);
+    let mut gate = document.gate;
+    let terms = gate.as_mut().and_then(|gate| gate.terms.take());
+    let terms = terms.and_then(|terms| checker.formula(terms));
+    let gate = checker.gate(gate);
     let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
     let compile = document.compile.unwrap_or_default();
     let options = checker.options(compile.options.unwrap_or_default());
@@ -75,6 +78,7 @@ pub(super) fn spec(
         gate,
         flops,
         bytes,
+        terms,
         seeds,
         options,
         include: compile

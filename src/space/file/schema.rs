@@ -174,6 +174,9 @@ pub(super) struct GateText {
     pub(super) atol: Option<Spanned<f64>>,
     /// Relative tolerance.
     pub(super) rtol: Option<Spanned<f64>>,
+    /// Terms of the sum that an output element is, where the metric does not show it: the tolerance
+    /// beside a reference kernel grows with it.
+    pub(super) terms: Option<Formula>,
     /// Repeated runs must agree bit for bit; true when left out.
     pub(super) deterministic: Option<bool>,
     /// Whether unordered plain stores of the same value are let pass; a race when left out.

@@ -1,0 +1,163 @@
+//! The gate's comparison of a planted result, with a built-in oracle or a reference kernel.
+
+use crate::kernels::{How, Operation, Order, Problem};
+use std::sync::Arc;
+use tuner::device::plan::{
+    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
+};
+use tuner::gate::compare::{self, Comparison};
+use tuner::gate::element::Element;
+use tuner::gate::oracle::{self, Oracle};
+use tuner::gate::tolerance::Tolerance;
+
+/// What results are compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum By {
+    Oracle,
+    /// A sequential kernel with float32 sums, or float64 ones where the output has the type.
+    Kernel,
+}
+
+enum Wanted {
+    Oracle(Arc<dyn Oracle>),
+    Kernel(Tolerance, Vec<u8>),
+}
+
+/// A problem, its right answer, and what an honest kernel makes of it.
+pub(crate) struct Case {
+    pub(crate) problem: Problem,
+    wanted: Wanted,
+    pub(crate) element: Element,
+    pub(crate) count: u64,
+    pub(crate) honest: Vec<f64>,
+}
+
+impl Case {
+    pub(crate) fn new(operation: Operation, types: [Element; 2], by: By, seed: u64) -> Self {
+        let problem = Problem::new(operation, types, seed);
+        let (element, count) = (problem.output.element, problem.output.count());
+        let honest = problem.run(&How::honest(Order::Split, element));
+        let wanted = match by {
+            By::Oracle => Wanted::Oracle(oracle(&problem)),
+            By::Kernel => {
+                let plan = plan(&problem);
+                let output = plan.arguments.last().expect("an output");
+                let reference = problem.run(&How::honest(Order::Sequential, element));
+                Wanted::Kernel(Tolerance::of(&plan, output), nearest(element, &reference))
+            }
+        };
+        Self {
+            problem,
+            wanted,
+            element,
+            count,
+            honest,
+        }
+    }
+
+    pub(crate) fn judge(&self, bytes: &[u8]) -> Comparison {
+        match &self.wanted {
+            Wanted::Oracle(oracle) => {
+                compare::with_oracle(oracle.as_ref(), 0, self.element, bytes, 0, self.count)
+            }
+            Wanted::Kernel(tolerance, reference) => {
+                let all = std::iter::once(0..self.count).collect::<Vec<_>>();
+                tolerance.compare(bytes, reference, &all)
+            }
+        }
+    }
+
+    /// The verdict on values that are rounded to nearest.
+    pub(crate) fn caught(&self, values: &[f64]) -> bool {
+        !self.judge(&nearest(self.element, values)).passed()
+    }
+}
+
+/// Values as an output holds them, each rounded to nearest.
+pub(crate) fn nearest(element: Element, values: &[f64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for value in values {
+        element.encode(*value, &mut bytes);
+    }
+    bytes
+}
+
+fn oracle(problem: &Problem) -> Arc<dyn Oracle> {
+    let name = match problem.operation {
+        Operation::Gemm { .. } => "gemm",
+        Operation::Attention { .. } => "attention",
+        Operation::AttentionF8 { .. } => "attention_f8",
+        Operation::Softmax { .. } => "softmax",
+        Operation::LayerNorm { .. } => "layernorm",
+        Operation::ReduceSum { .. } => "reduce_sum",
+        Operation::Conv2d => "conv2d",
+    };
+    let sizes = [("SCALE_ROWS".to_owned(), 64.0)].into_iter().collect();
+    let problem = oracle::Problem {
+        inputs: problem.inputs.clone(),
+        outputs: vec![problem.output.clone()],
+        scalars: std::collections::BTreeMap::new(),
+        sizes,
+    };
+    oracle::build(name, &problem).expect("the arguments fit")
+}
+
+/// The plan of a space that compares with a reference kernel and gives no tolerance.
+pub(crate) fn plan(problem: &Problem) -> Plan {
+    let argument = |tensor: &oracle::Tensor, role| PlanArgument {
+        name: tensor.name.clone(),
+        element: tensor.element.name().into(),
+        role,
+        shape: tensor.shape.clone(),
+        fill: PlanFill::Normal {
+            mean: 0.0,
+            std: 1.0,
+        },
+        value: 0.0,
+    };
+    let inputs = problem.inputs.iter().map(|x| argument(x, Role::Input));
+    let output = std::iter::once(argument(&problem.output, Role::Output));
+    let outputs = problem.output.count() as f64;
+    let code = Code {
+        ptx: Arc::from(""),
+        cubin: Arc::from([]),
+        registers: 16,
+        static_shared_bytes: 0,
+        kernels: std::collections::BTreeMap::new(),
+    };
+    let launch = PlanLaunch {
+        entry: "naive".into(),
+        grid: [1; 3],
+        block: [32, 1, 1],
+        shared_bytes: 0,
+        arguments: Vec::new(),
+    };
+    Plan {
+        problem: "planted".into(),
+        sizes: Vec::new(),
+        arguments: inputs.chain(output).collect(),
+        launches: vec![launch.clone()],
+        code: code.clone(),
+        reference: PlanReference::Kernel {
+            code,
+            launch,
+            oracle: None,
+        },
+        gate: PlanGate {
+            atol: None,
+            rtol: None,
+            terms: None,
+            deterministic: true,
+            same_value_writes: false,
+        },
+        flops: match problem.operation {
+            Operation::Gemm { k } => Some(2.0 * outputs * k as f64),
+            Operation::Conv2d => Some(50.0 * outputs),
+            Operation::Attention { keys } | Operation::AttentionF8 { keys } => {
+                Some(4.0 * outputs * keys as f64)
+            }
+            _ => None,
+        },
+        bytes: None,
+    }
+}
