@@ -47,6 +47,8 @@ struct Change {
     #[serde(default, rename = "where")]
     wrong: BTreeMap<String, serde_json::Value>,
     exit: Option<i32>,
+    #[serde(default)]
+    alone: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,6 +61,8 @@ struct File {
     kernel: String,
     #[serde(default)]
     reference: String,
+    #[serde(default)]
+    both_orders: bool,
     #[serde(default)]
     right: BTreeMap<String, Change>,
     #[serde(default)]
@@ -81,12 +85,16 @@ pub(crate) struct Case {
     wrong: BTreeMap<String, serde_json::Value>,
     /// The exit code, where the space itself is refused.
     pub(crate) exit: Option<i32>,
+    /// It is judged in a process of its own, because `run` may refuse the space.
+    pub(crate) alone: bool,
 }
 
 /// A project with its cases, right ones first.
 #[derive(Debug)]
 pub(crate) struct Project {
     pub(crate) cases: Vec<Case>,
+    /// Its cases are judged in the reverse order too.
+    pub(crate) both_orders: bool,
 }
 
 impl Case {
@@ -115,6 +123,7 @@ impl Case {
             says: change.says.list().to_vec(),
             wrong: change.wrong,
             exit: change.exit,
+            alone: change.alone,
         }
     }
 
@@ -168,6 +177,7 @@ impl Project {
             .map(|(case, change)| Case::new(Kind::Wrong, name(&case), &file, change));
         Self {
             cases: right.chain(wrong).collect(),
+            both_orders: file.both_orders,
         }
     }
 }

@@ -18,8 +18,7 @@ pub(crate) fn check(project: &Project) -> Outcomes {
         .into_iter()
         .map(|case| (case.name.clone(), space_refused(case, folder.path())))
         .collect();
-    let backwards: Vec<&Case> = kernels.iter().rev().copied().collect();
-    for (order, cases) in [("", kernels), (" (backwards)", backwards)] {
+    for (order, cases) in batches(project, kernels) {
         let said = together(&cases, folder.path());
         outcomes.extend(cases.iter().map(|case| {
             let outcome = match &said {
@@ -32,11 +31,23 @@ pub(crate) fn check(project: &Project) -> Outcomes {
     outcomes
 }
 
+/// Cases that share a process: each that stands alone, the others, and the others backwards.
+pub(crate) fn batches<'a>(
+    project: &Project,
+    cases: Vec<&'a Case>,
+) -> Vec<(&'static str, Vec<&'a Case>)> {
+    let (alone, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| case.alone);
+    let mut batches: Vec<_> = alone.into_iter().map(|case| ("", vec![case])).collect();
+    if project.both_orders {
+        batches.push((" (backwards)", others.iter().rev().copied().collect()));
+    }
+    batches.push(("", others));
+    batches.retain(|(_, cases)| !cases.is_empty());
+    batches
+}
+
 /// The rows of all cases, by the case's name, from one process.
 fn together(cases: &[&Case], folder: &Path) -> Result<BTreeMap<String, Vec<Value>>, String> {
-    if cases.is_empty() {
-        return Ok(BTreeMap::new());
-    }
     let files: Vec<_> = cases.iter().map(|case| case.write(folder)).collect();
     let output = tuner(folder, "check", &files, &["--format", "json"]);
     let mut by_case: BTreeMap<String, Vec<Value>> = BTreeMap::new();

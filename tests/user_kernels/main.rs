@@ -21,8 +21,9 @@
 //!   on none with another one; every other configuration is `ok` on every problem.
 //! - `exit = 2` instead of a verdict: the space itself is refused, by `check` and by `run`, and `says`
 //!   (a text, or a list of them) stands in the message.
-//! - A project's cases are judged in one process, one after the other and in the reverse order: none
-//!   may profit or suffer from what is remembered of another.
+//! - `alone = true`: judged in a process of its own, because `run` may refuse the space.
+//! - A project's other cases are judged in one process, one after the other, and with `both_orders`
+//!   in the reverse order as well: none may profit or suffer from what is remembered of another.
 //!
 //! `cargo test --test user_kernels -- --nocapture` prints the table; `TUNER_USER_KERNELS_ONLY=text`
 //! keeps the cases whose name contains the text.
