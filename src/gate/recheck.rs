@@ -30,6 +30,7 @@ pub fn recheck(
             comparison: None,
             hazards: Vec::new(),
             note: None,
+            remembers: false,
         };
         let pass = Pass {
             work: Vec::new(),

@@ -153,6 +153,7 @@ pub fn verify(
         comparison: None,
         hazards: Vec::new(),
         note: None,
+        remembers: false,
     };
     match gate.all() {
         Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
@@ -193,12 +194,16 @@ pub(super) struct Gate<'a> {
     pub(super) hazards: Vec<Hazard>,
     /// What was not looked at.
     pub(super) note: Option<String>,
+    /// A run left the variables of its module otherwise than it found them.
+    pub(super) remembers: bool,
 }
 
 impl Gate<'_> {
     fn all(&mut self) -> Result<Evidence, Stop> {
+        self.session.forget_variables();
         let mut first: Option<(Data, Pass)> = None;
-        for seed in self.affordable_seeds() {
+        let seeds = self.affordable_seeds();
+        for seed in seeds.iter().copied() {
             let data = Data::seeded(seed);
             let pass = self.pass(data, Order::Natural)?;
             self.judge(data, &pass)?;
@@ -211,6 +216,9 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
+            if self.remembers && seeds.len() == 1 {
+                self.other_seed(*data, pass)?;
+            }
             self.hard_cases(*data, pass)?;
         }
         let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
@@ -225,7 +233,13 @@ impl Gate<'_> {
         })
     }
 
-    pub(super) fn reject(&self, verdict: Verdict, detail: String) -> Stop {
+    pub(super) fn reject(&self, verdict: Verdict, mut detail: String) -> Stop {
+        if self.remembers {
+            detail.push_str(
+                "; its runs leave variables of the module (`__device__`) otherwise than they find \
+                 them",
+            );
+        }
         Stop::Rejected(Rejection {
             verdict,
             detail,
@@ -283,6 +297,10 @@ impl Gate<'_> {
             };
             let detail = format!("{place}{}", worst.detail);
             return Err(self.reject(worst.kind, detail));
+        }
+        // Blocks that were left out would have changed the variables too.
+        if !sampled {
+            self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
         let indices = (0..self.plan.arguments.len())
             .filter(|index| self.plan.arguments[*index].role == Role::Output);
