@@ -143,6 +143,18 @@ impl Case {
         PathBuf::from(&self.name).join("space.yaml")
     }
 
+    /// Whether another case of the project has the same space and reference.
+    pub(crate) fn differs_in_the_kernel_only(&self, other: &Self) -> bool {
+        let space = |case: &Self| case.parts["space"].replace(&case.name, "");
+        space(self) == space(other) && self.parts["reference"] == other.parts["reference"]
+    }
+
+    /// Overwrites this case's kernel, written to `folder`, with another's.
+    pub(crate) fn take_kernel_of(&self, other: &Self, folder: &Path) {
+        let file = folder.join(&self.name).join("kernel.cu");
+        std::fs::write(file, &other.parts["kernel"]).unwrap();
+    }
+
     /// Whether this configuration is wrong.
     pub(crate) fn is_wrong(&self, config: &serde_json::Value) -> bool {
         self.kind == Kind::Wrong

@@ -1,6 +1,7 @@
 //! Kernels as users write them, in spaces of their own: wrong ones, each refused for its reason, and
 //! right ones that pass. Every case goes through the real program: `tuner check` gives the verdict,
-//! `tuner run` and `tuner leaderboard` show that nothing wrong ranks.
+//! `tuner run`, `tuner leaderboard` and `tuner export` show that nothing wrong ranks or ships, and
+//! `tuner gate` finds what turned wrong after it was tuned.
 //!
 //! **A case.** `projects/*.toml` holds one project a file: a search space, a kernel, a reference
 //! kernel, and under `[right.NAME]` and `[wrong.NAME]` what is changed in them. A wrong case is its
@@ -33,6 +34,7 @@ mod case;
 mod judge;
 mod program;
 mod ranking;
+mod shipped;
 
 use case::{Case, Kind, Project};
 use std::fmt::Write as _;
@@ -78,6 +80,11 @@ fn wrong_kernels_are_refused_for_their_reason_and_right_ones_pass() {
 #[test]
 fn nothing_wrong_ranks_and_everything_right_does() {
     suite(ranking::rank);
+}
+
+#[test]
+fn a_tuned_kernel_that_turns_wrong_fails_the_gate() {
+    suite(shipped::gate);
 }
 
 #[test]
