@@ -1,5 +1,5 @@
-//! Kernels as users write them, in spaces of their own: wrong ones, each refused for its reason, and
-//! right ones that pass. Every case goes through the real program: `tuner check` gives the verdict,
+//! Kernels as users write them, in spaces of their own: wrong ones, each refused for its reason,
+//! and right ones that pass. Every case goes through the real program: `tuner check` gives the verdict,
 //! `tuner run`, `tuner leaderboard` and `tuner export` show that nothing wrong ranks or ships, and
 //! `tuner gate` finds what turned wrong after it was tuned.
 //!
@@ -18,10 +18,10 @@
 //!
 //! - Parts are `space`, `kernel` and `reference`; an edit whose text does not occur is an error.
 //! - `$KERNEL` in a space is the name of the project and the case.
-//! - Every configuration that is wrong must be refused on some problem with one of the verdicts, and
-//!   on none with another one; every other configuration is `ok` on every problem.
-//! - `exit = 2` instead of a verdict: the space itself is refused, by `check` and by `run`, and `says`
-//!   (a text, or a list of them) stands in the message.
+//! - Every configuration that is wrong must be refused on some problem with one of the verdicts,
+//!   and on none with another one; every other configuration is `ok` on every problem.
+//! - `exit = 2` instead of a verdict: the space itself is refused, by `check` and by `run`, and
+//!   `says` (a text, or a list of them) stands in the message.
 //! - `alone = true`: judged in a process of its own, because `run` may refuse the space.
 //! - A project's other cases are judged in one process, one after the other, and with `both_orders`
 //!   in the reverse order as well: none may profit or suffer from what is remembered of another.
