@@ -124,8 +124,28 @@ pub trait Session {
     /// (the gate then goes by the poison pattern).
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
 
+    /// Whether a kernel stored to a buffer since the last upload, where the device can tell: what it
+    /// wrote may be what was there before.
+    fn is_overwritten(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Whether blocks can be left out of a launch.
     fn can_sample(&self) -> bool;
+
+    /// Variables of modules (`__device__`) are again as their code gives them, for all runs that
+    /// follow: a candidate finds what one that was just loaded finds.
+    fn forget_variables(&mut self) {}
+
+    /// What the runs since the last reset left in the variables of this code's module is what runs
+    /// after the next reset find there, as it is where nothing but buffers is freed. Whether that
+    /// differs from what these runs found.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn keep_variables(&mut self, _code: &Code) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Runs one launch to its end.
     ///

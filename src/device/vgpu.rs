@@ -54,6 +54,10 @@ pub struct VirtualGpu {
     forecaster: Forecaster,
     /// By the hash of the text.
     modules: HashMap<ContentHash, Parsed>,
+    /// What the module of this text begins with instead of its own values.
+    kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
+    /// What it found at its first run since the last reset.
+    found: Option<(Arc<str>, Vec<Vec<u8>>)>,
 }
 
 impl VirtualGpu {
@@ -68,6 +72,8 @@ impl VirtualGpu {
             buffers: Vec::new(),
             forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes)),
             modules: HashMap::new(),
+            kept: None,
+            found: None,
         }
     }
 
@@ -111,6 +117,21 @@ impl VirtualGpu {
         module
     }
 
+    /// Gives a module's variables, at its first run since the last reset, what was kept of them.
+    fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Fault> {
+        if of(&self.found, code).is_some() {
+            return Ok(());
+        }
+        if let Some(values) = of(&self.kept, code) {
+            let set = module.set_variables(&mut self.memory, values);
+            set.map_err(|error| no_room(&error))?;
+        }
+        let now = module.variables(&mut self.memory);
+        let now = now.map_err(|error| no_room(&error))?;
+        self.found = Some((Arc::clone(&code.ptx), now));
+        Ok(())
+    }
+
     fn arguments(&self, run: &Run<'_>) -> Vec<Arg> {
         let resolve = |index: &usize| {
             let argument = run.plan.arguments.get(*index)?;
@@ -124,6 +145,19 @@ impl VirtualGpu {
             Some(Arg::Buffer(self.buffer(slot)))
         };
         run.launch.arguments.iter().filter_map(resolve).collect()
+    }
+}
+
+/// The values that belong to this code.
+fn of<'a>(values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>, code: &Code) -> Option<&'a [Vec<u8>]> {
+    let (text, values) = values.as_ref()?;
+    Arc::ptr_eq(text, &code.ptx).then_some(values)
+}
+
+fn no_room(error: &::vgpu::MemoryError) -> Fault {
+    Fault {
+        verdict: Verdict::OutOfMemory,
+        detail: format!("variables of the module: {error}"),
     }
 }
 
@@ -143,6 +177,25 @@ impl Session for VirtualGpu {
     fn reset(&mut self) {
         self.memory = GlobalMemory::new(self.limits.memory_bytes.min(self.arch.memory_bytes));
         self.buffers.clear();
+        self.found = None;
+    }
+
+    fn forget_variables(&mut self) {
+        self.kept = None;
+        self.found = None;
+    }
+
+    fn keep_variables(&mut self, code: &Code) -> Result<bool, Fault> {
+        let Some(found) = of(&self.found, code).filter(|found| !found.is_empty()) else {
+            return Ok(false);
+        };
+        let found = found.to_vec();
+        let module = self.module(code)?;
+        let now = module.variables(&mut self.memory);
+        let now = now.map_err(|error| no_room(&error))?;
+        let differs = now != found;
+        self.kept = Some((Arc::clone(&code.ptx), now));
+        Ok(differs)
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
@@ -174,6 +227,10 @@ impl Session for VirtualGpu {
         Some(self.memory.unwritten(self.buffer(slot)).collect())
     }
 
+    fn is_overwritten(&self, slot: Slot) -> bool {
+        self.memory.is_overwritten(self.buffer(slot))
+    }
+
     fn can_sample(&self) -> bool {
         true
     }
@@ -200,6 +257,7 @@ impl Session for VirtualGpu {
                 self.arch.registers_per_sm
             )));
         }
+        self.place_variables(run.code, &module)?;
         let own = run.budget;
         let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
         let launch = Launch {

@@ -6,8 +6,9 @@ use super::vouch;
 use crate::compile::Compiler;
 use crate::device::DeviceFacts;
 use crate::device::worker::host::Worker;
-use crate::device::worker::protocol::Judgement;
+use crate::device::worker::protocol::{Job, Judgement};
 use crate::gate;
+use crate::gate::level::Level;
 use crate::record::{Compilation, Verdict};
 use crate::space::Config;
 use crate::timing::Measured;
@@ -106,7 +107,11 @@ impl Evaluator for VirtualEvaluator {
             None => {
                 let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
                 let (task, compiler) = (&self.tasks[task], &*self.compiler);
-                let (timed, job) = (&task.timed, work.job);
+                let timed = &task.timed;
+                let job = Job {
+                    level: Level::Check,
+                    ..work.job
+                };
                 let judgement = vouch::judge::<BoxError>(&mut worker, job, timed, compiler, config)
                     .map_err(|error| task.blame(error))?;
                 // A timeout or a dead worker may be the host's fault: never remembered for others.

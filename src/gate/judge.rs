@@ -69,6 +69,14 @@ impl Gate<'_> {
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
             }
+            if self.session.is_overwritten(slot) {
+                let name = &self.plan.arguments[index].name;
+                let detail = format!(
+                    "the kernel writes to its input `{name}`, though what it leaves there is what \
+                     it found"
+                );
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ pub fn recheck(
             hazards: Vec::new(),
             note: None,
             compared: BTreeSet::new(),
+            remembers: false,
         };
         let pass = Pass {
             work: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::adversarial::{Case, Data, oracle_of};
 use super::element::Element;
+use super::level::Level;
 use super::verify::{Gate, Pass, Stop};
 use crate::device::plan::Role;
 use crate::device::session::Order;
@@ -139,6 +140,22 @@ impl Gate<'_> {
             };
             value(one.as_ref()) != value(two.as_ref())
         }))
+    }
+
+    /// Whether further runs are asked for and one is paid for.
+    pub(super) fn affords_another(&self, first: &Pass) -> bool {
+        let limit = self.demands.extra_limit;
+        limit > 0 && !first.sampled && cost(first) <= limit
+    }
+
+    /// One more seed, for a candidate that is given only one although its module remembers earlier
+    /// runs: on the same data a remembered result is a right one.
+    pub(super) fn other_seed(&mut self, one: Data, before: &Pass) -> Result<(), Stop> {
+        let other = Level::Timing.seeds(one.seed).into_iter().nth(1);
+        let data = Data::seeded(other.unwrap_or(!one.seed));
+        let pass = self.pass(data, Order::Natural)?;
+        self.judge(data, &pass)?;
+        self.depends(one, before, data, &pass)
     }
 
     /// Runs on adversarial inputs, as far as they are paid for.

@@ -164,6 +164,7 @@ pub fn verify(
         hazards: Vec::new(),
         note: None,
         compared: BTreeSet::new(),
+        remembers: false,
     };
     match gate.all() {
         Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
@@ -207,12 +208,16 @@ pub(super) struct Gate<'a> {
     pub(super) note: Option<String>,
     /// Outputs of which elements were compared.
     pub(super) compared: BTreeSet<usize>,
+    /// A run left the variables of its module otherwise than it found them.
+    pub(super) remembers: bool,
 }
 
 impl Gate<'_> {
     fn all(&mut self) -> Result<Evidence, Stop> {
+        self.session.forget_variables();
         let mut first: Option<(Data, Pass)> = None;
-        for seed in self.affordable_seeds() {
+        let seeds = self.affordable_seeds();
+        for seed in seeds.iter().copied() {
             let data = Data::seeded(seed);
             let pass = self.pass(data, Order::Natural)?;
             self.judge(data, &pass)?;
@@ -225,6 +230,9 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
+            if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
+                self.other_seed(*data, pass)?;
+            }
             self.hard_cases(*data, pass)?;
         }
         let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
@@ -240,7 +248,13 @@ impl Gate<'_> {
         })
     }
 
-    pub(super) fn reject(&self, verdict: Verdict, detail: String) -> Stop {
+    pub(super) fn reject(&self, verdict: Verdict, mut detail: String) -> Stop {
+        if self.remembers {
+            detail.push_str(
+                "; its runs leave variables of the module (`__device__`) otherwise than they find \
+                 them",
+            );
+        }
         Stop::Rejected(Rejection {
             verdict,
             detail,
@@ -298,6 +312,10 @@ impl Gate<'_> {
             };
             let detail = format!("{place}{}", worst.detail);
             return Err(self.reject(worst.kind, detail));
+        }
+        // Blocks that were left out would have changed the variables too.
+        if !sampled {
+            self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
         let indices = (0..self.plan.arguments.len())
             .filter(|index| self.plan.arguments[*index].role == Role::Output);

@@ -7,7 +7,7 @@ use crate::exec::launch::LaunchError;
 use crate::hazard::SourceLine;
 use crate::lower::program::Program;
 use crate::lower::{self, Globals};
-use crate::memory::{GlobalMemory, MemoryError};
+use crate::memory::{BufferId, GlobalMemory, MemoryError};
 use crate::ptx::ast::{Ast, Function, Init, StateSpace, Variable};
 use crate::ptx::{self, PtxError, PtxErrorKind};
 
@@ -163,16 +163,48 @@ impl Module {
         ))
     }
 
+    /// The module's variables in a memory, all or none.
+    fn placed(&self, memory: &GlobalMemory) -> Option<Vec<BufferId>> {
+        let own = (0..memory.allocations.len())
+            .filter(|at| memory.allocations[*at].module == Some(self.id));
+        let placed: Vec<BufferId> = own.map(BufferId).collect();
+        (placed.len() == self.globals.len()).then_some(placed)
+    }
+
+    /// The bytes of each of the module's variables in a memory, in the order of the text. Places
+    /// them there as a launch does, if none did.
+    ///
+    /// # Errors
+    /// The memory has no room for them.
+    pub fn variables(&self, memory: &mut GlobalMemory) -> Result<Vec<Vec<u8>>, MemoryError> {
+        self.place_globals(memory)?;
+        let placed = self.placed(memory).unwrap_or_default();
+        Ok(placed.into_iter().map(|id| memory.read(id)).collect())
+    }
+
+    /// Sets the module's variables to what [`Module::variables`] gave, in the same memory or
+    /// another: what a launch left in them outlives it.
+    ///
+    /// # Errors
+    /// The memory has no room for them.
+    pub fn set_variables(
+        &self,
+        memory: &mut GlobalMemory,
+        values: &[Vec<u8>],
+    ) -> Result<(), MemoryError> {
+        self.place_globals(memory)?;
+        let placed = self.placed(memory).unwrap_or_default();
+        for (id, value) in placed.into_iter().zip(values) {
+            let bytes = value.len().min(memory.len(id) as usize);
+            memory.write(id, 0, &value[..bytes]);
+        }
+        Ok(())
+    }
+
     /// Addresses of the module's variables in a memory; made at the first launch.
     pub(crate) fn place_globals(&self, memory: &mut GlobalMemory) -> Result<Vec<u64>, MemoryError> {
-        let placed: Vec<u64> = memory
-            .allocations
-            .iter()
-            .filter(|a| a.module == Some(self.id))
-            .map(|a| a.base)
-            .collect();
-        if placed.len() == self.globals.len() {
-            return Ok(placed);
+        if let Some(placed) = self.placed(memory) {
+            return Ok(placed.into_iter().map(|id| memory.address(id)).collect());
         }
         let mut ids = Vec::new();
         for g in &self.globals {

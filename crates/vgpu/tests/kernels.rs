@@ -172,3 +172,45 @@ fn a_random_schedule_changes_no_verdict() {
         assert_eq!(b.read(&out)[0], 512.0);
     }
 }
+
+#[test]
+fn variables_of_a_module_outlive_a_memory_when_they_are_carried_over() {
+    const COUNTER: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .u32 count = 5;
+.visible .entry bump(.param .u64 out)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.global.u32 %r1, [count];
+    add.u32 %r1, %r1, 1;
+    st.global.u32 [count], %r1;
+    st.global.u32 [%rd2], %r1;
+    ret;
+}";
+    let module = Module::load(COUNTER).unwrap();
+    let run = |carried: Option<&[Vec<u8>]>| {
+        let mut memory = GlobalMemory::new(1 << 20);
+        let out = memory.alloc(4, "out").unwrap();
+        if let Some(values) = carried {
+            module.set_variables(&mut memory, values).unwrap();
+        }
+        let found = module.variables(&mut memory).unwrap();
+        let l = Launch::new("bump", [1, 1, 1], [1, 1, 1], vec![Arg::Buffer(out)]);
+        launch(&module, &mut memory, h100(), &l).unwrap();
+        (
+            found,
+            memory.read(out),
+            module.variables(&mut memory).unwrap(),
+        )
+    };
+    let (found, out, left) = run(None);
+    assert_eq!((found[0][0], out[0], left[0][0]), (5, 6, 6));
+    let (found, out, left) = run(Some(&left));
+    assert_eq!((found[0][0], out[0], left[0][0]), (6, 7, 7));
+    assert_eq!(run(None).1[0], 6, "a fresh memory begins anew");
+}

@@ -195,6 +195,13 @@ impl GlobalMemory {
         allocation.init.clear();
     }
 
+    /// Whether a kernel stored to the buffer after [`write`](Self::write) had filled all of it, also
+    /// where the bytes are the same as before.
+    #[must_use]
+    pub fn is_overwritten(&self, buffer: BufferId) -> bool {
+        self.allocations[buffer.0].init.is_overwritten()
+    }
+
     /// Byte ranges that nobody wrote.
     pub fn unwritten(&self, buffer: BufferId) -> impl Iterator<Item = Range<u64>> {
         self.allocations[buffer.0].init.unwritten().into_iter()

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 pub(crate) struct InitMap {
     bits: Vec<AtomicU32>,
     all: AtomicBool,
+    /// A kernel stored to the buffer after the host had written all of it.
+    overwritten: AtomicBool,
     bytes: u64,
 }
 
@@ -17,6 +19,7 @@ impl InitMap {
         InitMap {
             bits: bytemuck::zeroed_vec(words),
             all: AtomicBool::new(false),
+            overwritten: AtomicBool::new(false),
             bytes,
         }
     }
@@ -25,6 +28,7 @@ impl InitMap {
     pub(crate) fn mark(&self, range: Range<u64>) {
         if range.start == 0 && range.end >= self.bytes {
             self.all.store(true, Relaxed);
+            self.overwritten.store(false, Relaxed);
         }
         // A cell at a time: whole buffers are written this way.
         let mut at = range.start;
@@ -49,6 +53,7 @@ impl InitMap {
     #[inline]
     pub(crate) fn mark_word(&self, word: usize, mask: u32) {
         if self.all.load(Relaxed) {
+            self.note_overwritten();
             return;
         }
         let cell = &self.bits[word / 8];
@@ -56,6 +61,19 @@ impl InitMap {
         if cell.load(Relaxed) & bits != bits {
             cell.fetch_or(bits, Relaxed);
         }
+    }
+
+    #[inline]
+    fn note_overwritten(&self) {
+        // Reading first keeps the line shared among the threads that store.
+        if !self.overwritten.load(Relaxed) {
+            self.overwritten.store(true, Relaxed);
+        }
+    }
+
+    /// Whether a kernel stored to the buffer after the host had written all of it.
+    pub(crate) fn is_overwritten(&self) -> bool {
+        self.overwritten.load(Relaxed)
     }
 
     /// Marks words one after the other, neighbours together.
@@ -123,8 +141,12 @@ impl Marker<'_> {
     }
 
     fn flush(&mut self) {
-        if self.bits != 0 && !self.map.all.load(Relaxed) {
-            self.map.mark_cell(self.cell, self.bits);
+        if self.bits != 0 {
+            if self.map.all.load(Relaxed) {
+                self.map.note_overwritten();
+            } else {
+                self.map.mark_cell(self.cell, self.bits);
+            }
         }
         self.bits = 0;
     }
