@@ -6,13 +6,14 @@
 
 pub mod limits;
 pub mod replay;
-pub mod plan;
-pub mod session;
+pub mod step;
 pub mod cuda;
 pub mod gpu;
 pub mod vgpu;
 pub mod build;
 pub mod worker;
+
+pub use crate::{plan, session};
 
 use crate::record::DeviceKind;
 use crate::space::DeviceLimits;

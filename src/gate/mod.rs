@@ -3,9 +3,6 @@
 
 pub mod adversarial;
 pub mod compare;
-pub mod element;
-mod fp8;
-pub mod inputs;
 mod judge;
 pub mod level;
 mod naive;
@@ -19,5 +16,6 @@ mod trials;
 pub mod verify;
 mod verified;
 
+pub use crate::{element, fill as inputs};
 pub use recheck::recheck;
 pub use verified::{Basis, Verified, by_worker, recorded};

@@ -20,8 +20,8 @@ mod parameter;
 mod set;
 mod spec;
 mod states;
-mod value;
 
+pub use crate::value::Value;
 pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -34,4 +34,3 @@ pub use spec::{
     Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
     SameValueWrites,
 };
-pub use value::Value;
