@@ -113,7 +113,7 @@ impl Expr {
     }
 }
 
-/// The known name nearest to a mistyped one; `None` where none is within a quarter of its letters.
+/// The known name nearest to a mistyped one; `None` where none is near.
 #[must_use]
 pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // Any single letter is one edit from any other.
