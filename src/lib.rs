@@ -10,10 +10,25 @@
 
 // Words that every stage speaks.
 pub mod atomic;
+pub mod baseline_record;
+pub mod cache_mode;
+pub mod element;
+pub mod entry;
 pub mod exit;
+pub mod fill;
+mod fp8;
+pub mod plan;
 pub mod provenance;
 pub mod record;
+pub mod recorded;
+pub mod statistics;
 pub mod units;
+pub mod value;
+
+// What the judge asks of a device, and what it answers.
+pub mod judgement;
+pub mod session;
+pub mod stopwatch;
 
 // The pipeline.
 pub mod space;

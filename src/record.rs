@@ -1,9 +1,9 @@
 //! What one trial leaves behind: plain values that the engine makes, the store keeps, and the
 //! leaderboard and exports read.
 
-use crate::space::Value;
-use crate::timing::stopwatch::CacheMode;
+use crate::cache_mode::CacheMode;
 use crate::units::{ContentHash, Micros, Seed};
+use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
 /// What kind of device a time comes from.

@@ -6,14 +6,15 @@
 
 pub mod limits;
 pub mod replay;
-pub mod plan;
-pub mod session;
+pub mod step;
 pub mod cuda;
 pub mod gpu;
 pub mod vgpu;
 pub mod build;
 pub mod scaled;
 pub mod worker;
+
+pub use crate::{plan, session};
 
 use crate::record::DeviceKind;
 use crate::space::DeviceLimits;

@@ -17,35 +17,8 @@ mod rules;
 mod shipped;
 mod t4;
 
+pub use crate::entry::{Entry, Judged};
 pub use shipped::{Shipped, read as read_shipped};
-
-use crate::record::{ConfigValues, Definition, LeaderboardRow, TrialRecord};
-
-/// The best configuration of one kernel, problem and device, with what is known around it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The winning row.
-    pub best: LeaderboardRow,
-    /// The problem's sizes; empty when unknown.
-    pub sizes: ConfigValues,
-    /// The device's names in expressions and their values.
-    pub environment: ConfigValues,
-    /// Parameters and constraints.
-    pub definition: Definition,
-    /// Driver under which it was timed.
-    pub driver: Option<String>,
-    /// Every timed configuration of the group with its median in microseconds, best first.
-    pub times: Vec<(ConfigValues, f64)>,
-}
-
-/// A judged candidate, for the formats that carry all of them.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// What was stored.
-    pub trial: TrialRecord,
-    /// When, RFC 3339 UTC.
-    pub judged_at: String,
-}
 
 /// Why there is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,9 +3,6 @@
 
 pub mod adversarial;
 pub mod compare;
-pub mod element;
-mod fp8;
-pub mod inputs;
 mod judge;
 mod keys;
 pub mod level;
@@ -22,6 +19,7 @@ mod trials;
 pub mod verify;
 mod verified;
 
+pub use crate::{element, fill as inputs};
 pub use keys::expectation;
 pub use recheck::recheck;
 pub use verified::{Basis, Verified, by_worker, recorded};

@@ -1,9 +1,9 @@
 //! The proof that a candidate is right: only the gate makes one, and only with one can a candidate
 //! be timed.
 
-use crate::device::replay::Outcome;
-use crate::device::worker::protocol::Judgement;
+use crate::judgement::Judgement;
 use crate::record::Verdict;
+use crate::recorded::Outcome;
 
 /// Proof that a candidate's results were judged right.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,14 +20,14 @@ mod parameter;
 mod set;
 mod spec;
 mod states;
-mod value;
 
+pub use crate::value::Value;
 pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub(crate) use construct::{Resolved, resolve};
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use expr::{EvaluateError, Expr, ExprError, Fault};
-pub(crate) use expr::{Kind, Node, Op, Program, Term, TermId, Terms, Val, suggest};
+pub use expr::{EvaluateError, Expr, ExprError, Fault, Node, Op, Val, suggest};
+pub(crate) use expr::{Kind, Program, Term, TermId, Terms};
 pub use file::{BareSpace, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
@@ -35,4 +35,3 @@ pub use spec::{
     Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
     SameValueWrites,
 };
-pub use value::Value;

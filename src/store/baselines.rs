@@ -5,7 +5,7 @@ use super::leaderboard::Board;
 use super::run::RunId;
 use super::writer::{Command, now};
 use super::{Store, closed};
-use crate::baseline::{BaselineRecord, Visit};
+use crate::baseline_record::{BaselineRecord, Visit};
 use crate::record::{TaskKey, TimingKind};
 use crate::units::ContentHash;
 use sqlx::{Row as _, SqliteConnection};

@@ -96,8 +96,8 @@ pub struct Board {
 impl Board {
     /// The best row and what an export says around it; `None` when no row was asked for.
     #[must_use]
-    pub fn entry(&self) -> Option<crate::export::Entry> {
-        Some(crate::export::Entry {
+    pub fn entry(&self) -> Option<crate::entry::Entry> {
+        Some(crate::entry::Entry {
             best: self.rows.first()?.clone(),
             sizes: self.sizes.clone(),
             environment: self.environment.clone(),

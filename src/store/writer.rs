@@ -13,7 +13,7 @@ use super::profiles::{self, Profile};
 use super::queue::Errand;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
-use crate::baseline::BaselineRecord;
+use crate::baseline_record::BaselineRecord;
 use crate::record::{ConfigValues, Measurement, TaskKey, TrialRecord};
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};

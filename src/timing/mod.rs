@@ -11,12 +11,12 @@ pub mod paired;
 pub mod plan;
 pub mod predict;
 pub mod race;
-pub mod statistics;
-pub mod stopwatch;
 pub mod synthetic;
 
-use crate::device::worker::protocol::Judgement;
+pub use crate::{statistics, stopwatch};
+
 use crate::gate::Verified;
+use crate::judgement::Judgement;
 use crate::record::{Measurement, OtherMode, TimingKind};
 use crate::units::Micros;
 

@@ -8,7 +8,7 @@ use super::nvml::Monitor;
 use super::stopwatch::STAMPS_BYTES;
 use super::subject::Subjects;
 use crate::device::session::{Fault, Run, RunReport, Session, Slot, Work};
-use crate::device::worker::protocol::Step;
+use crate::device::step::Step;
 use crate::record::{Hazard, Verdict};
 use std::ops::Range;
 use std::time::Duration;

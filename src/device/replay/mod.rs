@@ -22,7 +22,7 @@ mod t4;
 mod table;
 mod text;
 
-pub use outcome::{Outcome, Recorded};
+pub use crate::recorded::{Outcome, Recorded};
 
 use crate::record::{ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict};
 use crate::space::Diagnostics;

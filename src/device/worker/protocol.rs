@@ -5,12 +5,12 @@
 use crate::device::gpu::GpuFacts;
 use crate::device::gpu::nvml::Health;
 use crate::device::plan::{Code, Plan};
+pub use crate::device::step::Step;
 use crate::gate::level::Level;
-use crate::record::{Hazard, Measurement, Verdict};
+pub use crate::judgement::Judgement;
+use crate::record::Measurement;
 use crate::timing::calibration::Calibration;
 use crate::timing::paired::DuelResult;
-use crate::timing::predict::Explanation;
-use crate::units::Micros;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -102,22 +102,6 @@ pub struct Job {
     pub level: Level,
 }
 
-/// Where the worker is, so that each step has a deadline of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Opening the device.
-    Open,
-    /// Reading code.
-    Load,
-    /// One launch, until it ends.
-    Launch,
-    /// Running and comparing.
-    Gate,
-    /// Timing.
-    Time,
-}
-
 /// What the worker answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -144,27 +128,6 @@ pub enum Response {
     Spoiled(String),
     /// The device failed, through no fault of a candidate.
     Lost(String),
-}
-
-/// The result of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why.
-    pub detail: String,
-    /// Everything the checks found.
-    pub hazards: Vec<Hazard>,
-    /// Largest error divided by its tolerance.
-    pub max_error: Option<f64>,
-    /// The time, where one was asked for and the verdict is `ok`.
-    pub measurement: Option<Measurement>,
-    /// What explains a predicted time.
-    pub explanation: Option<Explanation>,
-    /// The predicted time of a candidate that is `unchecked`: `tuner predict` shows it, and nothing
-    /// ranks or stores it.
-    #[serde(default)]
-    pub unproven: Option<Micros>,
 }
 
 /// Writes one message.

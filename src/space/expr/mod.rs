@@ -12,14 +12,12 @@ mod program;
 mod terms;
 mod val;
 
-pub use parser::Expr;
-pub(crate) use parser::Node;
-pub use val::Fault;
+pub use ops::Op;
+pub use parser::{Expr, Node};
+pub use val::{Fault, Val};
 
-pub(crate) use ops::Op;
 pub(crate) use program::{Program, Splits};
 pub(crate) use terms::{Bits, Kind, Scope, Symbol, Term, TermId, Terms};
-pub(crate) use val::Val;
 
 use std::fmt;
 use std::ops::Range;
@@ -115,8 +113,9 @@ impl Expr {
     }
 }
 
-/// The known name nearest to a mistyped one, if any is near.
-pub(crate) fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+/// The known name nearest to a mistyped one; `None` where none is near.
+#[must_use]
+pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // Any single letter is one edit from any other.
     let limit = match typed.chars().count() {
         0 | 1 => 0,

@@ -7,48 +7,88 @@ use std::sync::Arc;
 
 /// One operation. Arity is fixed but for `Add Mul And Or List Min Max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Op {
+pub enum Op {
+    /// `-a`
     Neg,
+    /// `+a`
     Pos,
+    /// `~a`
     Invert,
+    /// `not a`
     Not,
+    /// `a + b + …`
     Add,
+    /// `a - b`
     Sub,
+    /// `a * b * …`
     Mul,
+    /// `a / b`, true division
     Div,
+    /// `a // b`
     FloorDiv,
+    /// `a % b`, with the sign of `b`
     Mod,
+    /// `a ** b`
     Pow,
+    /// `a & b`
     BitAnd,
+    /// `a | b`
     BitOr,
+    /// `a ^ b`
     BitXor,
+    /// `a << b`
     Shl,
+    /// `a >> b`
     Shr,
+    /// `a < b`
     Lt,
+    /// `a <= b`
     Le,
+    /// `a > b`
     Gt,
+    /// `a >= b`
     Ge,
+    /// `a == b`
     Eq,
+    /// `a != b`
     Ne,
+    /// `a in b`
     In,
+    /// `a not in b`
     NotIn,
+    /// `a and b and …`
     And,
+    /// `a or b or …`
     Or,
-    /// `args[1] if args[0] else args[2]`
+    /// The second operand if the first holds, else the third.
     If,
+    /// `[a, b, …]`
     List,
+    /// `min(a, b, …)`
     Min,
+    /// `max(a, b, …)`
     Max,
+    /// `abs(a)`
     Abs,
+    /// `ceil_div(a, b)`: `a / b` rounded up
     CeilDiv,
+    /// `sqrt(a)`
     Sqrt,
+    /// `log2(a)`
     Log2,
+    /// `int(a)`
     Int,
+    /// `float(a)`
     Float,
+    /// `bool(a)`
     Bool,
+    /// `len(a)`
     Len,
+    /// `round(a)`, halves to even
     Round,
+    /// `floor(a)`
     Floor,
+    /// `ceil(a)`
     Ceil,
 }
 

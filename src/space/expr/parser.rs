@@ -12,9 +12,12 @@ const DEEPEST: u32 = 100;
 
 /// One node; operands are indices of earlier nodes.
 #[derive(Debug, Clone)]
-pub(crate) enum Node {
+pub enum Node {
+    /// A literal.
     Const(Val),
+    /// A parameter, a derived value, a size of the problem or a limit of the device.
     Name(Arc<str>),
+    /// An operation, and the nodes of its operands.
     Op(Op, Vec<u32>),
 }
 
@@ -26,6 +29,13 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// The syntax tree, operands before their operations, with the place of each node in the text
+    /// (bytes). The last node is the whole expression.
+    #[must_use]
+    pub fn nodes(&self) -> &[(Node, Range<u32>)] {
+        &self.nodes
+    }
+
     /// Parses an expression.
     ///
     /// # Errors

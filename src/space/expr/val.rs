@@ -33,12 +33,18 @@ impl fmt::Display for Fault {
 /// A value during evaluation. A fault is a value too, so that evaluation is straight-line code
 /// and `and`, `or` and `if` decide afterwards whether Python would have met it.
 #[derive(Debug, Clone)]
-pub(crate) enum Val {
+pub enum Val {
+    /// `True` or `False`.
     Bool(bool),
+    /// A whole number, exact to 127 bits.
     Int(i128),
+    /// A number with a fraction.
     Float(f64),
+    /// Text.
     Text(Arc<str>),
+    /// A list.
     List(Arc<[Val]>),
+    /// What has no value, such as a division by zero.
     Fault(Fault),
     /// Stands for a part of a diagram's state that no open constraint depends on.
     Unset,

@@ -1,7 +1,7 @@
 //! The few things the gate asks of a device, so that a real GPU, the virtual one and the test
 //! fakes are judged by the same code.
 
-use super::plan::{Code, Plan, PlanLaunch};
+use crate::plan::{Code, Plan, PlanLaunch};
 use crate::record::{Hazard, Verdict};
 use std::ops::Range;
 

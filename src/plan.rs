@@ -3,7 +3,7 @@
 //! Plans cross the pipe to the worker process, so they hold code, launches and seeds, never
 //! tensors: the worker makes the data itself.
 
-use crate::gate::inputs::Fill;
+use crate::fill::Fill;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,60 +3,17 @@
 //!
 //! The device holds the launch sequences that are compared (the subjects), each with its own
 //! buffers, and measures what it is told to measure. It decides nothing: how often, in which
-//! order, what to throw away and when to stop is the plan's business ([`super::race`],
-//! [`super::paired`]).
+//! order, what to throw away and when to stop is the plan's business ([`crate::timing::race`],
+//! [`crate::timing::paired`]).
 
-use crate::device::session::Fault;
-use serde::{Deserialize, Serialize};
+pub use crate::cache_mode::CacheMode;
+use crate::session::Fault;
 use std::time::Duration;
 
 /// One launch sequence that the device has loaded and can time: a candidate's launches of one
 /// problem on buffers of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject(pub usize);
-
-/// What the caches hold when a launch begins. Times of different modes are never compared: on a
-/// GPU whose second-level cache holds the problem they differ by a half, and so do their winners.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheMode {
-    /// The same buffers again and again.
-    Warm,
-    /// Sets of buffers in rotation whose bytes are together at least three times the second-level
-    /// cache; outputs rotate too.
-    Cold,
-}
-
-impl CacheMode {
-    /// The name used in the database.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warm => "warm",
-            Self::Cold => "cold",
-        }
-    }
-
-    /// The mode of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Warm, Self::Cold]
-            .into_iter()
-            .find(|mode| mode.name() == name)
-    }
-}
 
 /// One sample: a number of launches of one subject, back to back (as one graph where the device
 /// has graphs), between two time stamps of the device.

@@ -1,0 +1,169 @@
+//! What is known of a baseline: the answers of its command, with drift of the device taken out.
+
+use crate::record::TaskKey;
+use crate::statistics::median;
+use crate::units::ContentHash;
+use serde::{Deserialize, Serialize};
+
+/// Two visits whose times differ by more than this, relative, after drift was taken out, are
+/// reported as unsteady.
+const UNSTEADY: f64 = 0.05;
+
+/// When a command was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Before the run.
+    Before,
+    /// After it.
+    After,
+}
+
+/// One answer of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Visit {
+    /// When.
+    pub moment: Moment,
+    /// Median, microseconds.
+    pub p50_us: f64,
+    /// 90th percentile, microseconds.
+    pub p90_us: f64,
+    /// What the fixed reference took at that moment, microseconds.
+    pub reference_us: Option<f64>,
+}
+
+/// What is known of a baseline after a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BaselineRecord {
+    /// The command.
+    pub command: Vec<String>,
+    /// The name it gave itself.
+    pub name: Option<String>,
+    /// The version it gave itself.
+    pub version: Option<String>,
+    /// Its answers.
+    pub visits: Vec<Visit>,
+    /// What the reference of the visits was.
+    pub reference: Option<ContentHash>,
+    /// Why there is no figure.
+    pub failure: Option<String>,
+}
+
+impl BaselineRecord {
+    /// Median time of the reference over the visits, microseconds; `None` unless all have one.
+    #[must_use]
+    pub fn reference_us(&self) -> Option<f64> {
+        let times: Option<Vec<f64>> = self.visits.iter().map(|visit| visit.reference_us).collect();
+        median(&times?)
+    }
+
+    /// The visits' figures at the same speed of the device.
+    fn level(&self, figure: fn(&Visit) -> f64) -> Vec<f64> {
+        let unit = self.reference_us();
+        let scaled = |visit: &Visit| {
+            let factor = unit
+                .zip(visit.reference_us)
+                .map_or(1.0, |(unit, now)| unit / now);
+            figure(visit) * factor
+        };
+        self.visits.iter().map(scaled).collect()
+    }
+
+    /// The time, microseconds; `None` where the command failed.
+    #[must_use]
+    pub fn p50_us(&self) -> Option<f64> {
+        let figure = median(&self.level(|visit| visit.p50_us));
+        figure.filter(|_| self.failure.is_none())
+    }
+
+    /// Its 90th percentile, microseconds.
+    #[must_use]
+    pub fn p90_us(&self) -> Option<f64> {
+        let figure = median(&self.level(|visit| visit.p90_us));
+        figure.filter(|_| self.failure.is_none())
+    }
+
+    /// Whether the visits disagree more than drift explains.
+    #[must_use]
+    pub fn unsteady(&self) -> bool {
+        let times = self.level(|visit| visit.p50_us);
+        let low = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = times.iter().copied().fold(0.0, f64::max);
+        high > low * (1.0 + UNSTEADY)
+    }
+
+    /// How many times faster a row is that took `row_us`, with the reference at `row_reference`
+    /// (what and microseconds) in its session.
+    #[must_use]
+    pub fn speedup(&self, row_us: f64, row_reference: Option<(&str, f64)>) -> Option<f64> {
+        let own = self.reference.as_ref().zip(self.reference_us());
+        let drift = match (own, row_reference) {
+            (Some((mine, then)), Some((theirs, now))) if mine.as_str() == theirs => now / then,
+            _ => 1.0,
+        };
+        Some(self.p50_us()? * drift / row_us)
+    }
+
+    /// A line for people.
+    #[must_use]
+    pub fn describe(&self, key: &TaskKey) -> String {
+        let task = format!("{} {}", key.kernel, key.problem);
+        let name = self.name.as_deref().unwrap_or("the command");
+        match (&self.failure, self.p50_us()) {
+            (Some(why), _) => format!("baseline of {task}: none, {why}"),
+            (None, Some(us)) if self.unsteady() => format!(
+                "baseline of {task}: {name} {us:.2} µs, unsteady: its answers differ by more than 5 %"
+            ),
+            (None, Some(us)) => format!("baseline of {task}: {name} {us:.2} µs"),
+            (None, None) => format!("baseline of {task}: none, it was never asked"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(visits: &[(f64, Option<f64>)]) -> BaselineRecord {
+        BaselineRecord {
+            name: Some("peer".into()),
+            visits: visits
+                .iter()
+                .map(|(p50_us, reference_us)| Visit {
+                    moment: Moment::Before,
+                    p50_us: *p50_us,
+                    p90_us: 1.1 * p50_us,
+                    reference_us: *reference_us,
+                })
+                .collect(),
+            reference: Some(ContentHash::from_stored("r".into())),
+            ..BaselineRecord::default()
+        }
+    }
+
+    #[test]
+    fn drift_that_the_reference_shows_is_taken_out() {
+        let drifted = record(&[(10.0, Some(100.0)), (11.0, Some(110.0))]);
+        assert!(!drifted.unsteady());
+        assert!((drifted.p50_us().unwrap() - 10.5).abs() < 1e-9);
+        // The row's session ran as fast as the first visit.
+        let speedup = drifted.speedup(5.0, Some(("r", 100.0))).unwrap();
+        assert!((speedup - 2.0).abs() < 1e-9, "{speedup}");
+        let other = drifted.speedup(5.0, Some(("other", 100.0))).unwrap();
+        assert!((other - 2.1).abs() < 1e-9, "{other}");
+    }
+
+    #[test]
+    fn answers_that_drift_does_not_explain_are_unsteady() {
+        assert!(record(&[(10.0, Some(100.0)), (11.0, Some(100.0))]).unsteady());
+        assert!(record(&[(10.0, None), (11.0, None)]).unsteady());
+        assert!(!record(&[(10.0, None)]).unsteady());
+    }
+
+    #[test]
+    fn a_failed_baseline_has_no_figure() {
+        let mut failed = record(&[(10.0, None)]);
+        failed.failure = Some("it hung".into());
+        assert_eq!((failed.p50_us(), failed.speedup(5.0, None)), (None, None));
+    }
+}
