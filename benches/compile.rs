@@ -6,11 +6,11 @@
 
 use std::path::PathBuf;
 use std::time::Instant;
-use tuner::compile::{
+use tuner_core::value::Value;
+use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Source, Template,
     render,
 };
-use tuner::space::Value;
 
 const COMPILES: i64 = 24;
 

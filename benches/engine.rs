@@ -7,11 +7,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tuner::device::replay::Recording;
-use tuner::engine::{self, Evaluator as _, Event, Limits, Plan, ReplayEvaluator, Task};
-use tuner::record::TaskKey;
-use tuner::store::{DeviceStart, RunStart, Store, TaskStart};
-use tuner::units::Seed;
+use tuner_core::record::TaskKey;
+use tuner_core::units::Seed;
+use tuner_device::replay::Recording;
+use tuner_engine as engine;
+use tuner_engine::{Evaluator as _, Event, Limits, Plan, ReplayEvaluator, Task};
+use tuner_store::{DeviceStart, RunStart, Store, TaskStart};
 
 /// Enough that opening the database does not show.
 const EVALS: u64 = 4000;
@@ -35,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             load.as_secs_f64() * 1e3,
             recording.space().count()
         );
-        for strategy in tuner::evolve::STRATEGIES {
+        for strategy in tuner_search::STRATEGIES {
             let (evals, elapsed) = run(&recording, strategy)?;
             println!(
                 "  {strategy}: {:.1} us per evaluation, store included ({evals} evaluations)",
@@ -78,7 +79,7 @@ fn run(
             definition: recording.definition(),
             default_config: None,
             space_path: None,
-            provenance: tuner::provenance::of_recording(),
+            provenance: tuner_core::provenance::of_recording(),
         }],
     };
     let plan = Plan {

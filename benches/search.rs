@@ -8,11 +8,12 @@
 
 use std::convert::Infallible;
 use std::time::Instant;
-use tuner::device::replay::Recording;
-use tuner::engine::quality::{Series, Study, measure};
-use tuner::evolve::{Settings, Told, evolve_with};
-use tuner::space::{Config, Constraint, Environment, Expr, Parameter, Space, Value};
-use tuner::units::{Micros, Seed};
+use tuner_core::units::{Micros, Seed};
+use tuner_core::value::Value;
+use tuner_device::replay::Recording;
+use tuner_engine::quality::{Series, Study, measure};
+use tuner_search::{Settings, Told, evolve_with};
+use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args()
@@ -38,7 +39,7 @@ fn space(parameters: usize) -> Result<Space, Box<dyn std::error::Error>> {
             why: None,
         })
     });
-    let rules = rules.collect::<Result<Vec<_>, tuner::space::ExprError>>()?;
+    let rules = rules.collect::<Result<Vec<_>, tuner_space::ExprError>>()?;
     Ok(Space::build(
         "made up",
         named.collect(),
@@ -53,8 +54,10 @@ fn time(config: &Config) -> Told {
         .iter()
         .map(|choice| choice.abs_diff(5))
         .sum();
-    Micros::new(10.0 + f64::from(far))
-        .map_or(Told::Failed(tuner::record::Verdict::Crashed), Told::exactly)
+    Micros::new(10.0 + f64::from(far)).map_or(
+        Told::Failed(tuner_core::record::Verdict::Crashed),
+        Told::exactly,
+    )
 }
 
 /// Time this thread spent on a processor, microseconds: on a shared machine the wall clock also

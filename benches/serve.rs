@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tuner::store::{RunEnd, Store};
+use tuner_store::{RunEnd, Store};
 
 #[expect(dead_code, clippy::unwrap_used, reason = "shared with the tests")]
 #[path = "../tests/store/support.rs"]
@@ -53,7 +53,7 @@ fn number(name: &str, default: u64) -> u64 {
 async fn fill(db: &Path, rows: u64) -> Result<(), Anything> {
     let clock = Instant::now();
     let store = Store::open(db).await?;
-    let start = support::start(tuner::record::DeviceKind::Vgpu);
+    let start = support::start(tuner_core::record::DeviceKind::Vgpu);
     let task = support::key(&start);
     let run = store.begin_run(start.clone()).await?;
     let mut next = 0;

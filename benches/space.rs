@@ -8,7 +8,8 @@
 use rand::SeedableRng as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tuner::space::{Constraint, Environment, Expr, Parameter, Space, Value};
+use tuner_core::value::Value;
+use tuner_space::{Constraint, Environment, Expr, Parameter, Space};
 
 /// Builds of every space; the median is printed.
 const RUNS: usize = 21;

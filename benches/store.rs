@@ -2,7 +2,7 @@
 //! flush to the disk), and a leaderboard over all of it.
 
 use std::time::Instant;
-use tuner::store::{LeaderboardQuery, RunEnd, Store};
+use tuner_store::{LeaderboardQuery, RunEnd, Store};
 
 #[expect(dead_code, clippy::unwrap_used, reason = "shared with the tests")]
 #[path = "../tests/store/support.rs"]
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir_in(std::env::current_dir()?)?;
     let store = Store::open(&directory.path().join("tuner.db")).await?;
-    let start = support::start(tuner::record::DeviceKind::Replay);
+    let start = support::start(tuner_core::record::DeviceKind::Replay);
     let task = support::key(&start);
     let run = store.begin_run(start.clone()).await?;
     let trial = |sequence: u64| {

@@ -3,11 +3,12 @@
 //!
 //! `cargo bench --bench timing [-- TRIALS]`
 
-use tuner::timing::executor;
-use tuner::timing::paired::{Decision, Duel};
-use tuner::timing::plan::{Runner, Settings};
-use tuner::timing::stopwatch::{CacheMode, Subject};
-use tuner::timing::synthetic::{CLOCKS, Noise, SyntheticClock, sequential_means};
+use tuner_core::cache_mode::CacheMode;
+use tuner_judge::stopwatch::Subject;
+use tuner_judge::timing::executor;
+use tuner_judge::timing::paired::{Decision, Duel};
+use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock, sequential_means};
 
 /// Time of the incumbent, microseconds.
 const INCUMBENT_US: f64 = 21.3;

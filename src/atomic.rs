@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The system's, for the directory or the file; the old content is then untouched.
-pub fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // Through a link, so that the link stays one.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&path).ok();

@@ -1,14 +1,14 @@
 //! The exit codes that scripts rely on.
 
 /// The command did what it was asked.
-pub const DONE: u8 = 0;
+pub(crate) const DONE: u8 = 0;
 /// The tuner itself failed: disk full, database broken, a bug.
-pub const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 /// Bad usage or a bad input file; the message says where and what to type instead.
-pub const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 /// The run finished, but no candidate passed.
-pub const NOTHING_PASSED: u8 = 3;
+pub(crate) const NOTHING_PASSED: u8 = 3;
 /// `gate` found a regression or a wrong result, or a `check` verdict is not `ok`.
-pub const NOT_OK: u8 = 4;
+pub(crate) const NOT_OK: u8 = 4;
 /// Interrupted by Ctrl-C; all finished work is stored.
-pub const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tuner::baseline::{BaselineError, ask, parse};
-use tuner::record::ConfigValues;
-use tuner::space::Value;
+use tuner_core::record::ConfigValues;
+use tuner_core::value::Value;
+use tuner_engine::baseline::{BaselineError, ask, parse};
 
-fn run(script: &str, deadline: Duration) -> Result<tuner::baseline::Answer, BaselineError> {
+fn run(script: &str, deadline: Duration) -> Result<tuner_engine::baseline::Answer, BaselineError> {
     let command: Vec<String> = ["sh", "-c", script].map(str::to_owned).into();
     let problem: ConfigValues = vec![("M".into(), Value::Int(64))];
     ask(&command, Path::new("."), &problem, Some("GPU-1"), deadline)
@@ -105,22 +105,23 @@ fn a_helper_that_keeps_the_pipe_open_does_not_hold_the_run_up() {
 }
 
 /// A space with this baseline command, as a kernel.
-fn kernel(folder: &Path, command: &str) -> tuner::catalog::Kernel {
+fn kernel(folder: &Path, command: &str) -> tuner_kernel::catalog::Kernel {
     let defects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/defects");
     let text = std::fs::read_to_string(defects.join("sum.yaml")).expect("there");
     let file = folder.join("sum.yaml");
     std::fs::write(&file, format!("{text}baseline: {{ command: {command} }}\n")).expect("written");
     std::fs::copy(defects.join("sum.cu"), folder.join("sum.cu")).expect("copied");
-    tuner::catalog::Kernel::load(&file).expect("a good space")
+    tuner_kernel::catalog::Kernel::load(&file).expect("a good space")
 }
 
-fn baseline(folder: &Path, command: &str) -> tuner::baseline::Baseline {
-    let key = tuner::record::TaskKey {
+fn baseline(folder: &Path, command: &str) -> tuner_engine::baseline::Baseline {
+    let key = tuner_core::record::TaskKey {
         kernel: "sum_with_defects".into(),
         problem: "rows".into(),
         device: "cuda".into(),
     };
-    tuner::baseline::Baseline::of(&kernel(folder, command), &key, None).expect("it names one")
+    tuner_engine::baseline::Baseline::of(&kernel(folder, command), &key, None)
+        .expect("it names one")
 }
 
 #[test]
@@ -136,10 +137,10 @@ fn a_baseline_runs_beside_its_space_file_before_and_after() {
     )
     .unwrap();
     let mut baseline = baseline(folder.path(), "[sh, peer.sh]");
-    let identity = tuner::units::ContentHash::from_stored("r".into());
+    let identity = tuner_core::units::ContentHash::from_stored("r".into());
     for (moment, unit) in [
-        (tuner::baseline::Moment::Before, 100.0),
-        (tuner::baseline::Moment::After, 110.0),
+        (tuner_core::baseline_record::Moment::Before, 100.0),
+        (tuner_core::baseline_record::Moment::After, 110.0),
     ] {
         let mut reference = || Some((unit, identity.clone()));
         assert_eq!(baseline.visit(moment, &mut reference, LONG), None);
@@ -160,7 +161,7 @@ fn an_absent_tool_is_told_once_and_not_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut baseline = baseline(folder.path(), "[no-such-program-anywhere]");
     let mut reference = || panic!("nothing to take drift out of");
-    let moment = tuner::baseline::Moment::Before;
+    let moment = tuner_core::baseline_record::Moment::Before;
     let why = baseline.visit(moment, &mut reference, LONG).unwrap();
     assert!(
         why.contains("`no-such-program-anywhere` is not here"),

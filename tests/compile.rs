@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tuner::compile::{
+use tuner_core::value::Value;
+use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Image, Isolation, LaunchShape, Source,
     Surroundings, Template, render,
 };
-use tuner::space::Value;
 
 const SCALE: &str = r#"
 extern "C" __global__ void scale(float* x, int n) {
@@ -173,7 +173,7 @@ fn a_comment_changes_no_hash_and_a_constant_does() {
 fn included_files_come_from_memory_and_cuda_headers_from_the_installation() {
     let text = "#include \"twice.cuh\"\n#include <cuda_fp16.h>\nextern \"C\" __global__ void scale(__half* x) \
                 { x[0] = __float2half(twice(FACTOR * __half2float(x[0]))); }\n";
-    let header = tuner::compile::Header {
+    let header = tuner_kernel::compile::Header {
         spelled: "twice.cuh".into(),
         path: "templates/scale/twice.cuh".into(),
         text: "#pragma once\n__device__ inline float twice(float x) { return 2 * x; }\n".into(),
@@ -289,7 +289,7 @@ fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
     };
     let library = compiler(None).nvrtc().library().to_owned();
     let mut child = Command::new(env!("CARGO_BIN_EXE_tuner"))
-        .arg(tuner::compile::WORKER_COMMAND)
+        .arg(tuner_kernel::compile::WORKER_COMMAND)
         .env("TUNER_COMPILE_FAULT", "hang")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -354,7 +354,7 @@ fn a_file_that_is_no_library_is_named_with_its_error() {
         explicit: Some(library.clone()),
         ..Surroundings::default()
     };
-    let error = tuner::compile::Nvrtc::find(&surroundings)
+    let error = tuner_kernel::compile::Nvrtc::find(&surroundings)
         .unwrap_err()
         .to_string();
     assert!(error.contains(library.to_str().unwrap()), "{error}");

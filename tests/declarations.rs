@@ -198,14 +198,14 @@ fn a_wrong_number_of_arguments_is_refused_with_what_is_missing() {
 fn the_compiler_is_asked_once_for_all_candidates_and_problems() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let file = project().join("search_spaces/gemm_f32.yaml");
-    let compiler = tuner::compile::Compiler::new(tuner::compile::CompilerSettings {
-        isolation: tuner::compile::Isolation::InProcess,
+    let compiler = tuner_kernel::compile::Compiler::new(tuner_kernel::compile::CompilerSettings {
+        isolation: tuner_kernel::compile::Isolation::InProcess,
         cache: Some(dir.path().to_owned()),
-        ..tuner::compile::CompilerSettings::with_jobs(1)
+        ..tuner_kernel::compile::CompilerSettings::with_jobs(1)
     })
     .expect("NVRTC is there");
-    let limits = tuner::device::limits::by_name("h100").expect("a known device");
-    let kernel = tuner::catalog::Kernel::load(&file).expect("a good space");
+    let limits = tuner_device::limits::by_name("h100").expect("a known device");
+    let kernel = tuner_kernel::catalog::Kernel::load(&file).expect("a good space");
     let names = ["even", "ragged"];
     let space = |name: &str| kernel.spec.space(name, &limits).expect("a space");
     let spaces = names.map(space);
@@ -218,7 +218,7 @@ fn the_compiler_is_asked_once_for_all_candidates_and_problems() {
     };
     for _ in 0..2 {
         let subject = kernel.declared();
-        tuner::declarations::check(subject, &problems, &limits, "sm_90", &compiler)
+        tuner_kernel::declarations::check(subject, &problems, &limits, "sm_90", &compiler)
             .expect("declared right");
         // One for each set of launches: with and without the sum of parts.
         assert_eq!(entries(), 2);
@@ -603,19 +603,19 @@ fn a_variable_that_has_the_name_of_a_macro_is_explained() {
 fn all_shipped_spaces_declare_what_their_kernels_take() {
     let folder = project();
     let spaces = std::fs::read_dir(folder.join("search_spaces")).expect("the folder is there");
-    let compiler = tuner::compile::Compiler::new(tuner::compile::CompilerSettings {
-        isolation: tuner::compile::Isolation::InProcess,
-        ..tuner::compile::CompilerSettings::with_jobs(1)
+    let compiler = tuner_kernel::compile::Compiler::new(tuner_kernel::compile::CompilerSettings {
+        isolation: tuner_kernel::compile::Isolation::InProcess,
+        ..tuner_kernel::compile::CompilerSettings::with_jobs(1)
     })
     .expect("NVRTC is there");
-    let limits = tuner::device::limits::by_name("h100").expect("a known device");
+    let limits = tuner_device::limits::by_name("h100").expect("a known device");
     let mut count = 0;
     for file in spaces {
         let path = file.expect("an entry").path();
         if path.extension().is_none_or(|extension| extension != "yaml") {
             continue;
         }
-        let kernel = tuner::catalog::Kernel::load(&path).expect("a good space");
+        let kernel = tuner_kernel::catalog::Kernel::load(&path).expect("a good space");
         let spec = &kernel.spec;
         let problem = &spec
             .check_problems
@@ -625,7 +625,8 @@ fn all_shipped_spaces_declare_what_their_kernels_take() {
         let space = spec.space(problem, &limits).expect("a space");
         let subject = kernel.declared();
         let problems = [(&**problem, &space)];
-        let warnings = tuner::declarations::check(subject, &problems, &limits, "sm_90", &compiler);
+        let warnings =
+            tuner_kernel::declarations::check(subject, &problems, &limits, "sm_90", &compiler);
         let warnings = warnings.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert!(warnings.is_empty(), "{}: {warnings:?}", path.display());
         count += 1;

@@ -6,15 +6,15 @@ mod sampled;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner::device::plan::{
+use tuner_core::plan::{
     Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
 };
-use tuner::device::session::{Fault, Run, RunReport, Session, Slot};
-use tuner::gate::level::Level;
-use tuner::gate::recheck;
-use tuner::gate::references::References;
-use tuner::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner::record::Verdict;
+use tuner_core::record::Verdict;
+use tuner_judge::gate::level::Level;
+use tuner_judge::gate::recheck;
+use tuner_judge::gate::references::References;
+use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
+use tuner_judge::session::{Fault, Run, RunReport, Session, Slot};
 
 /// What the device does besides computing row sums.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,7 +7,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use tuner::space::{Constraint, Environment, EvaluateError, Expr, Fault, Parameter, Space, Value};
+use tuner_core::value::Value;
+use tuner_space::{Constraint, Environment, EvaluateError, Expr, Fault, Parameter, Space};
 
 fn evaluate(text: &str) -> Result<Value, EvaluateError> {
     Expr::parse(text)?.evaluate(&[])

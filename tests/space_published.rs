@@ -2,7 +2,8 @@
 //! Rust. Skipped where the files are not at hand.
 
 use std::path::PathBuf;
-use tuner::space::{BareSpace, Value};
+use tuner_core::value::Value;
+use tuner_space::BareSpace;
 
 /// Products up to here are counted one by one.
 const MOST: u128 = 100_000_000;

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
-use tuner::space::{KernelSpec, json_schema};
+use tuner_space::{KernelSpec, json_schema};
 
 const SCHEMA: &str = "search_spaces/schema.json";
 

@@ -7,9 +7,9 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
-use tuner::space::{
+use tuner_core::value::Value;
+use tuner_space::{
     BareSpace, Config, Constraint, Environment, Expr, Neighbourhood, Parameter, Space, SpaceError,
-    Value,
 };
 
 fn ints(values: impl IntoIterator<Item = i64>) -> Vec<Value> {

@@ -1,14 +1,17 @@
 //! The timing protocol on synthetic clocks, where the truth is known: drift, two modes, spikes,
 //! throttling.
 
-use tuner::device::session::Fault;
-use tuner::gate::{self, Verified};
-use tuner::timing::calibration::{Calibration, NeededWork, Promise};
-use tuner::timing::executor::{self, Incumbent, TimingSession, time_candidate};
-use tuner::timing::paired::{Decision, Duel};
-use tuner::timing::plan::{Runner, Settings};
-use tuner::timing::stopwatch::{CacheMode, OutputSet, Sample, Stopwatch, Subject};
-use tuner::timing::synthetic::{CLOCKS, Noise, SyntheticClock};
+use tuner_core::cache_mode::CacheMode;
+use tuner_judge::gate;
+use tuner_judge::gate::Verified;
+use tuner_judge::session::Fault;
+use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
+use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
+use tuner_judge::timing::executor;
+use tuner_judge::timing::executor::{Incumbent, TimingSession, time_candidate};
+use tuner_judge::timing::paired::{Decision, Duel};
+use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock};
 
 const CHALLENGER: Subject = Subject(0);
 const INCUMBENT: Subject = Subject(1);
@@ -80,8 +83,8 @@ fn between_equal_and_two_per_cent_the_slower_kernel_does_not_win() {
 }
 
 fn verified() -> Verified {
-    let judgement = tuner::device::worker::protocol::Judgement {
-        verdict: tuner::record::Verdict::Ok,
+    let judgement = tuner_judge::judgement::Judgement {
+        verdict: tuner_core::record::Verdict::Ok,
         detail: String::new(),
         hazards: Vec::new(),
         max_error: None,
@@ -254,7 +257,7 @@ fn a_time_below_the_floor_of_physics_is_refused() {
         match (timed, expected) {
             (Ok(_), None) => {}
             (Err(refused), Some(limit)) => {
-                assert_eq!(refused.verdict, tuner::record::Verdict::Implausible);
+                assert_eq!(refused.verdict, tuner_core::record::Verdict::Implausible);
                 assert!(refused.detail.contains(limit), "{}", refused.detail);
             }
             (other, _) => panic!("{truth} µs: {other:?}"),
@@ -320,14 +323,14 @@ fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
         &mut |sets| {
             assert_eq!(sets[0][0].1, [0xff; 4]);
             Err(executor::Refused {
-                verdict: tuner::record::Verdict::Incorrect,
+                verdict: tuner_core::record::Verdict::Incorrect,
                 detail: "the timed launches wrote nothing".into(),
             })
         },
     )
     .unwrap()
     .unwrap_err();
-    assert_eq!(refused.verdict, tuner::record::Verdict::Incorrect);
+    assert_eq!(refused.verdict, tuner_core::record::Verdict::Incorrect);
     assert_eq!(odd.events, ["poison", "sample", "outputs"]);
 }
 
@@ -351,7 +354,7 @@ fn a_clock_that_gives_no_time_is_implausible() {
             &mut |_| Ok(()),
         )
         .unwrap_err();
-        assert_eq!(fault.verdict, tuner::record::Verdict::Implausible);
+        assert_eq!(fault.verdict, tuner_core::record::Verdict::Implausible);
     }
 }
 

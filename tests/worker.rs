@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tuner::catalog;
-use tuner::compile::{Compiler, CompilerSettings};
-use tuner::device::build::PlanBuilder;
-use tuner::device::limits;
-use tuner::device::worker::host::{Settings, Worker};
-use tuner::device::worker::protocol::Job;
-use tuner::record::Verdict;
-use tuner::space::Config;
+use tuner_core::record::Verdict;
+use tuner_device::limits;
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::protocol::Job;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_space::Config;
 
 /// The smallest check problem of the GEMM, at its default configuration.
 fn job() -> Job {
@@ -21,7 +21,7 @@ fn job() -> Job {
     let device = limits::by_name("h100").expect("a virtual GPU");
     let builder = PlanBuilder::new(kernel, "thin", &device, "sm_90").expect("a plan builder");
     let settings = CompilerSettings {
-        isolation: tuner::compile::Isolation::InProcess,
+        isolation: tuner_kernel::compile::Isolation::InProcess,
         ..CompilerSettings::default()
     };
     let compiler = Compiler::new(settings).expect("NVRTC");
@@ -32,7 +32,7 @@ fn job() -> Job {
     Job {
         checks: vec![built.plan],
         timed: None,
-        level: tuner::gate::level::Level::Screening,
+        level: tuner_judge::gate::level::Level::Screening,
         seeds: vec![1],
         schedules: 0,
     }

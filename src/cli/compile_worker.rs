@@ -8,8 +8,8 @@ use anyhow::Context as _;
 ///
 /// # Errors
 /// When the pipes break; started by hand, at once.
-pub fn run() -> CommandResult {
-    crate::compile::serve()
+pub(crate) fn run() -> CommandResult {
+    tuner_kernel::compile::serve()
         .context("this command is for the tuner itself")
         .map_err(CliError::Failed)?;
     Ok(exit::DONE)

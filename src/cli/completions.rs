@@ -11,7 +11,7 @@ use clap_complete::Shell;
 #[command(
     after_help = "Example:\n  tuner completions bash > ~/.local/share/bash-completion/completions/tuner"
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// The shell.
     shell: Shell,
 }
@@ -20,7 +20,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "tuner", &mut script);
     output::print(&String::from_utf8_lossy(&script)).context("cannot write to standard output")?;

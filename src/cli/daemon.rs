@@ -4,14 +4,14 @@ use super::CliError;
 use super::events::EventLog;
 use super::progress::Progress;
 use super::results::{store_error, usage};
-use crate::engine::{Best, Event, Report, StopReason, TaskReport};
-use crate::record::{DeviceKind, TaskKey};
-use crate::serve::client::{Client, ClientError};
-use crate::serve::view::{Health, RunView, Stopping};
-use crate::store::{DaemonRow, Store};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_engine::{Best, Event, Report, StopReason, TaskReport};
+use tuner_serve::client::{Client, ClientError};
+use tuner_serve::view::{Health, RunView, Stopping};
+use tuner_store::{DaemonRow, Store};
 
 /// How long a daemon that ends may take to come back before its followers leave.
 const COMES_BACK: Duration = Duration::from_secs(15);

@@ -1,14 +1,14 @@
 //! `tuner device-worker`: the process a device lives in. Started by the tuner itself.
 
 use super::{CliError, CommandResult};
-use crate::device::DeviceSelector;
-use crate::device::vgpu::Limits;
-use crate::device::worker::child;
 use crate::exit;
+use tuner_device::DeviceSelector;
+use tuner_device::vgpu::Limits;
+use tuner_device::worker::child;
 
 /// Serves judgements on one device over the standard streams.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The device, `vgpu:NAME` or `cuda:N`.
     #[arg(long)]
     device: DeviceSelector,
@@ -18,7 +18,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A device that has no worker, or a parent that is gone.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let served = match &args.device {
         DeviceSelector::Vgpu(name) => {
             let arch = ::vgpu::Arch::by_name(name).ok_or_else(|| {

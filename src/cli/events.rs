@@ -1,11 +1,11 @@
 //! What `tuner run` does beside the run: the event log, and the signals that end it.
 
 use super::CliError;
-use crate::engine::Event;
 use crate::exit;
 use std::io::Write;
 use std::path::Path;
 use tokio::sync::watch;
+use tuner_engine::Event;
 
 /// Where `--events` goes. A failure to write is told once and ends the log, not the run.
 pub(super) struct EventLog {

@@ -3,12 +3,14 @@
 use super::results::{Selection, block_on, board_name, store_error, usage};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, output};
-use crate::export::{self, Entry, ExportError, Judged};
-use crate::record::TimingKind;
-use crate::store::{Board, Store};
 use crate::{atomic, exit};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
+use tuner_core::entry::{Entry, Judged};
+use tuner_core::record::TimingKind;
+use tuner_report::export;
+use tuner_report::export::ExportError;
+use tuner_store::{Board, Store};
 
 /// Write the best configurations as a C/CUDA header or another tool's format
 ///
@@ -22,7 +24,7 @@ Examples:
   tuner export gemm_f32 --to json | jq '.entries[].config'
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to export.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel
     kernel: String,
 
@@ -62,7 +64,7 @@ enum Target {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let Some(text) = block_on(render(args))? else {
         return Ok(exit::NOTHING_PASSED);
     };

@@ -3,9 +3,9 @@
 use super::CliError;
 use super::output::{self, Format};
 use super::results::usage;
-use crate::provenance;
-use crate::store::{Moment, Reign, Store};
 use std::fmt::Write as _;
+use tuner_core::provenance;
+use tuner_store::{Moment, Reign, Store};
 
 /// The commits whose results stood at a commit: its own and those it contains. Without git, or of a
 /// commit that git does not know here, those stored whose hash begins with the name.

@@ -5,10 +5,10 @@ use super::results::{Selection, block_on, store_error};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
 use crate::exit;
-use crate::record::{ConfigValues, LeaderboardRow, TaskKey};
-use crate::store::{Board, Reign, VerdictCount};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey};
+use tuner_store::{Board, Reign, VerdictCount};
 
 /// Show the best configurations, ranked
 ///
@@ -28,7 +28,7 @@ Examples:
 
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
-pub struct Args {
+pub(crate) struct Args {
     /// Only this kernel [default: all]
     kernel: Option<String>,
 
@@ -56,7 +56,7 @@ pub struct Args {
 const TABLE_ROWS: usize = 10;
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     if args.history {
         let reigns = block_on(read_history(args))?;
         let text = history::text(args.format, &reigns)?;

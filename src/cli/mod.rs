@@ -1,43 +1,43 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
-pub mod ablate;
-pub mod check;
-pub mod compile_worker;
-pub mod completions;
+pub(crate) mod ablate;
+pub(crate) mod check;
+pub(crate) mod compile_worker;
+pub(crate) mod completions;
 mod daemon;
-pub mod device_test;
-pub mod device_worker;
-pub mod doctor;
+pub(crate) mod device_test;
+pub(crate) mod device_worker;
+pub(crate) mod doctor;
 mod events;
-pub mod export;
-pub mod gate;
+pub(crate) mod export;
+pub(crate) mod gate;
 mod history;
-pub mod import;
-pub mod leaderboard;
-pub mod output;
+pub(crate) mod import;
+pub(crate) mod leaderboard;
+pub(crate) mod output;
 mod parallel;
-pub mod predict;
+pub(crate) mod predict;
 mod predictor;
-pub mod profile;
+pub(crate) mod profile;
 mod progress;
-pub mod space;
-pub mod record;
-pub mod replay;
-pub mod report;
+pub(crate) mod space;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod report;
 mod results;
-pub mod run;
-pub mod serve;
-pub mod status;
-pub mod stop;
-pub mod submit;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod submit;
 mod wanted;
 mod stale;
 
-use crate::declarations::DeclarationError;
 use crate::exit;
-use crate::job::JobError;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tuner_engine::job::JobError;
+use tuner_kernel::declarations::DeclarationError;
 
 /// Auto-tuner for CUDA C++ kernel templates.
 #[derive(Debug, Parser)]
@@ -48,7 +48,7 @@ use std::process::ExitCode;
     propagate_version = true,
     arg_required_else_help = true
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -75,7 +75,7 @@ enum Command {
     Stop(stop::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
-    #[command(hide = true, name = crate::compile::WORKER_COMMAND)]
+    #[command(hide = true, name = tuner_kernel::compile::WORKER_COMMAND)]
     CompileWorker,
     #[command(hide = true)]
     DeviceTest(device_test::Args),
@@ -87,7 +87,7 @@ enum Command {
 
 /// What a command can end with besides success.
 #[derive(Debug, thiserror::Error)]
-pub enum CliError {
+pub(crate) enum CliError {
     /// The user's mistake: bad usage or a bad input file. Exit code 2. The text is complete, with
     /// place and fix, and is printed as it stands.
     #[error("{0}")]
@@ -114,11 +114,11 @@ impl From<DeclarationError> for CliError {
 }
 
 /// The exit code of a command that did what it could.
-pub type CommandResult = Result<u8, CliError>;
+pub(crate) type CommandResult = Result<u8, CliError>;
 
 /// Parses the arguments, runs the command, and returns its exit code.
 #[must_use]
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     // Before the arguments: they name GPUs of the tables.
     if let Err(error) = tables() {
         eprintln!("{error}");

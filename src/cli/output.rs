@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 /// How a read command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Aligned columns for people.
     Table,
     /// One JSON document.
@@ -20,7 +20,7 @@ pub enum Format {
 ///
 /// # Errors
 /// Any other failure to write, such as a full disk behind a redirection.
-pub fn print(text: &str) -> std::io::Result<()> {
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_bytes(text.as_bytes())?;
     if text.ends_with('\n') {
         Ok(())
@@ -33,7 +33,7 @@ pub fn print(text: &str) -> std::io::Result<()> {
 ///
 /// # Errors
 /// Any other failure to write.
-pub fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -43,14 +43,14 @@ pub fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
 
 /// Whether standard error is a terminal: decides between a live progress bar and plain lines.
 #[must_use]
-pub fn stderr_is_terminal() -> bool {
+pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
 /// Rows under headings in the asked-for format. JSON is made by the caller from typed values,
 /// because a table's cells are already text.
 #[must_use]
-pub fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> String {
     match format {
         Format::Csv => csv(headings, rows),
         Format::Md => markdown(headings, rows),

@@ -4,15 +4,15 @@ use super::check::select::parse_config;
 use super::output::{self, Format};
 use super::predictor::{Predictor, Row};
 use super::{CliError, CommandResult};
-use crate::catalog::{Kernel, near_text};
-use crate::device::DeviceSelector;
 use crate::exit;
-use crate::space::{Config, Space, suggest};
-use crate::timing::predict::Explanation;
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::PathBuf;
+use tuner_device::DeviceSelector;
+use tuner_judge::timing::predict::Explanation;
+use tuner_kernel::catalog::{Kernel, near_text};
+use tuner_space::{Config, Space, suggest};
 
 /// Predicts the time of configurations on a GPU that need not be here, with the counters that
 /// explain it
@@ -32,7 +32,7 @@ The file has a line of parameter names, and one of values for each configuration
 without a column take their defaults. Without --configs: the default configuration and the seeds.
 
 Exit codes: 0 done, whatever the verdicts; 2 bad usage, or a configuration outside the space.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel, or its search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
@@ -66,7 +66,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, or tools that do not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
     let predictor = Predictor::open(&args.kernel, problem, &args.device, args.jobs)?;
     let configs = configs(args, &predictor.kernel, &predictor.space)?;

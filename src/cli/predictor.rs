@@ -2,25 +2,27 @@
 
 use super::CliError;
 use super::parallel::in_order;
-use crate::catalog::{self, Kernel};
-use crate::compile::{CompileError, Compiler, CompilerSettings};
-use crate::declarations;
-use crate::device::build::PlanBuilder;
-use crate::device::vgpu::Limits;
-use crate::device::worker::host::{Settings, Worker, WorkerError};
-use crate::device::worker::protocol::{Job, Judgement};
-use crate::device::{DeviceSelector, limits};
-use crate::engine::vouch;
-use crate::gate::level::Level;
-use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
-use crate::space::{Config, Space};
-use crate::timing::predict::{Explanation, Forecaster};
-use crate::units::Micros;
 use anyhow::Context as _;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tuner_core::record::{Compilation, ConfigValues, Verdict, config_as_object};
+use tuner_core::units::Micros;
+use tuner_device::vgpu::Limits;
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_device::worker::protocol::Job;
+use tuner_device::{DeviceSelector, limits};
+use tuner_engine::vouch;
+use tuner_judge::gate::level::Level;
+use tuner_judge::judgement::Judgement;
+use tuner_judge::timing::predict::{Explanation, Forecaster};
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{CompileError, Compiler, CompilerSettings};
+use tuner_kernel::declarations;
+use tuner_space::{Config, Space};
 use vgpu::Arch;
 
 /// Seed of the input data.

@@ -1,12 +1,12 @@
 //! How a run looks while it goes on: a live bar on a terminal, plain lines elsewhere.
 
 use super::output;
-use crate::engine::{Event, StopReason, TrialEvent, format_duration};
-use crate::record::Verdict;
-use crate::serve::view::RunView;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use tuner_core::record::Verdict;
+use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
+use tuner_serve::view::RunView;
 
 /// How often the bar is redrawn, and how often a plain line may come with and without news.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -2,12 +2,13 @@
 
 use super::results::{Selection, block_on, store_error};
 use super::{CliError, CommandResult};
-use crate::export::{self, Entry};
-use crate::record::TimingKind;
-use crate::store::Board;
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tuner_core::entry::Entry;
+use tuner_core::record::TimingKind;
+use tuner_report::export;
+use tuner_store::Board;
 
 /// Write the best measured results to `leaderboard/<device>/<kernel>.json`, to be committed
 ///
@@ -20,7 +21,7 @@ Examples:
   tuner record gemm_f32 --device 'NVIDIA H200' && git diff leaderboard/
 
 Exit codes: 0 done, 2 bad usage or input, 3 nothing was measured.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel
     kernel: String,
 
@@ -33,7 +34,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let boards = block_on(read(args))?;
     let (measured, others): (Vec<Board>, Vec<Board>) = boards
         .into_iter()

@@ -4,9 +4,10 @@ mod gather;
 
 use super::results::{Selection, block_on, store_error, usage};
 use super::{CliError, CommandResult};
-use crate::report::{self, Files, Input};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
+use tuner_report as report;
+use tuner_report::{Files, Input};
 
 /// Write a report of the results: Markdown, and one HTML file that needs nothing else
 ///
@@ -26,7 +27,7 @@ Counters of a winner come from `tuner profile`, from the run itself (virtual GPU
 the virtual GPU now, where the kernel is at hand and its template was not edited since.
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to report.")]
-pub struct Args {
+pub(crate) struct Args {
     /// Only this kernel [default: all]
     kernel: Option<String>,
 
@@ -69,7 +70,7 @@ fn price(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// Bad arguments, an unreadable database, or files that cannot be written.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let Some(input) = block_on(read(args))? else {
         return Ok(exit::NOTHING_PASSED);
     };

@@ -1,13 +1,12 @@
 //! What `leaderboard`, `export` and `record` share: which results are meant, and reading them.
 
 use super::CliError;
-use crate::record::{DeviceKind, TaskKey};
-use crate::store::{
-    self, Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store, StoreError,
-};
-use crate::units::ContentHash;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::units::ContentHash;
+use tuner_store as store;
+use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store, StoreError};
 
 /// The database and which devices and problems of it.
 #[derive(Debug, clap::Args)]
@@ -130,7 +129,7 @@ fn device_filter(text: &str) -> Option<DeviceFilter> {
 
 /// The recording by content, or where the file is gone by its path.
 fn recording(file: &Path) -> RecordingSource {
-    match crate::provenance::recording(file) {
+    match tuner_core::provenance::recording(file) {
         Ok((path, hash)) => RecordingSource { path, hash },
         Err(_) => RecordingSource {
             path: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),

@@ -6,15 +6,17 @@ use super::progress::{self, Progress};
 use super::results::{block_on, store_error};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, daemon, output, submit};
-use crate::engine::{Event, Report, StopReason, TaskReport, format_duration};
 use crate::exit;
-use crate::job::{self, Prepared, Request};
-use crate::record::{DeviceKind, TaskKey};
-use crate::serve::view::RunList;
-use crate::store::{self, DaemonRow, Store};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_engine::job;
+use tuner_engine::job::{Prepared, Request};
+use tuner_engine::{Event, Report, StopReason, TaskReport, format_duration};
+use tuner_serve::view::RunList;
+use tuner_store as store;
+use tuner_store::{DaemonRow, Store};
 
 /// Tune kernels: propose, compile, check, time, store, until the budget ends or Ctrl-C
 ///
@@ -31,7 +33,7 @@ Examples:
 
 Exit codes: 0 done, 2 bad usage or input, 3 no candidate passed, 130 interrupted (all finished work
 is stored).")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     wanted: Wanted,
 
@@ -53,7 +55,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let request = args.wanted.request();
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {

@@ -2,13 +2,15 @@
 
 use super::daemon::{TokenFile, read_token};
 use super::{CliError, CommandResult, output};
-use crate::catalog::Catalog;
-use crate::serve::{self, ServeError, Settings};
-use crate::{exit, store};
+use crate::exit;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tuner_kernel::catalog::Catalog;
+use tuner_serve as serve;
+use tuner_serve::{ServeError, Settings};
+use tuner_store as store;
 
 /// Run the daemon: a run queue, an HTTP API with live events, a dashboard
 ///
@@ -24,7 +26,7 @@ Examples:
   TUNER_TOKEN=$(cat token) tuner serve --listen 0.0.0.0:7878
 
 Paths: / dashboard, /api/v1/… API, /openapi.json its description, /metrics Prometheus, /healthz")]
-pub struct Args {
+pub(crate) struct Args {
     /// Where to listen; any but a loopback address needs a token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878", value_parser = address)]
     listen: SocketAddr,
@@ -67,7 +69,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     raise_file_limit();
     let folders = if args.kernels.is_empty() {
         let here = std::env::current_dir().map_err(anyhow::Error::from)?;

@@ -2,18 +2,19 @@
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
-use crate::catalog::{Catalog, shown};
-use crate::device::{DeviceSelector, SelectorError, gpu, limits};
-use crate::job;
-use crate::record::ConfigValues;
-use crate::space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, Space};
-use crate::{exit, record};
+use crate::exit;
 use anyhow::Context as _;
 use rand::SeedableRng as _;
 use serde::Serialize;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tuner_core::record;
+use tuner_core::record::ConfigValues;
+use tuner_device::{DeviceSelector, SelectorError, gpu, limits};
+use tuner_engine::job;
+use tuner_kernel::catalog::{Catalog, shown};
+use tuner_space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, Space};
 
 /// Counts the valid configurations of a search space exactly, and draws some.
 ///
@@ -23,7 +24,7 @@ use std::time::Instant;
 #[command(
     after_help = "Examples:\n  tuner space search_spaces/gemm_f32.yaml\n  tuner space search_spaces/gemm_f32.yaml --device vgpu:a100 --sample 5 --seed 1 --format csv"
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// The file, or the name of a kernel in `search_spaces`.
     #[arg(value_name = "FILE")]
     file: String,
@@ -83,7 +84,7 @@ const BYTES_MAX: u64 = 512 << 20;
 ///
 /// # Errors
 /// A file that cannot be read or is wrong.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let built = build(args)?;
     let space = &built.space;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(args.seed);

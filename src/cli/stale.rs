@@ -1,11 +1,11 @@
 //! Results whose template or reference was edited since they were taken.
 
-use crate::catalog::{Catalog, Kernel};
-use crate::job::reference_hash;
-use crate::record::TimingKind;
-use crate::store::Board;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use tuner_core::record::TimingKind;
+use tuner_engine::job::reference_hash;
+use tuner_kernel::catalog::{Catalog, Kernel};
+use tuner_store::Board;
 
 /// Finds kernels as they lie on disk now, each file read once.
 #[derive(Default)]

@@ -6,11 +6,13 @@ use super::progress::{counts, time};
 use super::results::{block_on, store_error, usage};
 use super::{CliError, CommandResult};
 use crate::exit;
-use crate::serve::view::{RunList, RunView};
-use crate::serve::{client::Client, stored_run, stored_runs};
-use crate::store::{self, Store};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use tuner_serve::client::Client;
+use tuner_serve::view::{RunList, RunView};
+use tuner_serve::{stored_run, stored_runs};
+use tuner_store as store;
+use tuner_store::Store;
 
 /// Runs that are listed where `--top` does not say.
 const LISTED: u32 = 20;
@@ -24,7 +26,7 @@ Examples:
   tuner status                                   the latest runs
   tuner status 20260301T120000000-1a2b3c         one run
   tuner status --format json --server http://gpu7:7878")]
-pub struct Args {
+pub(crate) struct Args {
     /// Only this run
     #[arg(value_name = "RUN")]
     run: Option<String>,
@@ -51,7 +53,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(async {
         let client = daemon::find(args.server.as_deref(), &args.db, &args.token).await?;
         match &args.run {

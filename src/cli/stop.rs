@@ -4,10 +4,11 @@ use super::daemon::{self, TokenFile};
 use super::results::{block_on, store_error, usage};
 use super::{CliError, CommandResult, output};
 use crate::exit;
-use crate::serve::client::Client;
-use crate::serve::view::{RunList, Stopping};
-use crate::store::{self, RunId, Store};
 use std::path::{Path, PathBuf};
+use tuner_serve::client::Client;
+use tuner_serve::view::{RunList, Stopping};
+use tuner_store as store;
+use tuner_store::{RunId, Store};
 
 /// Stop runs; what they found is kept
 ///
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 Examples:
   tuner stop 20260301T120000000-1a2b3c
   tuner stop --all")]
-pub struct Args {
+pub(crate) struct Args {
     /// The runs, as `tuner status` names them
     #[arg(value_name = "RUN", required_unless_present = "all")]
     runs: Vec<String>,
@@ -39,7 +40,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(async {
         match daemon::find(args.server.as_deref(), &args.db, &args.token).await? {
             Some(client) => by_daemon(args, &client).await,

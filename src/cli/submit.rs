@@ -5,11 +5,12 @@ use super::results::{block_on, store_error};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, output};
 use crate::exit;
-use crate::job;
-use crate::serve::client::Client;
-use crate::serve::view::{RunView, Submitted};
-use crate::store::{self, JobState, NewJob, RunFilter, RunId, Store, StoreError};
 use std::path::{Path, PathBuf};
+use tuner_engine::job;
+use tuner_serve::client::Client;
+use tuner_serve::view::{RunView, Submitted};
+use tuner_store as store;
+use tuner_store::{JobState, NewJob, RunFilter, RunId, Store, StoreError};
 
 /// Put a run into the daemon's queue, and return at once
 ///
@@ -21,7 +22,7 @@ Examples:
   tuner submit gemm_f32 --budget 2h
   tuner submit --device replay:conv2d_A100.json.gz --evals 200 --seed 1
   tuner submit gemm_f32 --evals 500 --server http://gpu7:7878")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     wanted: Wanted,
 
@@ -38,7 +39,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let id = block_on(async {
         match &args.server {
             Some(server) => remote(args, server).await,

@@ -1,6 +1,6 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
-use crate::job::Request;
+use tuner_engine::job::Request;
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,8 @@ mod pipeline;
 mod recorded;
 mod search;
 
-use tuner::space::{Constraint, Environment, Expr, Parameter, Space, Value};
+use tuner_core::value::Value;
+use tuner_space::{Constraint, Environment, Expr, Parameter, Space};
 
 /// A space of integer parameters with the given numbers of values and Python constraints.
 fn space(sizes: &[usize], rules: &[&str]) -> Space {

@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
-use tuner::device::DeviceFacts;
-use tuner::device::replay::Outcome;
-use tuner::engine::{
-    self, BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Order, Plan, Preparation,
+use tuner_core::record::{Definition, DeviceKind, TaskKey, Verdict};
+use tuner_core::recorded::Outcome;
+use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_device::DeviceFacts;
+use tuner_engine as engine;
+use tuner_engine::{
+    BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Order, Plan, Preparation,
     Report, StartPoint, StopReason, Task, TrialEvent,
 };
-use tuner::gate;
-use tuner::record::{Definition, DeviceKind, TaskKey, Verdict};
-use tuner::space::{Config, Space};
-use tuner::store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
-use tuner::timing::Measured;
-use tuner::units::{ContentHash, Micros, Seed};
+use tuner_judge::gate;
+use tuner_judge::timing::Measured;
+use tuner_space::{Config, Space};
+use tuner_store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
 
 /// A device whose results depend on the configuration only, and whose speed depends on nothing
 /// one could rely on.
@@ -177,7 +178,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
             definition: Definition::default(),
             default_config: Some(space.values(&space.default_config())),
             space_path: None,
-            provenance: tuner::provenance::of_recording(),
+            provenance: tuner_core::provenance::of_recording(),
         })
         .collect();
     Plan {

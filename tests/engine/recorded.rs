@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use tuner::device::replay::{Outcome, Recorded, Recording};
-use tuner::record::Verdict;
-use tuner::space::Value;
+use tuner_core::record::Verdict;
+use tuner_core::recorded::{Outcome, Recorded};
+use tuner_core::value::Value;
+use tuner_device::replay::Recording;
 
 const HEAD: &str = r#"{
 "device_name": "Some GPU",

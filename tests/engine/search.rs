@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_distr::Distribution as _;
 use std::collections::BTreeSet;
-use tuner::evolve::{Facts, Proposal, Ready, STRATEGIES, Told, strategy};
-use tuner::record::Verdict;
-use tuner::space::{Config, Space};
-use tuner::units::{Micros, Seed};
+use tuner_core::record::Verdict;
+use tuner_core::units::{Micros, Seed};
+use tuner_search::{Facts, Proposal, Ready, STRATEGIES, Told, strategy};
+use tuner_space::{Config, Space};
 
 const RULES: [&str; 4] = [
     "p0 * p1 <= 12",

@@ -2,13 +2,15 @@
 
 use crate::kernels::{How, Operation, Order, Problem};
 use std::sync::Arc;
-use tuner::device::plan::{
+use tuner_core::element::Element;
+use tuner_core::plan::{
     Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
 };
-use tuner::gate::compare::{self, Comparison};
-use tuner::gate::element::Element;
-use tuner::gate::oracle::{self, Oracle};
-use tuner::gate::tolerance::Tolerance;
+use tuner_judge::gate::compare;
+use tuner_judge::gate::compare::Comparison;
+use tuner_judge::gate::oracle;
+use tuner_judge::gate::oracle::Oracle;
+use tuner_judge::gate::tolerance::Tolerance;
 
 /// What results are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,9 +2,9 @@
 //! planted error.
 
 use half::{bf16, f16};
-use tuner::gate::element::Element;
-use tuner::gate::inputs::Fill;
-use tuner::gate::oracle::Tensor;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_judge::gate::oracle::Tensor;
 
 /// In which order terms are added.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,7 +9,8 @@ mod tolerances;
 
 use judging::{By, Case, nearest};
 use kernels::{How, Operation, Order};
-use tuner::gate::element::Element::{self, Bf16, F8E4M3, F16, F32, F64, I8, I32};
+use tuner_core::element::Element;
+use tuner_core::element::Element::{Bf16, F8E4M3, F16, F32, F64, I8, I32};
 
 /// An operation, the types of its inputs and its output, and what it is compared with; the relative
 /// error of everything that is promised to be found, and whether results that are cut off instead of

@@ -2,9 +2,10 @@
 
 use crate::judging::{By, Case, nearest, plan};
 use crate::kernels::{How, Operation, Order, Problem};
-use tuner::device::plan::{Plan, PlanFill, PlanReference};
-use tuner::gate::element::Element::{self, F16, F32, F64, I8, I32};
-use tuner::gate::tolerance::{Tolerance, describe};
+use tuner_core::element::Element;
+use tuner_core::element::Element::{F16, F32, F64, I8, I32};
+use tuner_core::plan::{Plan, PlanFill, PlanReference};
+use tuner_judge::gate::tolerance::{Tolerance, describe};
 
 const MILLION: u64 = 1_000_000;
 
@@ -103,7 +104,7 @@ fn what_the_space_gives_replaces_its_part_of_the_model() {
         passes(&plan, &off(&large, 2e-3), &large),
         "the model still allows for rounding"
     );
-    plan.gate = tuner::device::plan::PlanGate {
+    plan.gate = tuner_core::plan::PlanGate {
         atol: None,
         rtol: Some(1e-3),
         ..plan.gate

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner::device::plan::{
+use tuner_core::plan::{
     Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
 };
-use tuner::device::session::{Fault, Run, RunReport, Session, Slot};
-use tuner::device::vgpu::{Limits, VirtualGpu};
-use tuner::device::worker::child::judge;
-use tuner::device::worker::protocol::{Job, Judgement};
-use tuner::gate::references::References;
-use tuner::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner::record::Verdict;
+use tuner_core::record::Verdict;
+use tuner_device::vgpu::{Limits, VirtualGpu};
+use tuner_device::worker::child::judge;
+use tuner_device::worker::protocol::Job;
+use tuner_judge::gate::references::References;
+use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
+use tuner_judge::judgement::Judgement;
+use tuner_judge::session::{Fault, Run, RunReport, Session, Slot};
 
 /// `y[i] = factor * x[i]` after so many rounds of a loop, factors as PTX writes them.
 fn code(entry: &str, loops: u32, factor: &str) -> Code {

@@ -2,10 +2,10 @@
 
 use crate::root;
 use std::fmt::Write as _;
-use tuner::catalog::{Catalog, Kernel};
-use tuner::compile::render_bound;
-use tuner::device::limits;
-use tuner::space::Config;
+use tuner_device::limits;
+use tuner_kernel::catalog::{Catalog, Kernel};
+use tuner_kernel::compile::render_bound;
+use tuner_space::Config;
 
 /// Of each shipped space its template's hash, and for each problem the identity of the default
 /// configuration. Not of machine code: that is the compiler's.

@@ -120,7 +120,7 @@ fn commands_and_their_options_are_the_same() {
 fn the_schema_of_search_spaces_is_the_committed_one() {
     let committed = std::fs::read_to_string(root().join("search_spaces/schema.json")).unwrap();
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap();
-    assert_eq!(tuner::space::json_schema(), committed);
+    assert_eq!(tuner_space::json_schema(), committed);
 }
 
 /// The description of the daemon's interface, which follows from the types it answers with.

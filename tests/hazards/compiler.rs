@@ -1,6 +1,6 @@
 //! The suite's compiler: the product's own, in this process and without a cache.
 
-use tuner::compile::{
+use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
 };
 

@@ -242,13 +242,13 @@ const CUTLASS: &str = "Problem,Provider,OperationKind,Operation,Disposition,Stat
 
 #[tokio::test]
 async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kernel() {
-    use tuner::record::{
+    use tuner_core::record::{
         Compilation, Definition, DeviceKind, Measurement, Provenance, TimingKind, TrialRecord,
         Verdict,
     };
-    use tuner::space::Value;
-    use tuner::store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
-    use tuner::units::{ContentHash, Micros, Seed};
+    use tuner_core::units::{ContentHash, Micros, Seed};
+    use tuner_core::value::Value;
+    use tuner_store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("t.db")).await.unwrap();
     let size = |name: &str| (name.to_owned(), Value::Int(1024));

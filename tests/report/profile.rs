@@ -3,13 +3,13 @@
 use crate::support::{json, project, run, tune, tuner, write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use tuner::catalog::Kernel;
-use tuner::record::{
+use tuner_core::record::{
     DeviceKind, Measurement, Provenance, TaskKey, TimingKind, TrialRecord, Verdict,
 };
-use tuner::space::Value;
-use tuner::store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
-use tuner::units::{ContentHash, Micros, Seed};
+use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_core::value::Value;
+use tuner_kernel::catalog::Kernel;
+use tuner_store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
 
 /// What ncu prints for one launch.
 const NCU: &str = r#"#!/bin/sh
@@ -63,7 +63,7 @@ async fn measured() -> tempfile::TempDir {
                 .clone(),
             template_hash: Some(kernel.template.hash.clone()),
             reference_hash: None,
-            definition: tuner::record::Definition::default(),
+            definition: tuner_core::record::Definition::default(),
             default_config: None,
             space_path: Some(path),
             provenance: Provenance {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use tuner::store::{LeaderboardQuery, Store};
+use tuner_store::{LeaderboardQuery, Store};
 
 /// The project's recorded file.
 fn recorded() -> PathBuf {

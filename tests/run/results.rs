@@ -3,8 +3,8 @@
 use super::{finish, recorded, stored, tuner_run};
 use std::path::Path;
 use tempfile::TempDir;
-use tuner::record::LeaderboardRow;
-use tuner::store::{LeaderboardQuery, Store};
+use tuner_core::record::LeaderboardRow;
+use tuner_store::{LeaderboardQuery, Store};
 
 /// The leaderboard without run ids and times of day.
 fn leaderboard(db: &Path) -> String {

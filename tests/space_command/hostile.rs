@@ -5,7 +5,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
-use tuner::space::{BareSpace, Constraint, Environment, Expr, KernelSpec, Parameter, Space, Value};
+use tuner_core::value::Value;
+use tuner_space::{BareSpace, Constraint, Environment, Expr, KernelSpec, Parameter, Space};
 
 #[test]
 fn a_tab_is_shown_where_it_stands() {

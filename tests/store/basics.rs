@@ -1,8 +1,8 @@
 //! The store keeps what it said it keeps, and ranks it.
 
 use crate::support::{config, failed, hash, key, start, timed};
-use tuner::record::{DeviceKind, TimingKind, Verdict};
-use tuner::store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd, Store};
+use tuner_core::record::{DeviceKind, TimingKind, Verdict};
+use tuner_store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd, Store};
 
 async fn fresh() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ async fn a_killed_run_gives_back_its_trials_in_told_order_as_they_were() {
     assert!(found.tasks[0].never_came_back.is_empty());
 
     let mut other = start.clone();
-    other.seed = tuner::units::Seed(2);
+    other.seed = tuner_core::units::Seed(2);
     assert_eq!(store.unfinished_run(&other).await.unwrap(), None);
     let mut edited = start.clone();
     edited.tasks[0].template_hash = Some(hash("edited"));
@@ -113,7 +113,7 @@ async fn the_leaderboard_ranks_the_best_time_of_each_candidate_against_the_defau
     let start = start(DeviceKind::Cuda);
     for (seed, slower) in [(1, 1.0), (2, 2.0)] {
         let mut start = start.clone();
-        start.seed = tuner::units::Seed(seed);
+        start.seed = tuner_core::units::Seed(seed);
         let run = store.begin_run(start.clone()).await.unwrap();
         let task = key(&start);
         for (sequence, (tile, us)) in [(32, 8.0), (64, 4.0), (16, 4.0), (128, 16.0)]

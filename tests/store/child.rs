@@ -4,9 +4,9 @@ use crate::support::{config, key, start, timed};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tuner::record::DeviceKind;
-use tuner::store::{LeaderboardQuery, RunEnd, Store};
-use tuner::units::Seed;
+use tuner_core::record::DeviceKind;
+use tuner_core::units::Seed;
+use tuner_store::{LeaderboardQuery, RunEnd, Store};
 
 /// This program as a child that does `job` on the database.
 pub(crate) fn command(job: &str, database: &Path, seed: u64, trials: u64) -> Command {

@@ -5,8 +5,8 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
-use tuner::record::{DeviceKind, Verdict};
-use tuner::store::{RecordingSource, RunEnd, Store};
+use tuner_core::record::{DeviceKind, Verdict};
+use tuner_store::{RecordingSource, RunEnd, Store};
 
 /// A directory with results of all three kinds, and a recorded file.
 async fn workspace() -> tempfile::TempDir {
@@ -19,7 +19,7 @@ async fn workspace() -> tempfile::TempDir {
     for kind in [DeviceKind::Cuda, DeviceKind::Vgpu, DeviceKind::Replay] {
         let mut start = start(kind);
         if kind == DeviceKind::Replay {
-            let (path, hash) = tuner::provenance::recording(&file).unwrap();
+            let (path, hash) = tuner_core::provenance::recording(&file).unwrap();
             start.device.recording = Some(RecordingSource { path, hash });
         }
         let run = store.begin_run(start.clone()).await.unwrap();

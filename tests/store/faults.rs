@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
-use tuner::record::DeviceKind;
-use tuner::store::{LeaderboardQuery, RunEnd, Store, StoreError};
+use tuner_core::record::DeviceKind;
+use tuner_store::{LeaderboardQuery, RunEnd, Store, StoreError};
 
 /// A closed database with some rows.
 async fn filled(path: &Path, rows: u64) {
@@ -224,7 +224,7 @@ async fn processes_that_start_at_once_on_no_database_all_store_everything() {
     assert_eq!(rows(&path).await.unwrap(), 200);
     for seed in 1..=4 {
         let mut start = start(DeviceKind::Cuda);
-        start.seed = tuner::units::Seed(seed);
+        start.seed = tuner_core::units::Seed(seed);
         assert_eq!(store.unfinished_run(&start).await.unwrap(), None);
     }
 }
@@ -251,7 +251,7 @@ async fn what_was_acknowledged_survives_being_killed_at_any_moment() {
             acked = last_number(&line, "acked ").unwrap_or(acked);
         }
         let mut start = start(DeviceKind::Cuda);
-        start.seed = tuner::units::Seed(seed);
+        start.seed = tuner_core::units::Seed(seed);
         let store = Store::open(&path).await.unwrap();
         let run = store.unfinished_run(&start).await.unwrap().unwrap();
         let stored = &run.tasks[0].trials;

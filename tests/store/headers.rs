@@ -3,13 +3,14 @@
 use crate::support::{config, key, start, timed};
 use std::path::Path;
 use std::process::Command;
-use tuner::compile::{
+use tuner_core::entry::Entry;
+use tuner_core::record::{ConstraintDefinition, DeviceKind, ParameterDefinition};
+use tuner_core::value::Value;
+use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
 };
-use tuner::export::{self, Entry};
-use tuner::record::{ConstraintDefinition, DeviceKind, ParameterDefinition};
-use tuner::space::Value;
-use tuner::store::{LeaderboardQuery, RunEnd, RunStart, Store};
+use tuner_report::export;
+use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
 
 /// What a run of `start`, with a time for each configuration, has to export.
 pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entry> {
@@ -29,7 +30,7 @@ pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entr
     let boards = store.boards(&LeaderboardQuery::default()).await.unwrap();
     boards
         .iter()
-        .map(tuner::store::Board::entry)
+        .map(tuner_store::Board::entry)
         .map(Option::unwrap)
         .collect()
 }
@@ -283,6 +284,6 @@ async fn nvrtc_takes_the_header_and_refuses_a_wrong_value() {
     let wrong = header.replacen("#define TILE 128", "#define TILE 100", 1);
     let kernel = kernel.replace("TILE == 128", "TILE == 100");
     let (verdict, log) = nvrtc(&wrong, &kernel, define).unwrap().failure().unwrap();
-    assert_eq!(verdict, tuner::record::Verdict::CompileFailed);
+    assert_eq!(verdict, tuner_core::record::Verdict::CompileFailed);
     assert!(log.contains("TILE is not one of its values"), "{log}");
 }

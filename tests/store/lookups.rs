@@ -5,12 +5,14 @@ use crate::support::start;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tuner::compile::CompileOutcome;
-use tuner::export::{self, Entry};
-use tuner::record::{
+use tuner_core::entry::Entry;
+use tuner_core::record::{
     ConfigValues, ConstraintDefinition, Definition, DeviceKind, ParameterDefinition,
 };
-use tuner::space::{Expr, Value};
+use tuner_core::value::Value;
+use tuner_kernel::compile::CompileOutcome;
+use tuner_report::export;
+use tuner_space::Expr;
 
 const DEVICE: &str = "a GPU";
 

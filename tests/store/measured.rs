@@ -2,11 +2,11 @@
 //! peers.
 
 use crate::support::{config, hash, key, start, timed};
-use tuner::baseline::{BaselineRecord, Moment, Visit};
-use tuner::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};
-use tuner::store::{LeaderboardQuery, RunEnd, RunStart, Store};
-use tuner::timing::stopwatch::CacheMode;
-use tuner::units::Micros;
+use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};
+use tuner_core::units::Micros;
+use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
 
 fn time(us: f64) -> Micros {
     Micros::new(us).unwrap()
@@ -48,7 +48,7 @@ async fn fresh() -> (tempfile::TempDir, Store) {
     (directory, store)
 }
 
-async fn submit(store: &Store, start: &RunStart, trials: &[TrialRecord]) -> tuner::store::RunId {
+async fn submit(store: &Store, start: &RunStart, trials: &[TrialRecord]) -> tuner_store::RunId {
     let run = store.begin_run(start.clone()).await.unwrap();
     for trial in trials {
         let ack = store.submit(&run, &key(start), trial.clone()).await;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use tuner::provenance::of_files;
+use tuner_core::provenance::of_files;
 
 fn git(directory: &Path, arguments: &[&str]) {
     let output = Command::new("git")

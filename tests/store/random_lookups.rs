@@ -4,8 +4,8 @@ use crate::headers::CPP17;
 use crate::lookups::{CHECKED, Made, Program, holds, named, nearest, obeys};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use tuner::record::ConfigValues;
-use tuner::space::Value;
+use tuner_core::record::ConfigValues;
+use tuner_core::value::Value;
 
 /// A random expression and a bound on the absolute value of it and its parts.
 type Bounded = (String, f64);

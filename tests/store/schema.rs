@@ -5,7 +5,7 @@ async fn the_migrations_make_the_schema_that_is_written_down() {
     use sqlx::Connection as _;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tuner.db");
-    let store = tuner::store::Store::open(&path).await.unwrap();
+    let store = tuner_store::Store::open(&path).await.unwrap();
     store.close().await.unwrap();
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
     let mut connection = sqlx::SqliteConnection::connect_with(&options)

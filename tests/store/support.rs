@@ -1,12 +1,12 @@
 //! Made-up runs and trials for the store's and the exports' tests.
 
-use tuner::record::{
+use tuner_core::record::{
     Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard, Measurement,
     ParameterDefinition, Provenance, TaskKey, TimingKind, TrialRecord, Verdict,
 };
-use tuner::space::Value;
-use tuner::store::{DeviceStart, RecordingSource, RunStart, TaskStart};
-use tuner::units::{ContentHash, Micros, Seed};
+use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_core::value::Value;
+use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
 pub(crate) fn hash(text: &str) -> ContentHash {
     ContentHash::of([text.as_bytes()])

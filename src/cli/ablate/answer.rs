@@ -1,10 +1,11 @@
 //! What is told of each change, and how it is printed.
 
 use super::Change;
-use crate::cli::output::{self, Format};
+use crate::cli::output;
+use crate::cli::output::Format;
 use crate::cli::predictor::Row;
-use crate::record::{Compilation, ConfigValues, Verdict, config_as_object};
 use serde::Serialize;
+use tuner_core::record::{Compilation, ConfigValues, Verdict, config_as_object};
 
 /// One line of the answer.
 #[derive(Debug, Serialize)]
@@ -214,7 +215,8 @@ pub(super) fn format_answers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space::{Config, Value};
+    use tuner_core::value::Value;
+    use tuner_space::Config;
 
     fn answers(timing: &'static str) -> Vec<Answer> {
         let change = |what: &str, to: &str| Change {

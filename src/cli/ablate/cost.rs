@@ -1,7 +1,7 @@
 //! A change's time over that of the base, and what may be said of it.
 
-use crate::record::{Measurement, Verdict};
-use crate::timing::statistics::{interval_of_median, median};
+use tuner_core::record::{Measurement, Verdict};
+use tuner_core::statistics::{interval_of_median, median};
 
 /// Most changes in a round.
 const TOGETHER_MAX: usize = 16;

@@ -5,8 +5,8 @@
 //! and the size of a block stay what they are unless they are the pathology, for another shape
 //! would hide what it costs. What cannot be shown that way is left out.
 
-use crate::space::{Config, Parameter, Space};
 use std::cmp::Ordering;
+use tuner_space::{Config, Parameter, Space};
 
 /// Which value of a parameter brings a pathology about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,8 +280,8 @@ fn extreme(parameter: &Parameter, extreme: Extreme) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space::{DeviceLimits, KernelSpec};
     use std::path::Path;
+    use tuner_space::{DeviceLimits, KernelSpec};
 
     const SPACE: &str = "\
 version: 1

@@ -7,28 +7,29 @@
 use super::answer::Answer;
 use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
 use super::{Args, Change, Code, Subject, bad_base};
-use crate::catalog;
 use crate::cli::CliError;
 use crate::cli::parallel::in_order;
 use crate::cli::predictor;
-use crate::compile::{Compiler, CompilerSettings};
-use crate::declarations;
-use crate::device::DeviceSelector;
-use crate::device::gpu::{self, GpuFacts};
-use crate::device::plan::Plan;
-use crate::device::worker::host::{Settings, Worker, WorkerError};
-use crate::engine::{
-    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, Preparation,
-    VirtualTask, Work, like,
-};
-use crate::job;
-use crate::record::{Measurement, TimingKind, Verdict};
-use crate::space::Config;
-use crate::timing::statistics::median;
-use crate::units::ContentHash;
 use anyhow::Context as _;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tuner_core::plan::Plan;
+use tuner_core::record::{Measurement, TimingKind, Verdict};
+use tuner_core::statistics::median;
+use tuner_core::units::ContentHash;
+use tuner_device::DeviceSelector;
+use tuner_device::gpu;
+use tuner_device::gpu::GpuFacts;
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_engine::job;
+use tuner_engine::{
+    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, Preparation,
+    VirtualTask, Work, like,
+};
+use tuner_kernel::catalog;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::declarations;
+use tuner_space::Config;
 use vgpu::Arch;
 use vgpu::model::resident_blocks;
 

@@ -10,19 +10,21 @@ use super::output::{self, Format};
 use super::predictor::Predictor;
 use super::results::{block_on, store_error};
 use super::{CliError, CommandResult};
-use crate::catalog::Kernel;
-use crate::compile::{Compiler, CompilerSettings};
-use crate::device::build::PlanBuilder;
-use crate::device::{DeviceSelector, limits};
-use crate::record::{ConfigValues, LeaderboardRow, TimingKind, Verdict};
-use crate::space::{Config, DeviceLimits, Neighbourhood, Space};
-use crate::store::{self, DeviceFilter, LeaderboardQuery, Store};
-use crate::{exit, job};
+use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
 use inversion::Inversions;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind, Verdict};
+use tuner_device::{DeviceSelector, limits};
+use tuner_engine::job;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_space::{Config, DeviceLimits, Neighbourhood, Space};
+use tuner_store as store;
+use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
 /// Compares a configuration with each change of one parameter: which choice bought what
 ///
@@ -53,7 +55,7 @@ what the base differs from itself by: nothing was shown. A change that is wrong,
 
 Exit codes: 0 done, whatever the verdicts of the changes; 2 bad usage, no such GPU, a configuration
 outside the space, or a base that is not right.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel, or its search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
@@ -127,7 +129,7 @@ pub(in crate::cli) fn single_changes(space: &Space, base: &Config) -> Vec<Change
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, no such GPU, or tools that do not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let answers = match device(&args.device)? {
         DeviceSelector::Cuda(ordinal) => measured::run(args, ordinal)?,
         other => predicted(args, &other)?,

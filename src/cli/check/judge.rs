@@ -3,18 +3,18 @@
 use super::row::{CheckRow, Seen};
 use super::select::{Pair, Task};
 use super::target::{Runner, Target};
-use crate::catalog::Kernel;
 use crate::cli::parallel::in_order;
-use crate::compile::{CompileError, Compiler};
-use crate::device::worker::host::{Settings, Worker, WorkerError};
-use crate::device::worker::protocol::Job;
-use crate::engine::vouch;
-use crate::gate::level::Level;
-use crate::gate::tolerance;
-use crate::job;
-use crate::record::{ConfigValues, Verdict};
-use crate::space::Space;
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::record::{ConfigValues, Verdict};
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_device::worker::protocol::Job;
+use tuner_engine::job;
+use tuner_engine::vouch;
+use tuner_judge::gate::level::Level;
+use tuner_judge::gate::tolerance;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{CompileError, Compiler};
+use tuner_space::Space;
 
 /// Seeds of the inputs that every pair meets.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];

@@ -9,21 +9,22 @@ mod template;
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
-use crate::catalog::{self, Kernel};
-use crate::compile::{Compiler, CompilerSettings};
-use crate::declarations;
-use crate::device::DeviceSelector;
-use crate::device::build::PlanBuilder;
-use crate::device::worker::host::WorkerError;
 use crate::exit;
-use crate::record::Verdict;
-use crate::space::Config;
 use anyhow::Context as _;
 use judge::Judge;
 use row::CheckRow;
 use select::{Pair, SAMPLE_DEFAULT, Task};
 use std::sync::Arc;
 use target::Target;
+use tuner_core::record::Verdict;
+use tuner_device::DeviceSelector;
+use tuner_device::worker::host::WorkerError;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::declarations;
+use tuner_space::Config;
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
 const FLOPS_WHOLE: f64 = 2e7;
@@ -44,7 +45,7 @@ Examples:
 
 Without --config and --sample: the default configuration and the seeds on every problem, and 32
 random pairs. Exit code 4 when a verdict is not ok.")]
-pub struct Args {
+pub(crate) struct Args {
     /// Kernels or space files; all of search_spaces/ when none is named.
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
@@ -82,7 +83,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, or tools that do not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let target = Target::choose(args.device.as_ref(), args.arch.as_deref())?;
     let folder = std::env::current_dir().context("no working directory")?;
     let usage = |error: catalog::CatalogError| CliError::Usage(error.to_string());
@@ -238,7 +239,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     let mut tasks = Vec::with_capacity(names.len());
     for problem in names {
         let bad =
-            |error: crate::space::BindError| CliError::Usage(format!("error: {yaml}: {error}"));
+            |error: tuner_space::BindError| CliError::Usage(format!("error: {yaml}: {error}"));
         let space = spec.space(problem, &target.limits).map_err(bad)?;
         eprintln!(
             "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
@@ -274,7 +275,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let elements = bound
         .arguments
         .iter()
-        .map(crate::space::BoundArgument::elements);
+        .map(tuner_space::BoundArgument::elements);
     // Both: memory-bound kernels do little arithmetic on a lot of data.
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }

@@ -1,8 +1,9 @@
 //! One line of the answer, in the contract's form.
 
-use crate::cli::output::{self, Format};
-use crate::record::{ConfigValues, Hazard, Verdict, config_as_object};
+use crate::cli::output;
+use crate::cli::output::Format;
 use serde::Serialize;
+use tuner_core::record::{ConfigValues, Hazard, Verdict, config_as_object};
 
 /// The judgement on one (configuration, problem).
 #[derive(Debug, Clone, Serialize)]

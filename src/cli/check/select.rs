@@ -1,11 +1,12 @@
 //! Which configurations of which problems are checked.
 
 use crate::cli::CliError;
-use crate::device::build::PlanBuilder;
-use crate::space::{Config, Space, Value};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
+use tuner_core::value::Value;
+use tuner_kernel::build::PlanBuilder;
+use tuner_space::{Config, Space};
 
 /// Pairs drawn when neither `--sample` nor `--config` says otherwise, beside the default
 /// configuration and the seeds.

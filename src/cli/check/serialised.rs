@@ -7,8 +7,9 @@
 use super::row::{CheckRow, Seen};
 use super::select::Task;
 use super::target::Target;
-use crate::catalog::{self, Kernel};
-use crate::space::Config;
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_space::Config;
 use vgpu::Arch;
 
 /// Time per operation may grow by this from one problem to a larger one.

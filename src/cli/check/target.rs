@@ -1,9 +1,9 @@
 //! What is checked for: a GPU, virtual or real, or a compile target alone.
 
 use crate::cli::CliError;
-use crate::device::{DeviceSelector, gpu, limits};
-use crate::job;
-use crate::space::DeviceLimits;
+use tuner_device::{DeviceSelector, gpu, limits};
+use tuner_engine::job;
+use tuner_space::DeviceLimits;
 
 /// The limits that constraints see, the target of the compile, and whether the result is run.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,9 @@
 //! What can be said of a template against its search space without compiling: defaults that differ
 //! and parameters that it never mentions.
 
-use crate::compile::{MacroDefault, Template};
-use crate::space::{Parameter, Value};
+use tuner_core::value::Value;
+use tuner_kernel::compile::{MacroDefault, Template};
+use tuner_space::Parameter;
 
 /// A finding about one parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,8 +111,8 @@ fn literal(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::{Finding, compare, literal};
-    use crate::compile::MacroDefault;
-    use crate::space::Value;
+    use tuner_core::value::Value;
+    use tuner_kernel::compile::MacroDefault;
 
     fn check(value: Value, text: &str) -> Option<Finding> {
         compare(

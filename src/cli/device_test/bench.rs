@@ -1,19 +1,21 @@
 //! One kernel and problem on a worker's GPU.
 
 use super::Subject;
-use crate::catalog;
 use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
-use crate::compile::{Compiler, CompilerSettings};
-use crate::device::build::PlanBuilder;
-use crate::device::gpu::{self, GpuFacts};
-use crate::device::plan::{Carry, Code, Plan};
-use crate::device::worker::host::{Settings, Worker};
-use crate::device::{DeviceSelector, worker::host::WorkerError};
-use crate::job;
-use crate::space::Space;
 use anyhow::Context as _;
 use std::sync::Arc;
+use tuner_core::plan::{Carry, Code, Plan};
+use tuner_device::DeviceSelector;
+use tuner_device::gpu;
+use tuner_device::gpu::GpuFacts;
+use tuner_device::worker::host::WorkerError;
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_engine::job;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_space::Space;
 
 /// A kernel and problem with a worker.
 pub(super) struct Bench {

@@ -7,10 +7,10 @@ mod recovery;
 mod timing;
 
 use super::{CliError, CommandResult, output};
-use crate::device::DeviceSelector;
 use crate::exit;
 use anyhow::Context as _;
 use std::path::PathBuf;
+use tuner_device::DeviceSelector;
 
 /// Tests a real GPU and what the tuner makes of it. Every test prints one JSON document.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ Examples:
   tuner device-test facts
   tuner device-test paths --device cuda:1
   tuner device-test duel tests/planted/planted.yaml --challenger SLOW=3 --trials 20")]
-pub struct Args {
+pub(crate) struct Args {
     /// The GPU, cuda:N
     #[arg(long, global = true, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceSelector,
@@ -65,7 +65,7 @@ struct Subject {
 ///
 /// # Errors
 /// No such GPU or kernel, or a worker that does not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let DeviceSelector::Cuda(ordinal) = args.device else {
         return Err(CliError::Usage(format!(
             "error: a real GPU is tested, not {}; type --device cuda:N",

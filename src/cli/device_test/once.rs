@@ -3,13 +3,14 @@
 use super::Subject;
 use super::bench::{Bench, gpu};
 use crate::cli::CliError;
-use crate::device::gpu::context::Gpu;
-use crate::device::gpu::helpers::Helpers;
-use crate::device::gpu::nvml::Monitor;
-use crate::device::gpu::open_driver;
-use crate::device::gpu::session::GpuSession;
-use crate::timing::stopwatch::{CacheMode, Stopwatch as _};
 use serde_json::{Value, json};
+use tuner_core::cache_mode::CacheMode;
+use tuner_device::gpu::context::Gpu;
+use tuner_device::gpu::helpers::Helpers;
+use tuner_device::gpu::nvml::Monitor;
+use tuner_device::gpu::open_driver;
+use tuner_device::gpu::session::GpuSession;
+use tuner_judge::stopwatch::Stopwatch as _;
 
 /// What `once` takes.
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub(super) struct OnceArgs {
 pub(super) fn run(ordinal: u32, args: &OnceArgs) -> Result<(Value, bool), CliError> {
     let bench = Bench::open(ordinal, &args.subject)?;
     let (facts, compiler) = gpu(ordinal)?;
-    let helpers = crate::job::helpers(&compiler, &facts.arch())?;
+    let helpers = tuner_engine::job::helpers(&compiler, &facts.arch())?;
     let carry = bench.carry();
     let driver = open_driver().map_err(|error| CliError::Usage(format!("error: {error}")))?;
     let gpu = Gpu::open(driver, ordinal).map_err(|error| CliError::Failed(error.into()))?;

@@ -2,22 +2,23 @@
 
 use super::bench::{failed, gpu, worker};
 use crate::cli::CliError;
-use crate::device::gpu::context::Gpu;
-use crate::device::gpu::helpers::{Helpers, compile};
-use crate::device::gpu::nvml::Monitor;
-use crate::device::gpu::session::GpuSession;
-use crate::device::gpu::{GpuFacts, open_driver};
-use crate::device::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
-use crate::device::session::{Blocks, Fault, Order, Run, RunReport, Session};
-use crate::device::worker::host::Settings;
-use crate::record::Verdict;
-use crate::timing::calibration::{Calibration, Probe, Prober};
-use crate::timing::stopwatch::{CacheMode, Stopwatch};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::time::Instant;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::plan::{
+    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
+};
+use tuner_core::record::Verdict;
+use tuner_device::gpu::context::Gpu;
+use tuner_device::gpu::helpers::{Helpers, compile};
+use tuner_device::gpu::nvml::Monitor;
+use tuner_device::gpu::session::GpuSession;
+use tuner_device::gpu::{GpuFacts, open_driver};
+use tuner_device::worker::host::Settings;
+use tuner_judge::session::{Blocks, Fault, Order, Run, RunReport, Session};
+use tuner_judge::stopwatch::Stopwatch;
+use tuner_judge::timing::calibration::{Calibration, Probe, Prober};
 
 /// Elements of the test's buffers.
 const COUNT: u64 = 1 << 16;
@@ -78,7 +79,7 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let arch = facts.arch();
     // The form that the workers get, which is PTX for the tests' stand-in.
-    let helpers = crate::job::helpers(&compiler, &arch)?;
+    let helpers = tuner_engine::job::helpers(&compiler, &arch)?;
     let carry = Settings::for_gpu(ordinal, helpers.clone())
         .context("cannot find this program")?
         .carry;
@@ -278,7 +279,7 @@ fn bands(tried: &mut Tried) -> Result<String, String> {
 }
 
 fn shared_poison(tried: &mut Tried) -> Result<String, String> {
-    if tried.facts.name == crate::device::gpu::fake::NAME {
+    if tried.facts.name == tuner_device::gpu::fake::NAME {
         return Ok("the stand-in keeps no shared memory between launches".to_owned());
     }
     // As much as a block has without opting in, on every multiprocessor several times.

@@ -3,10 +3,10 @@
 use super::Subject;
 use super::bench::{Bench, failed};
 use crate::cli::CliError;
-use crate::device::worker::protocol::Job;
-use crate::record::Verdict;
 use serde_json::{Value, json};
 use std::time::Instant;
+use tuner_core::record::Verdict;
+use tuner_device::worker::protocol::Job;
 
 /// What `recovery` takes.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
         let verdict = Verdict::from_name(verdict).ok_or_else(bad)?;
         poisons.push((config, verdict, bench.plan(config)?));
     }
-    let mut judge = |plan: &crate::device::plan::Plan| -> Result<(Verdict, String, f64), CliError> {
+    let mut judge = |plan: &tuner_core::plan::Plan| -> Result<(Verdict, String, f64), CliError> {
         let began = Instant::now();
         let job = Job {
             checks: vec![plan.clone()],

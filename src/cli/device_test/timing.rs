@@ -3,9 +3,9 @@
 use super::Subject;
 use super::bench::{Bench, failed};
 use crate::cli::CliError;
-use crate::device::worker::protocol::Contest;
-use crate::timing::paired::Decision;
 use serde_json::{Value, json};
+use tuner_device::worker::protocol::Contest;
+use tuner_judge::timing::paired::Decision;
 
 /// What `duel` takes.
 #[derive(Debug, clap::Args)]
@@ -113,7 +113,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
             Ok(time) => {
                 rows[row]["p50_us"] = json!(time.p50.get());
                 rows[row]["p90_us"] = json!(time.p90.get());
-                rows[row]["ci95_us"] = json!(time.ci95.map(crate::units::Micros::get));
+                rows[row]["ci95_us"] = json!(time.ci95.map(tuner_core::units::Micros::get));
                 rows[row]["samples"] = json!(time.samples.len());
                 rows[row]["flags"] = json!(time.evidence.map(|evidence| evidence.flags));
             }

@@ -1,12 +1,13 @@
 //! What `doctor` says of GPUs.
 
 use super::Finding;
-use crate::compile::{Compiler, CompilerSettings};
-use crate::device::gpu::nvml::{Health, Monitor, Process};
-use crate::device::gpu::{self, GpuFacts};
-use crate::device::worker::host::{Settings, Worker};
-use crate::job;
-use crate::timing::calibration::Calibration;
+use tuner_device::gpu;
+use tuner_device::gpu::GpuFacts;
+use tuner_device::gpu::nvml::{Health, Monitor, Process};
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_engine::job;
+use tuner_judge::timing::calibration::Calibration;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// A line for the driver, and several for each GPU.
 pub(super) fn findings() -> Vec<Finding> {

@@ -4,21 +4,21 @@ mod gpu;
 
 use super::output::{self, Format};
 use super::{CommandResult, output::rows};
-use crate::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
-    Surroundings, Template, render,
-};
 use crate::exit;
-use crate::store::Store;
 use anyhow::Context as _;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tuner_kernel::compile::{
+    Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
+    Surroundings, Template, render,
+};
+use tuner_store::Store;
 
 /// Says what is here: NVRTC, driver, GPUs, git, database; what is missing, and how to get it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  tuner doctor\n  tuner doctor --format json")]
-pub struct Args {
+pub(crate) struct Args {
     /// How to print the result.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -82,7 +82,7 @@ impl Finding {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
     findings.push(program(
@@ -274,7 +274,7 @@ fn database(path: &Path) -> anyhow::Result<Finding> {
         let store = Store::open_read(path).await?;
         let kernels = store.kernels().await?;
         store.close().await?;
-        Ok::<_, crate::store::StoreError>(kernels)
+        Ok::<_, tuner_store::StoreError>(kernels)
     });
     Ok(match kernels {
         Ok(kernels) => {

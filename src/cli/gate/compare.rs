@@ -2,13 +2,13 @@
 
 use super::sources::{Found, Known};
 use super::{Args, Comparison, Line, Outcome};
-use crate::accept::Figures;
 use crate::cli::CliError;
-use crate::engine::{Judged, Task};
-use crate::job::Prepared;
-use crate::record::{ConfigValues, LeaderboardRow, Measurement, TimingKind, Verdict};
-use crate::space::{Config, Space};
-use crate::timing::statistics::{interval_of_median, median};
+use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, TimingKind, Verdict};
+use tuner_core::statistics::{interval_of_median, median};
+use tuner_engine::job::Prepared;
+use tuner_engine::{Judged, Task};
+use tuner_report::accept::Figures;
+use tuner_space::{Config, Space};
 
 /// Figures by the name of their problem.
 type Named = Vec<(String, Figures)>;

@@ -8,12 +8,13 @@ mod sources;
 use super::output::{self, Format};
 use super::results::{block_on, usage};
 use super::{CliError, CommandResult};
-use crate::accept::{Finding, Rules};
-use crate::job::{Prepared, Request};
-use crate::record::{ConfigValues, TimingKind, Verdict, config_as_object};
-use crate::{atomic, exit, store};
+use crate::{atomic, exit};
 use serde::Serialize;
 use std::path::PathBuf;
+use tuner_core::record::{ConfigValues, TimingKind, Verdict, config_as_object};
+use tuner_engine::job::{Prepared, Request};
+use tuner_report::accept::{Finding, Rules};
+use tuner_store as store;
 
 /// Check for CI that the shipped configuration is right and no slower than the leaderboard's best
 ///
@@ -39,7 +40,7 @@ The answer changes no exit code.
 
 Exit codes: 0 passed; 2 bad usage or input, or nothing to compare with; 4 a regression or a wrong
 result.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel, or its search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
@@ -175,7 +176,7 @@ struct Answer {
 ///
 /// # Errors
 /// Bad arguments or files, nothing to compare with, or a device that does not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let rules = args.accept.as_deref().map(rules).transpose()?;
     let request = Request {
         kernels: vec![args.kernel.clone()],
@@ -234,7 +235,7 @@ pub fn run(args: &Args) -> CommandResult {
 
 /// Rules as given, or out of a file.
 fn rules(text: &str) -> Result<Rules, CliError> {
-    let complete = |error: crate::space::Diagnostics| CliError::Usage(error.to_string());
+    let complete = |error: tuner_space::Diagnostics| CliError::Usage(error.to_string());
     let Some(path) = text.strip_prefix('@') else {
         return Rules::parse(text, "--accept").map_err(complete);
     };

@@ -2,7 +2,8 @@
 
 use super::{Answer, Line, Outcome};
 use crate::cli::CliError;
-use crate::cli::output::{self, Format};
+use crate::cli::output;
+use crate::cli::output::Format;
 
 const HEADINGS: [&str; 10] = [
     "problem",

@@ -5,13 +5,14 @@ use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
 use crate::cli::history::commits_at;
 use crate::cli::results::{store_error, usage};
-use crate::export::{self, Shipped};
-use crate::job::Prepared;
-use crate::record::{ConfigValues, LeaderboardRow};
-use crate::space::Space;
-use crate::store::{DeviceFilter, LeaderboardQuery, Store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tuner_core::record::{ConfigValues, LeaderboardRow};
+use tuner_engine::job::Prepared;
+use tuner_report::export;
+use tuner_report::export::Shipped;
+use tuner_space::Space;
+use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
 /// What the database and the files say, by problem.
 pub(super) struct Known {

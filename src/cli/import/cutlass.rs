@@ -1,12 +1,12 @@
 //! A table of the CUTLASS profiler as the baseline of a measured kernel.
 
 use super::Args;
-use crate::baseline::{BaselineRecord, Moment, Visit};
 use crate::cli::results::{store_error, usage};
 use crate::cli::{CliError, CommandResult};
 use crate::exit;
-use crate::record::TimingKind;
-use crate::store::{Board, DeviceFilter, LeaderboardQuery, RunId, Store};
+use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
+use tuner_core::record::TimingKind;
+use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RunId, Store};
 
 /// One row with a time.
 #[derive(Debug, Clone, PartialEq)]

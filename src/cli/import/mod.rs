@@ -7,10 +7,11 @@ mod space;
 use super::output;
 use super::results::{block_on, usage};
 use super::{CliError, CommandResult};
-use crate::space::BareSpace;
-use crate::{atomic, exit, store};
+use crate::{atomic, exit};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tuner_space::BareSpace;
+use tuner_store as store;
 
 /// Take over what other tools wrote: search spaces, recorded results, a baseline's times
 ///
@@ -26,7 +27,7 @@ Examples:
 
 Exit codes: 0 done (also when the file was imported before), 2 bad usage or input, with file, line,
 column and the fix; 3 the file has no result that passed.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The file; `.gz` is unpacked
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -55,7 +56,7 @@ const BYTES_MAX: u64 = 1 << 30;
 ///
 /// # Errors
 /// Files that cannot be read or are none of the known kinds, and a database that cannot be written.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let text = read(&args.file)?;
     if text.trim_start().starts_with('{') {
         if text.contains("\"ConfigurationSpace\"") || text.contains("\"params\"") {

@@ -2,17 +2,19 @@
 
 use crate::cli::results::{store_error, usage};
 use crate::cli::{CliError, CommandResult};
-use crate::device::replay::Recording;
-use crate::engine::{self, Evaluator as _, Preparation, ReplayEvaluator};
-use crate::record::{DeviceKind, TaskKey, Verdict};
-use crate::store::{
+use crate::exit;
+use std::path::Path;
+use std::sync::Arc;
+use tuner_core::provenance;
+use tuner_core::record::{DeviceKind, TaskKey, Verdict};
+use tuner_core::units::Seed;
+use tuner_device::replay::Recording;
+use tuner_engine as engine;
+use tuner_engine::{Evaluator as _, Preparation, ReplayEvaluator};
+use tuner_store::{
     DeviceFilter, DeviceStart, LeaderboardQuery, RecordingSource, RunEnd, RunStart, Store,
     TaskStart,
 };
-use crate::units::Seed;
-use crate::{exit, provenance};
-use std::path::Path;
-use std::sync::Arc;
 
 /// How an import is told from a run: its selector and its strategy.
 const NAME: &str = "import";

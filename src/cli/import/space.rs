@@ -1,8 +1,9 @@
 //! A search space file out of another tool's.
 
-use crate::space::{BareSpace, Value};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
+use tuner_core::value::Value;
+use tuner_space::BareSpace;
 
 /// The bare space as YAML; what a T1 problem says of the kernel besides stands above it.
 pub(super) fn yaml(bare: &BareSpace, source: &str) -> String {

@@ -4,19 +4,19 @@ mod ncu;
 mod target;
 mod virtual_gpu;
 
-pub use target::{TargetArgs, run_target};
+pub(crate) use target::{TargetArgs, run_target};
 
 use super::output::{self, Format};
 use super::results::{Selection, block_on, store_error, usage};
 use super::stale::Present;
 use super::{CliError, CommandResult};
 use crate::exit;
-use crate::record::{ConfigValues, TimingKind, config_as_object};
-use crate::store::{Board, Profile, ProfileSource, Store};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
+use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
+use tuner_store::{Board, Profile, ProfileSource, Store};
 
 /// Profile the winner: busy multiprocessors, occupancy, memory and cache throughput, bank conflicts,
 /// tensor pipes, stall reasons
@@ -32,7 +32,7 @@ Examples:
   tuner profile softmax --format json | jq '.[].metrics.dram_throughput_pct'
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no winner to profile.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The kernel
     kernel: String,
 
@@ -83,7 +83,7 @@ struct Answer {
 ///
 /// # Errors
 /// Bad arguments, an unusable database, and a profiler that was asked for and does not work.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let answers = block_on(profile(args))?;
     if answers.is_empty() {
         return Ok(exit::NOTHING_PASSED);

@@ -1,13 +1,13 @@
 //! Nsight Compute: how it is called, and its CSV.
 
-use crate::catalog::Kernel;
 use crate::cli::CliError;
-use crate::record::ConfigValues;
-use crate::store::{Board, Profile, ProfileSource};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tuner_core::record::ConfigValues;
+use tuner_kernel::catalog::Kernel;
+use tuner_store::{Board, Profile, ProfileSource};
 
 /// Metrics that are per cent of a peak: ncu's name, ours.
 const PERCENT: [(&str, &str); 6] = [

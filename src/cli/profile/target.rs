@@ -1,18 +1,18 @@
 //! What runs under the profiler: one candidate on one GPU, its timed problem and nothing else.
 
-use crate::catalog::Kernel;
 use crate::cli::check::select::parse_config;
 use crate::cli::results::usage;
 use crate::cli::{CliError, CommandResult};
-use crate::compile::{Compiler, CompilerSettings};
-use crate::device::build::PlanBuilder;
-use crate::device::gpu;
-use crate::device::worker::host::{Settings, Worker};
-use crate::device::worker::protocol::Job;
 use crate::exit;
-use crate::gate::level::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tuner_device::gpu;
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::protocol::Job;
+use tuner_judge::gate::level::Level;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// GPUs looked at when one is wanted by name.
 const GPUS: u32 = 64;
@@ -21,7 +21,7 @@ const SEED: u64 = 0x5eed;
 
 /// Launch one candidate; for `tuner profile`
 #[derive(Debug, clap::Args)]
-pub struct TargetArgs {
+pub(crate) struct TargetArgs {
     /// The search space's file
     file: PathBuf,
 
@@ -42,7 +42,7 @@ pub struct TargetArgs {
 ///
 /// # Errors
 /// No such GPU, or a kernel that cannot be built.
-pub fn run_target(args: &TargetArgs) -> CommandResult {
+pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
     let found = (0..GPUS)
         .map_while(|ordinal| gpu::find(ordinal).ok())
         .find(|facts| facts.name == args.name);
@@ -54,7 +54,7 @@ pub fn run_target(args: &TargetArgs) -> CommandResult {
     };
     let kernel = Kernel::load(&args.file).map_err(|error| CliError::Usage(error.to_string()))?;
     let limits = facts.limits();
-    let device = crate::job::facts_of(&facts);
+    let device = tuner_engine::job::facts_of(&facts);
     let space = kernel.spec.space(&args.problem, &limits).map_err(usage)?;
     let config = parse_config(&space, &args.config)?;
     let builder =
@@ -67,7 +67,7 @@ pub fn run_target(args: &TargetArgs) -> CommandResult {
         .map_err(|error| failed(error.into()))?;
     let built =
         built.map_err(|unbuilt| usage(format!("{}: {}", unbuilt.verdict, unbuilt.detail)))?;
-    let helpers = crate::job::helpers(&compiler, &device.arch)?;
+    let helpers = tuner_engine::job::helpers(&compiler, &device.arch)?;
     let settings =
         Settings::for_gpu(facts.ordinal, helpers).map_err(|error| failed(error.into()))?;
     let judgement = Worker::new(settings)

@@ -1,13 +1,13 @@
 //! The virtual GPU's counters in a profiler's words.
 
-use crate::catalog::Kernel;
 use crate::cli::CliError;
 use crate::cli::predictor::Predictor;
-use crate::device::DeviceSelector;
-use crate::record::LeaderboardRow;
-use crate::report::arch_of;
-use crate::store::{Board, Profile, ProfileSource};
 use serde_json::{Map, Value as Json, json};
+use tuner_core::record::LeaderboardRow;
+use tuner_device::DeviceSelector;
+use tuner_kernel::catalog::Kernel;
+use tuner_report::arch_of;
+use tuner_store::{Board, Profile, ProfileSource};
 use vgpu::Arch;
 
 /// Predicts the winner on the board's virtual GPU, or on that of the real GPU's model.

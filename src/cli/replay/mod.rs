@@ -4,15 +4,15 @@ mod plot;
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
-use crate::device::replay::Recording;
-use crate::engine::quality::{Scores, Series, Study, measure};
-use crate::engine::{format_duration, parse_budget};
-use crate::evolve;
 use crate::exit;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tuner_device::replay::Recording;
+use tuner_engine::quality::{Scores, Series, Study, measure};
+use tuner_engine::{format_duration, parse_budget};
+use tuner_search as evolve;
 
 /// Measure search strategies on recorded spaces
 ///
@@ -24,7 +24,7 @@ use std::time::Duration;
 Examples:
   tuner replay recorded/*.json.gz --strategy evolve,random --evals 25,50,100 --seeds 30
   tuner replay recorded/*.json.gz --strategy evolve,genetic --time 10m,1h --plot curves.html")]
-pub struct Args {
+pub(crate) struct Args {
     /// Kernel Tuner cache files or T4 results
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -119,7 +119,7 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// Runs the command.
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     if let Some(unknown) = args
         .strategy
         .iter()

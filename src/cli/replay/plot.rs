@@ -2,10 +2,10 @@
 //! strategy.
 
 use super::CliError;
-use crate::device::replay::Recording;
-use crate::engine::quality::{Scores, Series};
 use std::fmt::Write as _;
 use std::path::Path;
+use tuner_device::replay::Recording;
+use tuner_engine::quality::{Scores, Series};
 
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

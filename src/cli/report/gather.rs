@@ -1,20 +1,21 @@
 //! What a report is made from, out of the database and the files of the kernels.
 
-use crate::catalog::{self, Kernel};
 use crate::cli::CliError;
 use crate::cli::ablate::single_changes;
 use crate::cli::check::serialised;
 use crate::cli::predictor::{Predictor, Row};
 use crate::cli::results::store_error;
 use crate::cli::stale::Present;
-use crate::compile::render_bound;
-use crate::device::{DeviceSelector, limits};
-use crate::export::Judged;
-use crate::record::{ConfigValues, DeviceKind, TimingKind};
-use crate::report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
-use crate::space::{Binder, DeviceLimits};
-use crate::store::{Board, ProfileSource, Store};
 use serde_json::{Map, Value as Json};
+use tuner_core::entry::Judged;
+use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
+use tuner_device::{DeviceSelector, limits};
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::render_bound;
+use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
+use tuner_space::{Binder, DeviceLimits};
+use tuner_store::{Board, ProfileSource, Store};
 
 /// What may be computed for the report.
 pub(super) struct Wishes {
@@ -196,7 +197,7 @@ fn sources(
     kernel: &Kernel,
     board: &Board,
     best: &ConfigValues,
-    space: &crate::space::Space,
+    space: &tuner_space::Space,
     binder: &Binder,
 ) -> Result<[String; 2], String> {
     let default = space.values(&space.default_config());

@@ -1,0 +1,15 @@
+//! The words that every stage speaks: plain values with their units, and nothing that acts.
+
+pub mod baseline_record;
+pub mod cache_mode;
+pub mod element;
+pub mod entry;
+pub mod fill;
+mod fp8;
+pub mod plan;
+pub mod provenance;
+pub mod record;
+pub mod recorded;
+pub mod statistics;
+pub mod units;
+pub mod value;

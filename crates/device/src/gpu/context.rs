@@ -1,0 +1,295 @@
+//! One GPU in this process: its context, one stream, the code that is loaded, and whether a kernel
+//! has spoiled it.
+
+use super::driver::{
+    Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream,
+};
+use super::facts::{self, GpuError, GpuFacts};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Weak};
+use tuner_core::plan::Code;
+use tuner_core::record::Verdict;
+use tuner_judge::session::Fault;
+
+/// Dynamic shared memory that needs no opting in, bytes: CUDA C++ Programming Guide.
+const SHARED_BYTES_DEFAULT: u64 = 48 << 10;
+
+/// A GPU with a context.
+pub struct Gpu {
+    driver: Box<dyn Driver>,
+    facts: GpuFacts,
+    device: Device,
+    stream: Stream,
+    modules: HashMap<u64, Loaded>,
+    /// The first error after which the context is of no use.
+    spoiled: Option<CudaError>,
+}
+
+/// A loaded image. It stays loaded while anybody else holds the image.
+struct Loaded {
+    image: Arc<[u8]>,
+    /// The same bytes under other owners: each message brings its own copy.
+    copies: Vec<Weak<[u8]>>,
+    module: Module,
+    functions: HashMap<String, Function>,
+}
+
+impl Loaded {
+    /// Notes another owner of the same bytes.
+    fn shared_with(&mut self, image: &Arc<[u8]>) {
+        let known = |copy: &Weak<[u8]>| std::ptr::addr_eq(copy.as_ptr(), Arc::as_ptr(image));
+        if !Arc::ptr_eq(&self.image, image) && !self.copies.iter().any(known) {
+            self.copies.retain(|copy| copy.strong_count() > 0);
+            self.copies.push(Arc::downgrade(image));
+        }
+    }
+
+    /// Whether anybody else holds the image.
+    fn in_use(&self) -> bool {
+        Arc::strong_count(&self.image) > 1 || self.copies.iter().any(|copy| copy.strong_count() > 0)
+    }
+}
+
+/// What the driver says of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct KernelFacts {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Local memory a thread (spills and arrays), bytes.
+    pub local_bytes: u32,
+    /// Static shared memory a block, bytes.
+    pub static_shared_bytes: u32,
+    /// Most threads a block of it may have.
+    pub max_threads: u32,
+    /// Blocks that fit on a multiprocessor at once.
+    pub blocks_per_sm: u32,
+}
+
+impl Gpu {
+    /// Opens the GPU of that number: from here on this process has a context on it.
+    ///
+    /// # Errors
+    /// See [`GpuError`].
+    pub fn open(mut driver: Box<dyn Driver>, ordinal: u32) -> Result<Self, GpuError> {
+        facts::start(&mut *driver)?;
+        let facts = GpuFacts::read(&mut *driver, ordinal)?;
+        let broken = |error| GpuError::Broken { ordinal, error };
+        let device = driver.device(ordinal as i32).map_err(broken)?;
+        let context = driver.context_retain(device).map_err(broken)?;
+        driver.context_set_current(context).map_err(broken)?;
+        let stream = driver.stream_create().map_err(broken)?;
+        Ok(Self {
+            driver,
+            facts,
+            device,
+            stream,
+            modules: HashMap::new(),
+            spoiled: None,
+        })
+    }
+
+    /// What the driver says of it.
+    #[must_use]
+    pub fn facts(&self) -> &GpuFacts {
+        &self.facts
+    }
+
+    /// The error that spoiled the context, if one did: this process cannot go on with the GPU.
+    #[must_use]
+    pub fn spoiled(&self) -> Option<&CudaError> {
+        self.spoiled.as_ref()
+    }
+
+    /// Whether it was the device's fault, and the candidate deserves another try.
+    #[must_use]
+    pub fn is_device_fault(&self) -> bool {
+        self.spoiled
+            .as_ref()
+            .is_some_and(|error| error.blame() == Blame::Device)
+    }
+
+    /// Makes driver calls; an error is noted and becomes a fault of the candidate.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(super) fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Driver, Stream) -> Answer<T>,
+    ) -> Result<T, Fault> {
+        if let Some(error) = &self.spoiled {
+            return Err(error.clone().into());
+        }
+        work(&mut *self.driver, self.stream).map_err(|error| {
+            if error.is_sticky() {
+                self.spoiled = Some(error.clone());
+            }
+            error.into()
+        })
+    }
+
+    /// Memory that is free, and all of it, bytes.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn memory(&mut self) -> Result<(u64, u64), Fault> {
+        self.call(|driver, _| driver.memory_info())
+    }
+
+    /// The kernel `entry` of the code, which is loaded where it was not yet.
+    ///
+    /// # Errors
+    /// `launch_failed`: the driver refuses the code, or it has no such kernel.
+    pub(super) fn function(&mut self, code: &Code, entry: &str) -> Result<Function, Fault> {
+        let key = self.load(&code.cubin)?;
+        let loaded = self.modules.get(&key).map(|loaded| {
+            let known = loaded.functions.get(entry).copied();
+            (loaded.module, known)
+        });
+        let Some((module, known)) = loaded else {
+            return Err(refused("the code is not loaded".to_owned()));
+        };
+        if let Some(function) = known {
+            return Ok(function);
+        }
+        let function = self.call(|driver, _| driver.function(module, entry))?;
+        if let Some(loaded) = self.modules.get_mut(&key) {
+            loaded.functions.insert(entry.to_owned(), function);
+        }
+        Ok(function)
+    }
+
+    fn load(&mut self, image: &Arc<[u8]>) -> Result<u64, Fault> {
+        let mut hasher = DefaultHasher::new();
+        image.hash(&mut hasher);
+        let key = hasher.finish();
+        match self.modules.get_mut(&key) {
+            Some(loaded) if loaded.image == *image => {
+                loaded.shared_with(image);
+                return Ok(key);
+            }
+            // Two images of one hash: the later one wins.
+            Some(_) => self.unload(key)?,
+            None => {}
+        }
+        if image.is_empty() {
+            return Err(refused(
+                "there is no machine code: it was compiled to PTX only".to_owned(),
+            ));
+        }
+        let module = self.call(|driver, _| driver.module_load(image))?;
+        self.modules.insert(
+            key,
+            Loaded {
+                image: Arc::clone(image),
+                copies: Vec::new(),
+                module,
+                functions: HashMap::new(),
+            },
+        );
+        Ok(key)
+    }
+
+    /// Loads the code, and makes it hold the very image that is loaded, which keeps that loaded.
+    ///
+    /// # Errors
+    /// The driver refuses the code.
+    pub(super) fn adopt(&mut self, code: &mut Code) -> Result<(), Fault> {
+        let key = self.load(&code.cubin)?;
+        if let Some(loaded) = self.modules.get(&key) {
+            code.cubin = Arc::clone(&loaded.image);
+        }
+        Ok(())
+    }
+
+    fn unload(&mut self, key: u64) -> Result<(), Fault> {
+        match self.modules.remove(&key) {
+            Some(loaded) => self.call(|driver, _| driver.module_unload(loaded.module)),
+            None => Ok(()),
+        }
+    }
+
+    /// Unloads code that nobody else holds.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(super) fn forget_unused(&mut self) -> Result<(), Fault> {
+        let unused = |(key, loaded): (&u64, &Loaded)| (!loaded.in_use()).then_some(*key);
+        let unused: Vec<u64> = self.modules.iter().filter_map(unused).collect();
+        unused.into_iter().try_for_each(|key| self.unload(key))
+    }
+
+    /// Allows a kernel its dynamic shared memory.
+    ///
+    /// # Errors
+    /// `launch_failed`: more than the device has for a block.
+    pub(super) fn opt_in(&mut self, function: Function, shared_bytes: u64) -> Result<(), Fault> {
+        if shared_bytes == 0 {
+            return Ok(());
+        }
+        let fixed = self.attribute(
+            function,
+            FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        )?;
+        let most = u64::from(self.facts.shared_bytes_optin).max(SHARED_BYTES_DEFAULT);
+        let wanted = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+        if shared_bytes + u64::from(fixed) > most {
+            return Err(refused(format!(
+                "a block wants {} bytes of shared memory ({fixed} static), the GPU has {most}; use \
+                 smaller tiles or fewer stages",
+                shared_bytes + u64::from(fixed)
+            )));
+        }
+        let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        self.call(|driver, _| driver.function_set_attribute(function, attribute, wanted))
+    }
+
+    fn attribute(&mut self, function: Function, what: FunctionAttribute) -> Result<u32, Fault> {
+        let value = self.call(|driver, _| driver.function_attribute(function, what))?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    /// What the driver says of a kernel in a block of this shape.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn kernel_facts(
+        &mut self,
+        code: &Code,
+        entry: &str,
+        threads: u64,
+        shared_bytes: u64,
+    ) -> Result<KernelFacts, Fault> {
+        use FunctionAttribute as F;
+        let function = self.function(code, entry)?;
+        self.opt_in(function, shared_bytes)?;
+        let threads = i32::try_from(threads).unwrap_or(i32::MAX);
+        let blocks = self.call(|driver, _| driver.occupancy(function, threads, shared_bytes))?;
+        Ok(KernelFacts {
+            registers: self.attribute(function, F::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            local_bytes: self.attribute(function, F::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            static_shared_bytes: self
+                .attribute(function, F::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            max_threads: self.attribute(function, F::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            blocks_per_sm: u32::try_from(blocks).unwrap_or(0),
+        })
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // The end of the process frees everything too; a spoiled context answers nothing.
+        if self.spoiled.is_none() {
+            let _ = self.driver.stream_destroy(self.stream);
+            let _ = self.driver.context_release(self.device);
+        }
+    }
+}
+
+/// A fault of a candidate that the device refuses before it runs.
+pub(super) fn refused(detail: String) -> Fault {
+    Fault {
+        verdict: Verdict::LaunchFailed,
+        detail,
+    }
+}

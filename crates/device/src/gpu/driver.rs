@@ -1,0 +1,196 @@
+//! The calls of the CUDA driver that the tuner makes, as a safe trait.
+//!
+//! [`crate::cuda`] is the driver library itself and the only door to it; the fakes of
+//! `device::gpu::fake` stand in for it in tests. Nothing on this side of the door is `unsafe`, and
+//! nothing behind it decides anything: an error is returned with its name, and [`CudaError`] says
+//! what it means for the candidate.
+
+pub use super::error::{Blame, CudaError, code};
+pub use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
+pub use cudarc::driver::sys::CUfunction_attribute as FunctionAttribute;
+
+/// What a driver call gives.
+pub type Answer<T> = Result<T, CudaError>;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) u64);)*
+    };
+}
+
+handles! {
+    /// A context: the process's state on one GPU.
+    Context
+    /// Loaded code.
+    Module
+    /// A kernel of a module.
+    Function
+    /// A queue of work.
+    Stream
+    /// A place in a queue, with its time.
+    Event
+    /// Recorded work.
+    Graph
+    /// Recorded work, ready to run.
+    GraphExec
+    /// An address in device memory.
+    DevicePointer
+}
+
+impl DevicePointer {
+    /// The address `bytes` further on.
+    #[must_use]
+    pub fn plus(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+
+    /// The address as a kernel takes it.
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.0
+    }
+}
+
+/// A GPU by its ordinal, as the driver's calls take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device(pub(crate) i32);
+
+/// One kernel launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, bytes.
+    pub shared_bytes: u32,
+    /// The kernel's parameters in order, little endian, each of its own size (at most 8 bytes).
+    pub parameters: Vec<Vec<u8>>,
+}
+
+/// The calls of the CUDA driver that the tuner makes. Every method is one call of that name in
+/// the driver API, and fails with what the driver answered.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every method fails with the driver's answer, as the trait says"
+)]
+pub trait Driver {
+    /// `cuInit`: must come first.
+    fn init(&mut self) -> Answer<()>;
+    /// `cuDriverGetVersion`: the newest CUDA supported, 1000 × major + 10 × minor.
+    fn version(&mut self) -> Answer<i32>;
+    /// `cuDeviceGetCount`.
+    fn device_count(&mut self) -> Answer<i32>;
+    /// `cuDeviceGet`.
+    fn device(&mut self, ordinal: i32) -> Answer<Device>;
+    /// `cuDeviceGetName`.
+    fn device_name(&mut self, device: Device) -> Answer<String>;
+    /// `cuDeviceGetUuid`.
+    fn device_uuid(&mut self, device: Device) -> Answer<[u8; 16]>;
+    /// `cuDeviceTotalMem`: bytes.
+    fn device_memory(&mut self, device: Device) -> Answer<u64>;
+    /// `cuDeviceGetAttribute`.
+    fn device_attribute(&mut self, device: Device, attribute: DeviceAttribute) -> Answer<i32>;
+
+    /// `cuDevicePrimaryCtxRetain`.
+    fn context_retain(&mut self, device: Device) -> Answer<Context>;
+    /// `cuCtxSetCurrent`, for the calling thread.
+    fn context_set_current(&mut self, context: Context) -> Answer<()>;
+    /// `cuCtxSynchronize`: waits for all work of the context, on whatever stream.
+    fn context_synchronize(&mut self) -> Answer<()>;
+    /// `cuDevicePrimaryCtxRelease`: frees all that the process has on the GPU.
+    fn context_release(&mut self, device: Device) -> Answer<()>;
+
+    /// `cuMemGetInfo`: bytes free and in all.
+    fn memory_info(&mut self) -> Answer<(u64, u64)>;
+    /// `cuMemAlloc`.
+    fn memory_alloc(&mut self, bytes: u64) -> Answer<DevicePointer>;
+    /// `cuMemFree`.
+    fn memory_free(&mut self, at: DevicePointer) -> Answer<()>;
+    /// `cuMemcpyHtoD`.
+    fn copy_to_device(&mut self, to: DevicePointer, from: &[u8]) -> Answer<()>;
+    /// `cuMemcpyDtoH`.
+    fn copy_from_device(&mut self, to: &mut [u8], from: DevicePointer) -> Answer<()>;
+    /// `cuMemcpyDtoDAsync`.
+    fn copy_on_device(
+        &mut self,
+        to: DevicePointer,
+        from: DevicePointer,
+        bytes: u64,
+        stream: Stream,
+    ) -> Answer<()>;
+    /// `cuMemsetD8Async`.
+    fn fill_bytes(
+        &mut self,
+        at: DevicePointer,
+        value: u8,
+        count: u64,
+        stream: Stream,
+    ) -> Answer<()>;
+    /// `cuMemsetD32Async`; the address is a multiple of four.
+    fn fill_words(
+        &mut self,
+        at: DevicePointer,
+        value: u32,
+        count: u64,
+        stream: Stream,
+    ) -> Answer<()>;
+
+    /// `cuModuleLoadDataEx`: a cubin, or PTX text. What the driver's compiler says of it is in the
+    /// error.
+    fn module_load(&mut self, image: &[u8]) -> Answer<Module>;
+    /// `cuModuleUnload`; its functions are gone with it.
+    fn module_unload(&mut self, module: Module) -> Answer<()>;
+    /// `cuModuleGetFunction`.
+    fn function(&mut self, module: Module, name: &str) -> Answer<Function>;
+    /// `cuFuncGetAttribute`.
+    fn function_attribute(
+        &mut self,
+        function: Function,
+        attribute: FunctionAttribute,
+    ) -> Answer<i32>;
+    /// `cuFuncSetAttribute`.
+    fn function_set_attribute(
+        &mut self,
+        function: Function,
+        attribute: FunctionAttribute,
+        value: i32,
+    ) -> Answer<()>;
+    /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
+    fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
+    /// `cuLaunchKernel`. Parameters that are not the kernel's are refused before the call
+    /// (`cuFuncGetParamInfo`, where the driver has it).
+    fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()>;
+
+    /// `cuStreamCreate`, one in order with the null stream, on which the plain copies run.
+    fn stream_create(&mut self) -> Answer<Stream>;
+    /// `cuStreamSynchronize`: here errors of the kernels show.
+    fn stream_synchronize(&mut self, stream: Stream) -> Answer<()>;
+    /// `cuStreamDestroy`.
+    fn stream_destroy(&mut self, stream: Stream) -> Answer<()>;
+    /// `cuEventCreate`, with times.
+    fn event_create(&mut self) -> Answer<Event>;
+    /// `cuEventRecord`.
+    fn event_record(&mut self, event: Event, stream: Stream) -> Answer<()>;
+    /// `cuEventSynchronize`.
+    fn event_synchronize(&mut self, event: Event) -> Answer<()>;
+    /// `cuEventElapsedTime`: milliseconds from one event to the other.
+    fn event_elapsed(&mut self, from: Event, to: Event) -> Answer<f32>;
+    /// `cuEventDestroy`.
+    fn event_destroy(&mut self, event: Event) -> Answer<()>;
+
+    /// `cuStreamBeginCapture`: what follows on the stream is recorded, not run.
+    fn capture_begin(&mut self, stream: Stream) -> Answer<()>;
+    /// `cuStreamEndCapture`.
+    fn capture_end(&mut self, stream: Stream) -> Answer<Graph>;
+    /// `cuGraphInstantiateWithFlags`.
+    fn graph_instantiate(&mut self, graph: Graph) -> Answer<GraphExec>;
+    /// `cuGraphLaunch`.
+    fn graph_launch(&mut self, exec: GraphExec, stream: Stream) -> Answer<()>;
+    /// `cuGraphDestroy`.
+    fn graph_destroy(&mut self, graph: Graph) -> Answer<()>;
+    /// `cuGraphExecDestroy`.
+    fn exec_destroy(&mut self, exec: GraphExec) -> Answer<()>;
+}

@@ -1,0 +1,200 @@
+//! Errors of the driver, and what each says about the candidate that met it.
+
+use cudarc::driver::sys::CUresult;
+use tuner_core::record::Verdict;
+use tuner_judge::session::Fault;
+
+/// A driver call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{call}: {name} ({code}){log}", name = self.name())]
+pub struct CudaError {
+    /// The driver function.
+    pub call: &'static str,
+    /// Its `CUresult`. A plain number, because a newer driver may answer one that no binding knows.
+    pub code: u32,
+    /// What the driver's compiler or this door adds; empty, or with a leading separator.
+    pub log: String,
+}
+
+/// Whose fault an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The candidate's: this is its verdict.
+    Candidate(Verdict),
+    /// The device's or the system's: the candidate deserves another try in a fresh process.
+    Device,
+}
+
+/// The numbers of the `CUresult`s that the tuner tells apart.
+pub mod code {
+    use super::CUresult as R;
+    macro_rules! codes {
+        ($($name:ident = $result:ident, $meaning:literal;)*) => {
+            $(#[doc = concat!("`", stringify!($result), "`: ", $meaning, ".")]
+            pub const $name: u32 = R::$result as u32;)*
+            /// All of them: number, the driver's name, what it means.
+            pub const ALL: &[(u32, &str, &str)] = &[
+                $(($name, stringify!($result), $meaning),)*
+                (TENSOR_MEMORY_LEAK, "CUDA_ERROR_TENSOR_MEMORY_LEAK", "tensor memory was not freed"),
+                (CONTAINED, "CUDA_ERROR_CONTAINED", "an error was contained; the context is lost"),
+            ];
+        };
+    }
+    /// `CUDA_ERROR_TENSOR_MEMORY_LEAK`, newer than the bindings.
+    pub const TENSOR_MEMORY_LEAK: u32 = 721;
+    /// `CUDA_ERROR_CONTAINED`, newer than the bindings.
+    pub const CONTAINED: u32 = 226;
+    codes! {
+        INVALID_VALUE = CUDA_ERROR_INVALID_VALUE, "an argument is over a limit of the device";
+        OUT_OF_MEMORY = CUDA_ERROR_OUT_OF_MEMORY, "the GPU's memory is full";
+        NOT_INITIALIZED = CUDA_ERROR_NOT_INITIALIZED, "the driver is not initialised";
+        DEINITIALIZED = CUDA_ERROR_DEINITIALIZED, "the driver is shutting down";
+        STUB_LIBRARY = CUDA_ERROR_STUB_LIBRARY, "libcuda is the toolkit's stub, not the driver";
+        DEVICE_UNAVAILABLE = CUDA_ERROR_DEVICE_UNAVAILABLE, "the GPU is held by another process";
+        NO_DEVICE = CUDA_ERROR_NO_DEVICE, "the driver sees no GPU";
+        INVALID_DEVICE = CUDA_ERROR_INVALID_DEVICE, "no such GPU";
+        DEVICE_NOT_LICENSED = CUDA_ERROR_DEVICE_NOT_LICENSED, "the GPU has no licence";
+        INVALID_IMAGE = CUDA_ERROR_INVALID_IMAGE, "the driver cannot read the machine code";
+        INVALID_CONTEXT = CUDA_ERROR_INVALID_CONTEXT, "the context is gone";
+        NO_BINARY_FOR_GPU = CUDA_ERROR_NO_BINARY_FOR_GPU, "the machine code is for another GPU";
+        ECC_UNCORRECTABLE = CUDA_ERROR_ECC_UNCORRECTABLE, "the GPU's memory has an uncorrectable error";
+        INVALID_PTX = CUDA_ERROR_INVALID_PTX, "the driver's compiler refuses the PTX";
+        NVLINK_UNCORRECTABLE = CUDA_ERROR_NVLINK_UNCORRECTABLE, "an uncorrectable NVLink error";
+        JIT_COMPILER_NOT_FOUND = CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver's PTX compiler is missing";
+        UNSUPPORTED_PTX_VERSION = CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the code is of a newer CUDA than the driver";
+        OPERATING_SYSTEM = CUDA_ERROR_OPERATING_SYSTEM, "the operating system refused";
+        INVALID_HANDLE = CUDA_ERROR_INVALID_HANDLE, "a handle that is no more";
+        ILLEGAL_STATE = CUDA_ERROR_ILLEGAL_STATE, "not possible in this state";
+        NOT_FOUND = CUDA_ERROR_NOT_FOUND, "the code has no such kernel";
+        NOT_READY = CUDA_ERROR_NOT_READY, "not finished";
+        ILLEGAL_ADDRESS = CUDA_ERROR_ILLEGAL_ADDRESS, "the kernel used an address outside any allocation";
+        LAUNCH_OUT_OF_RESOURCES = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many registers or threads for a block";
+        LAUNCH_TIMEOUT = CUDA_ERROR_LAUNCH_TIMEOUT, "the display watchdog ended the kernel";
+        CONTEXT_IS_DESTROYED = CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context is gone";
+        ASSERT = CUDA_ERROR_ASSERT, "a device-side assert";
+        HARDWARE_STACK_ERROR = CUDA_ERROR_HARDWARE_STACK_ERROR, "the kernel broke its call stack";
+        ILLEGAL_INSTRUCTION = CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction (a trap)";
+        MISALIGNED_ADDRESS = CUDA_ERROR_MISALIGNED_ADDRESS, "an access not aligned to its size";
+        INVALID_ADDRESS_SPACE = CUDA_ERROR_INVALID_ADDRESS_SPACE, "an instruction on the wrong address space";
+        INVALID_PC = CUDA_ERROR_INVALID_PC, "the program counter left the code";
+        LAUNCH_FAILED = CUDA_ERROR_LAUNCH_FAILED, "the kernel failed";
+        COOPERATIVE_LAUNCH_TOO_LARGE = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "more blocks than fit at once";
+        NOT_PERMITTED = CUDA_ERROR_NOT_PERMITTED, "not permitted";
+        NOT_SUPPORTED = CUDA_ERROR_NOT_SUPPORTED, "not supported by this GPU or driver";
+        SYSTEM_NOT_READY = CUDA_ERROR_SYSTEM_NOT_READY, "the system is not ready (is the fabric manager running?)";
+        SYSTEM_DRIVER_MISMATCH = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "kernel module and library are of different drivers; reboot after the update";
+        COMPAT_NOT_SUPPORTED = CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "the compatibility library does not support this GPU";
+        MPS_CONNECTION_FAILED = CUDA_ERROR_MPS_CONNECTION_FAILED, "no connection to the MPS server";
+        MPS_RPC_FAILURE = CUDA_ERROR_MPS_RPC_FAILURE, "the MPS server fails";
+        MPS_SERVER_NOT_READY = CUDA_ERROR_MPS_SERVER_NOT_READY, "the MPS server is not ready";
+        MPS_CLIENT_TERMINATED = CUDA_ERROR_MPS_CLIENT_TERMINATED, "the MPS server ended this client";
+        STREAM_CAPTURE_INVALIDATED = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the recording of launches failed";
+        EXTERNAL_DEVICE = CUDA_ERROR_EXTERNAL_DEVICE, "another device failed";
+        UNKNOWN = CUDA_ERROR_UNKNOWN, "an unknown error of the driver";
+    }
+}
+
+impl CudaError {
+    /// An error of `call`.
+    #[must_use]
+    pub fn new(call: &'static str, code: u32) -> Self {
+        Self {
+            call,
+            code,
+            log: String::new(),
+        }
+    }
+
+    /// The same with a note.
+    #[must_use]
+    pub fn noting(mut self, note: &str) -> Self {
+        let note = note.trim();
+        if !note.is_empty() {
+            self.log = format!("{}: {note}", self.log);
+        }
+        self
+    }
+
+    /// The driver's name of the error, and what it means.
+    #[must_use]
+    pub fn name(&self) -> String {
+        code::ALL
+            .iter()
+            .find(|(number, ..)| *number == self.code)
+            .map_or_else(
+                || "an error this version of tuner does not know".to_owned(),
+                |(_, name, meaning)| format!("{name}, {meaning}"),
+            )
+    }
+
+    /// Whose fault it is. Kernels fail asynchronously, so the error names the kernel whatever call
+    /// reports it.
+    #[must_use]
+    pub fn blame(&self) -> Blame {
+        use code::*;
+        let verdict = match self.code {
+            ILLEGAL_ADDRESS => Verdict::OutOfBounds,
+            MISALIGNED_ADDRESS => Verdict::Misaligned,
+            LAUNCH_TIMEOUT => Verdict::Timeout,
+            ASSERT
+            | HARDWARE_STACK_ERROR
+            | ILLEGAL_INSTRUCTION
+            | INVALID_ADDRESS_SPACE
+            | INVALID_PC
+            | LAUNCH_FAILED
+            | TENSOR_MEMORY_LEAK => Verdict::Crashed,
+            OUT_OF_MEMORY => Verdict::OutOfMemory,
+            NOT_INITIALIZED
+            | DEINITIALIZED
+            | STUB_LIBRARY
+            | DEVICE_UNAVAILABLE
+            | NO_DEVICE
+            | INVALID_DEVICE
+            | DEVICE_NOT_LICENSED
+            | INVALID_CONTEXT
+            | ECC_UNCORRECTABLE
+            | NVLINK_UNCORRECTABLE
+            | CONTAINED
+            | OPERATING_SYSTEM
+            | CONTEXT_IS_DESTROYED
+            | SYSTEM_NOT_READY
+            | SYSTEM_DRIVER_MISMATCH
+            | COMPAT_NOT_SUPPORTED
+            | MPS_CONNECTION_FAILED
+            | MPS_RPC_FAILURE
+            | MPS_SERVER_NOT_READY
+            | MPS_CLIENT_TERMINATED
+            | EXTERNAL_DEVICE
+            | UNKNOWN => return Blame::Device,
+            // The rest is refused before anything runs.
+            _ => Verdict::LaunchFailed,
+        };
+        Blame::Candidate(verdict)
+    }
+
+    /// Whether the context is of no use any more: every later call in this process fails too, and
+    /// only a new process helps.
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        match self.blame() {
+            Blame::Device => true,
+            Blame::Candidate(verdict) => matches!(
+                verdict,
+                Verdict::OutOfBounds | Verdict::Misaligned | Verdict::Timeout | Verdict::Crashed
+            ),
+        }
+    }
+}
+
+impl From<CudaError> for Fault {
+    fn from(error: CudaError) -> Self {
+        Self {
+            verdict: match error.blame() {
+                Blame::Candidate(verdict) => verdict,
+                // Where it stays the candidate's after another try: it ended the worker.
+                Blame::Device => Verdict::Crashed,
+            },
+            detail: error.to_string(),
+        }
+    }
+}

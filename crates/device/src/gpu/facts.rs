@@ -1,0 +1,280 @@
+//! What the driver says of a GPU before anything runs on it. Asking makes no context.
+
+use super::driver::{CudaError, Device, DeviceAttribute as A, Driver, code};
+use crate::cuda::DriverAbsent;
+use serde::{Deserialize, Serialize};
+use tuner_judge::timing::calibration::Promise;
+use tuner_space::DeviceLimits;
+
+/// A GPU as its driver describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GpuFacts {
+    /// Its number, as `cuda:N` names it.
+    pub ordinal: u32,
+    /// Its name, such as `NVIDIA H200`.
+    pub name: String,
+    /// Its identity, `GPU-…`.
+    pub uuid: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Multiprocessors.
+    pub sm_count: u32,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Second-level cache, bytes.
+    pub l2_bytes: u64,
+    /// Shared memory a block may opt in to, static included, bytes.
+    pub shared_bytes_optin: u32,
+    /// Shared memory of a multiprocessor, bytes.
+    pub shared_bytes_per_sm: u32,
+    /// Shared memory that the system keeps of each block's, bytes.
+    pub shared_bytes_reserved: u32,
+    /// Registers of a multiprocessor.
+    pub registers_per_sm: u32,
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Highest clock of the multiprocessors, MHz.
+    pub max_clock_mhz: Option<f64>,
+    /// Clock of the memory, MHz.
+    pub memory_clock_mhz: Option<f64>,
+    /// Width of the memory bus, bits.
+    pub memory_bus_bits: Option<u32>,
+    /// Error correction is on.
+    pub ecc: bool,
+    /// A display's watchdog ends kernels that take seconds.
+    pub watchdog: bool,
+    /// Newest CUDA the driver supports, major and minor.
+    pub cuda: (u32, u32),
+    /// Version of the kernel driver, where it can be read.
+    pub driver: Option<String>,
+}
+
+/// Why a GPU cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GpuError {
+    /// No driver.
+    #[error(transparent)]
+    Driver(#[from] DriverAbsent),
+    /// The driver does not start.
+    #[error("the CUDA driver does not start: {0}")]
+    Start(CudaError),
+    /// The driver sees no GPU of that number.
+    #[error("there is no cuda:{ordinal}; the driver sees {}", seen(*.count))]
+    NoSuch {
+        /// The number asked for.
+        ordinal: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// The GPU answers with an error.
+    #[error("cuda:{ordinal} cannot be used: {error}")]
+    Broken {
+        /// Its number.
+        ordinal: u32,
+        /// The error.
+        error: CudaError,
+    },
+}
+
+fn seen(count: u32) -> String {
+    match count {
+        0 => "no GPU".to_owned(),
+        1 => "one GPU, cuda:0".to_owned(),
+        _ => format!("cuda:0 to cuda:{}", count - 1),
+    }
+}
+
+impl GpuFacts {
+    /// Asks the driver, which must have been initialised.
+    ///
+    /// # Errors
+    /// No such GPU, or one that does not answer.
+    pub fn read(driver: &mut dyn Driver, ordinal: u32) -> Result<Self, GpuError> {
+        let broken = |error| GpuError::Broken { ordinal, error };
+        let count = count(driver)?;
+        if ordinal >= count {
+            return Err(GpuError::NoSuch { ordinal, count });
+        }
+        let device = driver.device(ordinal as i32).map_err(broken)?;
+        Self::of(driver, ordinal, device).map_err(broken)
+    }
+
+    fn of(driver: &mut dyn Driver, ordinal: u32, device: Device) -> Result<Self, CudaError> {
+        let version = driver.version()?;
+        let name = driver.device_name(device)?;
+        let uuid = uuid(driver.device_uuid(device)?);
+        let memory_bytes = driver.device_memory(device)?;
+        let mut ask = |attribute: A| -> Result<u32, CudaError> {
+            Ok(u32::try_from(driver.device_attribute(device, attribute)?).unwrap_or(0))
+        };
+        let capability = (
+            ask(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ask(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let sm_count = ask(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let max_threads = ask(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        let shared_bytes_optin = ask(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let shared_bytes_per_sm = ask(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?;
+        let registers_per_sm = ask(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?;
+        let l2_bytes = u64::from(ask(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?);
+        // What some drivers do not tell: an error or 0.
+        let mut may = |attribute: A| ask(attribute).ok().filter(|value| *value > 0);
+        Ok(Self {
+            ordinal,
+            name,
+            uuid,
+            capability,
+            sm_count,
+            memory_bytes,
+            l2_bytes,
+            shared_bytes_optin,
+            shared_bytes_per_sm,
+            registers_per_sm,
+            max_threads,
+            shared_bytes_reserved: may(A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)
+                .unwrap_or(0),
+            max_clock_mhz: may(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map(mhz),
+            memory_clock_mhz: may(A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).map(mhz),
+            memory_bus_bits: may(A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+            ecc: may(A::CU_DEVICE_ATTRIBUTE_ECC_ENABLED).is_some(),
+            watchdog: may(A::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT).is_some(),
+            cuda: cuda_version(version),
+            driver: kernel_driver_version(),
+        })
+    }
+
+    /// What expressions of a search space may know.
+    #[must_use]
+    pub fn limits(&self) -> DeviceLimits {
+        DeviceLimits {
+            sm_count: self.sm_count,
+            shared_bytes: self.shared_bytes_optin,
+            cc: self.capability.0 * 10 + self.capability.1,
+            max_threads: self.max_threads,
+        }
+    }
+
+    /// Compile target, such as `sm_90`.
+    #[must_use]
+    pub fn arch(&self) -> String {
+        format!("sm_{}{}", self.capability.0, self.capability.1)
+    }
+
+    /// What the attributes promise of its speed.
+    #[must_use]
+    pub fn promise(&self) -> Promise {
+        // Two transfers a clock, 8 bits a byte.
+        let bandwidth = |(mhz, bits): (f64, u32)| 2.0 * mhz * 1e6 * f64::from(bits) / 8.0 / 1e9;
+        Promise {
+            sm_count: self.sm_count,
+            capability: self.capability,
+            max_clock_mhz: self.max_clock_mhz,
+            dram_gb_s: self
+                .memory_clock_mhz
+                .zip(self.memory_bus_bits)
+                .map(bandwidth),
+            l2_bytes: self.l2_bytes,
+        }
+    }
+}
+
+/// The GPUs of this machine.
+///
+/// # Errors
+/// There is no driver, it does not start, or a GPU does not answer. A driver without a GPU is an
+/// empty list.
+pub fn list() -> Result<Vec<GpuFacts>, GpuError> {
+    let mut driver = super::open_driver()?;
+    start(&mut *driver)?;
+    (0..count(&mut *driver)?)
+        .map(|ordinal| GpuFacts::read(&mut *driver, ordinal))
+        .collect()
+}
+
+/// The GPU of that number.
+///
+/// # Errors
+/// See [`GpuError`].
+pub fn find(ordinal: u32) -> Result<GpuFacts, GpuError> {
+    let mut driver = super::open_driver()?;
+    start(&mut *driver)?;
+    GpuFacts::read(&mut *driver, ordinal)
+}
+
+/// Initialises the driver.
+///
+/// # Errors
+/// [`GpuError::Start`]; a machine without a GPU is none.
+pub fn start(driver: &mut dyn Driver) -> Result<(), GpuError> {
+    match driver.init() {
+        Err(error) if error.code != code::NO_DEVICE => Err(GpuError::Start(error)),
+        _ => Ok(()),
+    }
+}
+
+fn count(driver: &mut dyn Driver) -> Result<u32, GpuError> {
+    match driver.device_count() {
+        Ok(count) => Ok(u32::try_from(count).unwrap_or(0)),
+        // Without a GPU, some drivers do not even initialise.
+        Err(error) if matches!(error.code, code::NO_DEVICE | code::NOT_INITIALIZED) => Ok(0),
+        Err(error) => Err(GpuError::Start(error)),
+    }
+}
+
+fn mhz(khz: u32) -> f64 {
+    f64::from(khz) / 1e3
+}
+
+/// 12040 is CUDA 12.4.
+fn cuda_version(number: i32) -> (u32, u32) {
+    let number = u32::try_from(number).unwrap_or(0);
+    (number / 1000, number % 1000 / 10)
+}
+
+/// The way `nvidia-smi -L` writes it.
+fn uuid(bytes: [u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "GPU-{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
+}
+
+/// The word with digits and dots on the first line of the driver's `/proc` file.
+fn kernel_driver_version() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    version_in(&text)
+}
+
+fn version_in(text: &str) -> Option<String> {
+    text.lines()
+        .next()?
+        .split_whitespace()
+        .find(|word| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_driver_is_an_answer_and_no_panic() {
+        // Whatever this machine has, the call returns.
+        let _ = list();
+    }
+
+    #[test]
+    fn versions_and_identities_read_as_nvidia_writes_them() {
+        assert_eq!(cuda_version(12_040), (12, 4));
+        assert_eq!(cuda_version(13_000), (13, 0));
+        let bytes: [u8; 16] = std::array::from_fn(|index| index as u8);
+        assert_eq!(uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+        let text = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release";
+        assert_eq!(version_in(text).as_deref(), Some("580.65.06"));
+    }
+}

@@ -1,0 +1,72 @@
+//! A stand-in for the driver, for tests of the whole CUDA path on machines without a GPU.
+//!
+//! [`VirtualDriver`] answers like a driver: modules are PTX, launches run on the virtual GPU with
+//! its hazards reduced to what hardware notices (an illegal address poisons the context, a deadlock
+//! hangs), and time is synthetic. It is no device a user can choose: it stands in only where the
+//! environment variable of [`asked_for`] names the very database that results would go to, and its
+//! device is called [`NAME`], so that nothing measured with it can pass for a measurement.
+
+mod clock;
+mod execute;
+pub(super) mod failing;
+mod virtual_driver;
+
+pub use virtual_driver::VirtualDriver;
+
+use super::driver::Driver;
+use crate::cuda::CALLS;
+use std::path::{Path, PathBuf};
+
+/// What the stand-in calls its GPU.
+pub const NAME: &str = "fake GPU of the tests";
+
+/// Names the database (which may not be the default one) that may hold results of the stand-in.
+pub const VARIABLE: &str = "TUNER_FAKE_GPU";
+
+/// How the stand-in behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The only database for its results.
+    pub database: PathBuf,
+    /// A driver call whose first use in every process answers this code.
+    pub failure: Option<(String, u32)>,
+}
+
+/// The settings, where a test asks for the stand-in.
+#[must_use]
+pub fn asked_for() -> Option<Settings> {
+    let database = std::env::var_os(VARIABLE).filter(|value| !value.is_empty())?;
+    let failure = std::env::var("TUNER_FAKE_CUDA_ERROR").ok();
+    let failure = failure.and_then(|text| {
+        let (call, code) = text.split_once(':')?;
+        Some((call.to_owned(), code.parse().ok()?))
+    });
+    Some(Settings {
+        database: database.into(),
+        failure,
+    })
+}
+
+/// The stand-in, with the failure that the settings ask for.
+pub(super) fn driver(settings: &Settings) -> Box<dyn Driver> {
+    let driver = VirtualDriver::new(settings);
+    let wanted = settings.failure.as_ref();
+    let known = wanted.and_then(|(call, code)| {
+        let call = CALLS.iter().find(|known| **known == call.as_str())?;
+        Some((*call, *code))
+    });
+    match known {
+        Some((call, code)) => Box::new(failing::Failing::new(driver, call, code).0),
+        None => Box::new(driver),
+    }
+}
+
+/// Whether results of the stand-in would go to a database that is not theirs; always false where
+/// no test asks for it.
+#[must_use]
+pub fn refuses(database: &Path) -> bool {
+    asked_for().is_some_and(|settings| {
+        let known = |path: &Path| std::path::absolute(path).ok();
+        known(&settings.database) != known(database)
+    })
+}

@@ -1,0 +1,427 @@
+//! The calls of the driver, answered from the virtual GPU's memory.
+
+use super::clock::Clock;
+use super::execute::Queued;
+use super::{NAME, Settings};
+use crate::gpu::driver::*;
+use ::vgpu::{Arch, BufferId, GlobalMemory, Module as Ptx};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Second-level cache, bytes: small, so that cold timing rotates few buffers.
+const L2_BYTES: i32 = 1 << 10;
+/// Memory, bytes.
+const MEMORY_BYTES: u64 = 2 << 30;
+
+/// A kernel of a loaded module.
+#[derive(Debug, Clone)]
+pub(super) struct Kernel {
+    pub(super) module: Arc<Ptx>,
+    pub(super) name: String,
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module, &other.module) && self.name == other.name
+    }
+}
+
+/// The stand-in for the driver.
+pub struct VirtualDriver {
+    pub(super) arch: &'static Arch,
+    pub(super) memory: GlobalMemory,
+    pub(super) clock: Clock,
+    /// A kernel spoiled the context: every call answers this.
+    pub(super) poisoned: Option<u32>,
+    living: BTreeMap<u64, (BufferId, u64)>,
+    modules: HashMap<u64, Arc<Ptx>>,
+    kernels: HashMap<u64, (u64, Kernel)>,
+    events: HashMap<u64, f64>,
+    recording: Option<Vec<Queued>>,
+    graphs: HashMap<u64, Vec<Queued>>,
+    /// Launches that a graph has run in earnest since the host last wrote, with what they take but
+    /// for noise: one that were kept with its noise would differ from its equal for ever.
+    ran: Vec<(Queued, f64)>,
+    streams: HashSet<u64>,
+    next: u64,
+}
+
+impl VirtualDriver {
+    /// A machine with two GPUs.
+    #[must_use]
+    pub fn new(_settings: &Settings) -> Self {
+        Self::of(&::vgpu::arch::all()[0])
+    }
+
+    /// A machine with two GPUs of that architecture.
+    #[must_use]
+    pub fn of(arch: &'static Arch) -> Self {
+        Self {
+            arch,
+            memory: GlobalMemory::new(MEMORY_BYTES),
+            clock: Clock::new(),
+            poisoned: None,
+            living: BTreeMap::new(),
+            modules: HashMap::new(),
+            kernels: HashMap::new(),
+            events: HashMap::new(),
+            recording: None,
+            graphs: HashMap::new(),
+            ran: Vec::new(),
+            streams: HashSet::new(),
+            next: 1,
+        }
+    }
+
+    fn handle(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// What every call answers once a kernel has spoiled the context.
+    fn sound(&self, call: &'static str) -> Answer<()> {
+        match self.poisoned {
+            Some(code) => Err(CudaError::new(call, code)),
+            None => Ok(()),
+        }
+    }
+
+    fn place(&self, call: &'static str, at: DevicePointer, bytes: u64) -> Answer<(BufferId, u64)> {
+        let found = self.living.range(..=at.0).next_back();
+        let inside = found.filter(|(base, (_, size))| at.0 - **base + bytes <= *size);
+        match inside {
+            Some((base, (id, _))) => Ok((*id, at.0 - base)),
+            None => Err(CudaError::new(call, code::INVALID_VALUE)),
+        }
+    }
+
+    /// Writes as a kernel or a copy does.
+    pub(super) fn write(&mut self, at: DevicePointer, bytes: &[u8]) -> Answer<()> {
+        let (id, offset) = self.place("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
+        self.memory.write(id, offset, bytes);
+        Ok(())
+    }
+
+    fn kernel(&self, call: &'static str, function: Function) -> Answer<&Kernel> {
+        let found = self.kernels.get(&function.0).map(|(_, kernel)| kernel);
+        found.ok_or_else(|| CudaError::new(call, code::INVALID_HANDLE))
+    }
+
+    /// Replays a launch of a graph: in earnest the first time, then by its time alone, because
+    /// the same launch on the same data gives the same.
+    fn replay(&mut self, queued: &Queued) -> Answer<()> {
+        if let Some((_, micros)) = self.ran.iter().find(|(known, _)| known == queued) {
+            let micros = *micros;
+            self.clock.advance(micros);
+            return Ok(());
+        }
+        let micros = self.execute(queued)?;
+        if self.ran.len() > 512 {
+            self.ran.clear();
+        }
+        self.ran.push((queued.clone(), micros));
+        Ok(())
+    }
+}
+
+impl Driver for VirtualDriver {
+    fn init(&mut self) -> Answer<()> {
+        Ok(())
+    }
+
+    fn version(&mut self) -> Answer<i32> {
+        Ok(13_000)
+    }
+
+    fn device_count(&mut self) -> Answer<i32> {
+        Ok(2)
+    }
+
+    fn device(&mut self, ordinal: i32) -> Answer<Device> {
+        Ok(Device(ordinal))
+    }
+
+    fn device_name(&mut self, _: Device) -> Answer<String> {
+        Ok(NAME.to_owned())
+    }
+
+    fn device_uuid(&mut self, _: Device) -> Answer<[u8; 16]> {
+        Ok([0; 16])
+    }
+
+    fn device_memory(&mut self, _: Device) -> Answer<u64> {
+        Ok(MEMORY_BYTES)
+    }
+
+    fn device_attribute(&mut self, _: Device, attribute: DeviceAttribute) -> Answer<i32> {
+        use DeviceAttribute as A;
+        let arch = self.arch;
+        let value = match attribute {
+            A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR => arch.cc / 10,
+            A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR => arch.cc % 10,
+            A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT => arch.sm_count,
+            A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
+            A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => arch.shared_bytes_optin,
+            A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => arch.shared_bytes_per_sm,
+            A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => arch.registers_per_sm,
+            A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => return Ok(L2_BYTES),
+            _ => 0,
+        };
+        Ok(i32::try_from(value).unwrap_or(i32::MAX))
+    }
+
+    fn context_retain(&mut self, _: Device) -> Answer<Context> {
+        Ok(Context(1))
+    }
+
+    fn context_set_current(&mut self, _: Context) -> Answer<()> {
+        self.sound("cuCtxSetCurrent")
+    }
+
+    fn context_synchronize(&mut self) -> Answer<()> {
+        self.sound("cuCtxSynchronize")
+    }
+
+    fn context_release(&mut self, _: Device) -> Answer<()> {
+        self.sound("cuDevicePrimaryCtxRelease_v2")
+    }
+
+    fn memory_info(&mut self) -> Answer<(u64, u64)> {
+        self.sound("cuMemGetInfo_v2")?;
+        let used: u64 = self.living.values().map(|(_, bytes)| bytes).sum();
+        Ok((MEMORY_BYTES - used, MEMORY_BYTES))
+    }
+
+    fn memory_alloc(&mut self, bytes: u64) -> Answer<DevicePointer> {
+        self.sound("cuMemAlloc_v2")?;
+        let id = self
+            .memory
+            .alloc(bytes, "device memory")
+            .map_err(|_| CudaError::new("cuMemAlloc_v2", code::OUT_OF_MEMORY))?;
+        let base = self.memory.address(id);
+        self.living.insert(base, (id, bytes));
+        Ok(DevicePointer(base))
+    }
+
+    fn memory_free(&mut self, at: DevicePointer) -> Answer<()> {
+        self.sound("cuMemFree_v2")?;
+        match self.living.remove(&at.0) {
+            Some((id, _)) => {
+                self.memory.free(id);
+                Ok(())
+            }
+            None => Err(CudaError::new("cuMemFree_v2", code::INVALID_VALUE)),
+        }
+    }
+
+    fn copy_to_device(&mut self, to: DevicePointer, from: &[u8]) -> Answer<()> {
+        self.sound("cuMemcpyHtoD_v2")?;
+        self.ran.clear();
+        self.write(to, from)
+    }
+
+    fn copy_from_device(&mut self, to: &mut [u8], from: DevicePointer) -> Answer<()> {
+        self.sound("cuMemcpyDtoH_v2")?;
+        let (id, offset) = self.place("cuMemcpyDtoH_v2", from, to.len() as u64)?;
+        self.memory.read_at(id, offset, to);
+        Ok(())
+    }
+
+    fn copy_on_device(
+        &mut self,
+        to: DevicePointer,
+        from: DevicePointer,
+        bytes: u64,
+        _: Stream,
+    ) -> Answer<()> {
+        let mut all = vec![0; bytes as usize];
+        self.copy_from_device(&mut all, from)?;
+        self.write(to, &all)
+    }
+
+    fn fill_bytes(&mut self, at: DevicePointer, value: u8, count: u64, _: Stream) -> Answer<()> {
+        self.sound("cuMemsetD8Async")?;
+        self.ran.clear();
+        self.write(at, &vec![value; count as usize])
+    }
+
+    fn fill_words(&mut self, at: DevicePointer, value: u32, count: u64, _: Stream) -> Answer<()> {
+        self.sound("cuMemsetD32Async")?;
+        self.ran.clear();
+        self.write(at, &value.to_le_bytes().repeat(count as usize))
+    }
+
+    fn module_load(&mut self, image: &[u8]) -> Answer<Module> {
+        self.sound("cuModuleLoadDataEx")?;
+        let refused =
+            |why: &str| CudaError::new("cuModuleLoadDataEx", code::INVALID_IMAGE).noting(why);
+        let text = std::str::from_utf8(image).map_err(|_| refused("not PTX"))?;
+        let module = Ptx::load(text).map_err(|error| refused(&error.to_string()))?;
+        let handle = self.handle();
+        self.modules.insert(handle, Arc::new(module));
+        Ok(Module(handle))
+    }
+
+    fn module_unload(&mut self, module: Module) -> Answer<()> {
+        self.sound("cuModuleUnload")?;
+        self.kernels.retain(|_, (of, _)| *of != module.0);
+        match self.modules.remove(&module.0) {
+            Some(_) => Ok(()),
+            None => Err(CudaError::new("cuModuleUnload", code::INVALID_HANDLE)),
+        }
+    }
+
+    fn function(&mut self, module: Module, name: &str) -> Answer<Function> {
+        self.sound("cuModuleGetFunction")?;
+        let failed = |code| CudaError::new("cuModuleGetFunction", code);
+        let ptx = self.modules.get(&module.0).cloned();
+        let ptx = ptx.ok_or_else(|| failed(code::INVALID_HANDLE))?;
+        if ptx.entry(name).is_none() {
+            return Err(failed(code::NOT_FOUND).noting(name));
+        }
+        let handle = self.handle();
+        let kernel = Kernel {
+            module: ptx,
+            name: name.to_owned(),
+        };
+        self.kernels.insert(handle, (module.0, kernel));
+        Ok(Function(handle))
+    }
+
+    fn function_attribute(
+        &mut self,
+        function: Function,
+        attribute: FunctionAttribute,
+    ) -> Answer<i32> {
+        use FunctionAttribute as F;
+        self.sound("cuFuncGetAttribute")?;
+        let kernel = self.kernel("cuFuncGetAttribute", function)?;
+        let entry = kernel.module.entry(&kernel.name);
+        Ok(match attribute {
+            F::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => {
+                entry.map_or(0, |entry| entry.static_shared_bytes as i32)
+            }
+            F::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
+            F::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
+            _ => 0,
+        })
+    }
+
+    fn function_set_attribute(
+        &mut self,
+        function: Function,
+        _: FunctionAttribute,
+        value: i32,
+    ) -> Answer<()> {
+        self.sound("cuFuncSetAttribute")?;
+        self.kernel("cuFuncSetAttribute", function)?;
+        if i64::from(value) > i64::from(self.arch.shared_bytes_optin) {
+            return Err(CudaError::new("cuFuncSetAttribute", code::INVALID_VALUE));
+        }
+        Ok(())
+    }
+
+    fn occupancy(&mut self, function: Function, threads: i32, _: u64) -> Answer<i32> {
+        self.sound("cuOccupancyMaxActiveBlocksPerMultiprocessor")?;
+        self.kernel("cuOccupancyMaxActiveBlocksPerMultiprocessor", function)?;
+        Ok(2048 / threads.max(1))
+    }
+
+    fn launch(&mut self, function: Function, _: Stream, launch: &LaunchConfig) -> Answer<()> {
+        self.sound("cuLaunchKernel")?;
+        let queued = Queued {
+            kernel: self.kernel("cuLaunchKernel", function)?.clone(),
+            config: launch.clone(),
+        };
+        match &mut self.recording {
+            Some(queue) => {
+                queue.push(queued);
+                Ok(())
+            }
+            None => self.execute(&queued).map(drop),
+        }
+    }
+
+    fn stream_create(&mut self) -> Answer<Stream> {
+        let handle = self.handle();
+        self.streams.insert(handle);
+        Ok(Stream(handle))
+    }
+
+    fn stream_synchronize(&mut self, _: Stream) -> Answer<()> {
+        self.sound("cuStreamSynchronize")
+    }
+
+    fn stream_destroy(&mut self, stream: Stream) -> Answer<()> {
+        self.streams.remove(&stream.0);
+        Ok(())
+    }
+
+    fn event_create(&mut self) -> Answer<Event> {
+        self.sound("cuEventCreate")?;
+        Ok(Event(self.handle()))
+    }
+
+    fn event_record(&mut self, event: Event, _: Stream) -> Answer<()> {
+        self.sound("cuEventRecord")?;
+        self.events.insert(event.0, self.clock.micros());
+        Ok(())
+    }
+
+    fn event_synchronize(&mut self, _: Event) -> Answer<()> {
+        self.sound("cuEventSynchronize")
+    }
+
+    fn event_elapsed(&mut self, from: Event, to: Event) -> Answer<f32> {
+        self.sound("cuEventElapsedTime")?;
+        let time = |event: Event| {
+            let found = self.events.get(&event.0).copied();
+            found.ok_or_else(|| CudaError::new("cuEventElapsedTime", code::INVALID_HANDLE))
+        };
+        Ok(((time(to)? - time(from)?) / 1e3) as f32)
+    }
+
+    fn event_destroy(&mut self, event: Event) -> Answer<()> {
+        self.sound("cuEventDestroy_v2")?;
+        self.events.remove(&event.0);
+        Ok(())
+    }
+
+    fn capture_begin(&mut self, _: Stream) -> Answer<()> {
+        self.sound("cuStreamBeginCapture_v2")?;
+        self.recording = Some(Vec::new());
+        Ok(())
+    }
+
+    fn capture_end(&mut self, _: Stream) -> Answer<Graph> {
+        self.sound("cuStreamEndCapture")?;
+        let queue = self.recording.take().unwrap_or_default();
+        let handle = self.handle();
+        self.graphs.insert(handle, queue);
+        Ok(Graph(handle))
+    }
+
+    fn graph_instantiate(&mut self, graph: Graph) -> Answer<GraphExec> {
+        self.sound("cuGraphInstantiateWithFlags")?;
+        let queue = self.graphs.get(&graph.0).cloned().unwrap_or_default();
+        let handle = self.handle();
+        self.graphs.insert(handle, queue);
+        Ok(GraphExec(handle))
+    }
+
+    fn graph_launch(&mut self, exec: GraphExec, _: Stream) -> Answer<()> {
+        self.sound("cuGraphLaunch")?;
+        let queue = self.graphs.get(&exec.0).cloned().unwrap_or_default();
+        queue.iter().try_for_each(|queued| self.replay(queued))
+    }
+
+    fn graph_destroy(&mut self, graph: Graph) -> Answer<()> {
+        self.graphs.remove(&graph.0);
+        self.sound("cuGraphDestroy")
+    }
+
+    fn exec_destroy(&mut self, exec: GraphExec) -> Answer<()> {
+        self.graphs.remove(&exec.0);
+        self.sound("cuGraphExecDestroy")
+    }
+}

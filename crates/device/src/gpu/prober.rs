@@ -1,0 +1,176 @@
+//! The probes of calibration on a real GPU.
+
+use super::driver::{DevicePointer, LaunchConfig};
+use super::helpers::{config, entry};
+use super::launches::Ready;
+use super::session::{Buffer, GpuSession};
+use tuner_judge::session::Fault;
+use tuner_judge::stopwatch::Sample;
+use tuner_judge::timing::calibration::{Probe, Prober};
+
+/// Empty kernels in a graph.
+const NULLS: u32 = 500;
+/// Copies in a sample.
+const COPIES: u32 = 8;
+/// Bytes of each buffer of the copy, at least and at most.
+const COPY_BYTES: (u64, u64) = (64 << 20, 512 << 20);
+/// Bytes read from the second-level cache in a sample.
+const CACHE_BYTES: u64 = 8 << 30;
+/// Threads of a probe's block.
+const THREADS: u32 = 256;
+/// Blocks a multiprocessor: as many as it holds for the memory probes, and for the arithmetic ones
+/// as many as their registers allow everywhere.
+const MEMORY_BLOCKS: u32 = 8;
+const ARITHMETIC_BLOCKS: u32 = 4;
+/// Rounds of the arithmetic probes, and what a round does (see `helpers.cu`).
+const SINGLE_ROUNDS: u32 = 4000;
+const SINGLE_OPERATIONS: u64 = 2 * 8 * 16;
+const TENSOR_ROUNDS: u32 = 3200;
+const TENSOR_PRODUCTS: u64 = 8 * 4;
+
+impl Prober for GpuSession {
+    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Fault> {
+        match probe {
+            Probe::Null => self.probe_null().map(Some),
+            Probe::DramCopy => self.probe_copy().map(Some),
+            Probe::CacheRead => self.probe_cache().map(Some),
+            Probe::Single => {
+                let threads = u64::from(self.blocks(ARITHMETIC_BLOCKS)) * u64::from(THREADS);
+                let work = u64::from(SINGLE_ROUNDS) * SINGLE_OPERATIONS * threads;
+                self.arithmetic(entry::SINGLE, SINGLE_ROUNDS, work)
+                    .map(Some)
+            }
+            Probe::Tensor => {
+                // 16 × 8 × 16, or 16 × 8 × 8 before compute capability 8, multiply-adds a product.
+                let capability = self.gpu.facts().capability;
+                if capability < (7, 5) {
+                    return Ok(None);
+                }
+                let product = if capability.0 >= 8 { 4096 } else { 2048 };
+                let warps = u64::from(self.blocks(ARITHMETIC_BLOCKS)) * u64::from(THREADS / 32);
+                let work = u64::from(TENSOR_ROUNDS) * TENSOR_PRODUCTS * product * warps;
+                self.arithmetic(entry::TENSOR, TENSOR_ROUNDS, work)
+                    .map(Some)
+            }
+        }
+    }
+}
+
+impl GpuSession {
+    fn blocks(&self, per_multiprocessor: u32) -> u32 {
+        self.gpu.facts().sm_count * per_multiprocessor
+    }
+
+    /// Runs `work` with buffers of these sizes, and frees them in any case.
+    fn with_buffers<T>(
+        &mut self,
+        sizes: &[u64],
+        work: impl FnOnce(&mut Self, &[DevicePointer]) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut buffers: Vec<Buffer> = Vec::new();
+        let mut missing = None;
+        for bytes in sizes {
+            match self.guarded("a probe's buffer", *bytes) {
+                Ok(buffer) => buffers.push(buffer),
+                Err(fault) => {
+                    missing = Some(fault);
+                    break;
+                }
+            }
+        }
+        let pointers: Vec<DevicePointer> = buffers.iter().map(Buffer::at).collect();
+        let result = match missing {
+            Some(fault) => Err(fault),
+            None => work(self, &pointers),
+        };
+        for buffer in &buffers {
+            self.free(buffer);
+        }
+        result
+    }
+
+    /// Times `count` launches of one of our kernels, queued one after the other.
+    fn launches(
+        &mut self,
+        entry: &str,
+        config: &LaunchConfig,
+        count: u32,
+    ) -> Result<Sample, Fault> {
+        let helpers = self.helpers.clone();
+        let span = self.timed(count, &mut |session| {
+            (0..count).try_for_each(|_| helpers.launch(&mut session.gpu, entry, config))
+        })?;
+        let micros = span.micros / f64::from(count);
+        Ok(Sample {
+            cycles: span.clock_mhz.map(|mhz| mhz * micros),
+            clock_mhz: span.clock_mhz,
+            ..Sample::of_micros(micros)
+        })
+    }
+
+    fn probe_null(&mut self) -> Result<(Sample, f64), Fault> {
+        let ready = Ready {
+            function: self.helper(entry::NULL)?,
+            config: config(1, 32, Vec::new()),
+        };
+        let exec = self.capture(&vec![&ready; NULLS as usize])?;
+        let span = self.timed(NULLS, &mut |session| {
+            session
+                .gpu
+                .call(|driver, stream| driver.graph_launch(exec, stream))
+        });
+        let destroyed = self.gpu.call(|driver, _| driver.exec_destroy(exec));
+        let span = span?;
+        destroyed?;
+        let sample = Sample {
+            clock_mhz: span.clock_mhz,
+            ..Sample::of_micros(span.micros / f64::from(NULLS))
+        };
+        Ok((sample, 0.0))
+    }
+
+    fn probe_copy(&mut self) -> Result<(Sample, f64), Fault> {
+        let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
+        let (least, most) = COPY_BYTES;
+        let wanted = (4 * self.gpu.facts().l2_bytes).clamp(least, most);
+        let bytes = wanted.min(free / 4) / 16 * 16;
+        let blocks = self.blocks(MEMORY_BLOCKS);
+        self.with_buffers(&[bytes, bytes], |session, buffers| {
+            let parameters = [buffers[0].address(), buffers[1].address(), bytes / 16];
+            let parameters = parameters.map(|word| word.to_le_bytes().to_vec()).to_vec();
+            let config = config(blocks, THREADS, parameters);
+            let sample = session.launches(entry::COPY, &config, COPIES)?;
+            Ok((sample, 2.0 * bytes as f64))
+        })
+    }
+
+    fn probe_cache(&mut self) -> Result<(Sample, f64), Fault> {
+        let bytes = (self.gpu.facts().l2_bytes / 4).max(1 << 20) / 16 * 16;
+        let rounds = u32::try_from(CACHE_BYTES / bytes).unwrap_or(1).max(1);
+        let blocks = self.blocks(MEMORY_BLOCKS);
+        self.with_buffers(&[bytes, 4], |session, buffers| {
+            let parameters = vec![
+                buffers[0].address().to_le_bytes().to_vec(),
+                buffers[1].address().to_le_bytes().to_vec(),
+                (bytes / 16).to_le_bytes().to_vec(),
+                rounds.to_le_bytes().to_vec(),
+            ];
+            let config = config(blocks, THREADS, parameters);
+            let sample = session.launches(entry::READ, &config, 1)?;
+            Ok((sample, bytes as f64 * f64::from(rounds)))
+        })
+    }
+
+    fn arithmetic(&mut self, entry: &str, rounds: u32, work: u64) -> Result<(Sample, f64), Fault> {
+        let blocks = self.blocks(ARITHMETIC_BLOCKS);
+        self.with_buffers(&[4], |session, buffers| {
+            let parameters = vec![
+                buffers[0].address().to_le_bytes().to_vec(),
+                rounds.to_le_bytes().to_vec(),
+            ];
+            let config = config(blocks, THREADS, parameters);
+            let sample = session.launches(entry, &config, 1)?;
+            Ok((sample, work as f64))
+        })
+    }
+}

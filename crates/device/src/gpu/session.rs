@@ -1,0 +1,382 @@
+//! A GPU as the gate sees it: guarded buffers, poison, launches one at a time.
+
+use super::context::Gpu;
+use super::driver::DevicePointer;
+use super::helpers::Helpers;
+use super::launches::ready;
+use super::nvml::Monitor;
+use super::stopwatch::STAMPS_BYTES;
+use super::subject::Subjects;
+use crate::step::Step;
+use std::ops::Range;
+use std::time::Duration;
+use tuner_core::record::{Hazard, Verdict};
+use tuner_judge::session::{Fault, Run, RunReport, Session, Slot, Work};
+
+/// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
+/// still lands in them.
+pub(super) const BAND_BYTES: u64 = 64 << 10;
+/// What the bands of outputs and scratch hold.
+const BAND: u8 = 0xa5;
+/// What the bands of inputs hold: NaN in every floating-point type, so that a read beyond the end
+/// shows in the result.
+const INPUT_BAND: u8 = 0xff;
+/// Different runs get different addresses: a result kept by address shows. Aligned as
+/// `cudaMalloc` promises.
+const SHIFT_BYTES: u64 = 512;
+/// Waits for memory that another process holds, before a candidate is judged by it.
+const MEMORY_WAITS: u32 = 5;
+/// One such wait.
+const MEMORY_WAIT: Duration = Duration::from_secs(1);
+/// Memory that the driver keeps for itself, bytes, roughly.
+const MEMORY_RESERVE: u64 = 1 << 30;
+
+/// A buffer with bands around it.
+#[derive(Debug, Clone)]
+pub(super) struct Buffer {
+    pub(super) name: String,
+    allocation: DevicePointer,
+    /// Bytes of the allocation before the buffer.
+    front: u64,
+    pub(super) bytes: u64,
+    total: u64,
+    band: u8,
+}
+
+impl Buffer {
+    /// The first byte of the buffer itself.
+    pub(super) fn at(&self) -> DevicePointer {
+        self.allocation.plus(self.front)
+    }
+
+    /// Where a band begins and how long it is: before, behind.
+    fn bands(&self) -> [(DevicePointer, u64); 2] {
+        let behind = self.front + self.bytes;
+        [
+            (self.allocation, self.front),
+            (self.allocation.plus(behind), self.total - behind),
+        ]
+    }
+}
+
+/// A session on a real GPU.
+pub struct GpuSession {
+    pub(super) gpu: Gpu,
+    pub(super) helpers: Helpers,
+    pub(super) monitor: Monitor,
+    buffers: Vec<Buffer>,
+    pub(super) subjects: Subjects,
+    resets: u64,
+    stamps: Option<Buffer>,
+    /// Launches of the stamping kernel so far.
+    pub(super) ticket: u64,
+    /// Told when a launch begins and when it has ended.
+    announce: Option<Box<dyn FnMut(Step)>>,
+}
+
+impl GpuSession {
+    /// A session on an open GPU, with our own kernels compiled for it.
+    #[must_use]
+    pub fn new(gpu: Gpu, helpers: Helpers, monitor: Monitor) -> Self {
+        Self {
+            gpu,
+            helpers,
+            monitor,
+            buffers: Vec::new(),
+            subjects: Subjects::default(),
+            resets: 0,
+            stamps: None,
+            ticket: 0,
+            announce: None,
+        }
+    }
+
+    /// Has each launch of the gate announced before it begins ([`Step::Launch`]) and after it ended
+    /// ([`Step::Gate`]), so that a hang is noticed soon.
+    pub fn announce_launches(&mut self, announce: Box<dyn FnMut(Step)>) {
+        self.announce = Some(announce);
+    }
+
+    fn announce(&mut self, step: Step) {
+        if let Some(announce) = &mut self.announce {
+            announce(step);
+        }
+    }
+
+    /// The buffer of clock stamps, which lives as long as the session.
+    pub(super) fn stamps(&mut self) -> Result<Buffer, Fault> {
+        if let Some(stamps) = &self.stamps {
+            return Ok(stamps.clone());
+        }
+        let stamps = self.guarded("clock stamps", STAMPS_BYTES)?;
+        self.stamps = Some(stamps.clone());
+        Ok(stamps)
+    }
+
+    /// The GPU.
+    #[must_use]
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The GPU, to ask about kernels.
+    pub fn gpu_mut(&mut self) -> &mut Gpu {
+        &mut self.gpu
+    }
+
+    /// Clocks, heat and other processes.
+    #[must_use]
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// Forgets everything of the last job but the subjects that are still loaded.
+    pub fn next_job(&mut self) {
+        self.reset();
+        // What spoils the context here is noted, and the worker is restarted for it.
+        let _ = self.gpu.forget_unused();
+    }
+
+    /// Allocates a buffer with its bands, all of it filled with the band's pattern.
+    pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Fault> {
+        let front = BAND_BYTES + self.resets % 8 * SHIFT_BYTES;
+        let total = (front + bytes + BAND_BYTES).next_multiple_of(4);
+        let allocation = self.allocate(name, total)?;
+        let buffer = Buffer {
+            name: name.to_owned(),
+            allocation,
+            front,
+            bytes,
+            total,
+            band: BAND,
+        };
+        let filled = self
+            .gpu
+            .call(|driver, stream| driver.fill_bytes(allocation, BAND, total, stream));
+        match filled {
+            Ok(()) => Ok(buffer),
+            Err(fault) => {
+                self.free(&buffer);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Waits a little where another process holds what this one needs.
+    fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Fault> {
+        let mut waits = 0;
+        loop {
+            let mut fault = match self.gpu.call(|driver, _| driver.memory_alloc(total)) {
+                Ok(allocation) => return Ok(allocation),
+                Err(fault) if fault.verdict != Verdict::OutOfMemory => return Err(fault),
+                Err(fault) => fault,
+            };
+            let (free, all) = self.gpu.call(|driver, _| driver.memory_info())?;
+            let ours: u64 = self.buffers.iter().map(|buffer| buffer.total).sum();
+            let held = all.saturating_sub(free + ours + self.subjects.bytes());
+            let fits = ours + self.subjects.bytes() + total + MEMORY_RESERVE < all;
+            if !fits || held < MEMORY_RESERVE || waits >= MEMORY_WAITS {
+                let others = if held >= MEMORY_RESERVE {
+                    format!("; other processes hold {} MiB", held >> 20)
+                } else {
+                    String::new()
+                };
+                fault.detail = format!(
+                    "buffer `{name}` of {total} bytes: {} of {} MiB are free{others}",
+                    free >> 20,
+                    all >> 20
+                );
+                return Err(fault);
+            }
+            waits += 1;
+            eprintln!(
+                "waiting for GPU memory: other processes hold {} of {} MiB",
+                held >> 20,
+                all >> 20
+            );
+            std::thread::sleep(MEMORY_WAIT);
+        }
+    }
+
+    pub(super) fn free(&mut self, buffer: &Buffer) {
+        // Fails only on a context that is lost, and the memory with it.
+        let _ = self
+            .gpu
+            .call(|driver, _| driver.memory_free(buffer.allocation));
+    }
+
+    /// Writes the whole buffer, and makes its bands those of an input.
+    pub(super) fn fill_input(&mut self, buffer: &mut Buffer, bytes: &[u8]) -> Result<(), Fault> {
+        if buffer.band != INPUT_BAND {
+            buffer.band = INPUT_BAND;
+            for (at, length) in buffer.bands() {
+                self.gpu
+                    .call(|driver, stream| driver.fill_bytes(at, INPUT_BAND, length, stream))?;
+            }
+        }
+        let at = buffer.at();
+        self.gpu.call(|driver, stream| {
+            driver.stream_synchronize(stream)?;
+            driver.copy_to_device(at, bytes)
+        })
+    }
+
+    /// Fills the buffer with repeats of a pattern.
+    pub(super) fn fill_pattern(&mut self, buffer: &Buffer, pattern: &[u8]) -> Result<(), Fault> {
+        let (at, bytes) = (buffer.at(), buffer.bytes);
+        if pattern.is_empty() {
+            return Ok(());
+        }
+        if let [first, rest @ ..] = pattern
+            && rest.iter().all(|byte| byte == first)
+        {
+            return self
+                .gpu
+                .call(|driver, stream| driver.fill_bytes(at, *first, bytes, stream));
+        }
+        let word: [u8; 4] = std::array::from_fn(|n| pattern.get(n % pattern.len()).copied())
+            .map(Option::unwrap_or_default);
+        if pattern.len() <= 4 && 4 % pattern.len() == 0 {
+            // The front of a buffer is aligned to 512 bytes.
+            let words = bytes / 4;
+            self.gpu.call(|driver, stream| {
+                driver.fill_words(at, u32::from_le_bytes(word), words, stream)
+            })?;
+            let rest = (bytes % 4) as usize;
+            if rest == 0 {
+                return Ok(());
+            }
+            let end = at.plus(bytes - bytes % 4);
+            return self.gpu.call(|driver, stream| {
+                driver.stream_synchronize(stream)?;
+                driver.copy_to_device(end, &word[..rest])
+            });
+        }
+        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let all: Vec<u8> = pattern.iter().copied().cycle().take(length).collect();
+        self.gpu.call(|driver, stream| {
+            driver.stream_synchronize(stream)?;
+            driver.copy_to_device(at, &all)
+        })
+    }
+
+    pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Fault> {
+        let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
+        let at = buffer.at();
+        self.gpu.call(|driver, stream| {
+            driver.stream_synchronize(stream)?;
+            driver.copy_from_device(&mut bytes, at)
+        })?;
+        Ok(bytes)
+    }
+
+    /// What was written into the bands of a buffer.
+    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Fault> {
+        for (number, (at, length)) in buffer.bands().into_iter().enumerate() {
+            let mut band = vec![0; length as usize];
+            self.gpu
+                .call(|driver, _| driver.copy_from_device(&mut band, at))?;
+            let touched = |byte: &u8| *byte != buffer.band;
+            let count = band.iter().filter(|byte| touched(byte)).count();
+            if count == 0 {
+                continue;
+            }
+            // The nearest one names the mistake best.
+            let (place, address) = if number == 0 {
+                let last = band.iter().rposition(touched).unwrap_or(0) as u64;
+                let distance = length - last;
+                (format!("{distance} before its first byte"), at.plus(last))
+            } else {
+                let first = band.iter().position(touched).unwrap_or(0) as u64;
+                (format!("{first} behind its end"), at.plus(first))
+            };
+            return Ok(Some(Hazard {
+                kind: Verdict::OutOfBounds,
+                detail: format!(
+                    "{count} bytes around `{}` ({} bytes) were overwritten; distance of the nearest: {place}",
+                    buffer.name, buffer.bytes
+                ),
+                file: None,
+                line: None,
+                block: None,
+                thread: None,
+                address: Some(format!("0x{:x}", address.address())),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+impl Session for GpuSession {
+    fn reset(&mut self) {
+        for buffer in std::mem::take(&mut self.buffers) {
+            self.free(&buffer);
+        }
+        self.resets += 1;
+    }
+
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
+        let buffer = self.guarded(name, bytes)?;
+        self.buffers.push(buffer);
+        Ok(Slot(self.buffers.len() - 1))
+    }
+
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        let mut buffer = self.buffers[slot.0].clone();
+        self.fill_input(&mut buffer, bytes)?;
+        self.buffers[slot.0] = buffer;
+        Ok(())
+    }
+
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+        let buffer = self.buffers[slot.0].clone();
+        self.fill_pattern(&buffer, pattern)
+    }
+
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+        let buffer = self.buffers[slot.0].clone();
+        self.read(&buffer)
+    }
+
+    fn unwritten(&self, _slot: Slot) -> Option<Vec<Range<u64>>> {
+        None
+    }
+
+    fn can_sample(&self) -> bool {
+        false
+    }
+
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+        let buffers = &self.buffers;
+        let pointers: Vec<Option<DevicePointer>> = run
+            .slots
+            .iter()
+            .map(|slot| Some(buffers.get((*slot)?.0)?.at()))
+            .collect();
+        let ready = ready(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
+        self.announce(Step::Launch);
+        self.poison_shared()?;
+        let launched = self.gpu.call(|driver, stream| {
+            driver.launch(ready.function, stream, &ready.config)?;
+            driver.stream_synchronize(stream)
+        });
+        self.announce(Step::Gate);
+        launched?;
+        let mut hazards = Vec::new();
+        for buffer in self.buffers.clone() {
+            hazards.extend(self.trespass(&buffer)?);
+        }
+        let blocks = run.launch.blocks();
+        Ok(RunReport {
+            stopped: !hazards.is_empty(),
+            cut: false,
+            hazards,
+            work: Work {
+                blocks,
+                grid_blocks: blocks,
+                ..Work::default()
+            },
+        })
+    }
+}

@@ -1,0 +1,324 @@
+//! Timing on a real GPU: one graph of launches between two events, clock stamps on both sides.
+//!
+//! ```text
+//! spin │ stamp │ event │ graph: launch, launch, … (N sequences) │ event │ stamp
+//! ```
+//! While the first kernel spins the host queues all the rest, so that no host time lies between the
+//! events. The stamps of multiprocessor 0 (cycles and nanoseconds) give the clock rate between.
+
+use super::driver::{Driver, Event, Graph, GraphExec, Stream};
+use super::helpers::{config, entry};
+use super::launches::Ready;
+use super::session::{Buffer, GpuSession};
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use std::time::Duration;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::element::Element;
+use tuner_core::plan::Role;
+use tuner_core::record::Verdict;
+use tuner_judge::session::Fault;
+use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
+
+/// Graphs kept of one subject.
+const GRAPHS_KEPT: usize = 8;
+/// What the host needs to queue a graph behind the spinning kernel: some, and more for each node.
+const SPIN_NS: u32 = 100_000;
+const SPIN_NS_A_LAUNCH: u32 = 1_000;
+/// Longest spin, nanoseconds.
+const SPIN_NS_MAX: u32 = 2_000_000;
+
+/// A buffer of a set: its argument's index, itself, and the poison of its elements.
+type Held = (usize, Buffer, &'static [u8]);
+
+/// The times between two events and two stamps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) micros: f64,
+    pub(super) clock_mhz: Option<f64>,
+}
+
+impl GpuSession {
+    /// Times what `work` queues, `launches` kernels in all.
+    pub(super) fn timed(
+        &mut self,
+        launches: u32,
+        work: &mut dyn FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<Span, Fault> {
+        let events = self.gpu.call(|driver, _| {
+            let from = driver.event_create()?;
+            Ok((from, driver.event_create()?))
+        })?;
+        let span = self
+            .stamps()
+            .and_then(|stamps| self.timed_between(events, &stamps, launches, work));
+        let destroyed = self.gpu.call(|driver, _| {
+            driver.event_destroy(events.0)?;
+            driver.event_destroy(events.1)
+        });
+        let span = span?;
+        destroyed.map(|()| span)
+    }
+
+    fn timed_between(
+        &mut self,
+        (from, to): (Event, Event),
+        stamps: &Buffer,
+        launches: u32,
+        work: &mut dyn FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<Span, Fault> {
+        let spin = (SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH)).min(SPIN_NS_MAX);
+        // A code or graph that is used for the first time is loaded outside the span.
+        self.stamp(stamps, 0)?;
+        self.spin(0)?;
+        self.gpu
+            .call(|driver, stream| driver.stream_synchronize(stream))?;
+        self.spin(spin)?;
+        self.stamp(stamps, 0)?;
+        self.gpu
+            .call(|driver, stream| driver.event_record(from, stream))?;
+        work(self)?;
+        self.gpu
+            .call(|driver, stream| driver.event_record(to, stream))?;
+        self.stamp(stamps, STAMP_BYTES)?;
+        let milliseconds = self.gpu.call(|driver, _| {
+            driver.event_synchronize(to)?;
+            // Work that a kernel started elsewhere counts as well.
+            driver.context_synchronize()?;
+            driver.event_elapsed(from, to)
+        })?;
+        let bytes = self.read(stamps)?;
+        Ok(Span {
+            micros: f64::from(milliseconds) * 1e3,
+            clock_mhz: clock(&bytes),
+        })
+    }
+
+    fn spin(&mut self, nanoseconds: u32) -> Result<(), Fault> {
+        let config = config(1, 1, vec![nanoseconds.to_le_bytes().to_vec()]);
+        self.helpers.launch(&mut self.gpu, entry::SPIN, &config)
+    }
+
+    fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Fault> {
+        self.ticket += 1;
+        let at = stamps.at().plus(offset).address();
+        let parameters = [at, self.ticket].map(|word| word.to_le_bytes().to_vec());
+        // Enough blocks that one of them is on multiprocessor 0.
+        let config = config(self.gpu.facts().sm_count * 2, 32, parameters.to_vec());
+        self.helpers.launch(&mut self.gpu, entry::STAMP, &config)
+    }
+
+    /// The graph of `launches` sequences over the first `sets` sets, made where it is not there.
+    fn graph(
+        &mut self,
+        subject: Subject,
+        cache: CacheMode,
+        launches: u32,
+        sets: usize,
+    ) -> Result<GraphExec, Fault> {
+        let order = order(launches, sets);
+        let loaded = self.subjects.get_mut(subject)?;
+        loaded.last = (
+            order.first().copied().unwrap_or(0),
+            order.last().copied().unwrap_or(0),
+        );
+        if let Some(exec) = loaded.graphs.get(&(cache, launches)) {
+            return Ok(*exec);
+        }
+        let stale: Vec<GraphExec> = if loaded.graphs.len() >= GRAPHS_KEPT {
+            loaded.graphs.drain().map(|(_, exec)| exec).collect()
+        } else {
+            Vec::new()
+        };
+        let sequences: Vec<Vec<Ready>> =
+            loaded.sets.iter().map(|set| set.launches.clone()).collect();
+        for exec in stale {
+            self.gpu.call(|driver, _| driver.exec_destroy(exec))?;
+        }
+        let queue: Vec<&Ready> = order.iter().flat_map(|set| &sequences[*set]).collect();
+        let exec = self.capture(&queue)?;
+        let loaded = self.subjects.get_mut(subject)?;
+        loaded.graphs.insert((cache, launches), exec);
+        Ok(exec)
+    }
+
+    /// Records launches as a graph.
+    pub(super) fn capture(&mut self, queue: &[&Ready]) -> Result<GraphExec, Fault> {
+        self.gpu.call(|driver, stream| {
+            driver.stream_synchronize(stream)?;
+            driver.capture_begin(stream)?;
+            let recorded = record(driver, stream, queue);
+            // Ended in any case: a stream that still records refuses everything else.
+            let graph = driver.capture_end(stream);
+            recorded?;
+            let graph: Graph = graph?;
+            let exec = driver.graph_instantiate(graph);
+            let destroyed = driver.graph_destroy(graph);
+            let exec = exec?;
+            destroyed.map(|()| exec)
+        })
+    }
+
+    /// The buffers of a subject's arguments of these roles, with their poison.
+    fn buffers_of(
+        &self,
+        subject: Subject,
+        set: usize,
+        wanted: impl Fn(Role) -> bool,
+    ) -> Result<Vec<Held>, Fault> {
+        let loaded = self.subjects.get(subject)?;
+        let arguments = loaded.plan.arguments.iter().enumerate();
+        let buffers = &loaded.sets.get(set).map_or(&[][..], |set| &set.buffers);
+        Ok(arguments
+            .filter(|(_, argument)| wanted(argument.role))
+            .filter_map(|(index, argument)| {
+                let element = Element::from_name(&argument.element)?;
+                let buffer = buffers.get(index)?.clone()?;
+                Some((index, buffer, element.poison()))
+            })
+            .collect())
+    }
+}
+
+fn record(driver: &mut dyn Driver, stream: Stream, queue: &[&Ready]) -> super::driver::Answer<()> {
+    queue
+        .iter()
+        .try_for_each(|ready| driver.launch(ready.function, stream, &ready.config))
+}
+
+/// Which set each sequence uses: rounds over all of them, each in another order, so that no set
+/// follows itself sooner than chance has it. The same for the same numbers.
+fn order(launches: u32, sets: usize) -> Vec<usize> {
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(u64::from(launches));
+    let mut order: Vec<usize> = (0..sets.max(1)).collect();
+    order.shuffle(&mut random);
+    order
+        .into_iter()
+        .cycle()
+        .take(launches.max(1) as usize)
+        .collect()
+}
+
+/// A stamp: cycles, nanoseconds, the ticket of the launch that wrote it, and nothing.
+const STAMP_BYTES: u64 = 32;
+/// Both stamps of a sample.
+pub(super) const STAMPS_BYTES: u64 = 2 * STAMP_BYTES;
+
+/// Clock rate between two stamps, MHz: cycles a nanosecond × 1000.
+fn clock(stamps: &[u8]) -> Option<f64> {
+    let word = |index: usize| -> Option<u64> {
+        let bytes = stamps.get(8 * index..8 * index + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    // The second one was written by the launch after that of the first, or one of them is stale.
+    if word(6)? != word(2)? + 1 {
+        return None;
+    }
+    let cycles = word(4)?.checked_sub(word(0)?)?;
+    let nanoseconds = word(5)?.checked_sub(word(1)?)?;
+    // Below that the timer's own steps (1 µs on some GPUs) are more than a per cent.
+    (nanoseconds >= 100_000 && cycles > 0).then(|| cycles as f64 / nanoseconds as f64 * 1e3)
+}
+
+impl Stopwatch for GpuSession {
+    fn sample(
+        &mut self,
+        subject: Subject,
+        cache: CacheMode,
+        launches: u32,
+    ) -> Result<Sample, Fault> {
+        let launches = launches.max(1);
+        let sets = self.sets_for(subject, cache)?;
+        let exec = self.graph(subject, cache, launches, sets)?;
+        let span = self.timed(launches, &mut |session| {
+            session
+                .gpu
+                .call(|driver, stream| driver.graph_launch(exec, stream))
+        })?;
+        let micros = span.micros / f64::from(launches);
+        if !(micros.is_finite() && micros > 0.0) {
+            return Err(Fault {
+                verdict: Verdict::Implausible,
+                detail: format!("{launches} launches took {} µs", span.micros),
+            });
+        }
+        Ok(Sample {
+            micros,
+            cycles: span.clock_mhz.map(|mhz| mhz * micros),
+            clock_mhz: span.clock_mhz,
+            throttled: !self.monitor.slowed().is_empty(),
+        })
+    }
+
+    fn pause(&mut self, how_long: Duration) {
+        std::thread::sleep(how_long);
+    }
+
+    fn poison(&mut self, subject: Subject) -> Result<(), Fault> {
+        let written = |role| matches!(role, Role::Output | Role::Scratch);
+        for set in 0..self.subjects.get(subject)?.sets.len() {
+            for (_, buffer, poison) in self.buffers_of(subject, set, written)? {
+                self.fill_pattern(&buffer, poison)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Fault> {
+        let (first, last) = self.subjects.get(subject)?.last;
+        let mut sets = vec![first];
+        if last != first {
+            sets.push(last);
+        }
+        let mut found = Vec::new();
+        for set in sets {
+            for (_, buffer, _) in self.buffers_of(subject, set, |_| true)? {
+                if let Some(hazard) = self.trespass(&buffer)? {
+                    return Err(Fault {
+                        verdict: hazard.kind,
+                        detail: format!("while it was timed: {}", hazard.detail),
+                    });
+                }
+            }
+            let mut outputs = OutputSet::new();
+            for (index, buffer, _) in self.buffers_of(subject, set, |r| r == Role::Output)? {
+                outputs.push((index, self.read(&buffer)?));
+            }
+            found.push(outputs);
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_is_used_before_one_is_used_again() {
+        for (launches, sets) in [(500, 72), (3, 9), (10, 1)] {
+            let order = order(launches, sets);
+            assert_eq!(order.len(), launches as usize);
+            for round in order.chunks(sets) {
+                let mut seen = round.to_vec();
+                seen.sort_unstable();
+                seen.dedup();
+                assert_eq!(seen.len(), round.len());
+            }
+        }
+    }
+
+    #[test]
+    fn two_stamps_give_the_clock_and_too_close_ones_none() {
+        let stamps = |words: [u64; 8]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let far = stamps([1000, 5_000_000, 7, 0, 1_800_000 + 1000, 6_000_000, 8, 0]);
+        assert_eq!(clock(&far), Some(1800.0));
+        let near = stamps([1000, 5_000_000, 7, 0, 2000, 5_000_500, 8, 0]);
+        assert_eq!(clock(&near), None);
+        let stale = stamps([1000, 5_000_000, 7, 0, 1_800_000 + 1000, 6_000_000, 6, 0]);
+        assert_eq!(clock(&stale), None);
+        assert_eq!(clock(&[0; 8]), None);
+    }
+}

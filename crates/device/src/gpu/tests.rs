@@ -1,0 +1,377 @@
+//! The whole path of a candidate on the stand-in driver, and what becomes of every error that a
+//! driver call can answer.
+
+use super::GpuError;
+use super::context::Gpu;
+use super::driver::{Blame, CudaError, code};
+use super::fake::VirtualDriver;
+use super::fake::failing::{Failing, Notes};
+use super::helpers::Helpers;
+use super::nvml::Monitor;
+use super::session::GpuSession;
+use crate::cuda::CALLS;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::plan::{
+    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
+};
+use tuner_core::record::Verdict;
+use tuner_judge::session::{Blocks, Fault, Order, Run, Session};
+use tuner_judge::stopwatch::Stopwatch;
+use tuner_judge::timing::calibration::{Probe, Prober};
+
+/// The tuner's own kernels as far as the stand-in needs them: it knows them by name.
+const HELPERS: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry tuner_poison_shared(.param .u32 a) { ret; }
+.visible .entry tuner_stamp(.param .u64 a, .param .u64 b) { ret; }
+.visible .entry tuner_spin(.param .u32 a) { ret; }
+.visible .entry tuner_null() { ret; }
+.visible .entry tuner_copy(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }
+.visible .entry tuner_read(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 d) { ret; }
+.visible .entry tuner_single(.param .u64 a, .param .u32 b) { ret; }
+.visible .entry tuner_tensor(.param .u64 a, .param .u32 b) { ret; }
+";
+
+/// `y[i + shift] = x[i] * factor` for 64 threads, without a look at the size.
+const SCALE: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 px, .param .u64 py, .param .f32 pf, .param .u32 ps)
+{
+    .reg .b64 %rd<8>;
+    .reg .b32 %r<8>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [px];
+    ld.param.u64 %rd2, [py];
+    ld.param.f32 %f1, [pf];
+    ld.param.u32 %r2, [ps];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.f32 %f2, [%rd4];
+    mul.f32 %f3, %f2, %f1;
+    add.s32 %r3, %r1, %r2;
+    mul.wide.s32 %rd5, %r3, 4;
+    add.s64 %rd6, %rd2, %rd5;
+    st.global.f32 [%rd6], %f3;
+    ret;
+}
+";
+
+fn code_of(ptx: &str) -> Code {
+    Code {
+        ptx: "".into(),
+        cubin: ptx.as_bytes().into(),
+        registers: 16,
+        static_shared_bytes: 0,
+        kernels: std::collections::BTreeMap::new(),
+    }
+}
+
+fn argument(name: &str, element: &str, role: Role, value: f64) -> PlanArgument {
+    let shape = match role {
+        Role::Scalar => Vec::new(),
+        _ => vec![64],
+    };
+    PlanArgument {
+        name: name.to_owned(),
+        element: element.to_owned(),
+        role,
+        shape,
+        fill: PlanFill::Arange,
+        value,
+    }
+}
+
+/// The candidate, writing `shift` elements too far.
+fn plan(shift: f64) -> Plan {
+    Plan {
+        problem: "p".to_owned(),
+        sizes: Vec::new(),
+        arguments: vec![
+            argument("x", "f32", Role::Input, 0.0),
+            argument("y", "f32", Role::Output, 0.0),
+            argument("factor", "f32", Role::Scalar, 3.0),
+            argument("shift", "i32", Role::Scalar, shift),
+        ],
+        launches: vec![PlanLaunch {
+            entry: "scale".to_owned(),
+            grid: [1, 1, 1],
+            block: [64, 1, 1],
+            shared_bytes: 0,
+            arguments: vec![0, 1, 2, 3],
+        }],
+        code: code_of(SCALE),
+        reference: PlanReference::Oracle("none".to_owned()),
+        gate: PlanGate {
+            atol: None,
+            rtol: None,
+            terms: None,
+            deterministic: true,
+            same_value_writes: false,
+        },
+        flops: None,
+        bytes: None,
+    }
+}
+
+fn session(driver: Failing<VirtualDriver>) -> Result<GpuSession, GpuError> {
+    let gpu = Gpu::open(Box::new(driver), 0)?;
+    let helpers = Helpers::new(code_of(HELPERS));
+    Ok(GpuSession::new(gpu, helpers, Monitor::blind()))
+}
+
+fn sound() -> GpuSession {
+    let (driver, _) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    session(driver).expect("the stand-in opens")
+}
+
+fn arch() -> &'static vgpu::Arch {
+    vgpu::Arch::by_name("l4").expect("an architecture")
+}
+
+/// Runs the plan once as the gate does; gives the output.
+fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Fault> {
+    session.reset();
+    let x = session.alloc("x", 256)?;
+    let y = session.alloc("y", 256)?;
+    let input: Vec<u8> = (0..64).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    session.upload(x, &input)?;
+    Session::poison(session, y, &[0xff, 0xff, 0xff, 0x7f])?;
+    let slots = [Some(x), Some(y), None, None];
+    let report = session.run(&Run {
+        code: &plan.code,
+        launch: &plan.launches[0],
+        plan,
+        slots: &slots,
+        blocks: Blocks::All,
+        order: Order::Natural,
+        budget: None,
+    })?;
+    Ok((session.download(y)?, report.hazards.len()))
+}
+
+/// Everything that the tuner does with a GPU.
+fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Fault, bool)>> {
+    let mut session = session(driver).map_err(Ok)?;
+    let all = all_steps(&mut session);
+    let spoiled = session.gpu().spoiled().is_some();
+    // What happens to be tolerated is still noted.
+    match all {
+        Ok(()) if spoiled => Err(Err((
+            Fault {
+                verdict: Verdict::Ok,
+                detail: String::new(),
+            },
+            true,
+        ))),
+        Ok(()) => Ok(()),
+        Err(fault) => Err(Err((fault, spoiled))),
+    }
+}
+
+fn all_steps(session: &mut GpuSession) -> Result<(), Fault> {
+    let plan = plan(0.0);
+    session.gpu_mut().kernel_facts(&plan.code, "scale", 64, 0)?;
+    run(session, &plan)?;
+    let subject = session.load_subject(&plan, 7)?;
+    for cache in [CacheMode::Warm, CacheMode::Cold] {
+        session.sample(subject, cache, 3)?;
+    }
+    Stopwatch::poison(session, subject)?;
+    session.sample(subject, CacheMode::Cold, 3)?;
+    session.outputs(subject)?;
+    // The large buffers of the others show nothing more.
+    for probe in [Probe::Null, Probe::Single] {
+        session.probe(probe)?;
+    }
+    session.drop_subject(subject);
+    drop(plan);
+    session.next_job();
+    Ok(())
+}
+
+#[test]
+fn a_right_kernel_runs_and_its_bands_stay_whole() {
+    let mut session = sound();
+    let (output, hazards) = run(&mut session, &plan(0.0)).unwrap();
+    let wanted: Vec<u8> = (0..64)
+        .flat_map(|i| (3.0 * i as f32).to_le_bytes())
+        .collect();
+    assert_eq!((output, hazards), (wanted, 0));
+}
+
+#[test]
+fn a_write_just_outside_a_buffer_is_seen_in_its_bands_and_one_far_outside_poisons_the_context() {
+    for (shift, words) in [(1.0, "0 behind its end"), (-2.0, "before its first byte")] {
+        let mut session = sound();
+        let plan = plan(shift);
+        session.reset();
+        let x = session.alloc("x", 256).unwrap();
+        let y = session.alloc("y", 256).unwrap();
+        session.upload(x, &[0; 256]).unwrap();
+        let report = session
+            .run(&Run {
+                code: &plan.code,
+                launch: &plan.launches[0],
+                plan: &plan,
+                slots: &[Some(x), Some(y), None, None],
+                blocks: Blocks::All,
+                order: Order::Natural,
+                budget: None,
+            })
+            .unwrap();
+        assert_eq!(report.hazards[0].kind, Verdict::OutOfBounds);
+        assert!(
+            report.hazards[0].detail.contains(words),
+            "{:?}",
+            report.hazards
+        );
+        assert!(session.gpu().spoiled().is_none());
+    }
+    let mut session = sound();
+    let fault = run(&mut session, &plan(1e7)).unwrap_err();
+    assert_eq!(fault.verdict, Verdict::OutOfBounds, "{fault:?}");
+    assert!(session.gpu().spoiled().is_some() && !session.gpu().is_device_fault());
+    // From here on nothing works in this process, and every answer says why.
+    let fault = run(&mut session, &plan(0.0)).unwrap_err();
+    assert!(fault.detail.contains("ILLEGAL_ADDRESS"), "{fault:?}");
+}
+
+#[test]
+fn timed_launches_write_every_set_again_after_poison() {
+    let mut session = sound();
+    let subject = session.load_subject(&plan(0.0), 7).unwrap();
+    for cache in [CacheMode::Warm, CacheMode::Cold] {
+        let sample = session.sample(subject, cache, 40).unwrap();
+        assert!(sample.micros > 0.0 && sample.micros < 10.0, "{sample:?}");
+        Stopwatch::poison(&mut session, subject).unwrap();
+        session.sample(subject, cache, 300).unwrap();
+        for set in session.outputs(subject).unwrap() {
+            let (index, bytes) = &set[0];
+            assert_eq!((*index, &bytes[4..8]), (1, &3f32.to_le_bytes()[..]));
+        }
+    }
+}
+
+#[test]
+fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
+    let mut session = sound();
+    // The same machine code twice, as two messages bring it.
+    let (candidate, reference) = (plan(0.0), plan(0.0));
+    run(&mut session, &candidate).unwrap();
+    let subject = session.load_subject(&reference, 7).unwrap();
+    drop((candidate, reference));
+    session.next_job();
+    session.sample(subject, CacheMode::Warm, 3).unwrap();
+    session.sample(subject, CacheMode::Cold, 5).unwrap();
+}
+
+#[test]
+fn every_probe_gives_a_rate() {
+    let mut session = sound();
+    for probe in Probe::ALL {
+        let (sample, work) = session.probe(probe).unwrap().expect("the unit is there");
+        assert!(sample.micros > 0.0, "{probe:?}");
+        assert_eq!(work > 0.0, probe != Probe::Null, "{probe:?}");
+    }
+}
+
+#[test]
+fn every_call_of_the_door_is_made_on_the_way() {
+    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    assert!(everything(driver).is_ok());
+    let made: BTreeSet<&str> = notes.borrow().calls.iter().copied().collect();
+    let known: BTreeSet<&str> = CALLS.iter().copied().collect();
+    assert_eq!(made, known);
+}
+
+#[test]
+fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
+    // Their failure changes nothing: the handle is forgotten either way, or the value is optional.
+    let tolerated = [
+        "cuMemFree_v2",
+        "cuGraphExecDestroy",
+        "cuModuleUnload",
+        "cuStreamDestroy_v2",
+        "cuDevicePrimaryCtxRelease_v2",
+    ];
+    for call in CALLS {
+        for (number, name, _) in code::ALL {
+            let place = format!("{call} answers {name}");
+            let error = CudaError::new(call, *number);
+            let (driver, notes): (_, Rc<RefCell<Notes>>) =
+                Failing::new(VirtualDriver::of(arch()), call, *number);
+            let ended = everything(driver);
+            assert!(notes.borrow().failed, "{place}: never called");
+            match ended {
+                Err(Ok(opening)) => {
+                    // No candidate is there to blame.
+                    let text = opening.to_string();
+                    assert!(
+                        text.contains(name) || text.contains("no GPU"),
+                        "{place}: {text}"
+                    );
+                }
+                Err(Err((fault, spoiled))) if fault.verdict == Verdict::Ok => {
+                    assert!(tolerated.contains(call) && spoiled, "{place}");
+                }
+                Err(Err((fault, spoiled))) => {
+                    let wanted = match error.blame() {
+                        Blame::Candidate(verdict) => verdict,
+                        Blame::Device => Verdict::Crashed,
+                    };
+                    assert_eq!(fault.verdict, wanted, "{place}: {fault:?}");
+                    assert!(
+                        fault.detail.contains(name) || wanted == Verdict::OutOfMemory,
+                        "{place}: {fault:?}"
+                    );
+                    assert_eq!(spoiled, error.is_sticky(), "{place}");
+                }
+                Ok(()) => assert!(
+                    tolerated.contains(call) || (*call == "cuInit" && *number == code::NO_DEVICE),
+                    "{place}: nobody noticed"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_contract_of_errors_holds() {
+    for (number, verdict, sticky) in [
+        (code::ILLEGAL_ADDRESS, Verdict::OutOfBounds, true),
+        (code::MISALIGNED_ADDRESS, Verdict::Misaligned, true),
+        (code::LAUNCH_FAILED, Verdict::Crashed, true),
+        (code::ASSERT, Verdict::Crashed, true),
+        (code::ILLEGAL_INSTRUCTION, Verdict::Crashed, true),
+        (code::HARDWARE_STACK_ERROR, Verdict::Crashed, true),
+        (code::OUT_OF_MEMORY, Verdict::OutOfMemory, false),
+        (code::INVALID_VALUE, Verdict::LaunchFailed, false),
+        (code::LAUNCH_OUT_OF_RESOURCES, Verdict::LaunchFailed, false),
+        (code::NO_BINARY_FOR_GPU, Verdict::LaunchFailed, false),
+        (code::UNSUPPORTED_PTX_VERSION, Verdict::LaunchFailed, false),
+    ] {
+        let error = CudaError::new("cuLaunchKernel", number);
+        assert_eq!(error.blame(), Blame::Candidate(verdict), "{error}");
+        assert_eq!(error.is_sticky(), sticky, "{error}");
+    }
+    for number in [
+        code::ECC_UNCORRECTABLE,
+        code::UNKNOWN,
+        code::DEVICE_UNAVAILABLE,
+    ] {
+        let error = CudaError::new("cuStreamSynchronize", number);
+        assert_eq!(error.blame(), Blame::Device);
+        assert!(error.is_sticky());
+    }
+    let unheard = CudaError::new("cuLaunchKernel", 12_345);
+    assert_eq!(unheard.blame(), Blame::Candidate(Verdict::LaunchFailed));
+    assert!(unheard.to_string().contains("12345"), "{unheard}");
+}

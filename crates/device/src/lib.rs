@@ -1,0 +1,160 @@
+//! What a candidate runs on.
+//!
+//! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]; how candidates
+//! are prepared and evaluated on it is the engine's
+//! `Evaluator` trait.
+
+pub mod limits;
+pub mod replay;
+pub mod step;
+pub mod cuda;
+pub mod gpu;
+pub mod vgpu;
+pub mod worker;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use tuner_core::record::DeviceKind;
+use tuner_space::DeviceLimits;
+
+/// What is known of a device before anything runs on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceFacts {
+    /// The name results are stored under, such as `NVIDIA H200`, `vgpu:h100`, or the device that a
+    /// recorded file names.
+    pub name: String,
+    /// What kind of device it is.
+    pub kind: DeviceKind,
+    /// The limits a search space may refer to; `None` for recorded data, which carry none.
+    pub limits: Option<DeviceLimits>,
+    /// Compile target, such as `sm_90`; empty for recorded data.
+    pub arch: String,
+    /// Driver version, on real devices.
+    pub driver: Option<String>,
+}
+
+/// A device as `--device` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceSelector {
+    /// The first CUDA GPU, or `vgpu:h100` where there is none.
+    Auto,
+    /// The CUDA GPU of that ordinal.
+    Cuda(u32),
+    /// Several CUDA GPUs of one model that share the work.
+    CudaSeveral(Vec<u32>),
+    /// A virtual GPU, by its name in [`limits`].
+    Vgpu(String),
+    /// A file of recorded measurements.
+    Replay(PathBuf),
+}
+
+/// A `--device` that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// No such form.
+    #[error(
+        "`{0}` is no device; type auto, cuda, cuda:N, vgpu:NAME (one of: {names}) or replay:FILE",
+        names = limits::names()
+    )]
+    Unknown(String),
+    /// `vgpu:` with a name that is not in the table.
+    #[error("no virtual GPU is called `{0}`; choose one of: {names}", names = limits::names())]
+    UnknownVgpu(String),
+    /// `cuda:` without a number.
+    #[error("`{0}` is no GPU number; type cuda:0 for the first GPU, cuda:0,1 for two")]
+    BadOrdinal(String),
+    /// `replay:` without a file.
+    #[error("replay needs a file: replay:FILE.json.gz")]
+    NoFile,
+}
+
+impl FromStr for DeviceSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        match text.split_once(':') {
+            None => match text {
+                "auto" => Ok(Self::Auto),
+                "cuda" => Ok(Self::Cuda(0)),
+                "vgpu" => Ok(Self::Vgpu(limits::DEFAULT.to_owned())),
+                "replay" => Err(SelectorError::NoFile),
+                _ => Err(SelectorError::Unknown(text.to_owned())),
+            },
+            Some(("cuda", numbers)) => {
+                let number = |text: &str| {
+                    text.parse::<u32>()
+                        .map_err(|_| SelectorError::BadOrdinal(text.to_owned()))
+                };
+                let mut all: Vec<u32> = numbers.split(',').map(number).collect::<Result<_, _>>()?;
+                all.sort_unstable();
+                all.dedup();
+                Ok(match all.as_slice() {
+                    [one] => Self::Cuda(*one),
+                    _ => Self::CudaSeveral(all),
+                })
+            }
+            Some(("vgpu", name)) => {
+                let name = name.to_ascii_lowercase();
+                if limits::by_name(&name).is_some() {
+                    Ok(Self::Vgpu(name))
+                } else {
+                    Err(SelectorError::UnknownVgpu(name))
+                }
+            }
+            Some(("replay", "")) => Err(SelectorError::NoFile),
+            Some(("replay", file)) => Ok(Self::Replay(PathBuf::from(file))),
+            Some(_) => Err(SelectorError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl std::fmt::Display for DeviceSelector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::CudaSeveral(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                write!(f, "cuda:{}", numbers.join(","))
+            }
+            Self::Vgpu(name) => write!(f, "vgpu:{name}"),
+            Self::Replay(path) => write!(f, "replay:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_parse_and_print_alike() {
+        for text in [
+            "auto",
+            "cuda:3",
+            "cuda:0,2",
+            "vgpu:a100",
+            "replay:dir/x:y.json.gz",
+        ] {
+            assert_eq!(text.parse::<DeviceSelector>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceSelector::Cuda(0)));
+        assert_eq!(
+            "vgpu:H100".parse(),
+            Ok(DeviceSelector::Vgpu("h100".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_wrong_selector_is_told_what_to_type() {
+        for (text, hint) in [
+            ("gpu", "type auto, cuda"),
+            ("vgpu:b200", "choose one of: l4, a100"),
+            ("cuda:x", "cuda:0"),
+            ("replay:", "replay:FILE"),
+        ] {
+            let message = text.parse::<DeviceSelector>().unwrap_err().to_string();
+            assert!(message.contains(hint), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The limits of the GPUs that the virtual GPU knows by name: a part of its tables.
+
+use tuner_space::DeviceLimits;
+use vgpu::Arch;
+
+/// The virtual GPU that `auto` falls back to.
+pub const DEFAULT: &str = "h100";
+
+/// Shared memory a block may opt in to, static included, bytes: CUDA C++ Programming Guide, table
+/// of technical specifications by compute capability.
+#[must_use]
+pub fn shared_bytes(cc: u32) -> u32 {
+    match cc {
+        75 => 65_536,
+        80 | 87 => 166_912,
+        86 | 89 | 120 => 101_376,
+        90 | 100 => 232_448,
+        _ => 49_152,
+    }
+}
+
+/// The limits of the virtual GPU of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<DeviceLimits> {
+    let arch = Arch::by_name(name)?;
+    Some(DeviceLimits {
+        sm_count: arch.sm_count,
+        shared_bytes: arch.shared_bytes_optin,
+        cc: arch.cc,
+        max_threads: vgpu::arch::MAX_THREADS_PER_BLOCK,
+    })
+}
+
+/// All names, for messages and help.
+#[must_use]
+pub fn names() -> String {
+    let names: Vec<&str> = vgpu::arch::all().iter().map(|arch| arch.name).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_of_the_contract_has_limits() {
+        assert_eq!(
+            names(),
+            "l4, a100, a4000, a6000, rtx2080ti, rtx3090, rtx4090, h100, h200"
+        );
+        for name in names().split(", ") {
+            let limits = by_name(name).unwrap();
+            assert!(limits.sm_count > 0);
+            assert_eq!(limits.shared_bytes, shared_bytes(limits.cc), "{name}");
+        }
+        assert_eq!(by_name("nope"), None);
+    }
+}

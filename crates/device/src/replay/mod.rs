@@ -1,0 +1,195 @@
+//! Recorded measurements, played back: Kernel Tuner cache files and T4 results.
+//!
+//! What a file says of a configuration becomes an outcome:
+//!
+//! | recorded | outcome |
+//! |---|---|
+//! | a time (`time`, `times`; T4 `correct`) | `ok` |
+//! | `CompilationFailedConfig`, T4 `compile` | `compile_failed` |
+//! | `RuntimeFailedConfig`, T4 `runtime`, any other error text | `crashed` |
+//! | `InvalidConfig` (over a device limit when it was launched) | `launch_failed` |
+//! | T4 `timeout` / `correctness` | `timeout` / `incorrect` |
+//! | T4 `constraints` | not in the space (a constraint reject is free) |
+//! | a time of 1e20 or more, how the oldest files mark a failure | `crashed` |
+//! | nothing: valid by the constraints, but not in the file | `launch_failed`, "not recorded" |
+//!
+//! Rows that the file's own `constraints` exclude are left out. A file without constraints defines
+//! its space by its rows.
+
+mod kernel_tuner;
+mod outcome;
+mod t4;
+mod table;
+mod text;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use table::Table;
+use text::Text;
+use tuner_core::record::{
+    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict,
+};
+use tuner_core::recorded::{Outcome, Recorded};
+use tuner_core::units::{ContentHash, Micros};
+use tuner_space::Diagnostics;
+use tuner_space::{Config, Space};
+
+/// One recorded file: a kernel, a device, a space, and what was measured.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    path: PathBuf,
+    kernel: String,
+    device: String,
+    problem: String,
+    sizes: ConfigValues,
+    constraints: Vec<String>,
+    space: Space,
+    rows: HashMap<Config, Recorded>,
+    excluded: usize,
+    content: ContentHash,
+    missing: Arc<str>,
+}
+
+impl Recording {
+    /// Reads a Kernel Tuner cache (open or closed) or T4 results, gzipped or not.
+    ///
+    /// # Errors
+    /// A [`Diagnostics`] that points at the file, line and column: unreadable, truncated or corrupt
+    /// file, neither format, values outside the declared ones, constraints nobody satisfies.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        let bytes = std::fs::read(path).map_err(|error| {
+            text::plain(path, format!("cannot read the recorded file: {error}"))
+        })?;
+        let content = ContentHash::of([bytes.as_slice()]);
+        let text = Text::decode(path, bytes)?;
+        let table = Table::read(&text)?;
+        let built = table.build(&text)?;
+        Ok(Self {
+            path: path.to_owned(),
+            kernel: table.kernel,
+            device: table.device,
+            problem: table.problem,
+            sizes: table.sizes,
+            constraints: table
+                .constraints
+                .into_iter()
+                .map(|(rule, _)| rule)
+                .collect(),
+            space: built.space,
+            rows: built.rows,
+            excluded: built.excluded,
+            content,
+            missing: "not recorded: the file has no row for this configuration".into(),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The kernel's name; the file's stem where it names none.
+    #[must_use]
+    pub fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
+    /// The device's name; the file's stem where it names none.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// The problem's name: its sizes joined by `x`.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    /// The problem's sizes by name; empty when the file does not say.
+    #[must_use]
+    pub fn sizes(&self) -> &ConfigValues {
+        &self.sizes
+    }
+
+    /// Parameters and constraints, as the store keeps them. A recorded file has no defaults.
+    #[must_use]
+    pub fn definition(&self) -> Definition {
+        Definition {
+            parameters: self
+                .space
+                .parameters()
+                .iter()
+                .map(|parameter| ParameterDefinition {
+                    name: parameter.name.clone(),
+                    values: parameter.values.to_vec(),
+                    default: None,
+                    doc: String::new(),
+                })
+                .collect(),
+            derived: Vec::new(),
+            constraints: self
+                .constraints
+                .iter()
+                .map(|rule| ConstraintDefinition {
+                    rule: rule.clone(),
+                    why: String::new(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The configurations that may be asked for.
+    #[must_use]
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Rows that the file's own constraints exclude.
+    #[must_use]
+    pub fn excluded_rows(&self) -> usize {
+        self.excluded
+    }
+
+    /// Hash of the file as it lies on disk.
+    #[must_use]
+    pub fn content(&self) -> &ContentHash {
+        &self.content
+    }
+
+    /// The recorded configurations, in the order of the space.
+    #[must_use]
+    pub fn configs(&self) -> Vec<&Config> {
+        let mut configs: Vec<&Config> = self.rows.keys().collect();
+        configs.sort_by(|a, b| a.choices().cmp(b.choices()));
+        configs
+    }
+
+    /// What is recorded of a configuration. A valid one without a row has failed, at no cost.
+    #[must_use]
+    pub fn lookup(&self, config: &Config) -> Recorded {
+        self.rows.get(config).cloned().unwrap_or_else(|| Recorded {
+            outcome: Outcome::Failed {
+                verdict: Verdict::LaunchFailed,
+                detail: self.missing.clone(),
+            },
+            compile_us: 0,
+            benchmark_us: 0,
+        })
+    }
+
+    /// The fastest recorded time; `None` when every configuration failed.
+    #[must_use]
+    pub fn optimum(&self) -> Option<Micros> {
+        self.rows.values().filter_map(Recorded::time).min()
+    }
+
+    /// Whether the file records what compiling and benchmarking cost; without that a budget of
+    /// recorded time never runs out.
+    #[must_use]
+    pub fn has_costs(&self) -> bool {
+        self.rows.values().any(|row| row.charged_us() > 0)
+    }
+}

@@ -1,0 +1,292 @@
+//! What both file formats come down to: parameters, constraints and rows.
+
+use super::text::{Text, start_of};
+use super::{kernel_tuner, t4};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use tuner_core::record::ConfigValues;
+use tuner_core::recorded::Recorded;
+use tuner_core::value::Value;
+use tuner_space::Diagnostics;
+use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Place, Space, SpaceError};
+
+/// The top level of either format: slices of the text, so that what is read from them later still
+/// knows its line and column.
+#[derive(Debug, Deserialize)]
+pub(super) struct Top<'a> {
+    #[serde(borrow)]
+    pub(super) device_name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) kernel_name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) problem_size: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) constraints: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tune_params_keys: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tune_params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) cache: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) results: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) metadata: Option<&'a RawValue>,
+}
+
+/// The text being read: what slices of it are measured against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) text: &'a Text,
+    whole: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// Where a slice of the text starts.
+    pub(super) fn start(&self, slice: &str) -> usize {
+        start_of(self.whole, slice)
+    }
+
+    /// Reads a slice as a typed value.
+    pub(super) fn parse<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, Diagnostics> {
+        serde_json::from_str(raw.get()).map_err(|error| self.error(raw.get(), &error))
+    }
+
+    /// Reads a slice that may be absent; `null` counts as absent.
+    pub(super) fn optional<T: Deserialize<'a>>(
+        &self,
+        raw: Option<&'a RawValue>,
+    ) -> Result<Option<T>, Diagnostics> {
+        raw.map_or(Ok(None), |raw| self.parse(raw))
+    }
+
+    /// A diagnostic from an error in a slice.
+    pub(super) fn error(&self, slice: &str, error: &serde_json::Error) -> Diagnostics {
+        self.text.json(self.start(slice), slice, error)
+    }
+}
+
+/// A parsed file.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) kernel: String,
+    pub(super) device: String,
+    pub(super) problem: String,
+    /// The problem's sizes by name; empty when the file does not say.
+    pub(super) sizes: ConfigValues,
+    /// Name and declared values; empty values are collected from the rows.
+    pub(super) parameters: Vec<(String, Vec<Value>)>,
+    /// Expressions with their place in the text.
+    pub(super) constraints: Vec<(String, usize)>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One recorded configuration.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// In the order of the parameters.
+    pub(super) values: Vec<Value>,
+    /// Where it starts in the text.
+    pub(super) offset: usize,
+    pub(super) recorded: Recorded,
+}
+
+/// The space and what is known of it.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) space: Space,
+    pub(super) rows: HashMap<Config, Recorded>,
+    pub(super) excluded: usize,
+}
+
+impl Table {
+    /// Reads either format.
+    pub(super) fn read(text: &Text) -> Result<Self, Diagnostics> {
+        let mut completed = String::new();
+        let whole = text.complete(&mut completed)?;
+        let source = Source { text, whole };
+        let neither = || {
+            text.error(
+                0,
+                "neither a Kernel Tuner cache (no `cache`) nor T4 results (no `results`)",
+                "name a file that Kernel Tuner, KTT or `tuner export --to t4` wrote",
+            )
+        };
+        if !whole.trim_start().starts_with('{') {
+            return Err(neither());
+        }
+        let top: Top<'_> =
+            serde_json::from_str(whole).map_err(|error| text.json(0, whole, &error))?;
+        match (top.cache, top.results) {
+            (Some(cache), _) => kernel_tuner::read(&source, &top, cache),
+            (None, Some(results)) => t4::read(&source, &top, results),
+            (None, None) => Err(neither()),
+        }
+    }
+
+    /// The constraints of the top level, each with its place.
+    pub(super) fn constraints<'a>(
+        source: &Source<'a>,
+        top: &Top<'a>,
+    ) -> Result<Vec<(String, usize)>, Diagnostics> {
+        let list: Option<Vec<&'a RawValue>> = source.optional(top.constraints)?;
+        list.unwrap_or_default()
+            .into_iter()
+            .map(|raw| Ok((source.parse(raw)?, source.start(raw.get()))))
+            .collect()
+    }
+
+    /// Makes the space and files the rows under their configurations; of two rows for one
+    /// configuration the later counts, as it does when Kernel Tuner reads the file.
+    pub(super) fn build(&self, text: &Text) -> Result<Built, Diagnostics> {
+        let domains = self.domains();
+        let configs = self
+            .rows
+            .iter()
+            .map(|row| self.config(row, &domains, text))
+            .collect::<Result<Vec<_>, _>>()?;
+        let space = self.space(domains, &configs, text)?;
+        let mut rows = HashMap::with_capacity(configs.len());
+        let mut excluded = 0;
+        for (config, row) in configs.into_iter().zip(&self.rows) {
+            if space.contains(&config) {
+                rows.insert(config, row.recorded.clone());
+            } else {
+                excluded += 1;
+            }
+        }
+        if rows.is_empty() {
+            return Err(text.error(
+                0,
+                "no recorded row belongs to the space",
+                "the file needs at least one row, and its `constraints` must allow it",
+            ));
+        }
+        Ok(Built {
+            space,
+            rows,
+            excluded,
+        })
+    }
+
+    /// The declared values, or those that occur, sorted where all of them are numbers.
+    fn domains(&self) -> Vec<Vec<Value>> {
+        let collect = |index: usize| {
+            let mut values: Vec<Value> = Vec::new();
+            for row in &self.rows {
+                if !values.contains(&row.values[index]) {
+                    values.push(row.values[index].clone());
+                }
+            }
+            if values.iter().all(|value| value.as_f64().is_some()) {
+                values.sort_by(|a, b| {
+                    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+                    number(a).total_cmp(&number(b))
+                });
+            }
+            values
+        };
+        self.parameters
+            .iter()
+            .enumerate()
+            .map(|(index, (_, declared))| {
+                if declared.is_empty() {
+                    collect(index)
+                } else {
+                    declared.clone()
+                }
+            })
+            .collect()
+    }
+
+    fn config(
+        &self,
+        row: &Row,
+        domains: &[Vec<Value>],
+        text: &Text,
+    ) -> Result<Config, Diagnostics> {
+        let mut choices = Vec::with_capacity(domains.len());
+        for (index, value) in row.values.iter().enumerate() {
+            let domain = &domains[index];
+            let exact = domain.iter().position(|known| known == value);
+            // Python writes 1 and 1.0 for the same value, depending on where it came from.
+            let same = || {
+                let number = value.as_f64()?;
+                domain
+                    .iter()
+                    .position(|known| known.as_f64() == Some(number))
+            };
+            let choice = exact.or_else(same).ok_or_else(|| {
+                let name = &self.parameters[index].0;
+                text.error(
+                    row.offset,
+                    format!("`{name}` = {value} is not among the values that `tune_params` lists"),
+                    format!("add {value} to `tune_params`, or remove this row"),
+                )
+            })?;
+            choices.push(choice as u32);
+        }
+        Ok(Config::new(choices))
+    }
+
+    /// The set that the constraints define, or without constraints the recorded rows.
+    fn space(
+        &self,
+        domains: Vec<Vec<Value>>,
+        configs: &[Config],
+        text: &Text,
+    ) -> Result<Space, Diagnostics> {
+        let parameters = self
+            .parameters
+            .iter()
+            .zip(domains)
+            .map(|((name, _), values)| Parameter::new(name.as_str(), values))
+            .collect();
+        let built = if self.constraints.is_empty() {
+            Space::from_rows(&self.kernel, parameters, configs)
+        } else {
+            let constraints = self
+                .constraints
+                .iter()
+                .map(|(rule, offset)| self.constraint(rule, *offset, text))
+                .collect::<Result<Vec<_>, _>>()?;
+            Space::build(
+                &self.kernel,
+                parameters,
+                &constraints,
+                &Environment::default(),
+            )
+        };
+        let space = built.map_err(|error| match &error {
+            SpaceError::Expression {
+                place: Place::Constraint(index),
+                error,
+                ..
+            } => text.expression(self.constraints[*index].1, error),
+            _ => text.error(
+                self.constraints.first().map_or(0, |(_, offset)| *offset),
+                error.to_string(),
+                "the parameters and constraints of the file must define a space",
+            ),
+        })?;
+        match space.empty_reason() {
+            None => Ok(space),
+            Some(reason) => Err(text.error(
+                self.constraints.first().map_or(0, |(_, offset)| *offset),
+                format!("no configuration is valid: {reason}"),
+                "loosen the constraint, or remove it so that the rows define the space",
+            )),
+        }
+    }
+
+    fn constraint(
+        &self,
+        rule: &str,
+        offset: usize,
+        text: &Text,
+    ) -> Result<Constraint, Diagnostics> {
+        let rule = Expr::parse(rule).map_err(|error| text.expression(offset, &error))?;
+        Ok(Constraint { rule, why: None })
+    }
+}

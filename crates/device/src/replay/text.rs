@@ -1,0 +1,180 @@
+//! The bytes of a recorded file as text, and places in it.
+
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use tuner_space::{Diagnostic, Diagnostics, ExprError};
+
+/// What to do about a damaged file; there is no repair that would not guess.
+const AGAIN: &str = "get the file again, or cut it back to its last whole row";
+
+/// A recorded file, decompressed.
+#[derive(Debug)]
+pub(super) struct Text {
+    path: PathBuf,
+    text: String,
+}
+
+impl Text {
+    /// Decompresses where the bytes are gzip (by their magic number, not by the file's name).
+    pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Diagnostics> {
+        let mut damage = None;
+        let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
+            let mut plain = Vec::new();
+            if let Err(error) =
+                flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain)
+            {
+                damage = Some(error);
+            }
+            plain
+        } else {
+            bytes
+        };
+        let (text, invalid) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let mut bytes = error.into_bytes();
+                bytes.truncate(valid);
+                (String::from_utf8(bytes).unwrap_or_default(), Some(valid))
+            }
+        };
+        let decoded = Self {
+            path: path.to_owned(),
+            text,
+        };
+        if let Some(error) = damage {
+            return Err(decoded.error(
+                decoded.text.len(),
+                format!("the gzip data are truncated or corrupt after this place: {error}"),
+                AGAIN,
+            ));
+        }
+        if let Some(offset) = invalid {
+            return Err(decoded.error(offset, "the file is not UTF-8 text", AGAIN));
+        }
+        if decoded.text.trim().is_empty() {
+            return Err(decoded.error(
+                0,
+                "the file is empty",
+                "name a Kernel Tuner cache file or T4 results",
+            ));
+        }
+        Ok(decoded)
+    }
+
+    /// The file's name without folders and extensions.
+    pub(super) fn stem(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        name.strip_suffix(".json").unwrap_or(name).to_owned()
+    }
+
+    /// The text as one JSON document, closing what its writer has not closed yet: Kernel Tuner
+    /// appends a row and a comma at a time. `buffer` holds the text where it had to be changed.
+    pub(super) fn complete<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str, Diagnostics> {
+        let trimmed = self.text.trim_end();
+        if let Some(rows) = trimmed.strip_suffix(',') {
+            *buffer = format!("{rows}}}}}");
+            return Ok(buffer);
+        }
+        let check = |text: &str| serde_json::from_str::<IgnoredAny>(text);
+        match check(trimmed) {
+            // A whole row, but neither comma nor closing braces.
+            Err(error) if error.is_eof() && trimmed.ends_with(['}', '{']) => {
+                let closed = ["}}", "}"]
+                    .map(|end| format!("{trimmed}{end}"))
+                    .into_iter()
+                    .find(|text| check(text).is_ok());
+                *buffer = closed.ok_or_else(|| self.json(0, trimmed, &error))?;
+                Ok(buffer)
+            }
+            Err(error) => Err(self.json(0, trimmed, &error)),
+            Ok(IgnoredAny) => Ok(trimmed),
+        }
+    }
+
+    /// A diagnostic from an error of `serde_json` in a slice of the text that starts at `start`.
+    pub(super) fn json(&self, start: usize, slice: &str, error: &serde_json::Error) -> Diagnostics {
+        let offset = start + offset_of(slice, error.line(), error.column());
+        let text = error.to_string();
+        let message = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(head, _)| head);
+        match error.classify() {
+            Category::Eof => self.error(
+                offset,
+                "the file ends in the middle of a value",
+                format!("{AGAIN} (delete everything after the last `}},`)"),
+            ),
+            Category::Syntax => {
+                self.error(offset, format!("not JSON: {message}"), self.remedy(offset))
+            }
+            Category::Data | Category::Io => self.error(
+                offset,
+                message,
+                "Kernel Tuner cache files and T4 results have fixed types here",
+            ),
+        }
+    }
+
+    /// What to do about a syntax error: Python writes figures that JSON does not have.
+    fn remedy(&self, offset: usize) -> &'static str {
+        let rest = self.text.get(offset..).unwrap_or_default();
+        if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Inf") {
+            "write null instead: a row without a time counts as failed"
+        } else {
+            AGAIN
+        }
+    }
+
+    /// A diagnostic that points at a byte of the text.
+    pub(super) fn error(
+        &self,
+        offset: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Diagnostics {
+        let at = offset.min(self.text.len());
+        self.diagnostics(Diagnostic::new(message, at..at + 1).help(help))
+    }
+
+    /// A diagnostic about an expression that stands, quoted, at a byte of the text.
+    pub(super) fn expression(&self, offset: usize, error: &ExprError) -> Diagnostics {
+        let at = offset.min(self.text.len());
+        let end = (at + error.text.len() + 2).min(self.text.len());
+        self.diagnostics(Diagnostic::in_expression(error, at..end, &self.text))
+    }
+
+    fn diagnostics(&self, diagnostic: Diagnostic) -> Diagnostics {
+        let file = self.path.display().to_string();
+        Diagnostics::new(file, &self.text, vec![diagnostic])
+    }
+}
+
+/// A diagnostic about a file that could not even be read.
+pub(super) fn plain(path: &Path, message: String) -> Diagnostics {
+    let problem = Diagnostic::of_file(message)
+        .help("name an existing Kernel Tuner cache file or T4 results: replay:FILE.json.gz");
+    Diagnostics::new(path.display().to_string(), "", vec![problem])
+}
+
+/// Where the slice of a larger text starts in it.
+pub(super) fn start_of(whole: &str, slice: &str) -> usize {
+    (slice.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+}
+
+/// The byte offset of a line and a column, both from 1, as `serde_json` counts them.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let mut offset = (start + column.saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}

@@ -1,0 +1,365 @@
+//! The virtual GPU as a device: plans in, hazards and results out.
+
+use ::vgpu::{
+    Arch, Arg, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module, Schedule,
+};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tuner_core::element::Element;
+use tuner_core::plan::{Code, Role};
+use tuner_core::record::{Hazard, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_judge::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
+use tuner_judge::timing::predict::Forecaster;
+
+/// Limits of one session.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Host memory the device's buffers may take, bytes. The virtual GPU keeps one bit of history
+    /// a byte on top.
+    pub memory_bytes: u64,
+    /// Warp instructions one block may execute before it counts as endless.
+    pub instructions_per_block: u64,
+    /// Wall time of one launch.
+    pub wall: Duration,
+    /// Host threads that execute blocks.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 6 << 30,
+            instructions_per_block: 400_000_000,
+            wall: Duration::from_secs(60),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// Parsed modules kept: a candidate's, its reference's, and their check problems'.
+const KEPT_MODULES: usize = 8;
+
+/// A module, or why there is none.
+type Parsed = Result<Arc<Module>, Fault>;
+
+/// A session on the virtual GPU.
+pub struct VirtualGpu {
+    arch: &'static Arch,
+    limits: Limits,
+    memory: GlobalMemory,
+    buffers: Vec<BufferId>,
+    forecaster: Forecaster,
+    /// By the hash of the text.
+    modules: HashMap<ContentHash, Parsed>,
+    /// What the module of this text begins with instead of its own values.
+    kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
+    /// What it found at its first run since the last reset.
+    found: Option<(Arc<str>, Vec<Vec<u8>>)>,
+}
+
+impl VirtualGpu {
+    /// A session that imitates `arch`.
+    #[must_use]
+    pub fn new(arch: &'static Arch, limits: Limits) -> Self {
+        let memory = GlobalMemory::new(limits.memory_bytes.min(arch.memory_bytes));
+        Self {
+            arch,
+            limits,
+            memory,
+            buffers: Vec::new(),
+            forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes)),
+            modules: HashMap::new(),
+            kept: None,
+            found: None,
+        }
+    }
+
+    /// The model of its times.
+    pub fn forecaster(&mut self) -> &mut Forecaster {
+        &mut self.forecaster
+    }
+
+    /// The GPU imitated.
+    #[must_use]
+    pub fn arch(&self) -> &'static Arch {
+        self.arch
+    }
+
+    fn buffer(&self, slot: Slot) -> BufferId {
+        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        self.buffers[slot.0]
+    }
+
+    /// Parses each distinct PTX once: a plan's launches and seeds share the text.
+    fn module(&mut self, code: &Code) -> Result<Arc<Module>, Fault> {
+        let key = ContentHash::of([code.ptx.as_bytes()]);
+        if let Some(module) = self.modules.get(&key) {
+            return module.clone();
+        }
+        let module = match Module::load(&code.ptx) {
+            Ok(module) => Ok(Arc::new(module)),
+            Err(vgpu::LoadError::Unsupported(what)) => Err(Fault {
+                verdict: Verdict::Unsupported,
+                detail: what.to_string(),
+            }),
+            Err(error) => Err(Fault {
+                verdict: Verdict::CompileFailed,
+                detail: format!("the virtual GPU cannot read this PTX: {error}"),
+            }),
+        };
+        if self.modules.len() >= KEPT_MODULES {
+            self.modules.clear();
+        }
+        self.modules.insert(key, module.clone());
+        module
+    }
+
+    /// Gives a module's variables, at its first run since the last reset, what was kept of them.
+    fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Fault> {
+        if of(&self.found, code).is_some() {
+            return Ok(());
+        }
+        if let Some(values) = of(&self.kept, code) {
+            let set = module.set_variables(&mut self.memory, values);
+            set.map_err(|error| no_room(&error))?;
+        }
+        let now = module.variables(&mut self.memory);
+        let now = now.map_err(|error| no_room(&error))?;
+        self.found = Some((Arc::clone(&code.ptx), now));
+        Ok(())
+    }
+
+    fn arguments(&self, run: &Run<'_>) -> Vec<Arg> {
+        let resolve = |index: &usize| {
+            let argument = run.plan.arguments.get(*index)?;
+            if argument.role == Role::Scalar {
+                let element = Element::from_name(&argument.element)?;
+                let mut bytes = Vec::with_capacity(8);
+                element.encode(argument.value, &mut bytes);
+                return Some(Arg::Bytes(bytes));
+            }
+            let slot = run.slots.get(*index).copied().flatten()?;
+            Some(Arg::Buffer(self.buffer(slot)))
+        };
+        run.launch.arguments.iter().filter_map(resolve).collect()
+    }
+}
+
+/// The values that belong to this code.
+fn of<'a>(values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>, code: &Code) -> Option<&'a [Vec<u8>]> {
+    let (text, values) = values.as_ref()?;
+    Arc::ptr_eq(text, &code.ptx).then_some(values)
+}
+
+fn no_room(error: &::vgpu::MemoryError) -> Fault {
+    Fault {
+        verdict: Verdict::OutOfMemory,
+        detail: format!("variables of the module: {error}"),
+    }
+}
+
+/// Grid and block extents fit the API's 32 bits, or the launch is refused as a GPU would.
+pub(super) fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
+    let mut narrow = [0; 3];
+    for (out, extent) in narrow.iter_mut().zip(wide) {
+        *out = u32::try_from(extent).map_err(|_| Fault {
+            verdict: Verdict::LaunchFailed,
+            detail: format!("{what} {wide:?} is larger than any GPU allows"),
+        })?;
+    }
+    Ok(narrow)
+}
+
+impl Session for VirtualGpu {
+    fn reset(&mut self) {
+        self.memory = GlobalMemory::new(self.limits.memory_bytes.min(self.arch.memory_bytes));
+        self.buffers.clear();
+        self.found = None;
+    }
+
+    fn forget_variables(&mut self) {
+        self.kept = None;
+        self.found = None;
+    }
+
+    fn keep_variables(&mut self, code: &Code) -> Result<bool, Fault> {
+        let Some(found) = of(&self.found, code).filter(|found| !found.is_empty()) else {
+            return Ok(false);
+        };
+        let found = found.to_vec();
+        let module = self.module(code)?;
+        let now = module.variables(&mut self.memory);
+        let now = now.map_err(|error| no_room(&error))?;
+        let differs = now != found;
+        self.kept = Some((Arc::clone(&code.ptx), now));
+        Ok(differs)
+    }
+
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
+        let id = self.memory.alloc(bytes, name).map_err(|error| Fault {
+            verdict: Verdict::OutOfMemory,
+            detail: format!("buffer `{name}` of {bytes} bytes: {error}"),
+        })?;
+        self.buffers.push(id);
+        Ok(Slot(self.buffers.len() - 1))
+    }
+
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+        let id = self.buffer(slot);
+        self.memory.write(id, 0, bytes);
+        Ok(())
+    }
+
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+        let id = self.buffer(slot);
+        self.memory.fill_uninitialised(id, pattern);
+        Ok(())
+    }
+
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+        Ok(self.memory.read(self.buffer(slot)))
+    }
+
+    fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
+        Some(self.memory.unwritten(self.buffer(slot)).collect())
+    }
+
+    fn is_overwritten(&self, slot: Slot) -> bool {
+        self.memory.is_overwritten(self.buffer(slot))
+    }
+
+    fn can_sample(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+        let refused = |detail: String| Fault {
+            verdict: Verdict::LaunchFailed,
+            detail,
+        };
+        let module = self.module(run.code)?;
+        module.supported(&run.launch.entry).map_err(|what| Fault {
+            verdict: Verdict::Unsupported,
+            detail: what.to_string(),
+        })?;
+        if let Some(why) = wrong_target(module.target(), self.arch.cc) {
+            return Err(refused(why));
+        }
+        let threads = run.launch.threads();
+        let each = run.code.needs(&run.launch.entry).registers;
+        let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
+        if registers > u64::from(self.arch.registers_per_sm) {
+            return Err(refused(format!(
+                "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
+                self.arch.registers_per_sm
+            )));
+        }
+        self.place_variables(run.code, &module)?;
+        let own = run.budget;
+        let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
+        let launch = Launch {
+            entry: run.launch.entry.clone(),
+            grid: extents(run.launch.grid, "grid")?,
+            block: extents(run.launch.block, "block")?,
+            dynamic_shared_bytes: u32::try_from(run.launch.shared_bytes).map_err(|_| {
+                refused(format!(
+                    "{} bytes of shared memory",
+                    run.launch.shared_bytes
+                ))
+            })?,
+            args: self.arguments(run),
+            blocks: match &run.blocks {
+                Blocks::All => BlockSet::All,
+                Blocks::Some(list) => BlockSet::List(list.clone()),
+            },
+            schedule: match run.order {
+                Order::Natural => Schedule::RoundRobin,
+                Order::Random(seed) => Schedule::Random { seed },
+            },
+            instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
+            wall_deadline: Some(Instant::now() + self.limits.wall),
+            threads: self.limits.threads,
+            checks: Checks {
+                same_value_writes_allowed: run.plan.gate.same_value_writes,
+                ..Checks::default()
+            },
+            trace: false,
+            depth: vgpu::Depth::Whole,
+        };
+        let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch)
+            .map_err(|error| refused(error.to_string()))?;
+        // What a block has not done within the run's budget it might still do.
+        let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
+        let cut = report.hazards.iter().any(late);
+        let hazards = report.hazards.iter().filter(|found| !late(found));
+        Ok(RunReport {
+            hazards: hazards.map(hazard).collect(),
+            work: Work {
+                counters: report.counters,
+                blocks: report.counters.blocks,
+                grid_blocks: run.launch.blocks(),
+            },
+            stopped: !matches!(report.end, vgpu::End::Completed),
+            cut,
+        })
+    }
+}
+
+/// Why a driver would refuse PTX of this target on a GPU of that compute capability: an older GPU
+/// has not what a newer target may use, and a target such as `sm_90a` is for its own GPU only.
+fn wrong_target(target: &str, cc: u32) -> Option<String> {
+    let digits = target.strip_prefix("sm_")?;
+    let number: u32 = digits.trim_end_matches(['a', 'f']).parse().ok()?;
+    let own = digits.ends_with('a') && number != cc;
+    (number > cc || own).then(|| {
+        format!("no kernel image for this device: the code is for {target}, the GPU is sm_{cc}")
+    })
+}
+
+fn verdict(kind: HazardKind) -> Verdict {
+    match kind {
+        HazardKind::OutOfBounds => Verdict::OutOfBounds,
+        HazardKind::Misaligned => Verdict::Misaligned,
+        HazardKind::BarrierDivergence => Verdict::BarrierDivergence,
+        HazardKind::Deadlock => Verdict::Deadlock,
+        HazardKind::Race => Verdict::Race,
+        HazardKind::Uninitialized => Verdict::Uninitialized,
+        HazardKind::Timeout => Verdict::Timeout,
+        HazardKind::Crashed => Verdict::Crashed,
+    }
+}
+
+fn hazard(found: &vgpu::Hazard) -> Hazard {
+    Hazard {
+        kind: verdict(found.kind),
+        detail: found.detail.clone(),
+        file: found.source.as_ref().map(|source| source.file.to_string()),
+        line: found.source.as_ref().map(|source| source.line),
+        block: Some(found.block),
+        thread: Some(found.thread),
+        address: Some(format!("0x{:x}", found.address)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrong_target;
+
+    #[test]
+    fn code_for_a_newer_gpu_is_refused_and_code_for_an_older_one_runs() {
+        assert_eq!(wrong_target("sm_80", 90), None);
+        assert_eq!(wrong_target("sm_90", 90), None);
+        assert_eq!(wrong_target("sm_90a", 90), None);
+        for (target, cc) in [
+            ("sm_90", 80),
+            ("sm_90a", 100),
+            ("sm_120", 90),
+            ("sm_90a", 89),
+        ] {
+            assert!(wrong_target(target, cc).is_some(), "{target} on {cc}");
+        }
+    }
+}

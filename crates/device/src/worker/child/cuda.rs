@@ -1,0 +1,517 @@
+//! A real GPU in a worker. The context lives and dies with this process.
+
+use super::{Failure, Gated, Served, gate, passed};
+use crate::gpu;
+use crate::gpu::context::Gpu;
+use crate::gpu::helpers::Helpers;
+use crate::gpu::nvml::Monitor;
+use crate::gpu::session::GpuSession;
+use crate::step::Step;
+use crate::worker::protocol::{
+    Contest, Job, Measuring, Opened, Request, Response, Rival, Standing, send,
+};
+use std::io;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::plan::{Code, Plan};
+use tuner_core::record::Verdict;
+use tuner_core::units::ContentHash;
+use tuner_judge::gate::level::Level;
+use tuner_judge::gate::references::References;
+use tuner_judge::gate::verify::Evidence;
+use tuner_judge::gate::{Verified, recheck};
+use tuner_judge::judgement::Judgement;
+use tuner_judge::session::{Fault, Session as _};
+use tuner_judge::stopwatch::{OutputSet, Subject};
+use tuner_judge::timing::calibration::{Calibration, NeededWork};
+use tuner_judge::timing::executor;
+use tuner_judge::timing::executor::{HEADLINE, Incumbent, Refused, TimingSession, time_candidate};
+use tuner_judge::timing::plan::{Runner, Settings};
+
+/// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
+const PROBE: &str = "tuner_null";
+/// Timing sessions kept, one for each kernel and problem that a run alternates between, as long as
+/// the GPU's memory has room.
+const SESSIONS_KEPT: usize = 64;
+/// A session is given up where less than this share of the memory is free: one in so many.
+const MEMORY_SHARE: u64 = 4;
+
+/// A GPU, opened by the first request.
+pub(super) struct Cuda {
+    ordinal: u32,
+    open: Option<Bench>,
+}
+
+/// An open GPU with what it remembers between candidates.
+struct Bench {
+    session: GpuSession,
+    references: References,
+    calibration: Option<Calibration>,
+    timed: Vec<Task>,
+}
+
+/// One kernel and problem in this process: its reference is loaded and warm.
+struct Task {
+    reference: ContentHash,
+    subject: Subject,
+    timing: TimingSession,
+    incumbent: Option<(ContentHash, Subject)>,
+}
+
+impl Cuda {
+    pub(super) fn new(ordinal: u32) -> Self {
+        Self {
+            ordinal,
+            open: None,
+        }
+    }
+
+    fn open(&mut self, helpers: Code) -> Response {
+        let gpu = gpu::open_driver()
+            .map_err(gpu::GpuError::from)
+            .and_then(|mut driver| {
+                // Before there is a context, so that every process seen is another one.
+                gpu::facts::start(&mut *driver)?;
+                let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
+                let monitor = Monitor::open(&facts.uuid);
+                let health = monitor.health();
+                Ok((Gpu::open(driver, self.ordinal)?, monitor, health))
+            });
+        let (gpu, monitor, health) = match gpu {
+            Ok(parts) => parts,
+            Err(error) => return Response::Lost(error.to_string()),
+        };
+        let facts = gpu.facts().clone();
+        let mut session = GpuSession::new(gpu, Helpers::new(helpers.clone()), monitor);
+        if let Err(fault) = session.gpu_mut().kernel_facts(&helpers, PROBE, 32, 0) {
+            let (major, minor) = facts.cuda;
+            return Response::Failed(format!(
+                "the driver, which supports CUDA up to {major}.{minor}, refuses what NVRTC compiles \
+                 for {}: {}; update the driver, or set TUNER_NVRTC to an NVRTC of that version or \
+                 an older one",
+                facts.arch(),
+                fault.detail
+            ));
+        }
+        session.announce_launches(Box::new(|step| {
+            // A pipe that is gone shows at the next answer.
+            let _ = send(&mut io::stdout(), &Response::Begins(step));
+        }));
+        self.open = Some(Bench {
+            session,
+            references: References::default(),
+            calibration: None,
+            timed: Vec::new(),
+        });
+        Response::Opened(Box::new(Opened { facts, health }))
+    }
+}
+
+impl Served for Cuda {
+    fn answer(
+        &mut self,
+        request: Request,
+        begins: &mut dyn FnMut(Step) -> io::Result<()>,
+    ) -> io::Result<Response> {
+        if let Request::Open(helpers) = request {
+            begins(Step::Open)?;
+            return Ok(self.open(*helpers));
+        }
+        let Some(bench) = &mut self.open else {
+            return Ok(Response::Failed("the device is not open".to_owned()));
+        };
+        bench.session.next_job();
+        let answer = match bench.handle(&request, begins) {
+            Ok(answer) => answer,
+            Err(Failure::Oracle(error)) => Response::Unusable(error.to_string()),
+            Err(Failure::Pipe(error)) => return Err(error),
+        };
+        Ok(match bench.session.gpu().spoiled() {
+            Some(error) if bench.session.gpu().is_device_fault() => {
+                Response::Lost(error.to_string())
+            }
+            _ => answer,
+        })
+    }
+
+    fn spoiled(&self) -> Option<String> {
+        let gpu = self.open.as_ref()?.session.gpu();
+        gpu.spoiled().map(ToString::to_string)
+    }
+}
+
+type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
+
+impl Bench {
+    fn handle(&mut self, request: &Request, begins: Begins<'_>) -> Result<Response, Failure> {
+        match request {
+            Request::Open(_) => Ok(Response::Failed("the device is open".to_owned())),
+            Request::Judge(job) => {
+                let (judgement, _) = self.judge(job, begins)?;
+                Ok(Response::Judged(Box::new(judgement)))
+            }
+            Request::Measure(measuring) => self.measure(measuring, begins),
+            Request::Calibrate => {
+                begins(Step::Time).map_err(Failure::Pipe)?;
+                Ok(match self.calibration() {
+                    Ok(calibration) => Response::Calibrated(Box::new(calibration)),
+                    Err(fault) => Response::Failed(fault.detail),
+                })
+            }
+            Request::Duel(contest) => self.duel(contest, begins),
+            Request::Finale(contest) => self.finale(contest, begins),
+        }
+    }
+
+    fn calibration(&mut self) -> Result<Calibration, Fault> {
+        if let Some(known) = self.calibration {
+            return Ok(known);
+        }
+        let promise = self.session.gpu().facts().promise();
+        let calibration = Calibration::measure(&mut self.session, promise)?;
+        self.calibration = Some(calibration);
+        Ok(calibration)
+    }
+
+    /// Loads the code and takes the candidate through the gate; gives the proof of the timed
+    /// problem where it passed.
+    fn judge<'a>(
+        &mut self,
+        job: &'a Job,
+        begins: Begins<'_>,
+    ) -> Result<(Judgement, Option<Proof<'a>>), Failure> {
+        begins(Step::Load).map_err(Failure::Pipe)?;
+        for plan in job.checks.iter().chain(&job.timed) {
+            if let Err(fault) = self.load(plan) {
+                return Ok((failed(fault, None), None));
+            }
+        }
+        let gated = gate(&mut self.session, &mut self.references, job, begins)?;
+        self.session.reset();
+        Ok(match gated {
+            Gated::Rejected(judgement) => (*judgement, None),
+            Gated::Passed { worst, last, .. } => (passed(worst), last),
+        })
+    }
+
+    /// The driver takes the code, and each launch could be resident.
+    fn load(&mut self, plan: &Plan) -> Result<(), Fault> {
+        for launch in &plan.launches {
+            let facts = self.session.gpu_mut().kernel_facts(
+                &plan.code,
+                &launch.entry,
+                launch.threads(),
+                launch.shared_bytes,
+            )?;
+            if facts.blocks_per_sm == 0 {
+                return Err(Fault {
+                    verdict: Verdict::LaunchFailed,
+                    detail: format!(
+                        "too many resources requested for launch: a block of `{}` with {} threads \
+                         of {} registers and {} bytes of shared memory does not fit on a \
+                         multiprocessor",
+                        launch.entry,
+                        launch.threads(),
+                        facts.registers,
+                        launch.shared_bytes + u64::from(facts.static_shared_bytes)
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, measuring: &Measuring, begins: Begins<'_>) -> Result<Response, Failure> {
+        let (judgement, proof) = self.judge(&measuring.job, begins)?;
+        let (Some((plan, verified, _)), true) = (proof, measuring.job.timed.is_some()) else {
+            return Ok(Response::Measured(Box::new(judgement), None));
+        };
+        begins(Step::Time).map_err(Failure::Pipe)?;
+        let seed = measuring.job.seeds.first().copied().unwrap_or(0);
+        let max_error = judgement.max_error;
+        Ok(match self.time(measuring, plan, &verified, seed) {
+            Ok((timed, standing)) => {
+                Response::Measured(Box::new(Judgement { max_error, ..timed }), standing)
+            }
+            Err(fault) => Response::Measured(Box::new(failed(fault, max_error)), None),
+        })
+    }
+
+    fn time(
+        &mut self,
+        measuring: &Measuring,
+        plan: &Plan,
+        verified: &Verified,
+        seed: u64,
+    ) -> Result<(Judgement, Option<Standing>), Fault> {
+        let reference = measuring.reference.as_ref().unwrap_or(plan);
+        let task = self.task(reference, seed)?;
+        self.meet(task, measuring.incumbent.as_ref(), seed)?;
+        let candidate = self.session.load_subject(plan, seed)?;
+        let references = &mut self.references;
+        let timed = time_candidate(
+            verified,
+            &mut self.session,
+            &mut self.timed[task].timing,
+            candidate,
+            &NeededWork::of(plan),
+            &mut |outputs| look_again(plan, seed, outputs, references),
+        );
+        let timed = match timed {
+            Ok(Ok(timed)) => timed,
+            Ok(Err(refused)) => {
+                self.session.drop_subject(candidate);
+                let fault = Fault {
+                    verdict: refused.verdict,
+                    detail: refused.detail,
+                };
+                return Ok((failed(fault, None), None));
+            }
+            Err(fault) => {
+                self.session.drop_subject(candidate);
+                return Err(fault);
+            }
+        };
+        let task = &mut self.timed[task];
+        if timed.replaces_incumbent {
+            if let Some((_, old)) = task.incumbent.replace((identity(plan), candidate)) {
+                self.session.drop_subject(old);
+            }
+            task.timing.set_incumbent(Some(timed.as_incumbent()));
+        } else {
+            self.session.drop_subject(candidate);
+        }
+        let standing = Standing {
+            ratio: timed.ratio,
+            replaces_incumbent: timed.replaces_incumbent,
+        };
+        let judgement = Judgement {
+            measurement: Some(timed.measured.into_record()),
+            ..passed(None)
+        };
+        Ok((judgement, Some(standing)))
+    }
+
+    /// The timing session of the reference, warmed up where it is new here. Gives its index.
+    fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Fault> {
+        let key = identity(reference);
+        if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
+            return Ok(known);
+        }
+        while !self.timed.is_empty() && (self.timed.len() >= SESSIONS_KEPT || self.is_tight()?) {
+            let old = self.timed.remove(0);
+            self.session.drop_subject(old.subject);
+            if let Some((_, incumbent)) = old.incumbent {
+                self.session.drop_subject(incumbent);
+            }
+        }
+        let calibration = self.calibration()?;
+        let subject = self.session.load_subject(reference, seed)?;
+        let timing = TimingSession::begin(
+            &mut self.session,
+            subject,
+            Some(key.clone()),
+            Some(calibration),
+            settings(),
+        );
+        match timing {
+            Ok(timing) => {
+                self.timed.push(Task {
+                    reference: key,
+                    subject,
+                    timing,
+                    incumbent: None,
+                });
+                Ok(self.timed.len() - 1)
+            }
+            Err(fault) => {
+                self.session.drop_subject(subject);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Whether the GPU's memory is nearly full.
+    fn is_tight(&mut self) -> Result<bool, Fault> {
+        let (free, all) = self.session.gpu_mut().memory()?;
+        Ok(free < all / MEMORY_SHARE)
+    }
+
+    /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
+    fn meet(&mut self, task: usize, rival: Option<&Rival>, seed: u64) -> Result<(), Fault> {
+        let key = rival.map(|rival| identity(&rival.plan));
+        let known = self.timed[task].incumbent.as_ref().map(|(key, _)| key);
+        if known == key.as_ref() {
+            return Ok(());
+        }
+        if let Some((_, old)) = self.timed[task].incumbent.take() {
+            self.session.drop_subject(old);
+        }
+        self.timed[task].timing.set_incumbent(None);
+        let (Some(rival), Some(key)) = (rival, key) else {
+            return Ok(());
+        };
+        let subject = self.session.load_subject(&rival.plan, seed)?;
+        let task = &mut self.timed[task];
+        let unit = task.timing.reference().session_us;
+        task.timing.set_incumbent(Some(Incumbent {
+            runner: Runner {
+                subject,
+                launches: settings().launches(rival.ratio * unit),
+            },
+            ratio: rival.ratio,
+        }));
+        task.incumbent = Some((key, subject));
+        Ok(())
+    }
+
+    /// Takes each plan of a contest through the gate on the contest's seed. A refusal begins with
+    /// the name of its verdict and a colon.
+    fn verified(
+        &mut self,
+        contest: &Contest,
+        level: Level,
+        begins: Begins<'_>,
+    ) -> Result<Vec<Result<Verified, String>>, Failure> {
+        let mut all = Vec::with_capacity(contest.plans.len());
+        for plan in &contest.plans {
+            let job = Job {
+                timed: Some(plan.clone()),
+                seeds: vec![contest.seed],
+                level,
+                ..Job::default()
+            };
+            let (judgement, proof) = self.judge(&job, begins)?;
+            all.push(match proof {
+                Some((_, verified, _)) => Ok(verified),
+                None => Err(format!("{}: {}", judgement.verdict, judgement.detail)),
+            });
+        }
+        Ok(all)
+    }
+
+    fn duel(&mut self, contest: &Contest, begins: Begins<'_>) -> Result<Response, Failure> {
+        let verified = self.verified(contest, Level::Screening, begins)?;
+        if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
+            return Ok(Response::Failed(why.clone()));
+        }
+        let [challenger, incumbent] = contest.plans.as_slice() else {
+            return Ok(Response::Failed("a duel is between two".to_owned()));
+        };
+        begins(Step::Time).map_err(Failure::Pipe)?;
+        let mut fight = || -> Result<Response, Fault> {
+            let challenger = self.session.load_subject(challenger, contest.seed)?;
+            let incumbent = self.session.load_subject(incumbent, contest.seed)?;
+            let session = &mut self.session;
+            let settings = settings();
+            let result = executor::duel(session, challenger, incumbent, CacheMode::Warm, settings);
+            self.session.drop_subject(challenger);
+            self.session.drop_subject(incumbent);
+            Ok(Response::Dueled(result?.map(Box::new)))
+        };
+        Ok(fight().unwrap_or_else(|fault| Response::Failed(fault.detail)))
+    }
+
+    fn finale(&mut self, contest: &Contest, begins: Begins<'_>) -> Result<Response, Failure> {
+        // What is published has passed everything.
+        let verified = self.verified(contest, Level::Elite, begins)?;
+        begins(Step::Time).map_err(Failure::Pipe)?;
+        Ok(self
+            .last_word(contest, verified)
+            .unwrap_or_else(|fault| Response::Failed(fault.detail)))
+    }
+
+    fn last_word(
+        &mut self,
+        contest: &Contest,
+        verified: Vec<Result<Verified, String>>,
+    ) -> Result<Response, Fault> {
+        let right: Vec<usize> = (0..verified.len())
+            .filter(|index| verified[*index].is_ok())
+            .collect();
+        let Some(first) = right.first() else {
+            let errors = verified.into_iter().filter_map(Result::err);
+            return Ok(Response::Final(errors.map(Err).collect()));
+        };
+        let reference = contest.reference.as_ref().unwrap_or(&contest.plans[*first]);
+        let task = self.task(reference, contest.seed)?;
+        let mut subjects = Vec::with_capacity(right.len());
+        for index in &right {
+            subjects.push(
+                self.session
+                    .load_subject(&contest.plans[*index], contest.seed)?,
+            );
+        }
+        let timing = &self.timed[task].timing;
+        let finale = executor::finale(&mut self.session, timing, &subjects, contest.seed);
+        for subject in subjects {
+            self.session.drop_subject(subject);
+        }
+        let finale = finale?;
+        let time = |(index, verified): (usize, Result<Verified, String>)| {
+            let verified = verified?;
+            let place = right.iter().position(|known| *known == index);
+            place
+                .and_then(|place| finale.measured(&verified, place, HEADLINE))
+                .map(tuner_judge::timing::Measured::into_record)
+                .ok_or_else(|| "no round was completed".to_owned())
+        };
+        let times = verified.into_iter().enumerate().map(time);
+        Ok(Response::Final(times.collect()))
+    }
+}
+
+/// The constants of the protocol; on the tests' stand-in, whose clock is steady, shorter ones.
+fn settings() -> Settings {
+    let usual = Settings::default();
+    match gpu::fake::asked_for() {
+        None => usual,
+        Some(_) => Settings {
+            warm_up_us: usual.warm_up_us / 20.0,
+            launches_max: 40,
+            samples_max: usual.samples_min,
+            duel_pairs_min: 8,
+            duel_pairs_max: 16,
+            final_rounds: 8,
+            ..usual
+        },
+    }
+}
+
+/// The timed problem, with the proof that it is right.
+type Proof<'a> = (&'a Plan, Verified, Evidence);
+
+fn failed(fault: Fault, max_error: Option<f64>) -> Judgement {
+    Judgement {
+        verdict: fault.verdict,
+        detail: fault.detail,
+        ..passed(max_error)
+    }
+}
+
+/// Judges what the timed launches left.
+fn look_again(
+    plan: &Plan,
+    seed: u64,
+    outputs: &[OutputSet],
+    references: &mut References,
+) -> Result<(), Refused> {
+    let refused = |verdict, detail: String| Refused {
+        verdict,
+        detail: format!("after it was timed: {detail}"),
+    };
+    match recheck(plan, seed, outputs, references) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
+        // The gate has used the same oracle before; it does not change its mind.
+        Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
+    }
+}
+
+/// What a plan is: machine code, launches and data.
+fn identity(plan: &Plan) -> ContentHash {
+    let rest = format!(
+        "{}|{:?}|{:?}|{:?}",
+        plan.problem, plan.sizes, plan.arguments, plan.launches
+    );
+    ContentHash::of([&plan.code.cubin[..], rest.as_bytes()])
+}

@@ -1,0 +1,111 @@
+//! A virtual GPU in a worker: its times are predicted.
+
+use super::{Failure, Gated, Served, gate, passed};
+use crate::step::Step;
+use crate::vgpu::{Limits, VirtualGpu};
+use crate::worker::protocol::{Job, Request, Response};
+use std::io;
+use tuner_core::plan::Plan;
+use tuner_core::record::Verdict;
+use tuner_judge::gate::Verified;
+use tuner_judge::gate::references::References;
+use tuner_judge::judgement::Judgement;
+use tuner_judge::session::Session as _;
+use tuner_judge::timing::Measured;
+use tuner_judge::timing::predict::PROTOCOL;
+
+/// A virtual GPU with what it remembers between candidates.
+pub(super) struct Virtual {
+    session: VirtualGpu,
+    references: References,
+}
+
+impl Virtual {
+    pub(super) fn new(arch: &'static ::vgpu::Arch, limits: Limits) -> Self {
+        Self {
+            session: VirtualGpu::new(arch, limits),
+            references: References::default(),
+        }
+    }
+}
+
+impl Served for Virtual {
+    fn answer(
+        &mut self,
+        request: Request,
+        begins: &mut dyn FnMut(Step) -> io::Result<()>,
+    ) -> io::Result<Response> {
+        let Request::Judge(job) = request else {
+            return Ok(Response::Failed(
+                "a virtual GPU is not timed; its times are predicted".to_owned(),
+            ));
+        };
+        match judge(&mut self.session, &mut self.references, &job, begins) {
+            Ok(judgement) => Ok(Response::Judged(Box::new(judgement))),
+            Err(Failure::Oracle(error)) => Ok(Response::Unusable(error.to_string())),
+            Err(Failure::Pipe(error)) => Err(error),
+        }
+    }
+}
+
+/// Judges one candidate: each check problem, then the timed one, then its time.
+///
+/// # Errors
+/// See [`Failure`]; a candidate that fails is a judgement.
+pub fn judge(
+    session: &mut VirtualGpu,
+    references: &mut References,
+    job: &Job,
+    begins: &mut dyn FnMut(Step) -> io::Result<()>,
+) -> Result<Judgement, Failure> {
+    begins(Step::Load).map_err(Failure::Pipe)?;
+    let (worst, note, last) = match gate(session, references, job, begins)? {
+        Gated::Rejected(judgement) => {
+            let mut judgement = *judgement;
+            if let (Verdict::Unchecked, Some(plan)) = (judgement.verdict, &job.timed) {
+                begins(Step::Time).map_err(Failure::Pipe)?;
+                if let Ok(forecast) = session.forecaster().forecast(plan) {
+                    judgement.unproven = Some(forecast.time);
+                    judgement.explanation = Some(forecast.explanation);
+                }
+            }
+            return Ok(judgement);
+        }
+        Gated::Passed { worst, note, last } => (worst, note, last),
+    };
+    if job.timed.is_some() {
+        begins(Step::Time).map_err(Failure::Pipe)?;
+    } else {
+        session.reset();
+    }
+    let judgement = last
+        .map(|(plan, verified, _)| timed(session, plan, &verified, worst))
+        // Where nothing was to be timed, what the last problem took still explains the candidate.
+        .filter(|judgement| job.timed.is_some() || judgement.verdict == Verdict::Ok);
+    let mut judgement = judgement.unwrap_or_else(|| passed(worst));
+    if judgement.verdict == Verdict::Ok {
+        judgement.detail = note;
+    }
+    Ok(judgement)
+}
+
+/// Adds the predicted time to a candidate that passed.
+fn timed(
+    session: &mut VirtualGpu,
+    plan: &Plan,
+    verified: &Verified,
+    worst: Option<f64>,
+) -> Judgement {
+    match session.forecaster().forecast(plan) {
+        Ok(forecast) => Judgement {
+            measurement: Some(Measured::predicted(verified, forecast.time, PROTOCOL).into_record()),
+            explanation: Some(forecast.explanation),
+            ..passed(worst)
+        },
+        Err(fault) => Judgement {
+            verdict: fault.verdict,
+            detail: fault.detail,
+            ..passed(worst)
+        },
+    }
+}

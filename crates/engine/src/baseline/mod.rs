@@ -1,0 +1,122 @@
+//! Peers: what other programs take for the same problem on the same GPU.
+//!
+//! A space names a command; it runs in a process of its own, gets the problem's sizes as JSON on
+//! standard input and prints what it measured. It is asked before and after the run, and where the
+//! device's fixed reference was timed at both moments the drift between them is taken out. What a
+//! command does not say is not guessed: absent, hanging, failing and rambling commands leave a
+//! record of why there is no figure.
+
+mod command;
+
+pub use command::{Answer, BaselineError, ask, parse};
+use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
+
+use std::path::PathBuf;
+use std::time::Duration;
+use tuner_core::record::{ConfigValues, TaskKey};
+use tuner_core::units::ContentHash;
+use tuner_kernel::catalog::Kernel;
+
+/// How long a command may take: libraries load slowly, figures are quick.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The baseline of one task, while a run goes on.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    /// Whose it is.
+    pub key: TaskKey,
+    /// Where the command runs: beside the space file.
+    pub folder: PathBuf,
+    /// The problem's sizes.
+    pub sizes: ConfigValues,
+    /// Which GPU, as `CUDA_VISIBLE_DEVICES` names it (an ordinal or a UUID); `None` leaves the
+    /// environment as it is.
+    pub gpu: Option<String>,
+    /// What is known so far.
+    pub record: BaselineRecord,
+}
+
+impl Baseline {
+    /// The baseline that a kernel's space names for a problem; `None` where it names none.
+    #[must_use]
+    pub fn of(kernel: &Kernel, key: &TaskKey, gpu: Option<String>) -> Option<Self> {
+        let problem = kernel.spec.problem(&key.problem)?;
+        let folder = kernel
+            .path
+            .parent()
+            .filter(|path| !path.as_os_str().is_empty());
+        (!kernel.spec.baseline.is_empty()).then(|| Self {
+            key: key.clone(),
+            folder: folder.map_or_else(|| PathBuf::from("."), PathBuf::from),
+            sizes: problem.sizes.clone(),
+            gpu,
+            record: BaselineRecord {
+                command: kernel.spec.baseline.clone(),
+                ..BaselineRecord::default()
+            },
+        })
+    }
+
+    /// Asks the command, and keeps its answer or why there is none. A command that failed once is
+    /// not asked again. `reference` times the device's fixed reference at this moment, and is asked
+    /// only where there is an answer. Gives the failure where the same command would fail for every
+    /// other problem too.
+    pub fn visit(
+        &mut self,
+        moment: Moment,
+        reference: &mut dyn FnMut() -> Option<(f64, ContentHash)>,
+        deadline: Duration,
+    ) -> Option<String> {
+        if self.record.failure.is_some() {
+            return None;
+        }
+        match ask(
+            &self.record.command,
+            &self.folder,
+            &self.sizes,
+            self.gpu.as_deref(),
+            deadline,
+        ) {
+            Ok(answer) => {
+                self.keep(moment, answer, reference());
+                None
+            }
+            Err(error) => {
+                let everywhere = error.holds_everywhere();
+                let why = error.to_string();
+                self.record.failure = Some(why.clone());
+                everywhere.then_some(why)
+            }
+        }
+    }
+
+    fn keep(&mut self, moment: Moment, answer: Answer, reference: Option<(f64, ContentHash)>) {
+        let record = &mut self.record;
+        if record
+            .name
+            .as_ref()
+            .is_some_and(|name| *name != answer.name)
+        {
+            record.failure = Some(format!(
+                "it called itself `{}` before and `{}` now",
+                record.name.as_deref().unwrap_or_default(),
+                answer.name
+            ));
+            return;
+        }
+        let (reference_us, identity) = reference.unzip();
+        if record.visits.is_empty() {
+            record.reference = identity;
+        } else if record.reference != identity {
+            record.reference = None;
+        }
+        record.name = Some(answer.name);
+        record.version = answer.version.or(record.version.take());
+        record.visits.push(Visit {
+            moment,
+            p50_us: answer.p50_us,
+            p90_us: answer.p90_us,
+            reference_us,
+        });
+    }
+}

@@ -1,0 +1,343 @@
+//! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
+//! GPU.
+
+use super::candidate::{SEEDS, VirtualTask, Work, plain};
+use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use tuner_core::plan::Plan;
+use tuner_core::record::{Measurement, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_device::DeviceFacts;
+use tuner_device::worker::host::{Worker, WorkerError};
+use tuner_device::worker::protocol::{Contest, Job, Measuring, Rival, Standing};
+use tuner_judge::gate;
+use tuner_judge::gate::level::Level;
+use tuner_judge::judgement::Judgement;
+use tuner_judge::timing::Measured;
+use tuner_judge::timing::paired::DuelResult;
+use tuner_kernel::compile::Compiler;
+use tuner_space::Config;
+
+/// One kernel and problem to tune on a real GPU.
+pub struct CudaTask {
+    /// What is built and checked.
+    pub task: VirtualTask,
+    /// The configuration that serves as the fixed reference, where it is valid: the default one.
+    pub default: Option<Config>,
+}
+
+/// Runs and times candidates on real GPUs of one model.
+pub struct CudaEvaluator {
+    facts: DeviceFacts,
+    compiler: Arc<Compiler>,
+    tasks: Vec<CudaTask>,
+    /// The fixed reference of each task.
+    references: Vec<Mutex<Fixed>>,
+    /// Workers without a candidate.
+    idle: Mutex<Vec<Bench>>,
+    freed: Condvar,
+    devices: usize,
+    /// What is known of candidates by what decides it: machine code, launches and shapes.
+    known: Mutex<HashMap<ContentHash, Judgement>>,
+}
+
+/// A task's reference.
+enum Fixed {
+    /// Not looked for yet.
+    Unknown,
+    /// The default configuration is invalid or wrong: the first candidate that passes.
+    Awaited,
+    /// This one.
+    Known(Box<Plan>),
+}
+
+/// A worker with the best candidate of each task on its GPU.
+struct Bench {
+    worker: Worker,
+    rivals: HashMap<usize, Rival>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CudaEvaluator {
+    /// An evaluator for these tasks, in the order of the engine's plan, on one worker a GPU.
+    #[must_use]
+    pub fn new(
+        facts: DeviceFacts,
+        compiler: Arc<Compiler>,
+        tasks: Vec<CudaTask>,
+        workers: Vec<Worker>,
+    ) -> Self {
+        let bench = |worker| Bench {
+            worker,
+            rivals: HashMap::new(),
+        };
+        Self {
+            facts,
+            compiler,
+            references: tasks.iter().map(|_| Mutex::new(Fixed::Unknown)).collect(),
+            tasks,
+            devices: workers.len().max(1),
+            idle: Mutex::new(workers.into_iter().map(bench).collect()),
+            freed: Condvar::new(),
+            known: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Does something with a worker that nobody else uses.
+    fn with_bench<T>(&self, work: impl FnOnce(&mut Bench) -> T) -> T {
+        let mut idle = locked(&self.idle);
+        let mut bench = loop {
+            match idle.pop() {
+                Some(bench) => break bench,
+                None => {
+                    idle = self
+                        .freed
+                        .wait(idle)
+                        .unwrap_or_else(PoisonError::into_inner)
+                }
+            }
+        };
+        drop(idle);
+        let result = work(&mut bench);
+        locked(&self.idle).push(bench);
+        self.freed.notify_one();
+        result
+    }
+
+    /// The task's fixed reference: the default configuration where it passes the gate, so that the
+    /// ratios of different runs are to the same kernel.
+    fn reference(&self, task: usize, bench: &mut Bench) -> Result<Option<Plan>, BoxError> {
+        let mut fixed = locked(&self.references[task]);
+        if matches!(*fixed, Fixed::Unknown) {
+            *fixed = match self.default_plan(task, &mut bench.worker)? {
+                Some(plan) => Fixed::Known(Box::new(plan)),
+                None => Fixed::Awaited,
+            };
+        }
+        Ok(match &*fixed {
+            Fixed::Known(plan) => Some((**plan).clone()),
+            Fixed::Unknown | Fixed::Awaited => None,
+        })
+    }
+
+    fn default_plan(&self, task: usize, worker: &mut Worker) -> Result<Option<Plan>, BoxError> {
+        let Some(default) = &self.tasks[task].default else {
+            return Ok(None);
+        };
+        let timed = &self.tasks[task].task.timed;
+        let Ok(built) = timed.build(&self.compiler, default)? else {
+            return Ok(None);
+        };
+        let job = Job {
+            timed: Some(built.plan.clone()),
+            seeds: SEEDS.to_vec(),
+            ..Job::default()
+        };
+        let judgement = worker.judge(job);
+        let judgement = judgement.map_err(|error| self.tasks[task].task.blame(error.into()))?;
+        Ok((judgement.verdict == Verdict::Ok).then_some(built.plan))
+    }
+
+    fn measure(
+        &self,
+        task: usize,
+        job: Job,
+        bench: &mut Bench,
+    ) -> Result<(Judgement, Option<Standing>), BoxError> {
+        let plan = job.timed.clone();
+        let reference = self.reference(task, bench)?;
+        let own = reference.is_none();
+        let measuring = Measuring {
+            job,
+            reference,
+            incumbent: bench.rivals.get(&task).cloned(),
+        };
+        let measured = bench.worker.measure(measuring);
+        let (judgement, standing) =
+            measured.map_err(|error| self.tasks[task].task.blame(error.into()))?;
+        if let (Some(plan), Some(standing)) = (plan, standing) {
+            if own {
+                let mut fixed = locked(&self.references[task]);
+                if !matches!(*fixed, Fixed::Known(_)) {
+                    *fixed = Fixed::Known(Box::new(plan.clone()));
+                }
+            }
+            if standing.replaces_incumbent {
+                let ratio = standing.ratio;
+                bench.rivals.insert(task, Rival { plan, ratio });
+            }
+        }
+        Ok((judgement, standing))
+    }
+
+    /// What a task's fixed reference takes now, microseconds, and what it is: the unit that drift is
+    /// taken out by. `None` before there is one, and where it cannot be timed.
+    #[must_use]
+    pub fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
+        self.with_bench(|bench| {
+            let plan = self.reference(task, bench).ok()??;
+            let contest = Contest {
+                reference: Some(plan.clone()),
+                plans: vec![plan],
+                seed: SEEDS[0],
+            };
+            let times = bench.worker.finale(contest).ok()?;
+            let time = times.into_iter().next()?.ok()?;
+            let evidence = time.evidence.as_ref()?;
+            Some((evidence.reference_us?, evidence.reference.clone()?))
+        })
+    }
+
+    /// Compares two right configurations of a task, interleaved on one GPU: the challenger over the
+    /// incumbent. `None` where it came to no result.
+    ///
+    /// # Errors
+    /// One of them does not compile or is wrong, or the device failed.
+    pub fn duel(
+        &self,
+        task: usize,
+        [challenger, incumbent]: [&Config; 2],
+        seed: u64,
+    ) -> Result<Option<DuelResult>, BoxError> {
+        let timed = &self.tasks[task].task.timed;
+        let mut plans = Vec::with_capacity(2);
+        for config in [challenger, incumbent] {
+            match timed.build(&self.compiler, config)? {
+                Ok(built) => plans.push(built.plan),
+                Err(unbuilt) => return Err(unbuilt.detail.into()),
+            }
+        }
+        let contest = Contest {
+            reference: None,
+            plans,
+            seed,
+        };
+        self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
+    }
+
+    /// Times the best configurations of a task once more, together, in a fresh process and on new
+    /// data. One time or reason each.
+    ///
+    /// # Errors
+    /// The device or the compiler failed.
+    pub fn finale(
+        &self,
+        task: usize,
+        configs: &[Config],
+        seed: u64,
+    ) -> Result<Vec<Result<Measurement, String>>, BoxError> {
+        let timed = &self.tasks[task].task.timed;
+        let mut plans = Vec::with_capacity(configs.len());
+        for config in configs {
+            match timed.build(&self.compiler, config)? {
+                Ok(built) => plans.push(built.plan),
+                Err(unbuilt) => return Err(unbuilt.detail.into()),
+            }
+        }
+        self.with_bench(|bench| {
+            let reference = self.reference(task, bench)?;
+            let contest = Contest {
+                reference,
+                plans,
+                seed,
+            };
+            bench.worker.finale(contest).map_err(BoxError::from)
+        })
+    }
+}
+
+impl Evaluator for CudaEvaluator {
+    type Work = Work;
+
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn order(&self) -> Order {
+        Order::Arrival
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Wall
+    }
+
+    fn may_hang(&self) -> bool {
+        true
+    }
+
+    fn devices(&self) -> usize {
+        self.devices
+    }
+
+    fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Work>, BoxError> {
+        self.tasks[task].task.prepare(&self.compiler, config)
+    }
+
+    fn evaluate(&self, task: usize, _config: &Config, work: Work) -> Result<Judged, BoxError> {
+        let known = locked(&self.known).get(&work.same).cloned();
+        let reused = known.is_some();
+        let judgement = match known {
+            Some(judgement) => judgement,
+            None => {
+                let job = Job {
+                    level: Level::Timing,
+                    ..work.job
+                };
+                let (judgement, _) = self.with_bench(|bench| self.measure(task, job, bench))?;
+                if lasting(&judgement) {
+                    locked(&self.known).insert(work.same, judgement.clone());
+                }
+                judgement
+            }
+        };
+        let measured = gate::by_worker(&judgement)
+            .ok()
+            .and_then(|verified| Measured::of_worker(&verified, &judgement))
+            .map(|time| if reused { time.reused() } else { time });
+        Ok(plain(work.candidate, work.compilation, judgement, measured))
+    }
+}
+
+/// A timeout, a dead worker or full memory may be the machine's fault: never remembered for
+/// others.
+fn lasting(judgement: &Judgement) -> bool {
+    !matches!(
+        judgement.verdict,
+        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory
+    )
+}
+
+impl CudaEvaluator {
+    /// Opens every GPU, and tells what the user should know of them: a line each.
+    ///
+    /// # Errors
+    /// One cannot be opened.
+    pub fn open(&self) -> Result<Vec<String>, WorkerError> {
+        let mut notes = Vec::new();
+        for bench in &mut *locked(&self.idle) {
+            let opened = bench.worker.open()?;
+            let place = format!("cuda:{} {}", opened.facts.ordinal, opened.facts.name);
+            let Some(health) = &opened.health else {
+                continue;
+            };
+            let others: Vec<String> = health.processes.iter().map(|p| p.describe()).collect();
+            if !others.is_empty() {
+                notes.push(format!(
+                    "note: {place} is used by others too: {}; times will be unsteady until they end",
+                    others.join(", ")
+                ));
+            }
+            if !health.slowed.is_empty() {
+                notes.push(format!(
+                    "note: the clocks of {place} are held down by: {}; timing pauses while that lasts",
+                    health.slowed.join(", ")
+                ));
+            }
+        }
+        Ok(notes)
+    }
+}

@@ -1,0 +1,117 @@
+//! What the engine needs of a device.
+
+use tuner_core::record::{Compilation, Hazard, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_device::DeviceFacts;
+use tuner_judge::timing::Measured;
+use tuner_search::Facts;
+use tuner_space::Config;
+
+/// Any error of a device; the run ends with it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A device with everything that leads to a judged candidate on it.
+///
+/// A candidate that fails is a [`Judged`] with its verdict. An `Err` says that the tuner itself
+/// cannot go on (device lost, compiler gone) and ends the run.
+pub trait Evaluator: Send + Sync + 'static {
+    /// A candidate ready for the device: machine code, launch plan, inputs.
+    type Work: Send + 'static;
+
+    /// What device it is.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// In which order results are told to the search.
+    fn order(&self) -> Order;
+
+    /// What a time budget is counted on.
+    fn clock(&self) -> Clock;
+
+    /// Whether evaluating costs next to nothing, so that handing it to threads would cost more.
+    fn instant(&self) -> bool {
+        false
+    }
+
+    /// Whether a launch may take the tuner down with it. If so, a verdict of `timeout` is stored
+    /// before the launch and replaced by the result, so that a restart does not pay again.
+    fn may_hang(&self) -> bool {
+        false
+    }
+
+    /// How many devices share the work: so many candidates are judged at once.
+    fn devices(&self) -> usize {
+        1
+    }
+
+    /// Makes a candidate of the task ready for the device. Called from several threads at once.
+    ///
+    /// # Errors
+    /// The tuner cannot go on.
+    fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError>;
+
+    /// Judges a prepared candidate on a device. Never called more often at the same time than there
+    /// are [`Evaluator::devices`].
+    ///
+    /// # Errors
+    /// The tuner cannot go on.
+    fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
+}
+
+/// In which order results are told to the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One candidate after another, as the search chooses among [`super::WINDOW`] in flight: the
+    /// same on every machine.
+    Fixed,
+    /// As they come.
+    Arrival,
+}
+
+/// What a time budget is counted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The time that passes here.
+    Wall,
+    /// The sum of [`Judged::charged_us`]: recorded compile and benchmark time.
+    Charged,
+}
+
+/// What preparing a candidate came to.
+#[derive(Debug)]
+pub enum Preparation<W> {
+    /// It can be launched.
+    Ready {
+        /// Identity of the candidate.
+        candidate: ContentHash,
+        /// What the search may know of it before it is evaluated.
+        facts: Option<Facts>,
+        /// What the device needs.
+        work: W,
+    },
+    /// It is judged without the device, for example because it does not compile.
+    Judged(Box<Judged>),
+}
+
+/// A judged candidate, right or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Identity of the candidate: hash of rendered source, options, compiler and target; for
+    /// recorded data of the file and the configuration.
+    pub candidate: ContentHash,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Why, for people.
+    pub detail: String,
+    /// Everything the checks found.
+    pub hazards: Vec<Hazard>,
+    /// What the compiler made.
+    pub compilation: Option<Compilation>,
+    /// Largest error divided by its tolerance.
+    pub max_error: Option<f64>,
+    /// The time, where the verdict is `ok`.
+    pub measured: Option<Measured>,
+    /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
+    pub charged_us: u64,
+    /// What explains a predicted time, as `tuner predict` prints it; `None` elsewhere.
+    pub counters: Option<serde_json::Value>,
+}

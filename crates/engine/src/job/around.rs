@@ -1,0 +1,166 @@
+//! What stands around a run on a real GPU: peers before and after it, and the final comparison of
+//! the best.
+
+use crate::baseline::{Baseline, DEADLINE};
+use crate::{CudaEvaluator, Event, Report, StopReason, Task};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tuner_core::baseline_record::Moment;
+use tuner_core::record::ConfigValues;
+use tuner_store::{RunId, Store};
+
+/// Candidates of a task that are timed again at the end.
+const FINALISTS: usize = 5;
+
+/// The baselines of a run's tasks, and the best candidates so far.
+pub(super) struct Around {
+    tasks: Vec<Task>,
+    /// By task.
+    baselines: Vec<Option<Baseline>>,
+    /// Of each task, fastest first.
+    best: Vec<Vec<(f64, ConfigValues)>>,
+}
+
+impl Around {
+    pub(super) fn new(tasks: &[Task], baselines: Vec<Option<Baseline>>) -> Self {
+        Self {
+            best: vec![Vec::new(); tasks.len()],
+            tasks: tasks.to_vec(),
+            baselines,
+        }
+    }
+
+    /// Remembers who may come to the final comparison.
+    pub(super) fn take(&mut self, event: &Event) {
+        let Event::Trial(trial) = event else { return };
+        let (Some(us), Some(best)) = (trial.time_us, self.best.get_mut(trial.task)) else {
+            return;
+        };
+        let place = best.partition_point(|(other, _)| *other <= us);
+        if place < FINALISTS && best.iter().all(|(_, config)| *config != trial.config) {
+            best.insert(place, (us, trial.config.clone()));
+            best.truncate(FINALISTS);
+        }
+    }
+
+    /// Asks every baseline's command. They run one after the other, and nothing else runs beside
+    /// them; where `evaluator` knows the time of a task's reference, drift is taken out by it.
+    pub(super) async fn visit(
+        &mut self,
+        moment: Moment,
+        evaluator: &Arc<CudaEvaluator>,
+        stop: &watch::Receiver<bool>,
+    ) {
+        let mut baselines = std::mem::take(&mut self.baselines);
+        let (evaluator, stop) = (Arc::clone(evaluator), stop.clone());
+        let visited = tokio::task::spawn_blocking(move || {
+            let mut hopeless: Vec<(Vec<String>, String)> = Vec::new();
+            for (task, baseline) in baselines.iter_mut().enumerate() {
+                let Some(baseline) = baseline else { continue };
+                if *stop.borrow() {
+                    break;
+                }
+                let command = &baseline.record.command;
+                if let Some((_, why)) = hopeless.iter().find(|(other, _)| other == command) {
+                    baseline.record.failure = Some(why.clone());
+                    continue;
+                }
+                let mut reference = || evaluator.reference_time(task);
+                if let Some(why) = baseline.visit(moment, &mut reference, DEADLINE) {
+                    hopeless.push((baseline.record.command.clone(), why));
+                }
+            }
+            baselines
+        });
+        self.baselines = visited.await.unwrap_or_default();
+    }
+
+    /// After the run: the final comparison, the peers once more, and everything stored. What fails
+    /// here is told and takes nothing from the run.
+    pub(super) async fn end(
+        mut self,
+        report: &Report,
+        evaluator: &Arc<CudaEvaluator>,
+        store: &Store,
+        (seed, stop): (u64, &watch::Receiver<bool>),
+        sink: &mut (dyn FnMut(&Event) + Send),
+    ) {
+        let run = RunId::from_text(&report.run_id);
+        let mut tell = |text: String| sink(&Event::Note { text });
+        if report.reason != StopReason::Interrupted {
+            for task in 0..self.tasks.len() {
+                if *stop.borrow() {
+                    break;
+                }
+                match self.finale(task, evaluator, store, &run, seed).await {
+                    Ok(lines) => lines.into_iter().for_each(&mut tell),
+                    Err(why) => tell(format!(
+                        "note: no final comparison of {} {}: {why}; its times are those of the search",
+                        self.tasks[task].key.kernel, self.tasks[task].key.problem
+                    )),
+                }
+            }
+            self.visit(Moment::After, evaluator, stop).await;
+        }
+        for baseline in self.baselines.iter().flatten() {
+            tell(baseline.record.describe(&baseline.key));
+            let stored = store.store_baseline(&run, &baseline.key, baseline.record.clone());
+            if let Err(error) = stored.await {
+                tell(format!("note: the baseline is not stored: {error}"));
+            }
+        }
+    }
+
+    /// Times the best of a task again, in a fresh process and on new data, and publishes what came
+    /// of it.
+    async fn finale(
+        &self,
+        task: usize,
+        evaluator: &Arc<CudaEvaluator>,
+        store: &Store,
+        run: &RunId,
+        seed: u64,
+    ) -> Result<Vec<String>, String> {
+        let (key, best) = (&self.tasks[task].key, &self.best[task]);
+        if best.is_empty() {
+            return Ok(Vec::new());
+        }
+        let space = &self.tasks[task].space;
+        let configs: Result<Vec<_>, _> = best
+            .iter()
+            .map(|(_, config)| space.config_from_values(config))
+            .collect();
+        let configs = configs.map_err(|error| error.to_string())?;
+        let device = Arc::clone(evaluator);
+        // New data: not the seed that the search's times were taken on.
+        let again =
+            tokio::task::spawn_blocking(move || device.finale(task, &configs, seed ^ 0xf1a1_e000));
+        let times = again.await.map_err(|error| error.to_string())?;
+        let times = times.map_err(|error| error.to_string())?;
+        let mut lines = vec![format!(
+            "{} {}: final comparison of the best {}",
+            key.kernel,
+            key.problem,
+            times.len()
+        )];
+        for ((before, config), time) in best.iter().zip(times) {
+            match time {
+                Ok(time) => {
+                    lines.push(format!(
+                        "  {:.2} µs in the search, {:.2} µs now ({:.2} to {:.2})",
+                        before,
+                        time.p50.get(),
+                        time.ci95[0].get(),
+                        time.ci95[1].get()
+                    ));
+                    let published = store.publish(run, key, config, time).await;
+                    published.map_err(|error| error.to_string())?;
+                }
+                Err(why) => {
+                    lines.push(format!("  {before:.2} µs in the search, failed now: {why}"))
+                }
+            }
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs on real GPUs.
+
+use super::setup::{Planned, assemble, compiler, device_start};
+use super::{Device, JobError, Prepared, Request, usage};
+use crate::{CudaEvaluator, CudaTask};
+use std::path::Path;
+use std::sync::Arc;
+use tuner_core::record::DeviceKind;
+use tuner_device::gpu;
+use tuner_device::gpu::helpers::{Helpers, HelpersError};
+use tuner_device::gpu::{GpuError, GpuFacts, fake};
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_device::{DeviceFacts, DeviceSelector};
+use tuner_kernel::compile::Compiler;
+
+/// Whether `auto` means a real GPU; where it does not although there is a driver, why.
+pub fn automatic() -> (bool, Option<String>) {
+    match gpu::list() {
+        Ok(gpus) => (!gpus.is_empty(), None),
+        Err(GpuError::Driver(_)) => (false, None),
+        Err(error) => {
+            let note = format!("note: {error}; the virtual GPU is used instead");
+            (false, Some(note))
+        }
+    }
+}
+
+/// Kernels on these GPUs, which share the work and must be of one model.
+pub(super) fn prepare(
+    request: &Request,
+    folder: &Path,
+    ordinals: &[u32],
+) -> Result<Prepared, JobError> {
+    let selector = match ordinals {
+        [one] => DeviceSelector::Cuda(*one),
+        all => DeviceSelector::CudaSeveral(all.to_vec()),
+    };
+    let gpus = same_model(&selector, ordinals)?;
+    let compiler = compiler(request)?;
+    let facts = facts(&gpus[0]);
+    let helpers = helpers(&compiler, &facts.arch)?;
+    let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    for baseline in planned.baselines.iter_mut().flatten() {
+        // By its UUID: ordinals of the driver and of a library need not agree.
+        baseline.gpu = Some(gpus[0].uuid.clone());
+    }
+    let start = device_start(&facts, &selector);
+    let workers = ordinals.iter().map(|ordinal| {
+        let settings = Settings::for_gpu(*ordinal, helpers.clone());
+        settings.map(Worker::new).map_err(anyhow::Error::from)
+    });
+    let tasks = planned.builders.into_iter().zip(&planned.tasks);
+    let tasks = tasks.map(|(builder, task)| {
+        let default = task.space.default_config();
+        CudaTask {
+            task: builder,
+            default: task.space.contains(&default).then_some(default),
+        }
+    });
+    let evaluator = CudaEvaluator::new(
+        facts,
+        Arc::new(compiler),
+        tasks.collect(),
+        workers.collect::<Result<_, _>>()?,
+    );
+    let mut notes = planned.notes;
+    notes.extend(evaluator.open().map_err(closed)?);
+    let device = Device::Cuda(Arc::new(evaluator));
+    let prepared = assemble(
+        request,
+        (device, start),
+        planned.tasks,
+        planned.stored,
+        notes,
+    )?;
+    Ok(Prepared {
+        baselines: planned.baselines,
+        ..prepared
+    })
+}
+
+/// The GPUs, which the driver must see.
+fn same_model(selector: &DeviceSelector, ordinals: &[u32]) -> Result<Vec<GpuFacts>, JobError> {
+    let gpus: Vec<GpuFacts> = ordinals
+        .iter()
+        .map(|ordinal| gpu::find(*ordinal).map_err(|error| absent(selector, &error)))
+        .collect::<Result<_, _>>()?;
+    let Some(first) = gpus.first() else {
+        return Err(usage("no GPU is named; type --device cuda:0"));
+    };
+    match gpus.iter().find(|gpu| gpu.name != first.name) {
+        Some(other) => Err(usage(format!(
+            "cuda:{} is a {}, cuda:{} a {}: results belong to one model; start a run for each",
+            first.ordinal, first.name, other.ordinal, other.name
+        ))),
+        None => Ok(gpus),
+    }
+}
+
+/// A GPU that was asked for and is not there.
+pub fn absent(selector: &DeviceSelector, error: &GpuError) -> JobError {
+    usage(format!(
+        "`{selector}`: {error}; `tuner doctor` shows what is here, and --device vgpu:h100 needs no \
+         GPU"
+    ))
+}
+
+/// A GPU as the engine knows devices.
+pub fn facts(gpu: &GpuFacts) -> DeviceFacts {
+    DeviceFacts {
+        name: gpu.name.clone(),
+        kind: DeviceKind::Cuda,
+        limits: Some(gpu.limits()),
+        arch: gpu.arch(),
+        driver: gpu.driver.clone(),
+    }
+}
+
+/// The tuner's own kernels for that target.
+///
+/// # Errors
+/// The compiler cannot work, or refuses the target.
+pub fn helpers(compiler: &Compiler, arch: &str) -> Result<tuner_core::plan::Code, JobError> {
+    let known = compiler.nvrtc().architectures();
+    if !known.is_empty() && !known.iter().any(|one| one == arch) {
+        return Err(usage(format!(
+            "this NVRTC ({}) does not compile for {arch}; it knows {}; set TUNER_NVRTC to another \
+             version",
+            compiler.nvrtc().version(),
+            known.join(", ")
+        )));
+    }
+    Helpers::compile(compiler, arch).map_err(|error| match error {
+        HelpersError::Compiler(error) => JobError::Failed(error.into()),
+        refused => usage(refused),
+    })
+}
+
+/// A GPU that is there and does not open: it is held, or out of order.
+pub fn closed(error: WorkerError) -> JobError {
+    match error {
+        WorkerError::DeviceLost(why) => usage(format!(
+            "the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"
+        )),
+        WorkerError::Failed(why) => usage(format!("the GPU cannot be used: {why}")),
+        other => JobError::Failed(other.into()),
+    }
+}
+
+/// Results of the tests' stand-in for a GPU go to their own database only.
+pub(super) fn stand_in() -> JobError {
+    usage(format!(
+        "{} is set, so the GPU is a stand-in for tests: its results go to the database that the \
+         variable names and to no other; unset it to tune",
+        fake::VARIABLE
+    ))
+}

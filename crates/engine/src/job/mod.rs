@@ -1,0 +1,457 @@
+//! A run as it is asked for, set up and carried out: what `tuner run` and the daemon share.
+//!
+//! A [`Request`] is plain data with the words of the command line. [`Prepared::new`] turns it into
+//! a device and the engine's plan, and refuses what is wrong with it; [`Prepared::execute`] runs it
+//! on an open store.
+
+mod around;
+mod cuda;
+mod setup;
+mod tasks;
+
+pub use cuda::{absent, automatic, closed, facts as facts_of, helpers};
+pub use tasks::reference_hash;
+
+use crate as engine;
+use crate::baseline::Baseline;
+use crate::{
+    Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
+    ReplayEvaluator, Report, VirtualEvaluator, format_duration, parse_budget,
+};
+use around::Around;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tuner_core::baseline_record::Moment;
+use tuner_core::record::DeviceKind;
+use tuner_device::{DeviceFacts, DeviceSelector};
+use tuner_judge::timing::paired::DuelResult;
+use tuner_kernel::declarations::DeclarationError;
+use tuner_search as evolve;
+use tuner_space::Config;
+use tuner_store::{RunId, Store, StoreError, StoredRun};
+
+/// Without a budget and a number of evaluations.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
+
+/// What is asked for, in the words of `tuner run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Kernels by name, or files; empty: all in `search_spaces/`.
+    #[serde(default)]
+    pub kernels: Vec<String>,
+    /// `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`.
+    #[serde(default = "auto")]
+    pub device: String,
+    /// Only these problems; empty: all.
+    #[serde(default)]
+    pub problems: Vec<String>,
+    /// Time to spend, such as `90s` or `1h30m`.
+    #[serde(default)]
+    pub budget: Option<String>,
+    /// Unique valid configurations to judge.
+    #[serde(default)]
+    pub evals: Option<u64>,
+    /// The search strategy.
+    #[serde(default)]
+    pub strategy: Option<String>,
+    /// A model that says beforehand what candidates may take: `vgpu`.
+    #[serde(default)]
+    pub prior: Option<String>,
+    /// Seed of everything random.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Candidates prepared at once; default: number of cores.
+    #[serde(default)]
+    pub jobs: Option<u16>,
+    /// Leaves the baselines' commands of the spaces out.
+    #[serde(default)]
+    pub no_baseline: bool,
+}
+
+fn auto() -> String {
+    "auto".to_owned()
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            kernels: Vec::new(),
+            device: auto(),
+            problems: Vec::new(),
+            budget: None,
+            evals: None,
+            strategy: None,
+            prior: None,
+            seed: one(),
+            jobs: None,
+            no_baseline: false,
+        }
+    }
+}
+
+/// Why a run cannot be set up or carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The asker's mistake; complete, with place and fix.
+    #[error("{0}")]
+    Usage(String),
+    /// The results could not be stored; everything announced is.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The tuner itself failed.
+    #[error(transparent)]
+    Failed(#[from] anyhow::Error),
+}
+
+impl From<DeclarationError> for JobError {
+    fn from(error: DeclarationError) -> Self {
+        match error {
+            DeclarationError::Compile(error) => Self::Failed(error.into()),
+            wrong => Self::Usage(wrong.to_string()),
+        }
+    }
+}
+
+pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
+    JobError::Usage(format!("error: {error}"))
+}
+
+impl Request {
+    /// The device.
+    ///
+    /// # Errors
+    /// A text that names none.
+    pub fn selector(&self) -> Result<DeviceSelector, JobError> {
+        self.device.parse().map_err(usage)
+    }
+
+    /// When the run ends.
+    ///
+    /// # Errors
+    /// A budget that is no time, and zero evaluations.
+    pub fn limits(&self) -> Result<Limits, JobError> {
+        if self.evals == Some(0) {
+            return Err(usage("0 evaluations: ask for at least 1, or leave it out"));
+        }
+        let budget = self.budget.as_deref().map(parse_budget).transpose();
+        Ok(Limits {
+            evals: self.evals,
+            budget: budget.map_err(usage)?,
+        })
+    }
+
+    /// The strategy's name.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn strategy(&self) -> Result<String, JobError> {
+        let name = self.strategy.as_deref().unwrap_or(evolve::STRATEGIES[0]);
+        if evolve::STRATEGIES.contains(&name) {
+            Ok(name.to_owned())
+        } else {
+            let name = name.to_owned();
+            Err(usage(evolve::UnknownStrategy { name }))
+        }
+    }
+
+    /// Candidates prepared at once.
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(
+            || std::thread::available_parallelism().map_or(1, usize::from),
+            |jobs| usize::from(jobs).max(1),
+        )
+    }
+}
+
+/// What a run waits for: of all runs with the same key, one is at work at a time.
+///
+/// # Errors
+/// A device that is none.
+pub fn device_key(request: &Request) -> Result<String, JobError> {
+    Ok(match request.selector()? {
+        DeviceSelector::Replay(file) => {
+            let file = file.canonicalize().unwrap_or(file);
+            DeviceSelector::Replay(file).to_string()
+        }
+        selector => setup::resolved(selector).to_string(),
+    })
+}
+
+/// The request with the files that it names relative to `folder` made absolute, for another process
+/// to carry out; refused where a file or name is wrong.
+///
+/// # Errors
+/// What is wrong with the request's words, kernels or recording.
+pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
+    setup::absolute(request, folder)
+}
+
+/// A device of any kind, ready for the engine.
+enum Device {
+    Replay(Arc<ReplayEvaluator>),
+    Virtual(Arc<VirtualEvaluator>),
+    Cuda(Arc<CudaEvaluator>),
+}
+
+/// A run that is set up, and not begun.
+pub struct Prepared {
+    device: Device,
+    plan: Plan,
+    /// The limits are the asker's own, not the default.
+    limited: bool,
+    strategy_given: bool,
+    jobs: Option<u16>,
+    /// Peers to compare with, by task.
+    baselines: Vec<Option<Baseline>>,
+    /// What the asker should know; each a line.
+    pub notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Sets a run up; names of kernels are looked for from `folder` upwards.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the request, and a compiler that cannot be had.
+    pub fn new(request: &Request, folder: &Path) -> Result<Self, JobError> {
+        setup::prepare(request, folder)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn facts(&self) -> &DeviceFacts {
+        match &self.device {
+            Device::Replay(evaluator) => evaluator.facts(),
+            Device::Virtual(evaluator) => evaluator.facts(),
+            Device::Cuda(evaluator) => evaluator.facts(),
+        }
+    }
+
+    /// The engine's plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether the device's own clock counts, and not the wall's.
+    #[must_use]
+    pub fn charged(&self) -> bool {
+        let clock = match &self.device {
+            Device::Replay(evaluator) => evaluator.clock(),
+            Device::Virtual(evaluator) => evaluator.clock(),
+            Device::Cuda(evaluator) => evaluator.clock(),
+        };
+        clock == Clock::Charged
+    }
+
+    /// The name that the run is stored under.
+    pub fn name(&mut self, id: RunId) {
+        self.plan.id = Some(id);
+    }
+
+    /// Goes on with an interrupted run of the same kernels, device and seed, if the store has one;
+    /// with its strategy and limits where the request gives none.
+    ///
+    /// # Errors
+    /// The run used another strategy, or the store cannot be read.
+    pub async fn resume_latest(&mut self, store: &Store) -> Result<(), JobError> {
+        let found = store.unfinished_run(&self.plan.start).await;
+        match found.map_err(store_error)? {
+            Some(stored) => self.resume(stored),
+            None => {
+                self.notes.push(
+                    "note: no unfinished run of the same kernels, device and seed: a new one begins"
+                        .to_owned(),
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// Goes on with this run.
+    ///
+    /// # Errors
+    /// It used another strategy than the request asks for.
+    pub fn resume(&mut self, stored: StoredRun) -> Result<(), JobError> {
+        if self.strategy_given && self.plan.start.strategy != stored.strategy {
+            return Err(usage(format!(
+                "run {} used --strategy {}; resume with that, or start a new run without --resume",
+                stored.id, stored.strategy
+            )));
+        }
+        self.plan.start.strategy.clone_from(&stored.strategy);
+        if !self.limited {
+            self.plan.limits.evals = stored.settings["evals"].as_u64();
+            self.plan.limits.budget = stored.settings["budget_s"]
+                .as_f64()
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.limited = self.plan.limits != Limits::default();
+        }
+        self.plan.resume = Some(stored);
+        Ok(())
+    }
+
+    /// Gives a run without limits one, and notes the settings for the store.
+    pub fn settle(&mut self) {
+        if !self.limited && self.plan.start.strategy != "exhaustive" {
+            let clock = match self.plan.start.device.kind {
+                DeviceKind::Replay => " of recorded time",
+                _ => "",
+            };
+            self.notes.push(format!(
+                "note: neither --budget nor --evals: stops after {}{clock}",
+                format_duration(DEFAULT_BUDGET)
+            ));
+            self.plan.limits.budget = Some(DEFAULT_BUDGET);
+        }
+        self.plan.start.settings = serde_json::json!({
+            "evals": self.plan.limits.evals,
+            "budget_s": self.plan.limits.budget.map(|budget| budget.as_secs_f64()),
+            "jobs": self.jobs,
+            "window": engine::WINDOW,
+        });
+    }
+
+    /// Finds out before the run begins whether its results can be compared with the references, and
+    /// notes what is done where they cannot. Ends early when `shutdown` turns true.
+    ///
+    /// # Errors
+    /// A space's reference is wrong, or the tuner itself failed.
+    pub async fn look_ahead(
+        &mut self,
+        mut shutdown: watch::Receiver<bool>,
+    ) -> Result<(), JobError> {
+        let Device::Virtual(evaluator) = &self.device else {
+            return Ok(());
+        };
+        let evaluator = Arc::clone(evaluator);
+        let tasks = self.plan.tasks.iter();
+        let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
+        let starts: Vec<_> = starts.collect();
+        let looking = tokio::task::spawn_blocking(move || evaluator.look_ahead(&starts));
+        let found = tokio::select! {
+            found = looking => found,
+            _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
+        };
+        let found = found.map_err(|error| JobError::Failed(error.into()))?;
+        let failed = |error| engine_error(EngineError::Device(error));
+        self.notes.extend(found.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Prepares and judges one configuration of a task outside of a run; nothing is stored.
+    ///
+    /// # Errors
+    /// The tuner itself failed; a candidate that fails is a judgement.
+    pub fn judge(&self, task: usize, config: &Config) -> Result<Judged, JobError> {
+        match &self.device {
+            Device::Replay(evaluator) => judge(&**evaluator, task, config),
+            Device::Virtual(evaluator) => judge(&**evaluator, task, config),
+            Device::Cuda(evaluator) => judge(&**evaluator, task, config),
+        }
+    }
+
+    /// Compares two configurations of a task that are known to be right, interleaved on a real GPU:
+    /// the first over the second. `None` on other devices, whose times do not vary.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn duel(&self, task: usize, configs: [&Config; 2]) -> Result<Option<DuelResult>, JobError> {
+        match &self.device {
+            Device::Cuda(evaluator) => evaluator
+                .duel(task, configs, self.plan.start.seed.0)
+                .map_err(|error| engine_error(EngineError::Device(error))),
+            Device::Replay(_) | Device::Virtual(_) => Ok(None),
+        }
+    }
+
+    /// Counts time that the run used before it was interrupted against its budget of wall time.
+    pub fn spend(&mut self, spent: Duration) {
+        if !self.charged() {
+            let budget = self.plan.limits.budget;
+            self.plan.limits.budget = budget.map(|budget| budget.saturating_sub(spent));
+        }
+    }
+
+    /// Carries the run out, until a limit is reached or `shutdown` turns true.
+    ///
+    /// # Errors
+    /// The tuner itself failed; everything finished before is stored.
+    pub async fn execute(
+        self,
+        store: &Store,
+        shutdown: watch::Receiver<bool>,
+        sink: &mut (dyn FnMut(&Event) + Send),
+    ) -> Result<Report, JobError> {
+        let report = match &self.device {
+            Device::Replay(evaluator) => {
+                engine::run(evaluator, self.plan, store, shutdown, sink).await
+            }
+            Device::Virtual(evaluator) => {
+                engine::run(evaluator, self.plan, store, shutdown, sink).await
+            }
+            Device::Cuda(evaluator) => {
+                if tuner_device::gpu::fake::refuses(store.path()) {
+                    return Err(cuda::stand_in());
+                }
+                let seed = self.plan.start.seed.0;
+                let mut around = Around::new(&self.plan.tasks, self.baselines);
+                let stop = shutdown.clone();
+                around.visit(Moment::Before, evaluator, &stop).await;
+                let report = {
+                    let mut both = |event: &Event| {
+                        around.take(event);
+                        sink(event);
+                    };
+                    engine::run(evaluator, self.plan, store, shutdown, &mut both).await
+                };
+                if let Ok(report) = &report {
+                    let closing = (seed, &stop);
+                    around.end(report, evaluator, store, closing, sink).await;
+                }
+                report
+            }
+        };
+        report.map_err(engine_error)
+    }
+}
+
+fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Judged, JobError> {
+    let failed = |error| engine_error(EngineError::Device(error));
+    match evaluator.prepare(task, config).map_err(failed)? {
+        Preparation::Judged(judged) => Ok(*judged),
+        Preparation::Ready { work, .. } => evaluator.evaluate(task, config, work).map_err(failed),
+    }
+}
+
+/// A failure of the store, as what it means for the asker.
+fn store_error(error: StoreError) -> JobError {
+    if error.is_bad_input() {
+        usage(error)
+    } else {
+        JobError::Store(error)
+    }
+}
+
+/// The failure of an engine as one of the job that it ran for.
+pub fn engine_error(error: EngineError) -> JobError {
+    use tuner_device::worker::host::WorkerError;
+    match error {
+        EngineError::Store(error) => store_error(error),
+        EngineError::Device(error) => match error.downcast::<WorkerError>() {
+            Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
+                usage(format!("{unusable}; mend the space's `reference`"))
+            }
+            Ok(other) => JobError::Failed((*other).into()),
+            Err(other) => JobError::Failed(EngineError::Device(other).into()),
+        },
+        other => JobError::Failed(other.into()),
+    }
+}

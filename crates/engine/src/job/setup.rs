@@ -1,0 +1,338 @@
+//! From a request to a device and a plan.
+
+use super::tasks::{self, Target};
+use super::{Device, JobError, Prepared, Request, usage};
+use crate::baseline::Baseline;
+use crate::{
+    Evaluator as _, Plan, Prior, ReplayEvaluator, Task, VirtualEvaluator, VirtualPrior,
+    VirtualTask, like,
+};
+use std::path::Path;
+use std::sync::Arc;
+use tuner_core::provenance;
+use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::units::Seed;
+use tuner_device::replay::Recording;
+use tuner_device::worker::host;
+use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
+use tuner_kernel::catalog;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::declarations;
+use tuner_space::DeviceLimits;
+use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
+
+/// See [`Prepared::new`].
+pub(super) fn prepare(request: &Request, folder: &Path) -> Result<Prepared, JobError> {
+    let selector = request.selector()?;
+    request.limits()?;
+    request.strategy()?;
+    match selector {
+        DeviceSelector::Replay(ref path) => replay(request, path),
+        DeviceSelector::Cuda(ordinal) => super::cuda::prepare(request, folder, &[ordinal]),
+        DeviceSelector::CudaSeveral(ref all) => super::cuda::prepare(request, folder, all),
+        DeviceSelector::Auto => match super::cuda::automatic() {
+            (true, _) => super::cuda::prepare(request, folder, &[0]),
+            (false, note) => {
+                let mut prepared = kernels(request, folder, limits::DEFAULT)?;
+                prepared.notes.extend(note);
+                Ok(prepared)
+            }
+        },
+        DeviceSelector::Vgpu(ref name) => kernels(request, folder, name),
+    }
+}
+
+/// The device that `auto` stands for.
+pub(super) fn resolved(selector: DeviceSelector) -> DeviceSelector {
+    match selector {
+        DeviceSelector::Auto if super::cuda::automatic().0 => DeviceSelector::Cuda(0),
+        DeviceSelector::Auto => DeviceSelector::Vgpu(limits::DEFAULT.to_owned()),
+        other => other,
+    }
+}
+
+/// See [`super::absolute`].
+pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
+    let selector = request.selector()?;
+    request.limits()?;
+    request.strategy()?;
+    let mut absolute = request.clone();
+    if let DeviceSelector::Replay(file) = selector {
+        let recording =
+            Recording::load(&file).map_err(|error| JobError::Usage(error.to_string()))?;
+        named_as_recorded(request, &recording)?;
+        let file = file.canonicalize().unwrap_or(file);
+        absolute.device = DeviceSelector::Replay(file).to_string();
+        return Ok(absolute);
+    }
+    let kernels = catalog::resolve(&request.kernels, folder)
+        .map_err(|error| JobError::Usage(error.to_string()))?;
+    tasks::known(&kernels, &request.problems)?;
+    absolute.kernels = kernels
+        .iter()
+        .map(|kernel| {
+            let path = kernel.path.canonicalize();
+            let path = path.unwrap_or_else(|_| kernel.path.clone());
+            path.to_string_lossy().into_owned()
+        })
+        .collect();
+    Ok(absolute)
+}
+
+/// Said where a space names a peer and the device only predicts.
+const UNCOMPARED: &str =
+    "note: baselines are left out: a predicted time never stands beside a measured one";
+
+/// Kernels on a virtual GPU.
+fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, JobError> {
+    let selector = DeviceSelector::Vgpu(name.to_owned());
+    let Some(device_limits) = limits::by_name(name) else {
+        return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
+    };
+    let compiler = compiler(request)?;
+    let facts = DeviceFacts {
+        name: selector.to_string(),
+        kind: DeviceKind::Vgpu,
+        limits: Some(device_limits),
+        arch: format!("sm_{}", device_limits.cc),
+        driver: None,
+    };
+    let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    if planned.baselines.iter().any(Option::is_some) {
+        planned.notes.push(UNCOMPARED.to_owned());
+    }
+    let worker = host::Settings::for_device(&facts.name).map_err(anyhow::Error::from)?;
+    let device = device_start(&facts, &selector);
+    let evaluator = Arc::new(VirtualEvaluator::new(
+        facts,
+        Arc::new(compiler),
+        planned.builders,
+        host::Worker::new(worker),
+    ));
+    let device_and_start = (Device::Virtual(evaluator), device);
+    assemble(
+        request,
+        device_and_start,
+        planned.tasks,
+        planned.stored,
+        planned.notes,
+    )
+}
+
+/// The tasks of a run on a GPU, real or virtual.
+pub(super) struct Planned {
+    pub(super) tasks: Vec<Task>,
+    pub(super) stored: Vec<TaskStart>,
+    pub(super) builders: Vec<VirtualTask>,
+    /// Peers that the spaces name, by task.
+    pub(super) baselines: Vec<Option<Baseline>>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Planned {
+    /// Finds the kernels and plans their problems for the device.
+    pub(super) fn new(
+        request: &Request,
+        folder: &Path,
+        facts: &DeviceFacts,
+        compiler: &Compiler,
+    ) -> Result<Self, JobError> {
+        let kernels = catalog::resolve(&request.kernels, folder)
+            .map_err(|error| JobError::Usage(error.to_string()))?;
+        let limits = facts
+            .limits
+            .ok_or_else(|| usage(format!("{} has no known limits", facts.name)))?;
+        let target = Target {
+            device: &facts.name,
+            limits,
+            driver: facts.driver.clone(),
+            nvrtc: Some(compiler.nvrtc().version()),
+        };
+        let (planned, notes) = tasks::plan(&kernels, &request.problems, &target)?;
+        for (index, kernel) in kernels.iter().enumerate() {
+            let tasks = planned.iter().filter(|one| one.kernel == index);
+            let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));
+            let problems: Vec<_> = tasks.collect();
+            let arch = &facts.arch;
+            declarations::check(kernel.declared(), &problems, &limits, arch, compiler)?;
+        }
+        let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();
+        let prior = prior(request, facts, &limits)?;
+        let mut all = Self {
+            tasks: Vec::new(),
+            stored: Vec::new(),
+            builders: Vec::new(),
+            baselines: Vec::new(),
+            notes,
+        };
+        for one in planned {
+            let kernel = &kernels[one.kernel];
+            let builder = VirtualTask::new(kernel, &one.task.key.problem, &limits, &facts.arch);
+            let mut builder = builder.map_err(usage)?;
+            builder.prior.clone_from(&prior);
+            all.builders.push(builder);
+            let baseline = Baseline::of(kernel, &one.task.key, None);
+            all.baselines
+                .push(baseline.filter(|_| !request.no_baseline));
+            all.tasks.push(one.task);
+            all.stored.push(one.stored);
+        }
+        Ok(all)
+    }
+}
+
+/// The model asked for as a prior.
+fn prior(
+    request: &Request,
+    facts: &DeviceFacts,
+    limits: &DeviceLimits,
+) -> Result<Option<Arc<dyn Prior>>, JobError> {
+    match request.prior.as_deref() {
+        None => return Ok(None),
+        Some("vgpu") => {}
+        Some(other) => {
+            return Err(usage(format!(
+                "no prior is called `{other}`; type --prior vgpu"
+            )));
+        }
+    }
+    let arch = like(&facts.name, limits).ok_or_else(|| {
+        usage(format!(
+            "--prior vgpu: no virtual GPU has compute capability {}, which {} has; leave the prior \
+             out, or give a table in TUNER_ARCH_DIR",
+            limits.cc, facts.name
+        ))
+    })?;
+    let memory = tuner_device::vgpu::Limits::default().memory_bytes;
+    Ok(Some(Arc::new(VirtualPrior::new(
+        arch,
+        memory.min(arch.memory_bytes),
+    ))))
+}
+
+/// The compiler with as many workers as candidates are prepared at once.
+pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
+    let mut settings = CompilerSettings::default();
+    settings.jobs = request.jobs.map_or(settings.jobs, usize::from);
+    Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
+}
+
+fn replay(request: &Request, path: &Path) -> Result<Prepared, JobError> {
+    if request.prior.is_some() {
+        return Err(usage(
+            "--prior needs a kernel to compile, and a recorded file has none; leave it out",
+        ));
+    }
+    let recording =
+        Arc::new(Recording::load(path).map_err(|error| JobError::Usage(error.to_string()))?);
+    named_as_recorded(request, &recording)?;
+    let evaluator = Arc::new(ReplayEvaluator::new(Arc::clone(&recording)));
+    let device = DeviceStart {
+        recording: Some(RecordingSource {
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            hash: recording.content().clone(),
+        }),
+        ..device_start(evaluator.facts(), &DeviceSelector::Replay(path.to_owned()))
+    };
+    let key = TaskKey {
+        kernel: recording.kernel().to_owned(),
+        problem: recording.problem().to_owned(),
+        device: recording.device().to_owned(),
+    };
+    let task = TaskStart {
+        kernel: key.kernel.clone(),
+        problem: key.problem.clone(),
+        sizes: recording.sizes().clone(),
+        template_hash: None,
+        reference_hash: None,
+        definition: recording.definition(),
+        default_config: None,
+        space_path: None,
+        provenance: provenance::of_recording(),
+    };
+    let mut notes = Vec::new();
+    if recording.excluded_rows() > 0 {
+        notes.push(format!(
+            "note: {} recorded rows violate the file's own constraints and are left out",
+            recording.excluded_rows()
+        ));
+    }
+    if request.budget.is_some() && !recording.has_costs() {
+        notes.push(
+            "note: the file records no compile or benchmark times, so --budget never runs out; \
+             use --evals"
+                .to_owned(),
+        );
+    }
+    let tasks = vec![Task {
+        key,
+        space: recording.space().clone(),
+        start: Vec::new(),
+    }];
+    let device_and_start = (Device::Replay(evaluator), device);
+    assemble(request, device_and_start, tasks, vec![task], notes)
+}
+
+/// The file is the kernel; names beside it must agree with it.
+fn named_as_recorded(request: &Request, recording: &Recording) -> Result<(), JobError> {
+    let stranger = |what: &str, given: &str, known: &str| {
+        usage(format!(
+            "{}: the recorded {what} is `{known}`, not `{given}`; leave the name out: with \
+             replay:FILE the file is the kernel",
+            recording.path().display()
+        ))
+    };
+    let other = |names: &[String], known: &str| names.iter().find(|name| *name != known).cloned();
+    if let Some(name) = other(&request.kernels, recording.kernel()) {
+        return Err(stranger("kernel", &name, recording.kernel()));
+    }
+    if let Some(name) = other(&request.problems, recording.problem()) {
+        return Err(stranger("problem", &name, recording.problem()));
+    }
+    Ok(())
+}
+
+pub(super) fn device_start(facts: &DeviceFacts, selector: &DeviceSelector) -> DeviceStart {
+    DeviceStart {
+        name: facts.name.clone(),
+        kind: facts.kind,
+        arch: facts.arch.clone(),
+        selector: selector.to_string(),
+        recording: None,
+        environment: Vec::new(),
+    }
+}
+
+/// The plan of a run on any device.
+pub(super) fn assemble(
+    request: &Request,
+    (device, start): (Device, DeviceStart),
+    tasks: Vec<Task>,
+    stored: Vec<TaskStart>,
+    notes: Vec<String>,
+) -> Result<Prepared, JobError> {
+    let limits = request.limits()?;
+    let plan = Plan {
+        id: None,
+        tasks,
+        start: RunStart {
+            device: start,
+            seed: Seed(request.seed),
+            strategy: request.strategy()?,
+            settings: serde_json::Value::Null,
+            tasks: stored,
+        },
+        resume: None,
+        limits,
+        jobs: request.jobs(),
+    };
+    Ok(Prepared {
+        device,
+        plan,
+        limited: request.evals.is_some() || request.budget.is_some(),
+        strategy_given: request.strategy.is_some(),
+        jobs: request.jobs,
+        baselines: Vec::new(),
+        notes,
+    })
+}

@@ -1,0 +1,330 @@
+//! From kernels as they lie on disk to what the engine tunes and the store keeps.
+
+use super::JobError;
+use crate::{StartPoint, Task};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use tuner_core::provenance;
+use tuner_core::record::{
+    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
+};
+use tuner_core::units::ContentHash;
+use tuner_judge::gate::oracle;
+use tuner_kernel::catalog::{Kernel, shown};
+use tuner_space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
+use tuner_store::TaskStart;
+
+/// A device as far as spaces and provenance need it.
+pub(super) struct Target<'a> {
+    /// The name results are stored under.
+    pub(super) device: &'a str,
+    /// What expressions may know of it.
+    pub(super) limits: DeviceLimits,
+    /// Driver version, on real devices.
+    pub(super) driver: Option<String>,
+    /// `major.minor` of the compiler.
+    pub(super) nvrtc: Option<String>,
+}
+
+/// One kernel and problem, ready to be tuned.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// Index of the kernel.
+    pub(super) kernel: usize,
+    /// For the engine.
+    pub(super) task: Task,
+    /// For the store.
+    pub(super) stored: TaskStart,
+}
+
+/// Plans every timed problem of the kernels, or only those named in `wanted`. Gives notes for the
+/// user beside the plan.
+///
+/// # Errors
+/// Unknown problems, spaces that cannot be built or are empty, and the same kernel twice.
+pub(super) fn plan(
+    kernels: &[Kernel],
+    wanted: &[String],
+    target: &Target<'_>,
+) -> Result<(Vec<Planned>, Vec<String>), JobError> {
+    known(kernels, wanted)?;
+    let mut planned: Vec<Planned> = Vec::new();
+    let mut notes = Vec::new();
+    for (index, kernel) in kernels.iter().enumerate() {
+        let (provenance, note) = provenance_of(kernel, target);
+        notes.extend(note);
+        // What holds for several problems of a kernel is said once.
+        let mut left_out: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for problem in &kernel.spec.problems {
+            if !wanted.is_empty() && !wanted.contains(&problem.name) {
+                continue;
+            }
+            let one = one(index, kernel, problem, target, &provenance);
+            let (one, skipped) = one?;
+            for note in skipped {
+                left_out.entry(note).or_default().push(&problem.name);
+            }
+            if planned.iter().any(|other| other.task.key == one.task.key) {
+                return Err(JobError::Usage(format!(
+                    "error: {}: kernel `{}` is named twice; name one file of each kernel",
+                    shown(&kernel.path),
+                    kernel.spec.kernel
+                )));
+            }
+            planned.push(one);
+        }
+        let yaml = shown(&kernel.path);
+        let said = |(note, problems): (String, Vec<&str>)| {
+            format!("note: {yaml}: {note} (problems {})", problems.join(", "))
+        };
+        notes.extend(left_out.into_iter().map(said));
+    }
+    notes.dedup();
+    Ok((planned, notes))
+}
+
+/// Every wanted problem must be a timed one of some kernel.
+pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobError> {
+    let timed: BTreeSet<&str> = kernels
+        .iter()
+        .flat_map(|kernel| &kernel.spec.problems)
+        .map(|problem| problem.name.as_str())
+        .collect();
+    let Some(stranger) = wanted.iter().find(|name| !timed.contains(name.as_str())) else {
+        return Ok(());
+    };
+    let check = kernels.iter().any(|kernel| {
+        kernel
+            .spec
+            .check_problems
+            .iter()
+            .any(|problem| problem.name == *stranger)
+    });
+    let what = if check {
+        "is for checks only and never timed"
+    } else {
+        "is not known"
+    };
+    let names: Vec<&str> = timed.into_iter().collect();
+    Err(JobError::Usage(format!(
+        "error: the problem `{stranger}` {what}; choose from: {}",
+        names.join(", ")
+    )))
+}
+
+fn one(
+    index: usize,
+    kernel: &Kernel,
+    problem: &Problem,
+    target: &Target<'_>,
+    provenance: &Provenance,
+) -> Result<(Planned, Vec<String>), JobError> {
+    let spec = &kernel.spec;
+    let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
+    let space = spec
+        .space(&problem.name, &target.limits)
+        .map_err(|error| JobError::Usage(format!("error: {}: {error}", place())))?;
+    if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
+        return Err(JobError::Usage(empty.to_string()));
+    }
+    let (start, notes) = start_points(spec, &space);
+    let default = space.default_config();
+    let stored = TaskStart {
+        kernel: spec.kernel.clone(),
+        problem: problem.name.clone(),
+        sizes: problem.sizes.clone(),
+        template_hash: Some(kernel.template.hash.clone()),
+        reference_hash: Some(reference_hash(kernel)),
+        definition: definition(spec),
+        default_config: space.contains(&default).then(|| space.values(&default)),
+        space_path: std::path::absolute(&kernel.path).ok(),
+        provenance: provenance.clone(),
+    };
+    let key = TaskKey {
+        kernel: spec.kernel.clone(),
+        problem: problem.name.clone(),
+        device: target.device.to_owned(),
+    };
+    let task = Task { key, space, start };
+    Ok((
+        Planned {
+            kernel: index,
+            task,
+            stored,
+        },
+        notes,
+    ))
+}
+
+/// The default configuration, then the file's seeds; those that are invalid here become notes.
+fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<String>) {
+    let mut points = Vec::new();
+    let mut notes = Vec::new();
+    let mut add =
+        |config: Config, origin: &'static str, name: &str| match space.reject_reason(&config) {
+            None => points.push(StartPoint { config, origin }),
+            Some(reason) => notes.push(format!("{name} is left out: {reason}")),
+        };
+    let default = space.default_config();
+    add(default.clone(), "default", "the default configuration");
+    for (number, seed) in spec.seeds.iter().enumerate() {
+        let config = overlay(space, &default, seed);
+        add(config, "seed", &format!("seed {}", number + 1));
+    }
+    (points, notes)
+}
+
+/// The base with the named values changed; the file's reader has checked names and values.
+fn overlay(space: &Space, base: &Config, values: &ConfigValues) -> Config {
+    let mut config = base.clone();
+    for (name, value) in values {
+        let place = space
+            .parameters()
+            .iter()
+            .position(|parameter| parameter.name == *name);
+        if let Some(place) = place
+            && let Some(choice) = space.parameters()[place].index_of(value)
+        {
+            config = config.with(place, choice);
+        }
+    }
+    config
+}
+
+fn definition(spec: &KernelSpec) -> Definition {
+    Definition {
+        parameters: spec
+            .parameters
+            .iter()
+            .map(|parameter| ParameterDefinition {
+                name: parameter.name.clone(),
+                values: parameter.values.to_vec(),
+                default: parameter.values.get(parameter.default as usize).cloned(),
+                doc: parameter.doc.clone(),
+            })
+            .collect(),
+        derived: spec
+            .derived
+            .iter()
+            .map(|(name, expr)| (name.clone(), expr.text().to_owned()))
+            .collect(),
+        constraints: spec
+            .constraints
+            .iter()
+            .map(|constraint| ConstraintDefinition {
+                rule: constraint.rule.text().to_owned(),
+                why: constraint.why.clone().unwrap_or_default(),
+            })
+            .collect(),
+    }
+}
+
+/// Identity of what a kernel's results are compared with: what its file says of arguments, reference
+/// and tolerances, and the reference kernel's source or the oracle's version.
+pub fn reference_hash(kernel: &Kernel) -> ContentHash {
+    let spec = &kernel.spec;
+    let mut texts = Vec::new();
+    for argument in &spec.arguments {
+        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, argument.fill);
+        let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
+        let value = argument.value.as_ref().map(Expr::text);
+        texts.push(format!(
+            "{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"
+        ));
+    }
+    let launched = |launch: &Launch| {
+        let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
+        let extents: Vec<&str> = extents.collect();
+        format!("{} {extents:?} {}", launch.entry, launch.shared.text())
+    };
+    texts.push(match &spec.reference {
+        Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),
+        Reference::Kernel {
+            launch, proven_by, ..
+        } => format!("{} {proven_by:?}", launched(launch)),
+    });
+    if let Some(reference) = &kernel.reference {
+        texts.push(reference.hash.to_string());
+    }
+    let terms = spec.terms.as_ref().map(Expr::text);
+    texts.push(format!("{:?} {terms:?}", spec.gate));
+    ContentHash::of(texts.iter().map(String::as_bytes))
+}
+
+/// Commit and dirty flag over the template, what it includes, and the space file.
+fn provenance_of(kernel: &Kernel, target: &Target<'_>) -> (Provenance, Option<String>) {
+    let mut files: Vec<PathBuf> = vec![kernel.spec.source.clone()];
+    files.extend(
+        kernel
+            .template
+            .headers
+            .iter()
+            .map(|header| header.path.clone().into()),
+    );
+    files.push(kernel.path.clone());
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    provenance::of_files(&files, target.driver.clone(), target.nvrtc.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tuner_device::limits;
+
+    fn gemm() -> Kernel {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        Kernel::load(&root.join("search_spaces/gemm_f32.yaml")).unwrap()
+    }
+
+    fn target() -> Target<'static> {
+        Target {
+            device: "vgpu:h100",
+            limits: limits::by_name("h100").unwrap(),
+            driver: None,
+            nvrtc: None,
+        }
+    }
+
+    #[test]
+    fn every_timed_problem_is_planned_with_the_default_first_and_the_seeds_after() {
+        let kernel = gemm();
+        let problems = kernel.spec.problems.len();
+        let (planned, notes) = plan(&[kernel], &[], &target()).unwrap();
+        assert_eq!(planned.len(), problems);
+        for one in &planned {
+            assert_eq!(one.kernel, 0);
+            assert_eq!(one.task.start[0].origin, "default");
+            assert!(
+                one.task
+                    .start
+                    .iter()
+                    .all(|point| one.task.space.contains(&point.config))
+            );
+            assert!(one.stored.default_config.is_some() && one.stored.template_hash.is_some());
+        }
+        assert!(
+            notes.iter().all(|note| !note.contains("left out")),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn problems_are_chosen_by_name() {
+        let (planned, _) = plan(&[gemm()], &["tall".to_owned()], &target()).unwrap();
+        assert_eq!(planned.len(), 1);
+        for (name, hint) in [("ragged", "checks only"), ("huge", "choose from: deep")] {
+            let error = plan(&[gemm()], &[name.to_owned()], &target())
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_same_kernel_twice_is_refused() {
+        let error = plan(&[gemm(), gemm()], &[], &target())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("named twice"), "{error}");
+    }
+}

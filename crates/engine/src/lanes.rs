@@ -1,0 +1,181 @@
+//! Where candidates are prepared and evaluated: a pool of threads and one thread a device, or, for a
+//! device that answers at once, right here.
+
+use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use tokio::sync::mpsc as results;
+use tuner_space::Config;
+
+/// Names a candidate in flight.
+pub(super) type Ticket = u64;
+
+/// One candidate to prepare.
+struct Job {
+    ticket: Ticket,
+    task: usize,
+    config: Config,
+}
+
+/// What a lane reports back.
+pub(super) enum Message<W> {
+    /// A candidate is ready for the device, or judged without it.
+    Prepared(Ticket, Result<Preparation<W>, LaneError>),
+    /// The device judged a candidate.
+    Evaluated(Ticket, Result<Box<Judged>, LaneError>),
+}
+
+/// Why a lane cannot go on.
+#[derive(Debug)]
+pub(super) enum LaneError {
+    /// The device says so.
+    Device(BoxError),
+    /// It panicked: a defect of the tuner.
+    Panicked(String),
+}
+
+/// Threads around an evaluator. Dropping it stops them after what they are doing; nobody waits.
+pub(super) struct Lanes<E: Evaluator> {
+    evaluator: Arc<E>,
+    jobs: mpsc::Sender<Job>,
+    device: mpsc::Sender<(Job, E::Work)>,
+    results: results::UnboundedReceiver<Message<E::Work>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl<E: Evaluator> Lanes<E> {
+    /// Starts `count` preparing threads and one for each device.
+    pub(super) fn start(evaluator: &Arc<E>, count: usize) -> std::io::Result<Self> {
+        let (jobs, job_queue) = mpsc::channel::<Job>();
+        let (device, device_queue) = mpsc::channel::<(Job, E::Work)>();
+        let (sender, results) = results::unbounded_channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let job_queue = Arc::new(Mutex::new(job_queue));
+        let count = if evaluator.instant() { 0 } else { count.max(1) };
+        for number in 0..count {
+            let (evaluator, sender) = (Arc::clone(evaluator), sender.clone());
+            let (queue, cancelled) = (Arc::clone(&job_queue), Arc::clone(&cancelled));
+            std::thread::Builder::new()
+                .name(format!("prepare-{number}"))
+                .spawn(move || {
+                    loop {
+                        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let Ok(job) = job else { break };
+                        if cancelled.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let result = prepare(&*evaluator, job.task, &job.config);
+                        if sender.send(Message::Prepared(job.ticket, result)).is_err() {
+                            break;
+                        }
+                    }
+                })?;
+        }
+        let device_queue = Arc::new(Mutex::new(device_queue));
+        let devices = if count > 0 { evaluator.devices() } else { 0 };
+        for number in 0..devices {
+            let (evaluator, sender) = (Arc::clone(evaluator), sender.clone());
+            let queue = Arc::clone(&device_queue);
+            std::thread::Builder::new()
+                .name(format!("device-{number}"))
+                .spawn(move || {
+                    loop {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let Ok((job, work)) = next else { break };
+                        let result =
+                            evaluate(&*evaluator, job.task, &job.config, work).map(Box::new);
+                        if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
+                            break;
+                        }
+                    }
+                })?;
+        }
+        Ok(Self {
+            evaluator: Arc::clone(evaluator),
+            jobs,
+            device,
+            results,
+            cancelled,
+        })
+    }
+
+    /// Prepares and evaluates at once, on this thread.
+    pub(super) fn at_once(&self, task: usize, config: &Config) -> Result<Judged, LaneError> {
+        match prepare(&*self.evaluator, task, config)? {
+            Preparation::Judged(judged) => Ok(*judged),
+            Preparation::Ready { work, .. } => evaluate(&*self.evaluator, task, config, work),
+        }
+    }
+
+    /// Queues a candidate for preparation.
+    pub(super) fn prepare(&self, ticket: Ticket, task: usize, config: Config) {
+        // Fails only when all threads are gone, which the results' end then tells.
+        let _ = self.jobs.send(Job {
+            ticket,
+            task,
+            config,
+        });
+    }
+
+    /// Hands a prepared candidate to the device.
+    pub(super) fn evaluate(&self, ticket: Ticket, task: usize, config: Config, work: E::Work) {
+        let job = Job {
+            ticket,
+            task,
+            config,
+        };
+        let _ = self.device.send((job, work));
+    }
+
+    /// The next report; `None` when every thread is gone.
+    pub(super) async fn next(&mut self) -> Option<Message<E::Work>> {
+        self.results.recv().await
+    }
+
+    /// Drops what waits to be prepared.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<E: Evaluator> Drop for Lanes<E> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+fn prepare<E: Evaluator>(
+    evaluator: &E,
+    task: usize,
+    config: &Config,
+) -> Result<Preparation<E::Work>, LaneError> {
+    guard(|| evaluator.prepare(task, config))
+}
+
+fn evaluate<E: Evaluator>(
+    evaluator: &E,
+    task: usize,
+    config: &Config,
+    work: E::Work,
+) -> Result<Judged, LaneError> {
+    guard(|| evaluator.evaluate(task, config, work))
+}
+
+/// A panic in a lane ends the run with an error, after everything finished is stored; without this
+/// the run would wait for ever for the lost candidate.
+fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, LaneError> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(LaneError::Device),
+        Err(panic) => Err(LaneError::Panicked(panic_text(&*panic))),
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}

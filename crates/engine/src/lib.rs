@@ -1,0 +1,55 @@
+//! The pipeline: ask → prepare ahead → evaluate → store → tell, until a limit is reached.
+//!
+//! The only place that knows the order of the steps. It is generic over an [`Evaluator`], which is
+//! a device with everything that leads to a judged candidate on it; the store and the search are
+//! the same for all of them.
+//!
+//! **Order.** Where results must not depend on the machine ([`Order::Fixed`]: replay and the
+//! virtual GPU), [`WINDOW`] candidates are in flight and results are told to the search in the
+//! order of a virtual clock: one device judges one candidate after another, and which one is next
+//! is chosen by the search among those that the count of results says are compiled. How many
+//! threads prepare candidates and which of them is first changes nothing. On a real GPU
+//! ([`Order::Arrival`]) the search chooses among those that are compiled, and results are told as
+//! they come.
+//!
+//! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
+//! that holds it, and never before. Results are told to the search at once; commits follow in
+//! groups.
+
+pub mod job;
+pub mod baseline;
+mod candidate;
+mod cuda;
+mod evaluator;
+mod event;
+mod lanes;
+mod ledger;
+mod limits;
+mod pipeline;
+mod prior;
+pub mod quality;
+mod replay;
+mod schedule;
+mod virtual_gpu;
+pub mod vouch;
+mod window;
+
+pub use candidate::{VirtualTask, Work};
+pub use cuda::{CudaEvaluator, CudaTask};
+pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+pub use event::{Event, StopReason, TaskFacts, TrialEvent};
+pub use ledger::{Best, Report, TaskReport};
+pub use limits::{BudgetError, Limits, format_duration, parse_budget};
+pub use pipeline::{EngineError, Plan, run};
+pub use prior::{Prior, VirtualPrior, like};
+pub use replay::ReplayEvaluator;
+pub use schedule::record;
+pub use schedule::{StartPoint, Task};
+pub use virtual_gpu::VirtualEvaluator;
+pub use window::Window;
+
+/// Candidates in flight on devices of fixed order, from which the search chooses the next one
+/// ([`Window`]). Sixteen keep the compile pool of a workstation busy, and cost the search about 0.01
+/// of its score (`tuner replay --in-flight 16`). Part of what makes a run reproducible, so it is
+/// no setting.
+pub const WINDOW: usize = 16;

@@ -1,0 +1,495 @@
+//! The loop that drives a run.
+
+use super::WINDOW;
+use super::evaluator::{BoxError, Clock, Evaluator, Order, Preparation};
+use super::event::{Event, StopReason, TaskFacts, TrialEvent};
+use super::lanes::{LaneError, Lanes, Message};
+use super::ledger::{Ledger, Report};
+use super::limits::Limits;
+use super::schedule::{Finished, Schedule, State, Task};
+use super::window::Window;
+use std::collections::VecDeque;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tuner_core::record::TrialRecord;
+use tuner_search as evolve;
+use tuner_search::UnknownStrategy;
+use tuner_space::Config;
+use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
+
+/// Results that may wait for their commit; beyond it the run waits for the disk.
+const UNCOMMITTED: usize = 1024;
+
+/// Beyond the candidates being prepared, how many may wait for a real device.
+const DEVICE_QUEUE: usize = 2;
+
+/// What to do in a run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The new run's name, where it has one already.
+    pub id: Option<RunId>,
+    /// What is tuned, in the order of [`RunStart::tasks`].
+    pub tasks: Vec<Task>,
+    /// The run as the store describes it.
+    pub start: RunStart,
+    /// The interrupted run to go on with.
+    pub resume: Option<StoredRun>,
+    /// When it ends.
+    pub limits: Limits,
+    /// Threads that prepare candidates.
+    pub jobs: usize,
+}
+
+/// Why the tuner itself could not go on. Everything finished before is stored.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Results cannot be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The strategy does not exist.
+    #[error(transparent)]
+    Strategy(#[from] UnknownStrategy),
+    /// The device cannot go on.
+    #[error("the device failed: {0}")]
+    Device(BoxError),
+    /// A defect of the tuner.
+    #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
+    Panicked(String),
+    /// No thread could be started.
+    #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
+    Threads(#[from] std::io::Error),
+}
+
+impl From<LaneError> for EngineError {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Device(error) => Self::Device(error),
+            LaneError::Panicked(text) => Self::Panicked(text),
+        }
+    }
+}
+
+/// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
+/// gets every event as it happens, a trial after its commit.
+///
+/// # Errors
+/// [`EngineError`]: the tuner itself failed. A candidate never does that.
+pub async fn run<E: Evaluator>(
+    evaluator: &Arc<E>,
+    plan: Plan,
+    store: &Store,
+    shutdown: watch::Receiver<bool>,
+    sink: &mut (dyn FnMut(&Event) + Send),
+) -> Result<Report, EngineError> {
+    let began = Instant::now();
+    let schedule = schedule(&**evaluator, &plan)?;
+    let lanes = Lanes::start(evaluator, plan.jobs)?;
+    let run = match &plan.resume {
+        None => store.begin_run_as(plan.id, plan.start.clone()).await?,
+        Some(stored) => {
+            store.reopen_run(&stored.id, plan.start.clone()).await?;
+            stored.id.clone()
+        }
+    };
+    let wall = plan
+        .limits
+        .budget
+        .filter(|_| evaluator.clock() == Clock::Wall);
+    let mut driver = Driver {
+        ledger: Ledger::new(&plan.tasks),
+        tasks: plan.tasks,
+        clock: evaluator.clock(),
+        instant: evaluator.instant(),
+        may_hang: evaluator.may_hang(),
+        devices: evaluator.devices(),
+        limits: plan.limits,
+        schedule,
+        lanes,
+        store,
+        run,
+        uncommitted: VecDeque::new(),
+        charged_us: 0,
+        deadline: wall.map(|budget| Instant::now() + budget),
+        shutdown,
+        sink,
+    };
+    driver.begin(&plan.start, plan.resume);
+    let ended = driver.drive().await;
+    let drained = driver.drain().await;
+    let reason = match ended.and_then(|reason| drained.map(|()| reason)) {
+        Ok(reason) => reason,
+        Err(error) => {
+            // The first error is the one to report; a database that fails fails here again.
+            let _ = store.finish_run(&driver.run, RunEnd::Failed).await;
+            return Err(error);
+        }
+    };
+    let end = match reason {
+        StopReason::Interrupted => RunEnd::Interrupted,
+        _ => RunEnd::Finished,
+    };
+    store.finish_run(&driver.run, end).await?;
+    Ok(driver.report(reason, began.elapsed()))
+}
+
+fn schedule<E: Evaluator>(
+    evaluator: &E,
+    plan: &Plan,
+) -> Result<Schedule<E::Work>, UnknownStrategy> {
+    let strategies = plan
+        .tasks
+        .iter()
+        .map(|task| {
+            let points: Vec<Config> = task
+                .start
+                .iter()
+                .map(|point| point.config.clone())
+                .collect();
+            evolve::strategy(&plan.start.strategy, &task.space, plan.start.seed, &points)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let order = evaluator.order();
+    let window = match order {
+        Order::Fixed => Window::thrifty(WINDOW),
+        Order::Arrival => Window::pool(plan.jobs + DEVICE_QUEUE + evaluator.devices() - 1),
+    };
+    Ok(Schedule::new(
+        order,
+        window,
+        plan.limits.evals,
+        &plan.tasks,
+        strategies,
+    ))
+}
+
+struct Driver<'a, E: Evaluator> {
+    tasks: Vec<Task>,
+    clock: Clock,
+    instant: bool,
+    may_hang: bool,
+    devices: usize,
+    limits: Limits,
+    schedule: Schedule<E::Work>,
+    lanes: Lanes<E>,
+    ledger: Ledger,
+    store: &'a Store,
+    run: RunId,
+    /// Told, and waiting for their commit, in order.
+    uncommitted: VecDeque<(TrialEvent, Option<Ack>)>,
+    charged_us: u64,
+    deadline: Option<Instant>,
+    shutdown: watch::Receiver<bool>,
+    sink: &'a mut (dyn FnMut(&Event) + Send),
+}
+
+impl<E: Evaluator> Driver<'_, E> {
+    /// Says that the run begins, and takes in what an interrupted one had stored.
+    fn begin(&mut self, start: &RunStart, resume: Option<StoredRun>) {
+        let mut resumed = 0;
+        let mut known = Vec::new();
+        for (task, stored) in resume.into_iter().flat_map(|run| run.tasks).enumerate() {
+            resumed += stored.trials.len() as u64;
+            let trials = self.schedule.resume(task, stored);
+            known.extend(trials.into_iter().map(|trial| (task, trial)));
+        }
+        (self.sink)(&Event::RunStarted {
+            run_id: self.run.to_string(),
+            device: start.device.name.clone(),
+            device_kind: start.device.kind,
+            strategy: start.strategy.clone(),
+            seed: start.seed,
+            tasks: self.tasks.iter().map(facts).collect(),
+            evals: self.limits.evals,
+            budget_s: self.limits.budget.map(|budget| budget.as_secs_f64()),
+            resumed,
+        });
+        for (task, trial) in known {
+            let event = self.event(task, &trial, true);
+            self.announce(event);
+        }
+    }
+
+    /// Runs until nothing is left to do, and says why.
+    async fn drive(&mut self) -> Result<StopReason, EngineError> {
+        let mut stop = None;
+        loop {
+            if stop.is_none() {
+                stop = self.due_stop();
+                if stop.is_some() {
+                    self.schedule.stop();
+                    self.lanes.cancel();
+                }
+            }
+            if self.schedule.reached_limit() {
+                self.schedule.abandon();
+                self.lanes.cancel();
+                return Ok(stop.unwrap_or(StopReason::Evals));
+            }
+            self.fill()?;
+            self.feed_device().await?;
+            if let Some((flight, finished)) = self.schedule.next_judged() {
+                if self.over_budget(&finished) {
+                    self.schedule.abandon();
+                    self.lanes.cancel();
+                    return Ok(StopReason::Budget);
+                }
+                let task = flight.task;
+                let (trial, stored) = self.schedule.tell(flight, finished);
+                self.submit(task, trial, stored).await?;
+                self.announce_committed()?;
+            } else if self.schedule.is_idle() {
+                return Ok(stop.unwrap_or(StopReason::Exhausted));
+            } else {
+                self.wait(stop.is_some()).await?;
+            }
+        }
+    }
+
+    fn due_stop(&self) -> Option<StopReason> {
+        if *self.shutdown.borrow() {
+            Some(StopReason::Interrupted)
+        } else if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            Some(StopReason::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// On a charged clock, whether this result would come after the time is up.
+    fn over_budget(&self, finished: &Finished) -> bool {
+        let charged = match finished {
+            Finished::New(judged) => judged.charged_us,
+            Finished::Stored(trial) => trial.charged_us,
+        };
+        self.clock == Clock::Charged
+            && self.limits.budget.is_some_and(|budget| {
+                Duration::from_micros(self.charged_us.saturating_add(charged)) > budget
+            })
+    }
+
+    /// Starts candidates until the window is full.
+    fn fill(&mut self) -> Result<(), EngineError> {
+        while let Some(flight) = self.schedule.ask() {
+            if matches!(flight.state, State::Judged(_)) {
+                continue;
+            }
+            if self.instant {
+                let judged = self.lanes.at_once(flight.task, &flight.config)?;
+                flight.state = State::Judged(Finished::New(Box::new(judged)));
+            } else {
+                self.lanes
+                    .prepare(flight.ticket, flight.task, flight.config.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the devices busy: one candidate on each and, where launches are safe and the order is
+    /// free, one waiting. With a fixed order each is chosen with all results before it known.
+    async fn feed_device(&mut self) -> Result<(), EngineError> {
+        let most = if self.may_hang {
+            self.devices
+        } else {
+            self.devices - 1 + DEVICE_QUEUE
+        };
+        while self.schedule.on_device() < most {
+            let Some(flight) = self.schedule.next_for_device() else {
+                break;
+            };
+            let State::Prepared(candidate, work, _) =
+                std::mem::replace(&mut flight.state, State::OnDevice)
+            else {
+                break;
+            };
+            let (ticket, task, config) = (flight.ticket, flight.task, flight.config.clone());
+            if self.may_hang {
+                let task = &self.tasks[task];
+                let trial = self.schedule.announcement(ticket, candidate);
+                if let Some(trial) = trial {
+                    self.store
+                        .announce(&self.run, &task.key, trial)
+                        .await?
+                        .await?;
+                }
+            }
+            self.lanes.evaluate(ticket, task, config, work);
+        }
+        Ok(())
+    }
+
+    /// Waits for whatever comes first: a lane, a commit, the end of the time, Ctrl-C.
+    async fn wait(&mut self, stopping: bool) -> Result<(), EngineError> {
+        let deadline = self.deadline.filter(|_| !stopping);
+        let far = Instant::now() + Duration::from_secs(3600);
+        tokio::select! {
+            message = self.lanes.next() => match message {
+                Some(message) => self.receive(message),
+                None => Err(EngineError::Panicked("every worker thread is gone".to_owned())),
+            },
+            answer = front(&mut self.uncommitted), if !self.uncommitted.is_empty() => {
+                answer?;
+                self.announce_front();
+                Ok(())
+            }
+            () = tokio::time::sleep_until(deadline.unwrap_or(far)) => Ok(()),
+            () = turned(&mut self.shutdown), if !stopping => Ok(()),
+        }
+    }
+
+    fn receive(&mut self, message: Message<E::Work>) -> Result<(), EngineError> {
+        let (ticket, state) = match message {
+            Message::Prepared(ticket, preparation) => match preparation? {
+                Preparation::Ready {
+                    candidate,
+                    facts,
+                    work,
+                } => (ticket, State::Prepared(candidate, work, facts)),
+                Preparation::Judged(judged) => (ticket, State::Judged(Finished::New(judged))),
+            },
+            Message::Evaluated(ticket, judged) => (ticket, State::Judged(Finished::New(judged?))),
+        };
+        if let Some(flight) = self.schedule.flight(ticket) {
+            flight.state = state;
+        }
+        Ok(())
+    }
+
+    async fn submit(
+        &mut self,
+        task: usize,
+        trial: TrialRecord,
+        stored: bool,
+    ) -> Result<(), EngineError> {
+        self.charged_us = self.charged_us.saturating_add(trial.charged_us);
+        let event = self.event(task, &trial, stored);
+        let ack = if stored {
+            None
+        } else {
+            let key = &self.tasks[task].key;
+            Some(self.store.submit(&self.run, key, trial).await?)
+        };
+        self.uncommitted.push_back((event, ack));
+        while self.uncommitted.len() > UNCOMMITTED {
+            front(&mut self.uncommitted).await?;
+            self.announce_front();
+        }
+        Ok(())
+    }
+
+    /// Announces what was committed meanwhile, without waiting.
+    fn announce_committed(&mut self) -> Result<(), EngineError> {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some((_, ack)) = self.uncommitted.front_mut() {
+            if let Some(pending) = ack {
+                match Pin::new(pending).poll(&mut context) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => {
+                        self.uncommitted.clear();
+                        return Err(error.into());
+                    }
+                    Poll::Pending => break,
+                }
+            }
+            self.announce_front();
+        }
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<(), EngineError> {
+        while !self.uncommitted.is_empty() {
+            front(&mut self.uncommitted).await?;
+            self.announce_front();
+        }
+        Ok(())
+    }
+
+    fn announce_front(&mut self) {
+        if let Some((event, _)) = self.uncommitted.pop_front() {
+            self.announce(event);
+        }
+    }
+
+    fn announce(&mut self, mut event: TrialEvent) {
+        self.ledger.enter(&mut event);
+        (self.sink)(&Event::Trial(event));
+    }
+
+    fn event(&self, task: usize, trial: &TrialRecord, resumed: bool) -> TrialEvent {
+        let key = &self.tasks[task].key;
+        TrialEvent {
+            task,
+            kernel: key.kernel.clone(),
+            problem: key.problem.clone(),
+            sequence: trial.sequence,
+            config: trial.config.clone(),
+            verdict: trial.verdict,
+            time_us: trial.measurement.as_ref().map(|time| time.p50.get()),
+            best_us: None,
+            new_best: false,
+            origin: trial.origin.clone(),
+            evals: 0,
+            clock_s: match self.clock {
+                Clock::Charged => Duration::from_micros(self.charged_us).as_secs_f64(),
+                Clock::Wall => 0.0,
+            },
+            resumed,
+        }
+    }
+
+    fn report(self, reason: StopReason, elapsed: Duration) -> Report {
+        let report = Report {
+            run_id: self.run.to_string(),
+            reason,
+            elapsed,
+            clock: Duration::from_micros(self.charged_us),
+            tasks: self.ledger.into_tasks(),
+        };
+        (self.sink)(&Event::RunFinished {
+            run_id: report.run_id.clone(),
+            reason,
+            evals: report.evals(),
+            verdicts: report.verdicts(),
+        });
+        report
+    }
+}
+
+/// Waits for the commit of the oldest result. After an error nothing is left to wait for: that
+/// result was not stored, and those after it are not announced over the gap.
+async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<(), EngineError> {
+    if let Some((_, ack)) = uncommitted.front_mut()
+        && let Some(pending) = ack
+    {
+        let stored = pending.await;
+        *ack = None;
+        if let Err(error) = stored {
+            uncommitted.clear();
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// Waits until somebody asks for the end.
+async fn turned(shutdown: &mut watch::Receiver<bool>) {
+    if shutdown.wait_for(|&end| end).await.is_err() {
+        // The asker is gone and can no longer ask.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn facts(task: &Task) -> TaskFacts {
+    TaskFacts {
+        kernel: task.key.kernel.clone(),
+        problem: task.key.problem.clone(),
+        valid: task.space.count().to_string(),
+    }
+}

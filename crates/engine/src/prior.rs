@@ -1,0 +1,108 @@
+//! Predicted times for the search on a device that measures.
+//!
+//! A predicted time is a fact about a candidate like its registers: the search learns how far to
+//! trust it, and by it chooses which of the compiled candidates are evaluated and which are given
+//! up. It is never a result: what is stored and ranked was measured.
+
+use std::sync::{Mutex, PoisonError};
+use tuner_core::plan::Plan;
+use tuner_core::units::Micros;
+use tuner_judge::timing::predict::Forecaster;
+use tuner_space::DeviceLimits;
+use vgpu::Arch;
+
+/// Says beforehand what a candidate may take.
+pub trait Prior: Send + Sync {
+    /// The predicted time of a plan; `None` where there is none that can be relied on.
+    fn predicted(&self, plan: &Plan) -> Option<Micros>;
+}
+
+/// The virtual GPU's model as a prior.
+pub struct VirtualPrior {
+    arch: &'static Arch,
+    memory_bytes: u64,
+    /// Forecasters that nobody uses: each candidate is prepared on a thread of its own.
+    idle: Mutex<Vec<Forecaster>>,
+}
+
+impl VirtualPrior {
+    /// The model of `arch`, in at most so much host memory a thread.
+    #[must_use]
+    pub fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
+        Self {
+            arch,
+            memory_bytes,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// The GPU that is imitated.
+    #[must_use]
+    pub fn arch(&self) -> &'static Arch {
+        self.arch
+    }
+}
+
+impl Prior for VirtualPrior {
+    fn predicted(&self, plan: &Plan) -> Option<Micros> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = idle().pop();
+        let mut forecaster = taken.unwrap_or_else(|| Forecaster::new(self.arch, self.memory_bytes));
+        let forecast = forecaster.forecast(plan).ok();
+        idle().push(forecaster);
+        let forecast = forecast?;
+        // Doubtful figures would mislead more than they help.
+        forecast
+            .explanation
+            .doubts
+            .is_empty()
+            .then_some(forecast.time)
+    }
+}
+
+/// The virtual GPU that is most like a real one: of its name, else of its compute capability with
+/// the nearest number of multiprocessors. `None` for a generation that has no table.
+#[must_use]
+pub fn like(name: &str, limits: &DeviceLimits) -> Option<&'static Arch> {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let wanted = plain(name);
+    let all = vgpu::arch::all();
+    if let Some(arch) = all
+        .iter()
+        .find(|arch| format!("vgpu{}", arch.name) == wanted)
+    {
+        return Some(arch);
+    }
+    let same = all.iter().filter(|arch| arch.cc == limits.cc);
+    same.min_by_key(|arch| {
+        let named = wanted.ends_with(arch.name) || wanted.contains(&format!("{}sxm", arch.name));
+        (!named, arch.sm_count.abs_diff(limits.sm_count))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(cc: u32, sm_count: u32) -> DeviceLimits {
+        DeviceLimits {
+            sm_count,
+            shared_bytes: 101_376,
+            cc,
+            max_threads: 1024,
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_imitated_by_its_own_table_or_the_nearest_of_its_generation() {
+        let name = |name: &str, cc, sms| like(name, &limits(cc, sms)).map(|arch| arch.name);
+        assert_eq!(name("NVIDIA L4", 89, 58), Some("l4"));
+        assert_eq!(name("NVIDIA H100 80GB HBM3", 90, 132), Some("h100"));
+        assert_eq!(name("NVIDIA GeForce RTX 3080", 86, 68), Some("rtx3090"));
+        assert_eq!(name("vgpu:a6000", 86, 84), Some("a6000"));
+        assert_eq!(name("NVIDIA B200", 100, 148), None);
+    }
+}

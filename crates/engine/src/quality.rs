@@ -1,0 +1,367 @@
+//! How good a search is: recorded spaces, many seeds, the score after so many evaluations or so
+//! much recorded time.
+
+use super::window::Window;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Normal};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use tuner_core::recorded::Outcome;
+use tuner_core::units::{Micros, Seed};
+use tuner_device::replay::Recording;
+use tuner_search::{Proposal, Ready, Strategy, Told};
+use tuner_space::Space;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Strategies by name.
+    pub strategies: Vec<String>,
+    /// Unique evaluations a run makes at least.
+    pub evals: usize,
+    /// Recorded time that a run spends at least, microseconds; no matter where a file has no costs.
+    pub recorded_us: u64,
+    /// Seeds 1 to this.
+    pub seeds: u64,
+    /// Candidates in flight ([`Window`]): 1 tells every result before the next question.
+    pub in_flight: usize,
+    /// Standard deviation of the noise put on recorded times, as a share of them. A run is judged by
+    /// the recorded time of what looked fastest.
+    pub noise: f64,
+}
+
+/// A better configuration was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Unique evaluations until then, itself included.
+    pub evals: usize,
+    /// Recorded time until then, microseconds.
+    pub charged_us: u64,
+    /// Optimum time / its time.
+    pub score: f64,
+}
+
+/// One run of one strategy on one file: its score as a staircase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Changes of the score, in order.
+    pub steps: Vec<Step>,
+    /// Unique evaluations made.
+    pub evals: usize,
+    /// Recorded time spent, microseconds.
+    pub charged_us: u64,
+    /// Mean cost of an evaluation beside the recorded one (ask, look up, tell), microseconds.
+    pub overhead_us: f64,
+}
+
+impl Run {
+    /// The score after that many evaluations; 0 while nothing was found.
+    #[must_use]
+    pub fn after(&self, evals: usize) -> f64 {
+        self.last(|step| step.evals <= evals)
+    }
+
+    /// The score within that much recorded time, microseconds.
+    #[must_use]
+    pub fn within(&self, charged_us: u64) -> f64 {
+        self.last(|step| step.charged_us <= charged_us)
+    }
+
+    fn last(&self, reached: impl Fn(&Step) -> bool) -> f64 {
+        let place = self.steps.partition_point(reached);
+        place.checked_sub(1).map_or(0.0, |at| self.steps[at].score)
+    }
+}
+
+/// All runs of one strategy on one file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Index of the recording.
+    pub file: usize,
+    /// The strategy.
+    pub strategy: String,
+    /// One a seed.
+    pub runs: Vec<Run>,
+}
+
+impl Series {
+    /// The scores after that many evaluations, one a seed.
+    #[must_use]
+    pub fn after(&self, evals: usize) -> Scores {
+        Scores(self.runs.iter().map(|run| run.after(evals)).collect())
+    }
+
+    /// The scores within that much recorded time, microseconds.
+    #[must_use]
+    pub fn within(&self, charged_us: u64) -> Scores {
+        Scores(self.runs.iter().map(|run| run.within(charged_us)).collect())
+    }
+
+    /// Mean cost of an evaluation beside the recorded one, microseconds.
+    #[must_use]
+    pub fn overhead_us_per_eval(&self) -> f64 {
+        mean(self.runs.iter().map(|run| run.overhead_us))
+    }
+}
+
+/// Scores of many runs: optimum time / best found time, 0 when nothing was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores(pub Vec<f64>);
+
+impl Scores {
+    /// Mean score.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        mean(self.0.iter().copied())
+    }
+
+    /// Standard error of the mean; 0 for one run.
+    #[must_use]
+    pub fn standard_error(&self) -> f64 {
+        let (count, mean) = (self.0.len() as f64, self.mean());
+        if count < 2.0 {
+            return 0.0;
+        }
+        let squares: f64 = self.0.iter().map(|score| (score - mean).powi(2)).sum();
+        (squares / (count - 1.0) / count).sqrt()
+    }
+
+    /// The score that this share of the runs stays below, interpolated.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let place = share.clamp(0.0, 1.0) * sorted.len().saturating_sub(1) as f64;
+        let low = place as usize;
+        match (sorted.get(low), sorted.get(low + 1)) {
+            (Some(low), Some(high)) => low + (high - low) * place.fract(),
+            (Some(only), None) => *only,
+            _ => 0.0,
+        }
+    }
+
+    /// Median score.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The worst run's score.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        self.0.iter().copied().fold(1.0, f64::min)
+    }
+
+    /// Share of runs with a score of at least 0.95.
+    #[must_use]
+    pub fn hit95(&self) -> f64 {
+        mean(
+            self.0
+                .iter()
+                .map(|&score| f64::from(u8::from(score >= 0.95))),
+        )
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count.max(1))
+}
+
+/// Runs every strategy on every recording with every seed, on all cores. `make` makes a strategy
+/// by name; `progress` hears how many runs are done. Series come by file, then strategy, and do
+/// not depend on the number of cores but for the overhead.
+///
+/// # Errors
+/// Those of `make`.
+pub fn measure<E: Send>(
+    recordings: &[Recording],
+    study: &Study,
+    make: impl Fn(&str, &Space, Seed) -> Result<Box<dyn Strategy>, E> + Sync,
+    progress: impl Fn(usize) + Sync,
+) -> Result<Vec<Series>, E> {
+    let seeds = usize::try_from(study.seeds).unwrap_or(usize::MAX);
+    let pairs = recordings.len() * study.strategies.len();
+    let total = pairs * seeds;
+    let runs: Mutex<Vec<Option<Result<Run, E>>>> = Mutex::new((0..total).map(|_| None).collect());
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= total {
+                return;
+            }
+            let (pair, seed) = (at / seeds, Seed(1 + (at % seeds) as u64));
+            let recording = &recordings[pair / study.strategies.len()];
+            let strategy = &study.strategies[pair % study.strategies.len()];
+            let run = make(strategy, recording.space(), seed)
+                .map(|search| one(recording, search, seed, study));
+            runs.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(run);
+            progress(1 + done.fetch_add(1, Ordering::Relaxed));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut runs = runs.into_iter().flatten();
+    (0..pairs)
+        .map(|pair| {
+            Ok(Series {
+                file: pair / study.strategies.len(),
+                strategy: study.strategies[pair % study.strategies.len()].clone(),
+                runs: runs.by_ref().take(seeds).collect::<Result<_, E>>()?,
+            })
+        })
+        .collect()
+}
+
+fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: &Study) -> Run {
+    let began = Instant::now();
+    let mut noise = Noise::new(study.noise, seed);
+    let wanted_us = if recording.has_costs() {
+        study.recorded_us
+    } else {
+        0
+    };
+    let optimum = recording.optimum().map_or(0.0, Micros::get);
+    let mut run = Run {
+        steps: Vec::new(),
+        evals: 0,
+        charged_us: 0,
+        overhead_us: 0.0,
+    };
+    let mut flights = Flights::new(study.in_flight);
+    let mut fastest = f64::INFINITY;
+    loop {
+        if run.evals >= study.evals && run.charged_us >= wanted_us {
+            break;
+        }
+        let Some(proposal) = flights.next(run.evals as u64, &mut *search) else {
+            break;
+        };
+        let recorded = recording.lookup(&proposal.config);
+        run.evals += 1;
+        run.charged_us += recorded.charged_us();
+        let told = match recorded.outcome {
+            Outcome::Timed { time, .. } => {
+                let seen = noise.on(time);
+                if seen.get() < fastest {
+                    fastest = seen.get();
+                    run.steps.push(Step {
+                        evals: run.evals,
+                        charged_us: run.charged_us,
+                        score: optimum / time.get(),
+                    });
+                }
+                Told::Time {
+                    time: seen,
+                    error: study.noise,
+                }
+            }
+            Outcome::Failed { verdict, .. } => Told::Failed(verdict),
+        };
+        search.tell(proposal.id, told);
+    }
+    run.overhead_us = began.elapsed().as_secs_f64() * 1e6 / run.evals.max(1) as f64;
+    run
+}
+
+/// A proposal, and the number of results after which its turn may come.
+struct Flying {
+    proposal: Proposal,
+    ripe_at: u64,
+}
+
+/// Proposals in flight, with the rules of a pool that compiles ahead.
+struct Flights {
+    window: Window,
+    list: Vec<Flying>,
+    /// How many may be asked for.
+    allowance: usize,
+}
+
+impl Flights {
+    fn new(in_flight: usize) -> Self {
+        let window = Window::pool(in_flight);
+        Self {
+            window,
+            list: Vec::new(),
+            allowance: window.compiling(),
+        }
+    }
+
+    /// Asks for what may be in flight after `told` results, and takes out the one that the search
+    /// chooses among those whose turn may come.
+    fn next(&mut self, told: u64, search: &mut dyn Strategy) -> Option<Proposal> {
+        while self.allowance > 0 && self.has_room(told, search) {
+            let Some(proposal) = search.ask() else { break };
+            let ripe_at = self.window.ripe_at(told, self.list.len());
+            self.list.push(Flying { proposal, ripe_at });
+            self.allowance -= 1;
+        }
+        let more = self.allowance + self.window.per_result();
+        self.allowance = more.min(self.window.compiling());
+        let first = self.list.iter().map(|each| each.ripe_at).min()?;
+        let (places, ready) = self.ripe(first.max(told));
+        let place = search.choose(&ready);
+        Some(self.list.remove(*places.get(place)?).proposal)
+    }
+
+    /// Whether one more fits, once the search gave up another if need be.
+    fn has_room(&mut self, told: u64, search: &mut dyn Strategy) -> bool {
+        let compiling = self.list.iter().filter(|each| each.ripe_at > told);
+        if compiling.count() >= self.window.compiling() {
+            return false;
+        }
+        if self.list.len() < self.window.most() {
+            return true;
+        }
+        let (places, ready) = self.ripe(told);
+        let given_up = search.withdraw(&ready).and_then(|place| places.get(place));
+        given_up.is_some_and(|place| {
+            self.list.remove(*place);
+            true
+        })
+    }
+
+    /// Those whose turn may come.
+    fn ripe(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
+        let ripe = self.list.iter().enumerate();
+        ripe.filter(|(_, each)| each.ripe_at <= told)
+            .map(|(place, each)| {
+                let (id, facts) = (each.proposal.id, None);
+                (place, Ready { id, facts })
+            })
+            .unzip()
+    }
+}
+
+/// Multiplies times by log-normal noise.
+struct Noise {
+    spread: Option<Normal<f64>>,
+    rng: ChaCha8Rng,
+}
+
+impl Noise {
+    fn new(share: f64, seed: Seed) -> Self {
+        Self {
+            spread: (share > 0.0)
+                .then(|| Normal::new(0.0, share).ok())
+                .flatten(),
+            // Not the stream that the search draws from.
+            rng: ChaCha8Rng::seed_from_u64(!seed.0),
+        }
+    }
+
+    fn on(&mut self, time: Micros) -> Micros {
+        self.spread
+            .and_then(|spread| Micros::new(time.get() * spread.sample(&mut self.rng).exp()))
+            .unwrap_or(time)
+    }
+}

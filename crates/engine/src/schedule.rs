@@ -1,0 +1,502 @@
+//! Which candidate is next, and which result is told next: the deterministic heart of the engine,
+//! without threads and without time.
+
+use super::evaluator::{Judged, Order};
+use super::lanes::Ticket;
+use super::window::Window;
+use std::collections::{HashMap, VecDeque};
+use tuner_core::record::{
+    Compilation, ConfigValues, Measurement, TaskKey, TimingKind, TrialRecord, Verdict,
+};
+use tuner_core::units::{ContentHash, Micros};
+use tuner_search::{Facts, Ready, Strategy, Told};
+use tuner_space::{Config, Space};
+use tuner_store::StoredTask;
+
+/// Half the width of a 95 % interval, in standard errors.
+const DEVIATIONS_95: f64 = 1.96;
+
+/// A configuration to try before the search has its say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartPoint {
+    /// The configuration.
+    pub config: Config,
+    /// `default` or `seed`.
+    pub origin: &'static str,
+}
+
+/// One kernel and problem to tune on the run's device.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Kernel, problem, device.
+    pub key: TaskKey,
+    /// What may be tried.
+    pub space: Space,
+    /// Tried first, in order: the default configuration, then known good ones.
+    pub start: Vec<StartPoint>,
+}
+
+/// A candidate between being asked for and being told.
+pub(super) struct Flight<W> {
+    pub(super) ticket: Ticket,
+    pub(super) task: usize,
+    pub(super) proposal: u64,
+    pub(super) config: Config,
+    pub(super) origin: &'static str,
+    pub(super) state: State<W>,
+    /// The number of results after which its turn may come.
+    ripe_at: u64,
+    /// The search chose it.
+    had_turn: bool,
+}
+
+/// How far a candidate is.
+pub(super) enum State<W> {
+    Preparing,
+    Prepared(ContentHash, W, Option<Facts>),
+    OnDevice,
+    Judged(Finished),
+}
+
+/// A result, and whether the database has it already.
+pub(super) enum Finished {
+    New(Box<Judged>),
+    Stored(Box<TrialRecord>),
+}
+
+struct TaskState {
+    space: Space,
+    strategy: Box<dyn Strategy>,
+    origins: HashMap<Config, &'static str>,
+    next_sequence: u64,
+    /// Candidates whose turn came.
+    launched: u64,
+    /// Results of the interrupted run, by configuration.
+    memory: HashMap<Config, TrialRecord>,
+    /// Candidates whose launch took the interrupted run down: judged, but not stored as told.
+    lost: HashMap<Config, TrialRecord>,
+    finished: bool,
+}
+
+pub(super) struct Schedule<W> {
+    order: Order,
+    window: Window,
+    tasks: Vec<TaskState>,
+    flights: VecDeque<Flight<W>>,
+    turn: usize,
+    next_ticket: Ticket,
+    asked: u64,
+    /// How many may be asked for before the next result.
+    allowance: usize,
+    /// Results told.
+    told: u64,
+    /// Candidates whose turn came, told or not.
+    launched: u64,
+    /// With a fixed order, the one whose turn it is.
+    turn_of: Option<Ticket>,
+    limit: u64,
+    stopped: bool,
+}
+
+impl<W> Schedule<W> {
+    pub(super) fn new(
+        order: Order,
+        window: Window,
+        limit: Option<u64>,
+        tasks: &[Task],
+        strategies: Vec<Box<dyn Strategy>>,
+    ) -> Self {
+        let tasks = tasks
+            .iter()
+            .zip(strategies)
+            .map(|(task, strategy)| TaskState {
+                space: task.space.clone(),
+                strategy,
+                origins: task
+                    .start
+                    .iter()
+                    .rev()
+                    .map(|point| (point.config.clone(), point.origin))
+                    .collect(),
+                next_sequence: 0,
+                launched: 0,
+                memory: HashMap::new(),
+                lost: HashMap::new(),
+                finished: false,
+            })
+            .collect();
+        Self {
+            order,
+            window,
+            tasks,
+            flights: VecDeque::new(),
+            turn: 0,
+            next_ticket: 0,
+            asked: 0,
+            allowance: window.compiling(),
+            told: 0,
+            launched: 0,
+            turn_of: None,
+            limit: limit.unwrap_or(u64::MAX),
+            stopped: false,
+        }
+    }
+
+    /// Takes in what an interrupted run had stored of a task. With a fixed order the search is
+    /// led through the same steps again, and stored results are used where it asks for them: the
+    /// resumed run ends as the uninterrupted one would have. Otherwise the search observes them
+    /// all, and they count; the results are returned for counting.
+    pub(super) fn resume(&mut self, task: usize, stored: StoredTask) -> Vec<TrialRecord> {
+        let state = &mut self.tasks[task];
+        for trial in stored.never_came_back {
+            if let Ok(config) = state.space.config_from_values(&trial.config) {
+                state.lost.insert(config, trial);
+            }
+        }
+        let mut known = Vec::new();
+        for trial in stored.trials {
+            state.next_sequence = state.next_sequence.max(trial.sequence + 1);
+            let Ok(config) = state.space.config_from_values(&trial.config) else {
+                continue;
+            };
+            if self.order == Order::Fixed {
+                state.memory.insert(config, trial);
+            } else {
+                state.strategy.observe(&config, told(&trial));
+                state.launched += 1;
+                (self.asked, self.told) = (self.asked + 1, self.told + 1);
+                self.launched += 1;
+                known.push(trial);
+            }
+        }
+        known
+    }
+
+    /// The next candidate to start; `None` while the window is full or nothing is left to ask.
+    pub(super) fn ask(&mut self) -> Option<&mut Flight<W>> {
+        // With a fixed order a few more than will be judged, so that the last ones are chosen too.
+        let spare = match self.order {
+            Order::Fixed => self.window.latency(),
+            Order::Arrival => u64::MAX,
+        };
+        let done = self.stopped || self.launched >= self.limit;
+        if done || self.allowance == 0 || self.asked >= self.limit.saturating_add(spare) {
+            return None;
+        }
+        let full = match self.order {
+            Order::Fixed => self.flights.len() >= self.window.most(),
+            Order::Arrival => self.preparing() >= self.window.compiling() || !self.make_room(),
+        };
+        if full {
+            return None;
+        }
+        for _ in 0..self.tasks.len() {
+            let task = self.turn;
+            self.turn = (self.turn + 1) % self.tasks.len();
+            let state = &mut self.tasks[task];
+            if state.finished {
+                continue;
+            }
+            let Some(proposal) = state.strategy.ask() else {
+                state.finished = state.strategy.exhausted();
+                continue;
+            };
+            let origin = state.origins.get(&proposal.config).copied();
+            let progress = if let Some(trial) = state.memory.remove(&proposal.config) {
+                State::Judged(Finished::Stored(Box::new(trial)))
+            } else if let Some(trial) = state.lost.remove(&proposal.config) {
+                State::Judged(Finished::New(Box::new(judged(trial))))
+            } else {
+                State::Preparing
+            };
+            self.asked += 1;
+            self.allowance -= 1;
+            self.next_ticket += 1;
+            let ripe_at = self.window.ripe_at(self.told, self.flights.len());
+            self.flights.push_back(Flight {
+                ripe_at,
+                had_turn: false,
+                ticket: self.next_ticket,
+                task,
+                proposal: proposal.id,
+                config: proposal.config,
+                origin: origin.unwrap_or(proposal.origin),
+                state: progress,
+            });
+            return self.flights.back_mut();
+        }
+        None
+    }
+
+    fn preparing(&self) -> usize {
+        let preparing = |flight: &&Flight<W>| matches!(flight.state, State::Preparing);
+        self.flights.iter().filter(preparing).count()
+    }
+
+    /// Whether one more candidate fits, once the search gave up a compiled one if need be.
+    fn make_room(&mut self) -> bool {
+        if self.flights.len() < self.window.most() {
+            return true;
+        }
+        let task = self.turn;
+        let (tickets, ready) =
+            self.ready(task, |flight| matches!(flight.state, State::Prepared(..)));
+        let given_up = self.tasks[task].strategy.withdraw(&ready);
+        let Some(ticket) = given_up.and_then(|place| tickets.get(place)) else {
+            return false;
+        };
+        self.flights.retain(|flight| flight.ticket != *ticket);
+        true
+    }
+
+    /// Candidates of a task, as the search is told of them.
+    fn ready(&self, task: usize, may: impl Fn(&Flight<W>) -> bool) -> (Vec<Ticket>, Vec<Ready>) {
+        self.flights
+            .iter()
+            .filter(|flight| flight.task == task && may(flight))
+            .map(|flight| {
+                let (id, facts) = (flight.proposal, facts(&flight.state));
+                (flight.ticket, Ready { id, facts })
+            })
+            .unzip()
+    }
+
+    /// The candidate of that ticket, unless it was dropped.
+    pub(super) fn flight(&mut self, ticket: Ticket) -> Option<&mut Flight<W>> {
+        self.flights
+            .iter_mut()
+            .find(|flight| flight.ticket == ticket)
+    }
+
+    /// The prepared candidate whose turn on the device it is.
+    pub(super) fn next_for_device(&mut self) -> Option<&mut Flight<W>> {
+        let ticket = match self.order {
+            Order::Fixed => self.fixed_turn()?,
+            Order::Arrival => self.choose(|flight| matches!(flight.state, State::Prepared(..)))?,
+        };
+        self.flight(ticket)
+            .filter(|flight| matches!(flight.state, State::Prepared(..)))
+    }
+
+    /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
+    /// among those that are ripe, once all of them are prepared, so that threads change nothing.
+    fn fixed_turn(&mut self) -> Option<Ticket> {
+        if self.turn_of.is_none() {
+            let first = self.flights.iter().map(|flight| flight.ripe_at).min()?;
+            let ripe_at = first.max(self.told);
+            let ripe = |flight: &Flight<W>| flight.ripe_at <= ripe_at;
+            let mut preparing = self.flights.iter().filter(|flight| ripe(flight));
+            if preparing.any(|flight| matches!(flight.state, State::Preparing)) {
+                return None;
+            }
+            self.turn_of = self.choose(|flight| ripe(flight));
+        }
+        self.turn_of
+    }
+
+    /// The search's choice among the candidates that may be next, of the task that had the fewest
+    /// turns. The chosen one has had its turn from then on.
+    fn choose(&mut self, may: impl Fn(&Flight<W>) -> bool) -> Option<Ticket> {
+        if self.stopped || self.launched >= self.limit {
+            return None;
+        }
+        let open = self.flights.iter().filter(|flight| may(flight));
+        let task = open
+            .map(|flight| (self.tasks[flight.task].launched, flight.task))
+            .min()?
+            .1;
+        let (tickets, ready) = self.ready(task, &may);
+        let place = self.tasks[task].strategy.choose(&ready);
+        self.count_turn(task);
+        let ticket = tickets.get(place).or(tickets.first()).copied()?;
+        if let Some(flight) = self.flight(ticket) {
+            flight.had_turn = true;
+        }
+        Some(ticket)
+    }
+
+    fn count_turn(&mut self, task: usize) {
+        self.tasks[task].launched += 1;
+        self.launched += 1;
+    }
+
+    /// What is stored before a launch that may never come back.
+    pub(super) fn announcement(
+        &mut self,
+        ticket: Ticket,
+        candidate: ContentHash,
+    ) -> Option<TrialRecord> {
+        let (task, config, origin) = {
+            let flight = self.flight(ticket)?;
+            (flight.task, flight.config.clone(), flight.origin)
+        };
+        let state = &self.tasks[task];
+        let unknown = Judged {
+            candidate,
+            verdict: Verdict::Timeout,
+            detail: String::new(),
+            hazards: Vec::new(),
+            compilation: None,
+            max_error: None,
+            measured: None,
+            charged_us: 0,
+            counters: None,
+        };
+        let values = state.space.values(&config);
+        Some(record(unknown, state.next_sequence, values, origin))
+    }
+
+    /// How many candidates the device holds.
+    pub(super) fn on_device(&self) -> usize {
+        self.flights
+            .iter()
+            .filter(|flight| matches!(flight.state, State::OnDevice))
+            .count()
+    }
+
+    /// Takes the next result to tell: with a fixed order that of the candidate whose turn it is,
+    /// once it is judged. Otherwise, and after a stop, any.
+    pub(super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
+        let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
+        let place = if self.order == Order::Fixed && !self.stopped {
+            let ticket = self.fixed_turn()?;
+            let its = |flight: &Flight<W>| flight.ticket == ticket && judged(flight);
+            self.flights.iter().position(its)
+        } else {
+            self.flights.iter().position(judged)
+        }?;
+        // One that did not reach the device, such as one that does not compile, has its turn now.
+        if self.order == Order::Arrival && !self.flights[place].had_turn {
+            if self.launched >= self.limit {
+                return None;
+            }
+            self.count_turn(self.flights[place].task);
+        }
+        let mut flight = self.flights.remove(place)?;
+        match std::mem::replace(&mut flight.state, State::Preparing) {
+            State::Judged(finished) => Some((flight, finished)),
+            _ => None,
+        }
+    }
+
+    /// Tells the search, and makes the record that is stored.
+    pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> (TrialRecord, bool) {
+        let state = &mut self.tasks[flight.task];
+        let (trial, stored) = match finished {
+            Finished::Stored(trial) => (*trial, true),
+            Finished::New(judged) => {
+                let sequence = state.next_sequence;
+                state.next_sequence += 1;
+                let config = state.space.values(&flight.config);
+                (record(*judged, sequence, config, flight.origin), false)
+            }
+        };
+        state.strategy.tell(flight.proposal, told(&trial));
+        self.told += 1;
+        self.turn_of = None;
+        self.allowance = (self.allowance + self.window.per_result()).min(self.window.compiling());
+        (trial, stored)
+    }
+
+    /// No more candidates; those that are neither judged nor on the device are dropped, and with a
+    /// fixed order those whose turn had not come.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
+        self.flights.retain(|flight| {
+            let done = matches!(flight.state, State::OnDevice | State::Judged(_));
+            done && (!fixed || turn_of == Some(flight.ticket))
+        });
+    }
+
+    /// Drops every candidate in flight.
+    pub(super) fn abandon(&mut self) {
+        self.stop();
+        self.flights.clear();
+    }
+
+    /// Whether nothing is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.is_empty()
+    }
+
+    /// Whether as many configurations were judged as may be.
+    pub(super) fn reached_limit(&self) -> bool {
+        self.told >= self.limit
+    }
+}
+
+/// What is known of a candidate before its turn.
+fn facts<W>(state: &State<W>) -> Option<Facts> {
+    match state {
+        State::Prepared(_, _, facts) => *facts,
+        State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
+        State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
+        State::Preparing | State::OnDevice => None,
+    }
+}
+
+/// What the compiler said.
+pub(super) fn compiled(compilation: &Compilation) -> Facts {
+    Facts {
+        registers: compilation.registers,
+        spill_bytes: compilation.spill_bytes,
+        shared_bytes: compilation.shared_bytes,
+        predicted: None,
+    }
+}
+
+fn told(trial: &TrialRecord) -> Told {
+    match &trial.measurement {
+        Some(measurement) if trial.verdict == Verdict::Ok => Told::Time {
+            time: measurement.p50,
+            error: error(measurement),
+        },
+        _ => Told::Failed(trial.verdict),
+    }
+}
+
+/// Standard error of a measured time, as a share of it. Recorded and predicted times are what they
+/// are: measuring again would give the same.
+fn error(measurement: &Measurement) -> f64 {
+    let [low, high] = measurement.ci95.map(Micros::get);
+    match measurement.kind {
+        TimingKind::Measured => (high - low) / (2.0 * DEVIATIONS_95) / measurement.p50.get(),
+        TimingKind::Predicted | TimingKind::Recorded => 0.0,
+    }
+}
+
+/// What is stored of a judgement.
+pub fn record(judged: Judged, sequence: u64, config: ConfigValues, origin: &str) -> TrialRecord {
+    TrialRecord {
+        sequence,
+        config,
+        candidate_hash: judged.candidate,
+        verdict: judged.verdict,
+        detail: judged.detail,
+        hazards: judged.hazards,
+        compilation: judged.compilation,
+        max_error: judged.max_error,
+        measurement: judged
+            .measured
+            .map(tuner_judge::timing::Measured::into_record),
+        charged_us: judged.charged_us,
+        origin: origin.to_owned(),
+        counters: judged.counters,
+    }
+}
+
+/// The judgement that a stored announcement amounts to.
+fn judged(trial: TrialRecord) -> Judged {
+    Judged {
+        candidate: trial.candidate_hash,
+        verdict: trial.verdict,
+        detail: trial.detail,
+        hazards: trial.hazards,
+        compilation: trial.compilation,
+        max_error: trial.max_error,
+        measured: None,
+        charged_us: trial.charged_us,
+        counters: trial.counters,
+    }
+}

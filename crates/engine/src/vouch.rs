@@ -1,0 +1,158 @@
+//! Judging on the virtual GPU with the help of other problems: where one problem cannot be run to
+//! its end, or nothing it writes can be compared, smaller problems decide.
+
+use tuner_core::plan::Plan;
+use tuner_core::record::Verdict;
+use tuner_device::worker::host::{Worker, WorkerError};
+use tuner_device::worker::protocol::Job;
+use tuner_judge::gate::level::Level;
+use tuner_judge::judgement::Judgement;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::compile::{CompileError, Compiler};
+use tuner_kernel::scaled;
+use tuner_kernel::scaled::Scaled;
+use tuner_space::Config;
+
+/// The largest scaled problem on which `config` is compared with the reference: a ragged one
+/// where it is right on that, else one with the divisors of the original.
+fn find<'a, E>(
+    worker: &mut Worker,
+    timed: &'a PlanBuilder,
+    compiler: &Compiler,
+    config: &Config,
+) -> Result<Option<&'a Scaled>, E>
+where
+    E: From<CompileError> + From<WorkerError>,
+{
+    if let Some(known) = timed.scaled_check().looked_for() {
+        return Ok(known);
+    }
+    let mut chosen = None;
+    for scaled in scaled::smaller(timed, config) {
+        let verdict = match scaled.builder.build(compiler, config)? {
+            Ok(built) => worker.judge(checking(vec![built.plan]))?.verdict,
+            Err(unbuilt) => unbuilt.verdict,
+        };
+        // Wrong on odd sizes: the aligned problem that follows decides. Wrong on that as well: it
+        // tells what is wrong with the others.
+        let decided = match verdict {
+            Verdict::Ok => true,
+            Verdict::Unchecked | Verdict::Timeout => false,
+            _ => !scaled.ragged,
+        };
+        if decided {
+            chosen = Some(scaled);
+            break;
+        }
+    }
+    Ok(timed.scaled_check().keep(chosen))
+}
+
+/// A job that checks problems and times none.
+fn checking(checks: Vec<Plan>) -> Job {
+    Job {
+        checks,
+        timed: None,
+        seeds: super::candidate::SEEDS.to_vec(),
+        schedules: 0,
+        level: Level::Screening,
+    }
+}
+
+/// Judges one configuration on one problem, with the check problems that the job brings. Where the
+/// problem comes to no end or nothing in the job could be compared, it is judged once more after
+/// the kernel's check problems and, where these do not help, after a scaled one.
+///
+/// # Errors
+/// The compiler or the worker does not work.
+pub fn judge<E>(
+    worker: &mut Worker,
+    job: Job,
+    builder: &PlanBuilder,
+    compiler: &Compiler,
+    config: &Config,
+) -> Result<Judgement, E>
+where
+    E: From<CompileError> + From<WorkerError>,
+{
+    let mut again = job.clone();
+    let brought = job.timed.is_some() && !job.checks.is_empty();
+    let alone = worker.judge(job)?;
+    if !matches!(alone.verdict, Verdict::Timeout | Verdict::Unchecked) {
+        return Ok(alone);
+    }
+    again.timed = again.timed.or_else(|| again.checks.pop());
+    if !brought {
+        let Some(checks) = checks::<E>(builder, compiler, config)? else {
+            return Ok(alone);
+        };
+        again.checks = checks;
+        if !again.checks.is_empty() {
+            let vouched = worker.judge(again.clone())?;
+            match (alone.verdict, vouched.verdict) {
+                (_, Verdict::Ok) => return Ok(vouched),
+                (Verdict::Unchecked, Verdict::Unchecked) => {}
+                // A verdict on another problem is not this one's.
+                _ => return Ok(alone),
+            }
+        }
+    }
+    if alone.verdict == Verdict::Unchecked {
+        return on_scaled(worker, again, alone, (builder, compiler), config);
+    }
+    Ok(alone)
+}
+
+/// Plans of the kernel's check problems on which the configuration is valid; `None` where one
+/// cannot be built.
+fn checks<E: From<CompileError>>(
+    builder: &PlanBuilder,
+    compiler: &Compiler,
+    config: &Config,
+) -> Result<Option<Vec<Plan>>, E> {
+    let Ok(builders) = builder.check_problems() else {
+        return Ok(None);
+    };
+    let mut plans = Vec::new();
+    for check in builders.iter().filter(|check| check.admits(config)) {
+        match check.build(compiler, config)? {
+            Ok(built) => plans.push(built.plan),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(plans))
+}
+
+/// Judges once more after a scaled problem. What fails on that is wrong, and the detail names the
+/// sizes.
+fn on_scaled<E>(
+    worker: &mut Worker,
+    mut job: Job,
+    alone: Judgement,
+    (builder, compiler): (&PlanBuilder, &Compiler),
+    config: &Config,
+) -> Result<Judgement, E>
+where
+    E: From<CompileError> + From<WorkerError>,
+{
+    let default = builder.default_config();
+    let probe = if builder.admits(&default) {
+        &default
+    } else {
+        config
+    };
+    let found = find::<E>(worker, builder, compiler, probe)?;
+    let Some(scaled) = found.filter(|scaled| scaled.builder.admits(config)) else {
+        return Ok(alone);
+    };
+    let Ok(built) = scaled.builder.build(compiler, config)? else {
+        return Ok(alone);
+    };
+    job.checks.push(built.plan);
+    let mut vouched = worker.judge(job)?;
+    if !matches!(vouched.verdict, Verdict::Ok | Verdict::Unchecked) {
+        let sizes = scaled.sizes();
+        vouched.detail = format!("{} (a generated check problem: {sizes})", vouched.detail);
+    }
+    Ok(vouched)
+}

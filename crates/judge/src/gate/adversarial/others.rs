@@ -1,0 +1,241 @@
+//! Hard inputs of matrix products, rows and convolutions.
+
+use super::{Built, Case, Form, extreme, representable};
+use std::ops::Range;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
+
+/// What the declared fill of an input gives for an element, with the seed of the clean run.
+pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
+    let places = form.plan.arguments.iter().enumerate();
+    let place = places
+        .filter(|(_, argument)| argument.role == Role::Input)
+        .nth(input);
+    place.map_or(0.0, |(number, argument)| {
+        let fill: Fill = argument.fill.into();
+        fill.value(form.seed ^ 0xad5e_55a1, number as u64, index)
+    })
+}
+
+/// All inputs, each element from its value.
+fn all(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> Built {
+    let inputs = (0..form.inputs.len())
+        .map(|input| form.fill(input, |index| value(input, index)))
+        .collect();
+    Built::judged_by_oracle(inputs)
+}
+
+/// The declared fills but for a NaN at one element of the first input.
+fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> Built {
+    let value = |input: usize, index: u64| {
+        if input == 0 && index == at {
+            f64::NAN
+        } else {
+            declared(form, input, index)
+        }
+    };
+    all(form, value).excusing(vec![excused])
+}
+
+/// A whole number from -2 to 2.
+fn small(form: &Form<'_>, input: usize, index: u64) -> f64 {
+    form.chance(input as u64, index, 5) as f64 - 2.0
+}
+
+/// Whether sums of up to `terms` products of small integers are exact in float32, and rounding the
+/// result to the output's type once is all that an honest kernel does.
+fn sums_are_exact(form: &Form<'_>, terms: u64) -> bool {
+    let plain = form.scalar("alpha").is_none_or(|alpha| alpha == 1.0);
+    let holds = form
+        .inputs
+        .iter()
+        .all(|(_, element)| element.round(2.0) == 2.0);
+    plain && holds && 4 * terms < 1 << 24 && 4.0 * (terms as f64) < extreme(form.out)
+}
+
+pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
+    let (&[m, k], &[_, n]) = (form.shape(0), form.shape(1)) else {
+        return None;
+    };
+    let outlier = |at: u64| {
+        all(form, move |input, index| {
+            let huge = input == 0 && index % k == at;
+            form.noise(input, index) * if huge { 64.0 } else { 1.0 }
+        })
+    };
+    Some(match case {
+        Case::Integers => {
+            all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, k))
+        }
+        Case::Selection => {
+            let types = [form.element(1), form.out];
+            let value = |input: usize, index: u64| match input {
+                0 => f64::from(u8::from(form.chance(9, index / k, k) == index % k)),
+                1 => representable(31 * (index / n) + 7 * (index % n), types),
+                _ => declared(form, input, index),
+            };
+            all(form, value).exact_if(sums_are_exact(form, 1))
+        }
+        Case::Uniform => all(form, |input, _| f64::from(u8::from(input != 0))),
+        Case::OutlierFirst => outlier(0),
+        Case::OutlierLast => outlier(k - 1),
+        Case::Extremes => {
+            // The largest factors whose sums the output can hold.
+            let most = (extreme(form.out).min(1e30) / (4.0 * k as f64)).sqrt();
+            all(form, |input, index| {
+                let most = most.min(extreme(form.element(input)));
+                match form.chance(input as u64, index, 4) {
+                    0 => most,
+                    1 => -most,
+                    2 => form.element(input).smallest_step(),
+                    _ => 0.0,
+                }
+            })
+        }
+        Case::Contained if m > 1 => with_nan(form, m * k - 1, (m - 1) * n..m * n),
+        _ => return None,
+    })
+}
+
+/// Rows of an operation over the last dimension.
+struct Rows {
+    rows: u64,
+    length: u64,
+}
+
+impl Rows {
+    fn column(&self, index: u64) -> u64 {
+        index % self.length
+    }
+}
+
+fn rows(form: &Form<'_>, reduced: bool) -> Option<Rows> {
+    let count: u64 = form.shape(0).iter().product();
+    let length = if reduced {
+        count.checked_div(form.output.count())?
+    } else {
+        *form.shape(0).last()?
+    };
+    (length > 0 && count > 0).then(|| Rows {
+        rows: count / length,
+        length,
+    })
+}
+
+/// Cases that rows have in common; `size` is what an outlier is multiplied with.
+fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<Built> {
+    // Inputs beside the first (gamma, beta) stay as declared.
+    let first = |value: &dyn Fn(u64) -> f64| {
+        all(form, |input, index| {
+            if input == 0 {
+                value(index)
+            } else {
+                declared(form, input, index)
+            }
+        })
+    };
+    let outlier = |at: u64| {
+        first(&|index| form.noise(0, index) * if rows.column(index) == at { size } else { 1.0 })
+    };
+    let ramp = |sign: f64| {
+        let step = sign * 60.0 / rows.length as f64;
+        first(&|index| step * rows.column(index) as f64)
+    };
+    Some(match case {
+        Case::Uniform => first(&|_| 1.0),
+        Case::OutlierFirst => outlier(0),
+        Case::OutlierLast => outlier(rows.length - 1),
+        Case::Ascending => ramp(1.0),
+        Case::Descending => ramp(-1.0),
+        Case::Large => {
+            first(&|index| 2500.0_f64.min(extreme(form.element(0)) / 4.0) * form.noise(0, index))
+        }
+        Case::Extremes => {
+            let most = extreme(form.element(0)).min(1e30 / rows.length as f64);
+            first(&|index| match form.chance(0, index, 4) {
+                0 => most,
+                1 => -most,
+                2 => form.element(0).smallest_step(),
+                _ => 0.0,
+            })
+        }
+        Case::Contained if rows.rows > 1 => {
+            let last = rows.rows * rows.length - 1;
+            let width = form.output.count() / rows.rows;
+            with_nan(form, last, (rows.rows - 1) * width..rows.rows * width)
+        }
+        _ => return None,
+    })
+}
+
+pub(super) fn softmax(form: &Form<'_>, case: Case) -> Option<Built> {
+    let rows = rows(form, false)?;
+    if case == Case::Masked {
+        let infinite = matches!(
+            form.element(0),
+            Element::F16 | Element::Bf16 | Element::F32 | Element::F64
+        );
+        let value = |index: u64| {
+            if rows.column(index) % 2 == 1 {
+                f64::NEG_INFINITY
+            } else {
+                form.noise(0, index)
+            }
+        };
+        return infinite.then(|| all(form, |_, index| value(index)));
+    }
+    row_case(form, &rows, case, 64.0)
+}
+
+pub(super) fn layernorm(form: &Form<'_>, case: Case) -> Option<Built> {
+    row_case(form, &rows(form, false)?, case, 64.0)
+}
+
+pub(super) fn sum(form: &Form<'_>, case: Case) -> Option<Built> {
+    let rows = rows(form, true)?;
+    if case == Case::Integers {
+        let exact = sums_are_exact(form, rows.length);
+        return Some(all(form, |input, index| small(form, input, index)).exact_if(exact));
+    }
+    row_case(form, &rows, case, 1024.0)
+}
+
+pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
+    let (&[_, columns], &[taps_y, taps_x], &[_, width]) =
+        (form.shape(0), form.shape(1), form.output.shape.as_slice())
+    else {
+        return None;
+    };
+    let taps = taps_y * taps_x;
+    if columns != width + taps_x - 1 {
+        return None;
+    }
+    let outlier = |at: u64| {
+        all(form, move |input, index| {
+            let huge = input == 1 && index == at;
+            form.noise(input, index) * if huge { 64.0 } else { 1.0 }
+        })
+    };
+    Some(match case {
+        Case::Integers => {
+            all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, taps))
+        }
+        Case::Selection => {
+            let types = [form.element(0), form.out];
+            let value = |input: usize, index: u64| {
+                if input == 0 {
+                    representable(31 * (index / columns) + 7 * (index % columns), types)
+                } else {
+                    f64::from(u8::from(index == taps - 1))
+                }
+            };
+            all(form, value).exact_if(true)
+        }
+        Case::OutlierFirst => outlier(0),
+        Case::OutlierLast => outlier(taps - 1),
+        // The first pixel is seen by the first result alone.
+        Case::Contained if form.output.count() > 1 => with_nan(form, 0, 0..1),
+        _ => return None,
+    })
+}

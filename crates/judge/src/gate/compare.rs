@@ -1,0 +1,432 @@
+//! Comparing what a kernel wrote with what it should have written.
+
+use super::oracle::{Expected, Oracle};
+use super::pattern::WrongElements;
+use tuner_core::element::Element;
+
+/// The result of comparing one output.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Comparison {
+    /// Elements compared.
+    pub compared: u64,
+    /// Elements outside their tolerance.
+    pub wrong: u64,
+    /// Largest error divided by its tolerance; infinite where a value that is not finite stands
+    /// in place of a finite one.
+    pub max_error: f64,
+    /// The first wrong element: index, value found, value expected, tolerance.
+    pub first_wrong: Option<(u64, f64, f64, f64)>,
+    /// Where the wrong elements lie and how they differ.
+    pub(super) pattern: Option<WrongElements>,
+    /// Both values of the first wrong element where they are whole numbers, which float64 may not
+    /// tell apart.
+    pub first_whole: Option<(i128, i128)>,
+}
+
+impl Comparison {
+    /// Everything lies within its tolerance.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.wrong == 0 && self.max_error <= 1.0
+    }
+
+    /// Joins the comparisons of two parts.
+    pub fn merge(&mut self, other: &Self) {
+        self.compared += other.compared;
+        self.wrong += other.wrong;
+        self.max_error = self.max_error.max(other.max_error);
+        let earlier = match (self.first_wrong, other.first_wrong) {
+            (Some(mine), Some(theirs)) => theirs.0 < mine.0,
+            (mine, theirs) => mine.is_none() && theirs.is_some(),
+        };
+        if earlier {
+            (self.first_wrong, self.first_whole) = (other.first_wrong, other.first_whole);
+        }
+        self.add_wrong(other.pattern);
+    }
+
+    fn add_wrong(&mut self, more: Option<WrongElements>) {
+        match (&mut self.pattern, more) {
+            (Some(all), Some(more)) => all.join(&more),
+            (pattern, more) => *pattern = pattern.or(more),
+        }
+    }
+
+    fn element(&mut self, index: u64, got: f64, want: Expected) {
+        // Equal infinities agree; NaN agrees with NaN only; anything else not finite is wrong.
+        let difference = if got == want.value || (got.is_nan() && want.value.is_nan()) {
+            0.0
+        } else if got.is_finite() && want.value.is_finite() {
+            (got - want.value).abs()
+        } else {
+            f64::INFINITY
+        };
+        self.one(index, difference, (got, want.value, want.tolerance), None);
+    }
+
+    /// Whole numbers, whose difference is exact.
+    fn whole(&mut self, index: u64, (got, want): (i128, i128), tolerance: f64) {
+        let values = (got as f64, want as f64, tolerance);
+        self.one(index, got.abs_diff(want) as f64, values, Some((got, want)));
+    }
+
+    fn one(
+        &mut self,
+        index: u64,
+        difference: f64,
+        (got, want, tolerance): (f64, f64, f64),
+        whole: Option<(i128, i128)>,
+    ) {
+        self.compared += 1;
+        let ratio = if difference == 0.0 || difference == f64::INFINITY {
+            difference
+        } else {
+            // No tolerance at all is no figure to divide by: any error is the largest one, but of whole
+            // numbers, which are told apart from half a unit on.
+            let least = if whole.is_some() { 0.5 } else { 0.0 };
+            (difference / tolerance.max(least)).min(f64::MAX)
+        };
+        self.max_error = self.max_error.max(ratio);
+        if ratio > 1.0 {
+            self.wrong += 1;
+            self.add_wrong(Some(WrongElements::one(index, got, want)));
+            if self.first_wrong.is_none() {
+                self.first_wrong = Some((index, got, want, tolerance));
+                self.first_whole = whole;
+            }
+        }
+    }
+
+    /// A sentence for people: how many are wrong, and the first with both values.
+    #[must_use]
+    pub fn describe(&self, output: &str, shape: &[u64]) -> String {
+        match self.first_wrong {
+            Some((index, got, want, tolerance)) => format!(
+                "{} of {} elements of `{output}` are wrong; first {output}{} = {}{}",
+                self.wrong,
+                self.compared,
+                subscript(index, shape),
+                self.values(got, want, tolerance),
+                self.pattern
+                    .map_or_else(String::new, |all| all.describe(self.compared, shape)),
+            ),
+            None => format!(
+                "the error norm of a tile of `{output}` is {:.2} times its bound though each element is within its own: precision was lost across the tile",
+                self.max_error
+            ),
+        }
+    }
+
+    /// `1.5e0, expected 1e0 ± 1.0e-3`.
+    fn values(&self, got: f64, want: f64, tolerance: f64) -> String {
+        match self.first_whole {
+            Some((got, want)) if tolerance == 0.0 => format!("{got}, expected {want} exactly"),
+            Some((got, want)) => format!("{got}, expected {want} ± {tolerance}"),
+            None => format!("{got:e}, expected {want:e} ± {tolerance:.1e}"),
+        }
+    }
+}
+
+/// `[1][0][3]` for a flat index.
+fn subscript(index: u64, shape: &[u64]) -> String {
+    let mut rest = index;
+    let mut parts = Vec::new();
+    for extent in shape.iter().rev() {
+        let extent = (*extent).max(1);
+        parts.push(rest % extent);
+        rest /= extent;
+    }
+    parts.iter().rev().map(|i| format!("[{i}]")).collect()
+}
+
+/// The bytes from element `index` on; none where there are none.
+fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
+    let start = usize::try_from(index)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(element.size());
+    bytes.get(start..).unwrap_or(&[])
+}
+
+/// What is expected of an output of this type: a whole number is right or wrong.
+fn stored(element: Element, want: Expected) -> Expected {
+    if element.is_float() {
+        return want;
+    }
+    Expected {
+        value: element.round(want.value),
+        tolerance: 0.0,
+        rms: 0.0,
+    }
+}
+
+/// Tiles of fewer elements than this are not judged by their norm: too few for a statistic.
+const NORM_MIN_ELEMENTS: usize = 64;
+
+/// Nor are tiles whose bound a few large elements carry, such as a peaked softmax row: one element
+/// may honestly err by more than the rms that the bound is made of. Counted as (Σb)² / Σb². A tile of
+/// 48 is seven standard deviations from its bound when all it does is to round.
+const NORM_MIN_EFFECTIVE: f64 = 48.0;
+
+/// Compares elements `start..start + count` of an output with an oracle, element by element and
+/// by the error norm of each whole tile in the range.
+#[must_use]
+pub fn with_oracle(
+    oracle: &dyn Oracle,
+    output: usize,
+    element: Element,
+    bytes: &[u8],
+    start: u64,
+    count: u64,
+) -> Comparison {
+    let mut result = Comparison::default();
+    let tile = oracle.tile(output).max(1);
+    let (mut at, end) = (start, start + count);
+    while at < end {
+        let next = ((at / tile + 1) * tile).min(end);
+        let expected = oracle.span(output, at, next - at);
+        let (mut error, mut bound, mut bound_squares) = (0.0, 0.0, 0.0);
+        for (index, want) in (at..next).zip(&expected) {
+            let got = element.decode(from(element, bytes, index));
+            let want = stored(element, *want);
+            result.element(index, got, want);
+            error += (got - want.value).powi(2);
+            let square = want.rms.powi(2) + element.smallest_step().powi(2);
+            bound += square;
+            bound_squares += square * square;
+        }
+        let enough = expected.len() >= NORM_MIN_ELEMENTS
+            && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
+        if enough && bound > 0.0 && error.is_finite() {
+            result.max_error = result.max_error.max((error / bound).sqrt());
+        }
+        at = next;
+    }
+    result
+}
+
+/// Compares a range element by element, within the oracle's own tolerance or, where given, under
+/// `|got − want| ≤ atol + rtol · |want|`. The norm of tiles is left out: its bound is a statistic of
+/// random inputs.
+#[must_use]
+pub fn by_elements(
+    oracle: &dyn Oracle,
+    output: usize,
+    element: Element,
+    bytes: &[u8],
+    range: &std::ops::Range<u64>,
+    flat: Option<(f64, f64)>,
+) -> Comparison {
+    let mut result = Comparison::default();
+    let expected = oracle.span(output, range.start, range.end - range.start);
+    for (index, want) in range.clone().zip(expected) {
+        let got = element.decode(from(element, bytes, index));
+        let want = stored(element, want);
+        let tolerance = flat.map_or(want.tolerance, |(atol, rtol)| {
+            atol + rtol * want.value.abs()
+        });
+        result.element(index, got, Expected { tolerance, ..want });
+    }
+    result
+}
+
+/// Compares a range bit for bit with an oracle's values rounded to the output's type.
+#[must_use]
+pub fn exactly(
+    oracle: &dyn Oracle,
+    output: usize,
+    element: Element,
+    bytes: &[u8],
+    range: &std::ops::Range<u64>,
+) -> Comparison {
+    let mut result = Comparison::default();
+    let expected = oracle.span(output, range.start, range.end - range.start);
+    for (index, want) in range.clone().zip(expected) {
+        let got = element.decode(from(element, bytes, index));
+        let rounded = Expected {
+            value: element.round(want.value),
+            tolerance: 0.0,
+            rms: 0.0,
+        };
+        result.element(index, got, rounded);
+    }
+    result
+}
+
+/// Compares elements `range` of an output with those of a reference of the same type, each within
+/// what `tolerance` says of its number and the reference's value. Whole numbers are compared as
+/// such, not by way of float64.
+pub fn with_reference(
+    element: Element,
+    bytes: &[u8],
+    reference: &[u8],
+    range: std::ops::Range<u64>,
+    tolerance: impl Fn(u64, f64) -> f64,
+) -> Comparison {
+    let mut result = Comparison::default();
+    for index in range {
+        let (got, want) = (from(element, bytes, index), from(element, reference, index));
+        let value = element.decode(want);
+        let tolerance = tolerance(index, value);
+        if let (Some(got), Some(want)) = (element.whole(got), element.whole(want)) {
+            result.whole(index, (got, want), tolerance);
+            continue;
+        }
+        let want = Expected {
+            value,
+            tolerance,
+            rms: 0.0,
+        };
+        result.element(index, element.decode(got), want);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    /// All of both, under a flat tolerance.
+    fn flat(element: Element, got: &[u8], want: &[u8], atol: f64, rtol: f64) -> Comparison {
+        let count = (want.len() / element.size()) as u64;
+        with_reference(element, got, want, 0..count, |_, value| {
+            atol + rtol * value.abs()
+        })
+    }
+
+    #[test]
+    fn a_nan_in_place_of_a_number_is_wrong_however_loose_the_tolerance() {
+        let (got, want) = (bytes(&[1.0, f32::NAN]), bytes(&[1.0, 2.0]));
+        let result = flat(Element::F32, &got, &want, 1e9, 1.0);
+        assert_eq!((result.wrong, result.passed()), (1, false));
+        assert!(
+            result.describe("c", &[1, 2]).contains("c[0][1] = NaN"),
+            "{}",
+            result.describe("c", &[1, 2])
+        );
+    }
+
+    #[test]
+    fn equal_infinities_agree_and_opposite_ones_do_not() {
+        let inf = f32::INFINITY;
+        assert!(flat(Element::F32, &bytes(&[inf]), &bytes(&[inf]), 0.0, 0.0).passed());
+        assert!(!flat(Element::F32, &bytes(&[inf]), &bytes(&[-inf]), 1.0, 1.0).passed());
+    }
+
+    #[test]
+    fn whole_numbers_that_float64_cannot_tell_apart_differ() {
+        for (one, two) in [
+            (1i64 << 53, (1 << 53) + 1),
+            (i64::MAX, i64::MAX - 1),
+            (i64::MIN, i64::MIN + 1),
+        ] {
+            let (got, want) = (one.to_le_bytes(), two.to_le_bytes());
+            let result = flat(Element::I64, &got, &want, 0.0, 0.0);
+            assert_eq!((result.wrong, result.max_error), (1, 2.0));
+            let text = result.describe("c", &[1]);
+            assert!(
+                text.contains(&format!("c[0] = {one}, expected {two} exactly")),
+                "{text}"
+            );
+            assert!(flat(Element::I64, &got, &got, 0.0, 0.0).passed());
+            assert!(flat(Element::I64, &got, &want, 1.0, 0.0).passed());
+        }
+        let far = flat(
+            Element::I64,
+            &i64::MIN.to_le_bytes(),
+            &i64::MAX.to_le_bytes(),
+            1e18,
+            0.0,
+        );
+        assert!(!far.passed(), "the difference does not overflow");
+    }
+
+    /// One element of a whole number, expected by an oracle that allows ten.
+    struct Ten;
+
+    impl Oracle for Ten {
+        fn span(&self, _output: usize, _start: u64, count: u64) -> Vec<Expected> {
+            let want = Expected {
+                value: 1e6,
+                tolerance: 10.0,
+                rms: 10.0,
+            };
+            (0..count).map(|_| want).collect()
+        }
+
+        fn tile(&self, _output: usize) -> u64 {
+            100
+        }
+    }
+
+    #[test]
+    fn an_oracle_allows_whole_numbers_nothing() {
+        let of = |value: i32| value.to_le_bytes().repeat(100);
+        for (value, right) in [(1_000_000, true), (1_000_001, false), (999_999, false)] {
+            let (whole, part) = (of(value), 0..100);
+            let model = with_oracle(&Ten, 0, Element::I32, &whole, 0, 100);
+            let elements = by_elements(&Ten, 0, Element::I32, &whole, &part, None);
+            assert_eq!(
+                (model.passed(), elements.passed()),
+                (right, right),
+                "{value}"
+            );
+            assert!(by_elements(&Ten, 0, Element::I32, &whole, &part, Some((1.0, 0.0))).passed());
+        }
+        assert!(with_oracle(&Ten, 0, Element::F32, &bytes(&[1_000_001.0; 100]), 0, 100).passed());
+    }
+
+    /// One tile of 100 float32 elements of which the first is `first` and the others are 1e-6.
+    struct Peaked {
+        first: f64,
+    }
+
+    impl Oracle for Peaked {
+        fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
+            let value = |i| if i == 0 { self.first } else { 1e-6 };
+            (start..start + count)
+                .map(|i| Expected {
+                    value: value(i),
+                    tolerance: 0.01 * value(i),
+                    rms: 0.003 * value(i),
+                })
+                .collect()
+        }
+
+        fn tile(&self, _output: usize) -> u64 {
+            100
+        }
+    }
+
+    #[test]
+    fn a_tile_that_one_element_dominates_is_judged_by_its_elements_alone() {
+        let check = |first: f64| {
+            let values: Vec<f32> = (0..100)
+                .map(|i| (if i == 0 { first } else { 1e-6 } * 1.008) as f32)
+                .collect();
+            let oracle = Peaked { first };
+            with_oracle(&oracle, 0, Element::F32, &bytes(&values), 0, 100).passed()
+        };
+        assert!(check(1.0), "0.8 of its tolerance");
+        assert!(!check(1e-6), "every element is off by 0.8 of its tolerance");
+    }
+
+    proptest! {
+        #[test]
+        fn a_single_corrupted_element_is_always_found(
+            values in proptest::collection::vec(-1e3f32..1e3, 1..50),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let mut other = values.clone();
+            let i = at.index(values.len());
+            other[i] += other[i].abs() * 0.01 + 0.01;
+            let result = flat(Element::F32, &bytes(&other), &bytes(&values), 1e-3, 1e-3);
+            prop_assert_eq!(result.first_wrong.map(|w| w.0), Some(i as u64));
+            prop_assert!(flat(Element::F32, &bytes(&values), &bytes(&values), 0.0, 0.0).passed());
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The second half of the gate: what a pass left is compared with what is right.
+
+use super::adversarial::{Data, oracle_of};
+use super::compare::{self, Comparison};
+use super::naive::{Wanted, first_poisoned};
+use super::oracle::Oracle;
+use super::ranges::outside;
+use super::sampling::{affordable, compared_max, thin, work_max};
+use super::tolerance::Tolerance;
+use super::verify::{Gate, Pass, Stop};
+use std::ops::Range;
+use std::sync::Arc;
+use tuner_core::element::Element;
+use tuner_core::plan::PlanReference;
+use tuner_core::record::Verdict;
+
+/// Said of results that nothing could be compared with.
+const UNCOMPARED: &str = "the reference kernel would take too long on the virtual GPU, so the \
+    results of this problem were not compared (an oracle, or `proven_by`, compares them)";
+
+/// Said of the results of a sample whose elements depend on blocks that did not run.
+const PARTIAL: &str = "the problem is too large to run whole on the virtual GPU, and what a sample \
+    of its blocks writes depends on the others, so the results of this problem were not compared";
+
+impl Gate<'_> {
+    /// Written, untouched, right.
+    pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
+        self.inputs_untouched(data, pass)?;
+        // Of all outputs first: a reference kernel takes the buffers for itself.
+        let written = pass
+            .outputs
+            .iter()
+            .map(|(index, bytes)| self.written(*index, bytes, pass));
+        let written = written.collect::<Result<Vec<_>, Stop>>()?;
+        if !pass.comparable {
+            self.note.get_or_insert_with(|| PARTIAL.to_owned());
+            return Ok(());
+        }
+        let mut total = Comparison::default();
+        for (number, (index, _)) in pass.outputs.iter().enumerate() {
+            let result = self.compare(data, number, pass, &written[number])?;
+            if result.compared > 0 {
+                self.compared.insert(number);
+            }
+            let failed = !result.passed();
+            let argument = &self.plan.arguments[*index];
+            let detail = failed.then(|| result.describe(&argument.name, &argument.shape));
+            total.merge(&result);
+            if let Some(detail) = detail {
+                self.comparison.get_or_insert_default().merge(&total);
+                let detail = format!("{detail} (problem {}, {data})", self.plan.problem);
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
+        }
+        if total.compared > 0 {
+            self.comparison.get_or_insert_default().merge(&total);
+        }
+        Ok(())
+    }
+
+    fn inputs_untouched(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
+        let inputs = self.references.inputs(&self.keyed, data);
+        for (index, input) in inputs.iter().enumerate() {
+            let (Some(data), Some(slot)) = (input, pass.slots[index]) else {
+                continue;
+            };
+            if self.session.download(slot)?.as_slice() != data.as_ref() {
+                let name = &self.plan.arguments[index].name;
+                let detail = format!("the kernel changed its input `{name}`");
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
+            if self.session.is_overwritten(slot) {
+                let name = &self.plan.arguments[index].name;
+                let detail = format!(
+                    "the kernel writes to its input `{name}`, though what it leaves there is what \
+                     it found"
+                );
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// Element ranges of an output that were written; all of them must be when all blocks ran.
+    fn written(&self, index: usize, bytes: &[u8], pass: &Pass) -> Result<Vec<Range<u64>>, Stop> {
+        let argument = &self.plan.arguments[index];
+        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+        let size = element.size() as u64;
+        let count = bytes.len() as u64 / size;
+        let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
+            self.poison_is_gone(index, bytes, element)?;
+            return Ok(std::iter::once(0..count).collect());
+        };
+        let first = holes.first().map(|hole| hole.start / size);
+        if let (Some(first), false) = (first, pass.sampled) {
+            let missing: u64 = holes
+                .iter()
+                .map(|hole| (hole.end - hole.start).div_ceil(size))
+                .sum();
+            let detail = format!(
+                "{missing} of {count} elements of `{}` were written by nobody; the first is element {first} (problem {})",
+                argument.name, self.plan.problem
+            );
+            return Err(self.reject(Verdict::Incorrect, detail));
+        }
+        Ok(outside(&holes, size, count))
+    }
+
+    /// On a device that cannot tell what was written, a long run of the poison's bits is an output
+    /// that nobody wrote: an honest NaN has other bits or stands where one is expected, and a large
+    /// problem is compared in places only.
+    fn poison_is_gone(&self, index: usize, bytes: &[u8], element: Element) -> Result<(), Stop> {
+        let Some(first) = first_poisoned(bytes, element) else {
+            return Ok(());
+        };
+        let argument = &self.plan.arguments[index];
+        let detail = format!(
+            "elements of `{}` were written by nobody; the first is element {first} (problem {})",
+            argument.name, self.plan.problem
+        );
+        Err(self.reject(Verdict::Incorrect, detail))
+    }
+
+    fn compare(
+        &mut self,
+        data: Data,
+        number: usize,
+        pass: &Pass,
+        written: &[Range<u64>],
+    ) -> Result<Comparison, Stop> {
+        let plan = self.plan;
+        let (index, ref bytes) = pass.outputs[number];
+        let element = Element::from_name(&plan.arguments[index].element).unwrap_or(Element::U8);
+        let what = Compared {
+            number,
+            element,
+            bytes,
+        };
+        if data.case.is_some()
+            && let Some(name) = oracle_of(plan)
+        {
+            return self.compare_hard(data, name, &what, written);
+        }
+        match &plan.reference {
+            PlanReference::Oracle(name) => {
+                let oracle = self.oracle(name, data)?;
+                let flat = self.given();
+                let tile = oracle.tile(number);
+                let work = self.work(oracle.as_ref());
+                let thinned = thin(written, compared_max(work));
+                let parts = affordable(&thinned, tile, work, data.seed);
+                Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
+            }
+            PlanReference::Kernel { oracle, .. } => {
+                match self.naive(data, number, written, pass)? {
+                    Wanted::Outputs(outputs, known) => {
+                        let empty = Vec::new();
+                        let wanted = outputs.get(number).unwrap_or(&empty);
+                        let tolerance = Tolerance::of(plan, &plan.arguments[index]);
+                        Ok(tolerance.compare(bytes, wanted, &known))
+                    }
+                    Wanted::Nothing => match oracle {
+                        Some(name) => self.proven(data, name, &what, written),
+                        None => {
+                            self.note = Some(UNCOMPARED.to_owned());
+                            Ok(Comparison::default())
+                        }
+                    },
+                }
+            }
+        }
+    }
+
+    /// Where the naive kernel takes too long, the oracle that it is proven by stands in for it.
+    fn proven(
+        &mut self,
+        data: Data,
+        name: &str,
+        what: &Compared<'_>,
+        written: &[Range<u64>],
+    ) -> Result<Comparison, Stop> {
+        let oracle = self.oracle(name, data)?;
+        let tile = oracle.tile(what.number);
+        let work = self.work(oracle.as_ref());
+        let thinned = thin(written, compared_max(work));
+        let parts = affordable(&thinned, tile, work, data.seed);
+        let model = what.by_elements(oracle.as_ref(), &parts, None);
+        match self.given() {
+            Some(flat) if !model.passed() => {
+                Ok(what.by_elements(oracle.as_ref(), &parts, Some(flat)))
+            }
+            _ => Ok(model),
+        }
+    }
+
+    /// The space's `atol` and `rtol`; what is not given beside the other is zero. `None`: neither.
+    pub(super) fn given(&self) -> Option<(f64, f64)> {
+        let (atol, rtol) = (self.plan.gate.atol, self.plan.gate.rtol);
+        atol.or(rtol)
+            .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
+    }
+
+    /// What an element of an oracle costs, and what all may cost.
+    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+        let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
+        (oracle.work(), work_max(screening))
+    }
+
+    pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
+        let oracle = self.references.oracle(name, &self.keyed, data);
+        oracle.map_err(Stop::Oracle)
+    }
+
+    /// On adversarial inputs float64 decides: bit for bit where the case says so, else by the
+    /// oracle's error model or the space's tolerance, whichever allows more.
+    fn compare_hard(
+        &mut self,
+        data: Data,
+        name: &str,
+        what: &Compared<'_>,
+        written: &[Range<u64>],
+    ) -> Result<Comparison, Stop> {
+        let oracle = self.oracle(name, data)?;
+        let made = self.references.hard(&self.keyed, data);
+        let first = what.number == 0;
+        let excused = made
+            .as_ref()
+            .filter(|_| first)
+            .map(|made| &made.excused[..]);
+        let judged = without(written, excused.unwrap_or_default());
+        if first && made.is_some_and(|made| made.exact) {
+            let mut result = Comparison::default();
+            for range in &judged {
+                let (number, bytes) = (what.number, what.bytes);
+                let part = compare::exactly(oracle.as_ref(), number, what.element, bytes, range);
+                result.merge(&part);
+            }
+            return Ok(result);
+        }
+        let model = what.by_elements(oracle.as_ref(), &judged, None);
+        match self.given() {
+            Some(flat) if !model.passed() => {
+                Ok(what.by_elements(oracle.as_ref(), &judged, Some(flat)))
+            }
+            _ => Ok(model),
+        }
+    }
+}
+
+/// One output that is compared.
+pub(super) struct Compared<'a> {
+    /// Its number among the outputs.
+    pub(super) number: usize,
+    /// Its type.
+    pub(super) element: Element,
+    /// What it holds.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Compared<'_> {
+    /// Ranges against an oracle by its own error model, or within `flat` (atol and rtol).
+    pub(super) fn with_oracle(
+        &self,
+        oracle: &dyn Oracle,
+        ranges: &[Range<u64>],
+        flat: Option<(f64, f64)>,
+    ) -> Comparison {
+        if flat.is_some() {
+            return self.by_elements(oracle, ranges, flat);
+        }
+        let mut result = Comparison::default();
+        for range in ranges {
+            let (number, element, bytes) = (self.number, self.element, self.bytes);
+            let (start, count) = (range.start, range.end - range.start);
+            result.merge(&compare::with_oracle(
+                oracle, number, element, bytes, start, count,
+            ));
+        }
+        result
+    }
+
+    /// The same without the norm of tiles.
+    pub(super) fn by_elements(
+        &self,
+        oracle: &dyn Oracle,
+        ranges: &[Range<u64>],
+        flat: Option<(f64, f64)>,
+    ) -> Comparison {
+        let mut result = Comparison::default();
+        for range in ranges {
+            let (number, element, bytes) = (self.number, self.element, self.bytes);
+            result.merge(&compare::by_elements(
+                oracle, number, element, bytes, range, flat,
+            ));
+        }
+        result
+    }
+}
+
+/// Ranges without those that are excused.
+fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = ranges.to_vec();
+    for hole in excused {
+        left = left
+            .into_iter()
+            .flat_map(|range| {
+                let before = range.start..range.end.min(hole.start);
+                let after = range.start.max(hole.end)..range.end;
+                [before, after]
+            })
+            .filter(|range| range.start < range.end)
+            .collect();
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excused_elements_are_left_out_of_ranges() {
+        let one = |from: u64, to: u64| std::iter::once(from..to).collect::<Vec<_>>();
+        assert_eq!(without(&one(0, 10), &one(3, 5)), [0..3, 5..10]);
+        assert_eq!(without(&one(0, 10), &one(0, 4)), one(4, 10));
+        assert_eq!(without(&one(0, 10), &one(8, 20)), one(0, 8));
+        assert!(without(&one(2, 4), &one(0, 9)).is_empty());
+        assert_eq!(without(&[0..3, 6..9], &one(2, 7)), [0..2, 7..9]);
+    }
+}

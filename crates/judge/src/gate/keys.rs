@@ -1,0 +1,237 @@
+//! What identifies the data that a candidate is compared with.
+//!
+//! Reference data outlives a candidate, and in a daemon a run: it is kept by the content of
+//! everything that determines it. Names of kernels and problems, addresses and file paths do not
+//! count: two kernels of one signature may have different references, and a reference kernel may
+//! be edited between two runs.
+
+use super::adversarial::{Data, oracle_of};
+use super::oracle;
+use tuner_core::plan::{Plan, PlanReference, Role};
+use tuner_core::units::ContentHash;
+
+/// A plan with the identity of its inputs and of its expected outputs.
+pub(super) struct KeyedPlan<'a> {
+    pub(super) plan: &'a Plan,
+    inputs: ContentHash,
+    outputs: ContentHash,
+}
+
+impl<'a> KeyedPlan<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        let inputs = inputs_of(plan);
+        let outputs = ContentHash::of([inputs.as_str().as_bytes(), &reference_of(plan)]);
+        Self {
+            plan,
+            inputs,
+            outputs,
+        }
+    }
+
+    /// Identity of the inputs that are made of `data`.
+    pub(super) fn inputs(&self, data: Data) -> DataKey {
+        (self.inputs.clone(), data)
+    }
+
+    /// Identity of the outputs that are right for `data`.
+    pub(super) fn outputs(&self, data: Data) -> DataKey {
+        (self.outputs.clone(), data)
+    }
+
+    /// Identity of the reference on this problem, whatever the data.
+    pub(super) fn reference(&self) -> &ContentHash {
+        &self.outputs
+    }
+}
+
+/// Identity of everything that decides whether a candidate's outputs are right: two candidates of
+/// equal machine code, launches and data share a verdict only where this is equal too.
+#[must_use]
+pub fn expectation(plan: &Plan) -> ContentHash {
+    let outputs = KeyedPlan::new(plan).outputs;
+    let rules = format!("{:?} {:?} {:?}", plan.gate, plan.flops, plan.bytes);
+    ContentHash::of([outputs.as_str().as_bytes(), rules.as_bytes()])
+}
+
+/// What identifies a set of data: the content that it is made from, and the seed or hard case.
+pub(super) type DataKey = (ContentHash, Data);
+
+/// Everything that decides the inputs, and what a built-in oracle makes of them: arguments but for
+/// scratch, sizes, and the oracle.
+fn inputs_of(plan: &Plan) -> ContentHash {
+    let arguments: Vec<String> = plan
+        .arguments
+        .iter()
+        .map(|argument| {
+            // Configurations may differ in scratch, which no oracle looks at.
+            let shape = (argument.role != Role::Scratch).then_some(&argument.shape);
+            let value = argument.value.to_bits();
+            let (element, role, fill) = (&argument.element, argument.role, argument.fill);
+            let name = &argument.name;
+            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x}")
+        })
+        .collect();
+    let sizes = plan.sizes.iter();
+    let sizes = sizes.map(|(name, value)| format!("{name:?} {:x}", value.to_bits()));
+    let oracle = format!("{:?} {}", oracle_of(plan), oracle::VERSION);
+    let texts: Vec<String> = arguments.into_iter().chain(sizes).chain([oracle]).collect();
+    ContentHash::of(texts.iter().map(String::as_bytes))
+}
+
+/// Everything besides that decides what a reference kernel writes and whether it is accepted: its
+/// code and launch, scratch, and the tolerances that it is compared with float64 under.
+fn reference_of(plan: &Plan) -> Vec<u8> {
+    let PlanReference::Kernel {
+        code,
+        launch,
+        oracle,
+    } = &plan.reference
+    else {
+        return Vec::new();
+    };
+    let scratch = plan.arguments.iter().filter(|a| a.role == Role::Scratch);
+    let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
+    let code = ContentHash::of([code.ptx.as_bytes(), &code.cubin]);
+    format!("{code} {launch:?} {oracle:?} {scratch:?} {:?}", plan.gate).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+    use tuner_core::plan::{Code, PlanArgument, PlanFill, PlanGate, PlanLaunch};
+
+    fn argument(name: &str, role: Role) -> PlanArgument {
+        PlanArgument {
+            name: name.to_owned(),
+            element: "f16".to_owned(),
+            role,
+            shape: vec![16],
+            fill: PlanFill::Zeros,
+            value: 0.0,
+        }
+    }
+
+    fn code(ptx: &str) -> Code {
+        Code {
+            ptx: ptx.into(),
+            cubin: Vec::new().into(),
+            registers: 8,
+            static_shared_bytes: 0,
+            kernels: BTreeMap::new(),
+        }
+    }
+
+    fn plan() -> Plan {
+        let launch = PlanLaunch {
+            entry: "plain".to_owned(),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            shared_bytes: 0,
+            arguments: vec![0, 1, 2, 3],
+        };
+        Plan {
+            problem: "small".to_owned(),
+            sizes: vec![("N".to_owned(), 16.0)],
+            arguments: vec![
+                argument("x", Role::Input),
+                argument("s", Role::Scalar),
+                argument("t", Role::Scratch),
+                argument("y", Role::Output),
+            ],
+            launches: vec![launch.clone()],
+            code: code("candidate"),
+            reference: PlanReference::Kernel {
+                code: code("reference"),
+                launch,
+                oracle: None,
+            },
+            gate: PlanGate {
+                atol: None,
+                rtol: None,
+                terms: None,
+                deterministic: true,
+                same_value_writes: false,
+            },
+            flops: None,
+            bytes: None,
+        }
+    }
+
+    /// The plan with the reference changed.
+    fn referenced(change: impl Fn(&mut Code, &mut PlanLaunch, &mut Option<String>)) -> Plan {
+        let mut plan = plan();
+        if let PlanReference::Kernel {
+            code,
+            launch,
+            oracle,
+        } = &mut plan.reference
+        {
+            change(code, launch, oracle);
+        }
+        plan
+    }
+
+    fn changed(change: impl Fn(&mut Plan)) -> Plan {
+        let mut plan = plan();
+        change(&mut plan);
+        plan
+    }
+
+    #[test]
+    fn everything_that_decides_what_is_right_makes_an_expectation_of_its_own() {
+        let mut variants = vec![
+            plan(),
+            changed(|plan| plan.arguments[0].element = "bf16".to_owned()),
+            changed(|plan| plan.arguments[0].shape = vec![4, 4]),
+            changed(|plan| plan.arguments[0].fill = PlanFill::Arange),
+            changed(|plan| plan.arguments[0].fill = PlanFill::Constant(1.0)),
+            changed(|plan| plan.arguments[0].name = "z".to_owned()),
+            changed(|plan| plan.arguments[1].value = 2.0),
+            changed(|plan| plan.arguments[1].value = -0.0),
+            changed(|plan| plan.arguments[1].element = "f32".to_owned()),
+            changed(|plan| plan.arguments[2].shape = vec![17]),
+            changed(|plan| plan.arguments[3].element = "f32".to_owned()),
+            changed(|plan| plan.sizes[0].1 = 17.0),
+            changed(|plan| plan.sizes[0].0 = "M".to_owned()),
+            changed(|plan| plan.gate.atol = Some(1.0)),
+            changed(|plan| plan.gate.deterministic = false),
+            changed(|plan| plan.flops = Some(1.0)),
+            changed(|plan| plan.reference = PlanReference::Oracle("gemm".to_owned())),
+            changed(|plan| plan.reference = PlanReference::Oracle("softmax".to_owned())),
+        ];
+        variants.push(referenced(|code, _, _| code.ptx = "edited".into()));
+        variants.push(referenced(|code, _, _| code.cubin = vec![1].into()));
+        variants.push(referenced(|_, launch, _| launch.entry = "other".to_owned()));
+        variants.push(referenced(|_, launch, _| launch.grid[0] = 2));
+        variants.push(referenced(|_, launch, _| launch.shared_bytes = 4));
+        variants.push(referenced(|_, launch, _| launch.arguments.swap(0, 3)));
+        variants.push(referenced(|_, _, oracle| {
+            *oracle = Some("gemm".to_owned());
+        }));
+        let keys: BTreeSet<_> = variants.iter().map(expectation).collect();
+        assert_eq!(keys.len(), variants.len());
+    }
+
+    #[test]
+    fn names_and_the_candidates_own_code_do_not_count() {
+        let same = [
+            changed(|plan| plan.problem = "other".to_owned()),
+            changed(|plan| plan.code.ptx = "another candidate".into()),
+            changed(|plan| plan.launches[0].grid[0] = 7),
+        ];
+        for other in same {
+            assert_eq!(expectation(&other), expectation(&plan()));
+        }
+    }
+
+    #[test]
+    fn scratch_of_a_configuration_leaves_inputs_shared() {
+        let wider = changed(|plan| plan.arguments[2].shape = vec![17]);
+        let data = Data::seeded(1);
+        let plain = plan();
+        let (one, other) = (KeyedPlan::new(&plain), KeyedPlan::new(&wider));
+        assert_eq!(one.inputs(data), other.inputs(data));
+        assert_ne!(one.outputs(data), other.outputs(data));
+    }
+}

@@ -1,0 +1,347 @@
+//! What a reference kernel makes of the same inputs: all of it where that is cheap, else as many
+//! of its blocks as write the elements that are compared.
+
+use super::adversarial::Data;
+use super::judge::Compared;
+use super::oracle::OracleError;
+use super::ranges::{outside, overlap, union};
+use super::sampling::{self, COMPARED_MAX, thin};
+use super::tiling::{Tiling, spread};
+use super::verify::{Gate, Pass, Stop};
+use crate::session::{Blocks, Order, Run, RunReport, Slot};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use tuner_core::element::Element;
+use tuner_core::plan::{Code, PlanArgument, PlanLaunch, PlanReference, Role};
+
+/// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
+/// once for all of them.
+const PATIENCE: u64 = 3;
+
+/// Elements of a reference kernel's output that are compared with float64 at each of three places.
+const PROVEN_ELEMENTS: u64 = 2048;
+
+/// A reference kernel on one problem.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Naive {
+    /// One buffer an output; only the known elements count.
+    outputs: Arc<Vec<Vec<u8>>>,
+    /// Elements of each output that are known, ascending.
+    known: Vec<Vec<Range<u64>>>,
+    /// The blocks that ran.
+    blocks: BTreeSet<u64>,
+    /// Lane instructions a block, as the first one took; `None` where it did not end.
+    cost: Option<u64>,
+    /// How the blocks share each output; `None` where their results cannot be told apart.
+    tilings: Vec<Option<Tiling>>,
+    /// It was compared with float64.
+    proven: bool,
+}
+
+/// The reference of a plan whose reference is a kernel.
+struct Kernel<'a> {
+    code: &'a Code,
+    launch: &'a PlanLaunch,
+    oracle: Option<&'a str>,
+}
+
+/// What there is to compare an output with.
+pub(super) enum Wanted {
+    /// The outputs of the reference kernel, and the elements of this one that are known.
+    Outputs(Arc<Vec<Vec<u8>>>, Vec<Range<u64>>),
+    /// Nothing: the reference would take too long on this device.
+    Nothing,
+}
+
+impl Gate<'_> {
+    /// What the reference kernel writes to those elements of output `number`.
+    pub(super) fn naive(
+        &mut self,
+        data: Data,
+        number: usize,
+        written: &[Range<u64>],
+        pass: &Pass,
+    ) -> Result<Wanted, Stop> {
+        let all = |outputs| Wanted::Outputs(outputs, written.to_vec());
+        if let Some(outputs) = self.references.outputs(&self.keyed, data) {
+            return Ok(all(outputs));
+        }
+        let plan = self.plan;
+        let PlanReference::Kernel {
+            code,
+            launch,
+            oracle,
+        } = &plan.reference
+        else {
+            return Ok(Wanted::Nothing);
+        };
+        let kernel = Kernel {
+            code,
+            launch,
+            oracle: oracle.as_deref(),
+        };
+        if !self.session.can_sample() {
+            return Ok(all(self.naive_whole(data, &kernel)?));
+        }
+        let naive = match self.references.take_part(&self.keyed, data) {
+            Some(naive) => naive,
+            None => self.first_block(data, &kernel)?,
+        };
+        let whole = naive.cost.map(|cost| cost.saturating_mul(launch.blocks()));
+        let patience = if pass.sampled { 1 } else { PATIENCE };
+        let limit = self.demands.whole_limit.saturating_mul(patience);
+        if whole.is_some_and(|whole| whole <= limit) {
+            return Ok(all(self.naive_whole(data, &kernel)?));
+        }
+        let (Some(cost), Some(Some(tiling))) = (naive.cost, naive.tilings.get(number).copied())
+        else {
+            self.references.keep_part(&self.keyed, data, naive);
+            return Ok(Wanted::Nothing);
+        };
+        let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
+        let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX)), most);
+        if let (Some(_), false) = (kernel.oracle, naive.proven) {
+            blocks.extend(tiling.blocks(&places(tiling.count)));
+        }
+        let naive = self.further_blocks(data, &kernel, naive, blocks)?;
+        let known = overlap(&naive.known[number], written);
+        let outputs = Arc::clone(&naive.outputs);
+        self.references.keep_part(&self.keyed, data, naive);
+        if known.is_empty() {
+            return Ok(Wanted::Nothing);
+        }
+        Ok(Wanted::Outputs(outputs, known))
+    }
+
+    fn run_naive(
+        &mut self,
+        data: Data,
+        kernel: &Kernel<'_>,
+        blocks: Blocks,
+        budget: Option<u64>,
+    ) -> Result<(RunReport, Vec<Option<Slot>>), Stop> {
+        let slots = self.prepare(data)?;
+        let report = self.session.run(&Run {
+            code: kernel.code,
+            launch: kernel.launch,
+            plan: self.plan,
+            slots: &slots,
+            blocks,
+            order: Order::Natural,
+            budget,
+        })?;
+        if let Some(hazard) = report.hazards.first() {
+            return Err(Stop::Oracle(OracleError::ReferenceHazard {
+                kind: hazard.kind,
+                problem: self.plan.problem.clone(),
+                detail: hazard.detail.clone(),
+            }));
+        }
+        Ok((report, slots))
+    }
+
+    /// A reference kernel that ran whole must have written every element of the outputs: what it
+    /// leaves holds the poison, which no candidate can match.
+    fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
+        let indices = (0..self.plan.arguments.len())
+            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+        for (index, bytes) in indices.zip(outputs) {
+            let argument = &self.plan.arguments[index];
+            let element = element(argument);
+            let size = element.size() as u64;
+            let count = bytes.len() as u64 / size;
+            let first = match slots[index].and_then(|slot| self.session.unwritten(slot)) {
+                Some(holes) => holes.first().map(|hole| hole.start / size),
+                None => first_poisoned(bytes, element),
+            };
+            if let Some(first) = first {
+                return Err(Stop::Oracle(OracleError::ReferenceIncomplete {
+                    output: argument.name.clone(),
+                    problem: self.plan.problem.clone(),
+                    first,
+                    count,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn naive_whole(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Arc<Vec<Vec<u8>>>, Stop> {
+        let (_, slots) = self.run_naive(data, kernel, Blocks::All, None)?;
+        let outputs = self.outputs(&slots)?;
+        self.complete(&slots, &outputs)?;
+        if let Some(name) = kernel.oracle
+            && self.references.unproven(&self.keyed)
+        {
+            self.prove(name, data, &outputs, None)?;
+            self.references.keep_proven(&self.keyed);
+        }
+        let outputs = Arc::new(outputs);
+        self.references.keep_outputs(&self.keyed, data, &outputs);
+        Ok(outputs)
+    }
+
+    /// Runs one block to see what it costs and how the blocks share the outputs.
+    fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
+        let block = sampling::first(kernel.launch.blocks());
+        let budget = Some(self.demands.block_limit);
+        let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
+        let counters = report.work.counters;
+        let mut naive = Naive {
+            cost: (!report.cut).then_some(counters.lane_instructions),
+            ..Naive::default()
+        };
+        let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
+        self.learn(&mut naive, &slots)?;
+        for (argument, known) in outputs_of(self.plan.arguments.as_slice()).zip(&naive.known) {
+            let tiling = Tiling::learn(&argument.shape, kernel.launch.grid, block, known);
+            naive.tilings.push(tiling.filter(|_| !shared));
+        }
+        naive.blocks.insert(block);
+        Ok(naive)
+    }
+
+    /// Runs those of the blocks that did not run yet.
+    fn further_blocks(
+        &mut self,
+        data: Data,
+        kernel: &Kernel<'_>,
+        mut naive: Naive,
+        mut blocks: BTreeSet<u64>,
+    ) -> Result<Naive, Stop> {
+        let total = kernel.launch.blocks();
+        blocks.retain(|block| *block < total && !naive.blocks.contains(block));
+        if !blocks.is_empty() {
+            let list = Blocks::Some(blocks.iter().copied().collect());
+            let (_, slots) = self.run_naive(data, kernel, list, None)?;
+            self.learn(&mut naive, &slots)?;
+            naive.blocks.extend(blocks);
+        }
+        if let (Some(name), false) = (kernel.oracle, naive.proven) {
+            if self.references.unproven(&self.keyed) {
+                self.prove(name, data, &naive.outputs, Some(&naive.known))?;
+                self.references.keep_proven(&self.keyed);
+            }
+            naive.proven = true;
+        }
+        Ok(naive)
+    }
+
+    /// Adds what the last run of the reference wrote to what is known.
+    fn learn(&mut self, naive: &mut Naive, slots: &[Option<Slot>]) -> Result<(), Stop> {
+        let outputs = self.outputs(slots)?;
+        let mut known = Vec::with_capacity(outputs.len());
+        let indices = (0..self.plan.arguments.len())
+            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+        for (index, bytes) in indices.zip(&outputs) {
+            let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
+            let size = element(&self.plan.arguments[index]).size() as u64;
+            let count = bytes.len() as u64 / size;
+            known.push(outside(&holes.unwrap_or_default(), size, count));
+        }
+        if naive.known.is_empty() {
+            (naive.outputs, naive.known) = (Arc::new(outputs), known);
+            return Ok(());
+        }
+        let kept = Arc::make_mut(&mut naive.outputs);
+        for (number, argument) in outputs_of(&self.plan.arguments).enumerate() {
+            let size = element(argument).size();
+            for range in &known[number] {
+                let bounds = [range.start, range.end].map(|at| {
+                    usize::try_from(at)
+                        .unwrap_or(usize::MAX)
+                        .saturating_mul(size)
+                });
+                kept[number][bounds[0]..bounds[1]]
+                    .copy_from_slice(&outputs[number][bounds[0]..bounds[1]]);
+            }
+            naive.known[number] = union(&naive.known[number], &known[number]);
+        }
+        Ok(())
+    }
+
+    /// The bytes of all outputs.
+    pub(super) fn outputs(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Vec<u8>>, Stop> {
+        let mut outputs = Vec::new();
+        for (index, argument) in self.plan.arguments.iter().enumerate() {
+            if argument.role == Role::Output
+                && let Some(slot) = slots[index]
+            {
+                outputs.push(self.session.download(slot)?);
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Compares the naive kernel itself with float64, once a problem: a wrong reference is the
+    /// space's fault, and no candidate's.
+    fn prove(
+        &mut self,
+        name: &str,
+        data: Data,
+        outputs: &[Vec<u8>],
+        known: Option<&[Vec<Range<u64>>]>,
+    ) -> Result<(), Stop> {
+        let oracle = self.oracle(name, data)?;
+        for (number, (argument, bytes)) in outputs_of(&self.plan.arguments).zip(outputs).enumerate()
+        {
+            let what = Compared {
+                number,
+                element: element(argument),
+                bytes,
+            };
+            let mut parts = places(argument.count());
+            if let Some(known) = known {
+                parts = overlap(&known[number], &union(&parts, &[]));
+            }
+            let model = what.by_elements(oracle.as_ref(), &parts, None);
+            let result = match self.given() {
+                None => model.clone(),
+                flat => what.by_elements(oracle.as_ref(), &parts, flat),
+            };
+            if !model.passed() && !result.passed() {
+                return Err(Stop::Oracle(OracleError::Disagrees {
+                    oracle: name.to_owned(),
+                    detail: result.describe(&argument.name, &argument.shape),
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Both ends and the middle of an output: an element of an oracle costs a sum.
+fn places(count: u64) -> Vec<Range<u64>> {
+    let some = count.min(PROVEN_ELEMENTS);
+    [0, (count - some) / 2, count - some]
+        .map(|start| start..start + some)
+        .to_vec()
+}
+
+/// The first element of a run of poison, on a device that cannot tell what was written.
+pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
+    // An honest NaN has other bits or stands alone; integers have no pattern of their own.
+    const RUN: usize = 8;
+    if !element.is_float() {
+        return None;
+    }
+    let poison = element.poison();
+    let mut run = 0;
+    for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
+        run = if value == poison { run + 1 } else { 0 };
+        if run == RUN {
+            return Some((at + 1 - RUN) as u64);
+        }
+    }
+    None
+}
+
+fn outputs_of(arguments: &[PlanArgument]) -> impl Iterator<Item = &PlanArgument> {
+    let outputs = arguments.iter();
+    outputs.filter(|argument| argument.role == Role::Output)
+}
+
+fn element(argument: &PlanArgument) -> Element {
+    Element::from_name(&argument.element).unwrap_or(Element::U8)
+}

@@ -1,0 +1,337 @@
+//! O = softmax(scale · Q Kᵀ + mask) V.
+
+use super::{Expected, Oracle, OracleError, Problem, Tensor};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Inputs q [B, H, S, D], k and v [B, H, T, D] (in this order), output o [B, H, S, D]. The scalar
+/// `scale` is used where there is one, else 1/√D. The size `CAUSAL` masks keys after the query,
+/// aligned to the last key where T ≠ S.
+///
+/// `attention_f8` has three more inputs: float32 scales of q [B, H, ⌈S/R⌉], k and v [B, H, ⌈T/R⌉],
+/// one for each R = `SCALE_ROWS` rows.
+pub(super) struct Attention {
+    q: Scaled,
+    k: Scaled,
+    v: Scaled,
+    out: Tensor,
+    queries: u64,
+    keys: u64,
+    depth: u64,
+    scale: f64,
+    causal: bool,
+    /// Scores come from 8-bit products.
+    eighths: bool,
+    /// K and V of the head asked for last, as float64.
+    head: Mutex<Option<Arc<Head>>>,
+}
+
+/// A matrix a head, with a scale for each few rows.
+struct Scaled {
+    values: Tensor,
+    scales: Option<Tensor>,
+    /// Rows a scale.
+    rows: u64,
+}
+
+impl Scaled {
+    /// Row `row` of head `head` of a tensor [B, H, rows, depth].
+    fn row(&self, head: u64, row: u64) -> Vec<f64> {
+        let (length, depth) = (self.values.shape[2], self.values.shape[3]);
+        let scale = self.scales.as_ref().map_or(1.0, |scales| {
+            scales.at(head * scales.shape[2] + row / self.rows)
+        });
+        let mut values = self.values.strided((head * length + row) * depth, depth, 1);
+        for value in &mut values {
+            *value *= scale;
+        }
+        values
+    }
+
+    fn matrix(&self, head: u64) -> Vec<f64> {
+        (0..self.values.shape[2])
+            .flat_map(|row| self.row(head, row))
+            .collect()
+    }
+}
+
+/// One head's keys and values.
+struct Head {
+    number: u64,
+    k: Vec<f64>,
+    v: Vec<f64>,
+}
+
+impl Attention {
+    /// The oracle of 8-bit inputs with scales.
+    pub(super) fn scaled(problem: &Problem) -> Result<Self, OracleError> {
+        let form = || OracleError::Form {
+            oracle: "attention_f8",
+            needs: "inputs q, k, v [B, H, rows, D], their float32 scales [B, H, rows / SCALE_ROWS \
+                    rounded up], a size SCALE_ROWS, and an output [B, H, S, D]"
+                .into(),
+        };
+        let rows = problem.sizes.get("SCALE_ROWS").copied().unwrap_or(0.0);
+        if problem.inputs.len() != 6 || rows < 1.0 {
+            return Err(form());
+        }
+        let mut plain = Self::new(problem)?;
+        plain.eighths = true;
+        let parts = [&mut plain.q, &mut plain.k, &mut plain.v];
+        for (part, scales) in parts.into_iter().zip(&problem.inputs[3..]) {
+            part.rows = rows as u64;
+            let shape = &part.values.shape;
+            if scales.shape != [shape[0], shape[1], shape[2].div_ceil(part.rows)] {
+                return Err(form());
+            }
+            part.scales = Some(scales.clone());
+        }
+        Ok(plain)
+    }
+
+    pub(super) fn new(problem: &Problem) -> Result<Self, OracleError> {
+        let form = || OracleError::Form {
+            oracle: "attention",
+            needs: "inputs q [B, H, S, D], k and v [B, H, T, D] and an output [B, H, S, D]".into(),
+        };
+        let ([q, k, v, ..], [out, ..]) = (problem.inputs.as_slice(), problem.outputs.as_slice())
+        else {
+            return Err(form());
+        };
+        let (&[b, h, s, d], &[kb, kh, t, kd]) = (&q.shape[..], &k.shape[..]) else {
+            return Err(form());
+        };
+        if k.shape != v.shape || out.shape != q.shape || (b, h, d) != (kb, kh, kd) {
+            return Err(form());
+        }
+        let scale = problem.scalars.get("scale").copied();
+        let unscaled = |values: &Tensor| Scaled {
+            values: values.clone(),
+            scales: None,
+            rows: 1,
+        };
+        Ok(Self {
+            q: unscaled(q),
+            k: unscaled(k),
+            v: unscaled(v),
+            eighths: false,
+            head: Mutex::new(None),
+            out: out.clone(),
+            queries: s,
+            keys: t,
+            depth: d,
+            scale: scale.unwrap_or(1.0 / (d as f64).sqrt()),
+            causal: problem.sizes.get("CAUSAL").is_some_and(|flag| *flag != 0.0),
+        })
+    }
+
+    /// K and V of a head, decoded once for all rows that follow each other.
+    fn head(&self, number: u64) -> Arc<Head> {
+        let mut kept = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(head) if head.number == number => Arc::clone(head),
+            _ => {
+                let head = Arc::new(Head {
+                    number,
+                    k: self.k.matrix(number),
+                    v: self.v.matrix(number),
+                });
+                *kept = Some(Arc::clone(&head));
+                head
+            }
+        }
+    }
+
+    /// The whole row of query `row` (counted over batch, head and position).
+    fn row(&self, row: u64) -> Vec<Expected> {
+        let (number, position) = (row / self.queries, row % self.queries);
+        let head = self.head(number);
+        let query = self.q.row(number, position);
+        let visible = if self.causal {
+            (position + 1 + self.keys)
+                .saturating_sub(self.queries)
+                .min(self.keys)
+        } else {
+            self.keys
+        };
+        let visible = usize::try_from(visible).unwrap_or(0);
+        let columns = usize::try_from(self.depth).unwrap_or(0);
+        let (mut scores, mut spread, mut furthest) = (Vec::with_capacity(visible), 0f64, 0f64);
+        for key in head.k.chunks(columns.max(1)).take(visible) {
+            let (mut dot, mut squares) = (0.0, 0.0);
+            for (x, y) in query.iter().zip(key) {
+                let product = x * y;
+                dot += product;
+                squares += product * product;
+            }
+            scores.push(dot * self.scale);
+            spread = spread.max(squares.sqrt() * self.scale.abs());
+            furthest = furthest.max((dot * self.scale).abs());
+        }
+        let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = scores.iter().map(|s| (s - top).exp()).sum();
+        let (mut value, mut squares) = (vec![0.0; columns], vec![0.0; columns]);
+        for (score, values) in scores.iter().zip(head.v.chunks(columns.max(1))) {
+            let p = (score - top).exp() / total;
+            for (v, (sum, square)) in values.iter().zip(value.iter_mut().zip(&mut squares)) {
+                let term = p * v;
+                *sum += term;
+                *square += term * term;
+            }
+        }
+        // Float32 sums of products err as in a matrix product.
+        // Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit
+        // products; an error of a score is a relative error of its weight.
+        let unit = self.unit();
+        let sums = if self.eighths {
+            2f64.powi(-13) * spread
+        } else {
+            (self.depth as f64 / 16.0).max(4.0) * unit * spread
+        };
+        // Scaling to the base of the exponential and subtracting the maximum round numbers as large
+        // as the furthest score.
+        let weights = sums + unit * furthest;
+        value
+            .into_iter()
+            .zip(squares)
+            .map(|(v, square)| self.bound(v, square.sqrt(), weights))
+            .collect()
+    }
+
+    /// What tensor cores lose of a running sum in a step of 16: 2⁻²² where it is float32.
+    fn unit(&self) -> f64 {
+        4.0 * self.out.element.accumulator().unit_roundoff()
+    }
+
+    /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ with A₂ = √Σ(p v)²; the tile's norm within
+    /// 0.8 u of the reference's. P is held in the input's type, or in the output's where the
+    /// inputs have 8 bits, so its roundoff counts; `weights` is a further relative error of it.
+    fn bound(&self, value: f64, root: f64, weights: f64) -> Expected {
+        let rounding = |tensor: &Tensor| tensor.element.unit_roundoff();
+        let u = weights
+            + if self.eighths {
+                rounding(&self.out)
+            } else {
+                rounding(&self.out).max(rounding(&self.v.values))
+            };
+        let steps = (self.keys as f64 / 16.0).max(4.0);
+        Expected {
+            value,
+            tolerance: 3.0 * u * (value.abs() + root)
+                + steps * self.unit() * root
+                + self.out.element.smallest_step(),
+            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * self.unit() * root).powi(2)).sqrt(),
+        }
+    }
+}
+
+impl Oracle for Attention {
+    fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
+        let mut expected = Vec::new();
+        let mut current = (u64::MAX, Vec::new());
+        for index in start..start + count {
+            let row = index / self.depth;
+            if current.0 != row {
+                current = (row, self.row(row));
+            }
+            let column = usize::try_from(index % self.depth).unwrap_or(0);
+            expected.extend(current.1.get(column).copied());
+        }
+        expected
+    }
+
+    fn work(&self) -> u64 {
+        2 * self.keys
+    }
+
+    fn tile(&self, _output: usize) -> u64 {
+        // A Q tile of 16 rows: the smallest that a tensor-core kernel can get wrong as a whole.
+        16 * self.depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{input, output};
+    use super::*;
+    use std::collections::BTreeMap;
+    use tuner_core::element::Element;
+
+    fn problem(causal: f64, s: u64, t: u64) -> Problem {
+        let half = Element::F16;
+        Problem {
+            inputs: vec![
+                input("q", half, &[1, 2, s, 16], 1),
+                input("k", half, &[1, 2, t, 16], 2),
+                input("v", half, &[1, 2, t, 16], 3),
+            ],
+            outputs: vec![output("o", half, &[1, 2, s, 16])],
+            scalars: BTreeMap::new(),
+            sizes: BTreeMap::from([("CAUSAL".to_owned(), causal)]),
+        }
+    }
+
+    #[test]
+    fn a_constant_v_comes_out_unchanged() {
+        let mut problem = problem(0.0, 5, 9);
+        let ones: Vec<u8> = (0..2 * 9 * 16)
+            .flat_map(|_| 0x3c00u16.to_le_bytes())
+            .collect();
+        problem.inputs[2].bytes = ones.into();
+        let oracle = Attention::new(&problem).unwrap();
+        assert!(
+            oracle
+                .span(0, 0, 2 * 5 * 16)
+                .iter()
+                .all(|e| (e.value - 1.0).abs() < 1e-12)
+        );
+    }
+
+    #[test]
+    fn the_first_causal_row_sees_only_the_first_key() {
+        let problem = problem(1.0, 6, 6);
+        let oracle = Attention::new(&problem).unwrap();
+        for (d, expected) in oracle.span(0, 0, 16).iter().enumerate() {
+            assert_eq!(expected.value, problem.inputs[2].at(d as u64));
+        }
+    }
+
+    #[test]
+    fn scales_of_blocks_of_rows_multiply_their_rows() {
+        let plain = problem(1.0, 6, 6);
+        let scales = |name: &str, rows: u64, values: &[f32]| Tensor {
+            name: name.into(),
+            element: Element::F32,
+            shape: vec![1, 2, rows],
+            bytes: values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        };
+        let mut scaled = plain.clone();
+        scaled.sizes.insert("SCALE_ROWS".into(), 4.0);
+        scaled.inputs.push(scales("qs", 2, &[1.0; 4]));
+        scaled.inputs.push(scales("ks", 2, &[1.0; 4]));
+        scaled.inputs.push(scales("vs", 2, &[2.0; 4]));
+        let once = Attention::new(&plain).unwrap().span(0, 0, 192);
+        let twice = Attention::scaled(&scaled).unwrap().span(0, 0, 192);
+        for (one, two) in once.iter().zip(&twice) {
+            assert!((2.0 * one.value - two.value).abs() < 1e-12);
+        }
+        scaled.inputs[5] = scales("vs", 2, &[0.0, 1.0, 1.0, 1.0]);
+        let first = Attention::scaled(&scaled).unwrap().span(0, 0, 16);
+        assert!(
+            first.iter().all(|e| e.value == 0.0),
+            "sees only the first block of keys"
+        );
+        scaled.inputs.pop();
+        assert!(Attention::scaled(&scaled).is_err());
+    }
+
+    #[test]
+    fn a_longer_key_sequence_aligns_the_causal_mask_to_its_end() {
+        let problem = problem(1.0, 1, 9);
+        let full = Problem {
+            sizes: BTreeMap::new(),
+            ..problem.clone()
+        };
+        let causal = Attention::new(&problem).unwrap().span(0, 0, 32);
+        assert_eq!(causal, Attention::new(&full).unwrap().span(0, 0, 32));
+    }
+}

@@ -1,0 +1,150 @@
+//! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in the way of machine learning
+//! (a correlation), without padding.
+
+use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
+
+/// x [H + FH - 1, W + FW - 1] (first input), f [FH, FW] (second), y [H, W] (first output).
+pub(super) struct Conv2d {
+    x: Tensor,
+    filter: Vec<f64>,
+    out: Tensor,
+    taps: [u64; 2],
+    sums: Sums,
+}
+
+impl Conv2d {
+    pub(super) fn new(problem: &Problem) -> Result<Self, OracleError> {
+        let form = || OracleError::Form {
+            oracle: "conv2d",
+            needs: "inputs x [H + FH - 1, W + FW - 1] and f [FH, FW] and an output y [H, W]".into(),
+        };
+        let ([x, filter, ..], [out]) = (problem.inputs.as_slice(), problem.outputs.as_slice())
+        else {
+            return Err(form());
+        };
+        let (&[rows, columns], &[taps_y, taps_x], &[height, width]) =
+            (&x.shape[..], &filter.shape[..], &out.shape[..])
+        else {
+            return Err(form());
+        };
+        let fits = taps_y > 0
+            && taps_x > 0
+            && height > 0
+            && width > 0
+            && rows == height + taps_y - 1
+            && columns == width + taps_x - 1;
+        if !fits {
+            return Err(form());
+        }
+        Ok(Self {
+            x: x.clone(),
+            filter: filter.strided(0, taps_y * taps_x, 1),
+            out: out.clone(),
+            taps: [taps_y, taps_x],
+            sums: Sums::new(taps_y * taps_x, &[x, filter], out),
+        })
+    }
+
+    fn element(&self, index: u64) -> Expected {
+        let (width, columns) = (self.out.shape[1], self.x.shape[1]);
+        let corner = index / width * columns + index % width;
+        let mut weights = self.filter.iter();
+        let (mut sum, mut squares) = (0.0f64, 0.0f64);
+        for row in 0..self.taps[0] {
+            let values = self.x.strided(corner + row * columns, self.taps[1], 1);
+            for (value, weight) in values.iter().zip(&mut weights) {
+                let product = value * weight;
+                sum += product;
+                squares += product * product;
+            }
+        }
+        let root = squares.sqrt();
+        let u = self.out.element.unit_roundoff();
+        Expected {
+            value: sum,
+            tolerance: 1.05 * u * sum.abs()
+                + self.sums.products(root, sum)
+                + self.out.element.smallest_step(),
+            rms: (0.6 * u * sum).hypot(self.sums.products_rms(root, sum)),
+        }
+    }
+}
+
+impl Oracle for Conv2d {
+    fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
+        (start..start + count)
+            .map(|index| self.element(index))
+            .collect()
+    }
+
+    fn work(&self) -> u64 {
+        self.taps[0] * self.taps[1]
+    }
+
+    fn tile(&self, _output: usize) -> u64 {
+        rows_together(self.out.shape[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{input, output};
+    use super::*;
+    use std::collections::BTreeMap;
+    use tuner_core::element::Element;
+
+    fn problem(x: &[u64], f: &[u64], y: &[u64]) -> Problem {
+        Problem {
+            inputs: vec![
+                input("x", Element::F32, x, 1),
+                input("f", Element::F32, f, 2),
+            ],
+            outputs: vec![output("y", Element::F32, y)],
+            scalars: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+        }
+    }
+
+    /// A float32 kernel that may leave the last tap out.
+    fn worst(problem: &Problem, drop: u64) -> f64 {
+        let oracle = Conv2d::new(problem).unwrap();
+        let (x, f) = (&problem.inputs[0], &problem.inputs[1]);
+        let (height, width) = (problem.outputs[0].shape[0], problem.outputs[0].shape[1]);
+        let expected = oracle.span(0, 0, height * width);
+        let mut worst = 0.0f64;
+        for r in 0..height {
+            for c in 0..width {
+                let mut sum = 0.0f32;
+                for tap in 0..f.count() - drop {
+                    let (i, j) = (tap / f.shape[1], tap % f.shape[1]);
+                    let from = x.at((r + i) * x.shape[1] + c + j) as f32;
+                    sum = from.mul_add(f.at(tap) as f32, sum);
+                }
+                let want = expected[(r * width + c) as usize];
+                worst = worst.max((f64::from(sum) - want.value).abs() / want.tolerance);
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn an_honest_kernel_passes_and_one_that_drops_a_tap_does_not() {
+        for (x, f, y) in [
+            ([9, 12], [3, 3], [7, 10]),
+            ([20, 31], [15, 9], [6, 23]),
+            ([4, 4], [1, 2], [4, 3]),
+        ] {
+            let problem = problem(&x, &f, &y);
+            assert!(worst(&problem, 0) <= 1.0, "{x:?}");
+            assert!(worst(&problem, 1) > 3.0, "{x:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused_with_what_is_needed() {
+        for y in [[7, 11], [9, 12]] {
+            let error = Conv2d::new(&problem(&[9, 12], &[3, 3], &y)).err().unwrap();
+            assert!(error.to_string().contains("[H + FH - 1"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Built-in references: float64 results with an error bound for each element.
+//!
+//! An oracle computes only the elements it is asked for, so a large problem of which a few thread
+//! blocks were run costs no more than a small one. The bounds follow from quantities that the
+//! reference computes along the way, not from a flat tolerance: a flat 1e-2 passes an attention
+//! kernel that drops keys at S = 8192.
+
+mod attention;
+mod conv2d;
+mod gemm;
+mod row;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::element::Element;
+use tuner_core::record::Verdict;
+
+/// One argument as the gate sees it: type, shape and bytes.
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    /// Argument name.
+    pub name: String,
+    /// Element type.
+    pub element: Element,
+    /// Extent of each dimension, outermost first.
+    pub shape: Vec<u64>,
+    /// Contents, little-endian, row-major. Empty for outputs.
+    pub bytes: Arc<[u8]>,
+}
+
+impl Tensor {
+    /// Number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Element `index` as float64.
+    #[must_use]
+    pub fn at(&self, index: u64) -> f64 {
+        let start = usize::try_from(index)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.element.size());
+        self.bytes
+            .get(start..)
+            .map_or(f64::NAN, |rest| self.element.decode(rest))
+    }
+
+    /// `count` elements from `start` on, `step` apart, as float64.
+    #[must_use]
+    pub fn strided(&self, start: u64, count: u64, step: u64) -> Vec<f64> {
+        (0..count).map(|i| self.at(start + i * step)).collect()
+    }
+}
+
+/// What the arguments and sizes of one problem are, for building an oracle.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Inputs, in argument order.
+    pub inputs: Vec<Tensor>,
+    /// Outputs, in argument order, without bytes.
+    pub outputs: Vec<Tensor>,
+    /// Scalar arguments by name, as the kernel receives them (rounded to their type).
+    pub scalars: BTreeMap<String, f64>,
+    /// The problem's sizes and flags by name.
+    pub sizes: BTreeMap<String, f64>,
+}
+
+/// The right value of one element, and how far from it an honest kernel may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// The value in exact arithmetic, up to float64 rounding.
+    pub value: f64,
+    /// Largest allowed absolute difference.
+    pub tolerance: f64,
+    /// Expected root-mean-square error of an honest kernel times a safety factor: its sum of
+    /// squares over a tile bounds the tile's error norm.
+    pub rms: f64,
+}
+
+/// A built-in reference.
+pub trait Oracle: Send + Sync {
+    /// The expectations of `count` consecutive elements of output number `output`, from `start`.
+    fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected>;
+
+    /// Elements that are judged together by their norm: consecutive runs of this length.
+    fn tile(&self, output: usize) -> u64;
+
+    /// Multiplications that an element costs, roughly.
+    fn work(&self) -> u64 {
+        1
+    }
+}
+
+/// Expectations by output, first element and number of elements.
+type Spans = HashMap<(usize, u64, u64), Arc<[Expected]>>;
+
+/// An oracle that remembers what it was asked: candidates of one problem are compared with the same
+/// elements over and over.
+struct Kept {
+    oracle: Arc<dyn Oracle>,
+    spans: Mutex<Spans>,
+    /// Elements that may still be kept, over all oracles of a process.
+    room: Arc<AtomicU64>,
+}
+
+impl Oracle for Kept {
+    fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected> {
+        let key = (output, start, count);
+        let spans = || self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = spans().get(&key) {
+            return known.to_vec();
+        }
+        let expected = self.oracle.span(output, start, count);
+        let taken = self
+            .room
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
+                room.checked_sub(expected.len() as u64)
+            });
+        if taken.is_ok() {
+            spans().insert(key, expected.as_slice().into());
+        }
+        expected
+    }
+
+    fn tile(&self, output: usize) -> u64 {
+        self.oracle.tile(output)
+    }
+
+    fn work(&self) -> u64 {
+        self.oracle.work()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = spans.values().map(|span| span.len() as u64).sum();
+        self.room.fetch_add(kept, Ordering::Relaxed);
+    }
+}
+
+/// The oracle, remembering its answers as long as there is room for them.
+pub(super) fn keeping(oracle: Arc<dyn Oracle>, room: &Arc<AtomicU64>) -> Arc<dyn Oracle> {
+    Arc::new(Kept {
+        oracle,
+        spans: Mutex::new(HashMap::new()),
+        room: Arc::clone(room),
+    })
+}
+
+/// Why an oracle cannot judge these arguments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OracleError {
+    /// No oracle of that name.
+    #[error("unknown oracle `{0}`; the built-in ones are {known}", known = NAMES.join(", "))]
+    Unknown(String),
+    /// The arguments do not have the oracle's form.
+    #[error("oracle `{oracle}` needs {needs}")]
+    Form {
+        /// The oracle.
+        oracle: &'static str,
+        /// What it needs.
+        needs: String,
+    },
+    /// The reference kernel does what no kernel may.
+    #[error(
+        "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}; mend the \
+         reference"
+    )]
+    ReferenceHazard {
+        /// What it amounts to.
+        kind: Verdict,
+        /// The problem's name.
+        problem: String,
+        /// What happened, and where.
+        detail: String,
+    },
+    /// The reference kernel leaves elements of an output unwritten.
+    #[error(
+        "the reference kernel leaves elements of `{output}` unwritten on problem {problem}, from \
+         element {first} of {count} on: a reference writes every element of every output; see to \
+         its `grid` and `block`, and to the ends of its loops"
+    )]
+    ReferenceIncomplete {
+        /// The output.
+        output: String,
+        /// The problem's name.
+        problem: String,
+        /// The first element that nobody wrote.
+        first: u64,
+        /// Elements of the output.
+        count: u64,
+    },
+    /// The naive kernel that candidates are compared with is wrong itself.
+    #[error("the reference kernel disagrees with the float64 oracle `{oracle}`: {detail}")]
+    Disagrees {
+        /// The oracle.
+        oracle: String,
+        /// The first difference.
+        detail: String,
+    },
+}
+
+/// Version of the oracles' values and bounds: raised when one of them changes, because results that
+/// were judged by another version were judged by something else.
+pub const VERSION: u32 = 1;
+
+/// Names of the built-in oracles.
+pub const NAMES: [&str; 7] = [
+    "gemm",
+    "attention",
+    "attention_f8",
+    "softmax",
+    "layernorm",
+    "reduce_sum",
+    "conv2d",
+];
+
+/// Builds the oracle of that name for a problem.
+///
+/// # Errors
+/// An unknown name, or arguments whose number or shapes do not fit the operation.
+pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleError> {
+    Ok(match name {
+        "gemm" => Arc::new(gemm::Gemm::new(problem)?),
+        "attention" => Arc::new(attention::Attention::new(problem)?),
+        "attention_f8" => Arc::new(attention::Attention::scaled(problem)?),
+        "softmax" => Arc::new(row::Row::softmax(problem)?),
+        "layernorm" => Arc::new(row::Row::layernorm(problem)?),
+        "reduce_sum" => Arc::new(row::Row::reduce_sum(problem)?),
+        "conv2d" => Arc::new(conv2d::Conv2d::new(problem)?),
+        other => return Err(OracleError::Unknown(other.to_owned())),
+    })
+}
+
+/// Elements of whole rows that are judged together by their norm: enough for a statistic, few enough
+/// that one wrong row is not diluted.
+fn rows_together(columns: u64) -> u64 {
+    const ELEMENTS: u64 = 256;
+    let columns = columns.max(1);
+    columns * ELEMENTS.div_ceil(columns)
+}
+
+/// How an honest kernel adds up the terms of one result, and what that may cost.
+#[derive(Debug, Clone, Copy)]
+struct Sums {
+    /// Terms of a sum.
+    terms: f64,
+    /// Unit roundoff of the running sum: float64 where the output is, else float32.
+    u: f64,
+    /// Bits of the narrowest floating-point input.
+    bits: usize,
+}
+
+impl Sums {
+    fn new(terms: u64, inputs: &[&Tensor], out: &Tensor) -> Self {
+        let floats = inputs.iter().map(|tensor| tensor.element);
+        let bits = floats.filter(|element| element.is_float());
+        Self {
+            terms: terms as f64,
+            u: out.element.accumulator().unit_roundoff(),
+            bits: bits.map(|element| 8 * element.size()).min().unwrap_or(64),
+        }
+    }
+
+    /// Bound of the error of a sum of products to `value` whose root sum of squares is `root`: four
+    /// units for every 16 terms, because tensor cores truncate each accumulation step of 16; never
+    /// less than four such steps, so that a handful of terms may be rounded in any order. Where the
+    /// sum is large against `root`, so were its partial sums: each of `terms` roundings errs by up
+    /// to a unit of one, at random, and 2 √terms is 3.5 times their rms.
+    fn products(&self, root: f64, value: f64) -> f64 {
+        ((self.terms / 16.0).max(4.0) * 4.0 * self.u + self.eighths()) * root
+            + 2.0 * self.walk(value)
+    }
+
+    /// The rms of the same, over many results: a random walk of roundings, and where tensor cores
+    /// may have multiplied, half a unit lost in each of their steps, always towards zero.
+    fn products_rms(&self, root: f64, value: f64) -> f64 {
+        let steps = if self.bits <= 16 {
+            self.terms / 16.0
+        } else {
+            0.0
+        };
+        let walk = self.terms.max(64.0) * (self.u * root).powi(2) + self.walk(value).powi(2);
+        (walk + ((steps * self.u + self.eighths() / 3.0) * root).powi(2)).sqrt()
+    }
+
+    /// Bound of the error of a plain sum, for which no tensor core is needed: four times the size
+    /// of the walk through partial sums that cancel, and as above where they do not.
+    fn plain(&self, root: f64, value: f64) -> f64 {
+        4.0 * self.terms.sqrt().max(8.0) * self.u * root + 2.0 * self.walk(value)
+    }
+
+    /// The rms of the same.
+    fn plain_rms(&self, root: f64, value: f64) -> f64 {
+        let walk = self.terms.max(64.0) * (self.u * root).powi(2) + self.walk(value).powi(2);
+        walk.sqrt()
+    }
+
+    /// Size of a random walk of `terms` roundings of numbers up to `value`.
+    fn walk(&self, value: f64) -> f64 {
+        self.terms.sqrt() * self.u * value.abs()
+    }
+
+    /// What is lost of 8-bit products beside.
+    fn eighths(&self) -> f64 {
+        if self.bits > 8 {
+            return 0.0;
+        }
+        eighths(self.terms)
+    }
+}
+
+/// Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit products,
+/// 32 of them, and of the sum so far: what a sum of so many terms may lose, over its root sum of
+/// squares.
+pub(super) fn eighths(terms: f64) -> f64 {
+    (terms / 32.0).max(4.0) * 3.0 * 2f64.powi(-13)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use tuner_core::fill::Fill;
+
+    pub(crate) fn input(name: &str, element: Element, shape: &[u64], seed: u64) -> Tensor {
+        let count = shape.iter().product();
+        let fill = Fill::Normal {
+            mean: 0.0,
+            std: 1.0,
+        };
+        let bytes = fill.bytes(element, seed, 0, count).into();
+        Tensor {
+            name: name.into(),
+            element,
+            shape: shape.to_vec(),
+            bytes,
+        }
+    }
+
+    pub(crate) fn output(name: &str, element: Element, shape: &[u64]) -> Tensor {
+        Tensor {
+            name: name.into(),
+            element,
+            shape: shape.to_vec(),
+            bytes: Arc::new([]),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A second look: what timed launches left in their outputs is judged like the gate's own runs.
+
+use super::adversarial::Data;
+use super::keys::KeyedPlan;
+use super::oracle::OracleError;
+use super::references::References;
+use super::verify::{Demands, Gate, Pass, Rejection, Stop};
+use crate::session::{Fault, Run, RunReport, Session, Slot};
+use crate::stopwatch::OutputSet;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use tuner_core::plan::Plan;
+use tuner_core::record::Verdict;
+
+/// Judges sets of outputs that launches of the plan wrote from the inputs of `seed`.
+///
+/// # Errors
+/// [`OracleError`] as for [`super::verify::verify`]; wrong outputs are the `Ok(Err(_))` case.
+pub fn recheck(
+    plan: &Plan,
+    seed: u64,
+    sets: &[OutputSet],
+    references: &mut References,
+) -> Result<Result<(), Rejection>, OracleError> {
+    let demands = Demands::default();
+    for outputs in sets {
+        let mut gate = Gate {
+            session: &mut Nowhere,
+            plan,
+            keyed: KeyedPlan::new(plan),
+            demands: &demands,
+            references: &mut *references,
+            comparison: None,
+            hazards: Vec::new(),
+            note: None,
+            compared: BTreeSet::new(),
+            remembers: false,
+        };
+        let pass = Pass {
+            work: Vec::new(),
+            outputs: outputs.clone(),
+            slots: vec![None; plan.arguments.len()],
+            sampled: false,
+            comparable: true,
+            cut: None,
+        };
+        match gate.judge(Data::seeded(seed), &pass) {
+            Ok(()) => {}
+            Err(Stop::Rejected(rejection)) => return Ok(Err(rejection)),
+            Err(Stop::Oracle(error)) => return Err(error),
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// No device: everything that the judgement needs is there already.
+struct Nowhere;
+
+fn absent() -> Fault {
+    Fault {
+        verdict: Verdict::Crashed,
+        detail: "the reference's outputs are not known any more".to_owned(),
+    }
+}
+
+impl Session for Nowhere {
+    fn reset(&mut self) {}
+
+    fn alloc(&mut self, _: &str, _: u64) -> Result<Slot, Fault> {
+        Err(absent())
+    }
+
+    fn upload(&mut self, _: Slot, _: &[u8]) -> Result<(), Fault> {
+        Err(absent())
+    }
+
+    fn poison(&mut self, _: Slot, _: &[u8]) -> Result<(), Fault> {
+        Err(absent())
+    }
+
+    fn download(&mut self, _: Slot) -> Result<Vec<u8>, Fault> {
+        Err(absent())
+    }
+
+    fn unwritten(&self, _: Slot) -> Option<Vec<Range<u64>>> {
+        None
+    }
+
+    fn can_sample(&self) -> bool {
+        false
+    }
+
+    fn run(&mut self, _: &Run<'_>) -> Result<RunReport, Fault> {
+        Err(absent())
+    }
+}

@@ -1,0 +1,169 @@
+//! Reference data: inputs, oracles and reference outputs of problems.
+
+use super::adversarial::{self, Data, Made};
+use super::keys::{DataKey, KeyedPlan};
+use super::naive::Naive;
+use super::oracle::{self, Oracle, OracleError, Tensor};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::units::ContentHash;
+
+/// The bytes of each input of a plan; outputs, scratch and scalars are `None`.
+pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
+
+/// Reference data kept between candidates: inputs, oracles and reference outputs of a problem are
+/// the same for all of them.
+#[derive(Default)]
+pub struct References {
+    inputs: HashMap<DataKey, Inputs>,
+    oracles: HashMap<(String, DataKey), Arc<dyn Oracle>>,
+    outputs: HashMap<DataKey, Arc<Vec<Vec<u8>>>>,
+    hard: HashMap<DataKey, Option<Made>>,
+    /// What is known of reference kernels that take too long to run whole.
+    parts: HashMap<DataKey, Naive>,
+    /// Expectations that the oracles may still keep.
+    room: Room,
+    /// Reference kernels, each on one problem, that were compared with float64.
+    proven: HashSet<ContentHash>,
+}
+
+/// Elements of expectations kept at once: 24 bytes each.
+const KEPT_ELEMENTS: u64 = 4 << 20;
+
+struct Room(Arc<AtomicU64>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(KEPT_ELEMENTS)))
+    }
+}
+
+impl References {
+    /// Problems kept at once; the least that serves a kernel with its check problems.
+    const KEPT: usize = 32;
+
+    fn trim(&mut self) {
+        if self.inputs.len() + self.hard.len() > 2 * Self::KEPT {
+            *self = Self::default();
+        }
+    }
+
+    /// The inputs and the judging of a hard case; `None` where it does not fit the plan.
+    pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Made> {
+        self.trim();
+        let made = self.hard.entry(plan.inputs(data));
+        made.or_insert_with(|| adversarial::make(plan.plan, data))
+            .clone()
+    }
+
+    /// The inputs of a plan; outputs, scratch and scalars are `None`.
+    pub(super) fn inputs(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Inputs {
+        if data.case.is_some()
+            && let Some(made) = self.hard(plan, data)
+        {
+            return made.inputs;
+        }
+        self.trim();
+        let seed = data.seed;
+        let make = || {
+            let fill = |(index, argument): (usize, &PlanArgument)| {
+                let element = Element::from_name(&argument.element)?;
+                (argument.role == Role::Input).then(|| {
+                    let fill: Fill = argument.fill.into();
+                    fill.bytes(element, seed, index as u64, argument.count())
+                        .into()
+                })
+            };
+            Arc::new(plan.plan.arguments.iter().enumerate().map(fill).collect())
+        };
+        Arc::clone(self.inputs.entry(plan.inputs(data)).or_insert_with(make))
+    }
+
+    pub(super) fn oracle(
+        &mut self,
+        name: &str,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+    ) -> Result<Arc<dyn Oracle>, OracleError> {
+        let key = (name.to_owned(), plan.inputs(data));
+        if let Some(oracle) = self.oracles.get(&key) {
+            return Ok(Arc::clone(oracle));
+        }
+        let inputs = self.inputs(plan, data);
+        let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
+        let oracle = oracle::keeping(oracle, &self.room.0);
+        if self.oracles.len() > Self::KEPT {
+            self.oracles.clear();
+        }
+        self.oracles.insert(key, Arc::clone(&oracle));
+        Ok(oracle)
+    }
+
+    /// Outputs of the reference kernel, where they are known.
+    pub(super) fn outputs(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<Arc<Vec<Vec<u8>>>> {
+        self.outputs.get(&plan.outputs(data)).map(Arc::clone)
+    }
+
+    /// Keeps outputs of the reference kernel.
+    pub(super) fn keep_outputs(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        outputs: &Arc<Vec<Vec<u8>>>,
+    ) {
+        self.outputs.insert(plan.outputs(data), Arc::clone(outputs));
+    }
+
+    /// Takes out what is known of a reference kernel that runs in parts.
+    pub(super) fn take_part(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Naive> {
+        self.parts.remove(&plan.outputs(data))
+    }
+
+    /// Keeps what is known of a reference kernel that runs in parts.
+    pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
+        self.parts.insert(plan.outputs(data), part);
+    }
+
+    /// Whether this reference kernel was not yet compared with float64 on this problem.
+    pub(super) fn unproven(&self, plan: &KeyedPlan<'_>) -> bool {
+        !self.proven.contains(plan.reference())
+    }
+
+    /// Notes that this reference kernel agrees with float64 on this problem.
+    pub(super) fn keep_proven(&mut self, plan: &KeyedPlan<'_>) {
+        self.proven.insert(plan.reference().clone());
+    }
+}
+
+/// The plan as the oracle wants it.
+fn problem(plan: &Plan, inputs: &[Option<Arc<[u8]>>]) -> oracle::Problem {
+    let tensors = |role: Role| {
+        plan.arguments
+            .iter()
+            .zip(inputs)
+            .filter(|(argument, _)| argument.role == role)
+            .map(|(argument, bytes)| Tensor {
+                name: argument.name.clone(),
+                element: Element::from_name(&argument.element).unwrap_or(Element::F32),
+                shape: argument.shape.clone(),
+                bytes: bytes.clone().unwrap_or_else(|| Arc::new([])),
+            })
+            .collect()
+    };
+    let scalars = plan.arguments.iter().filter(|a| a.role == Role::Scalar);
+    oracle::Problem {
+        inputs: tensors(Role::Input),
+        outputs: tensors(Role::Output),
+        scalars: scalars
+            .map(|a| {
+                let element = Element::from_name(&a.element).unwrap_or(Element::F64);
+                (a.name.clone(), element.round(a.value))
+            })
+            .collect(),
+        sizes: plan.sizes.iter().cloned().collect::<BTreeMap<_, _>>(),
+    }
+}

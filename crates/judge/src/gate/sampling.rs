@@ -1,0 +1,185 @@
+//! Which blocks of a launch run when the whole grid would take too long.
+
+use super::verify::Demands;
+use std::ops::Range;
+use tuner_core::plan::Plan;
+
+/// The block that stands for the others: not one at an edge.
+pub(super) fn first(total: u64) -> u64 {
+    total / 2
+}
+
+/// Which blocks follow the first of each launch, which has cost `costs` lane instructions: as many
+/// as the demands allow. `None` when the whole problem, whose cost `is_cheap` is asked of, is run.
+pub(super) fn more(
+    plan: &Plan,
+    demands: &Demands,
+    seed: u64,
+    costs: &[u64],
+    is_cheap: impl Fn(u64) -> bool,
+) -> Option<Vec<Vec<u64>>> {
+    let launches = || plan.launches.iter().zip(costs);
+    let whole = launches()
+        .map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
+        .fold(0, u64::saturating_add);
+    if is_cheap(whole) {
+        return None;
+    }
+    let more = launches().map(|(launch, cost)| {
+        let wanted = (demands.sample_limit / (*cost).max(1)).clamp(1, BLOCKS_MAX);
+        others(seed, launch.blocks(), wanted - 1)
+    });
+    Some(more.collect())
+}
+
+/// Blocks of one launch that are sampled at most.
+const BLOCKS_MAX: u64 = 64;
+
+/// Up to `wanted` blocks beside the [`first`], ascending: the two ends of the grid, then random
+/// ones.
+fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
+    use rand::{RngExt as _, SeedableRng as _};
+    let first = first(total);
+    if total <= wanted + 1 {
+        return (0..total).filter(|block| *block != first).collect();
+    }
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
+    let mut chosen = std::collections::BTreeSet::new();
+    let mut ends = [total - 1, 0].into_iter();
+    while (chosen.len() as u64) < wanted {
+        let block = ends.next().unwrap_or_else(|| rng.random_range(0..total));
+        if block != first {
+            chosen.insert(block);
+        }
+    }
+    chosen.into_iter().collect()
+}
+
+/// Elements of a sampled output that are compared at most: an oracle element costs a dot product.
+pub(super) const COMPARED_MAX: u64 = 1 << 14;
+
+/// Elements of a sampled output to compare where each costs `work` of so much that may be spent.
+pub(super) fn compared_max((work, most): (u64, u64)) -> u64 {
+    (2 * most / work.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
+}
+
+/// At most so many elements of the written ranges: every range keeps its two ends.
+pub(super) fn thin(written: &[Range<u64>], most: u64) -> Vec<Range<u64>> {
+    let total: u64 = written.iter().map(|range| range.end - range.start).sum();
+    if total <= most || written.len() < 2 {
+        return written.to_vec();
+    }
+    let keep = (most / written.len() as u64).max(2) / 2;
+    let ends = |range: &Range<u64>| {
+        if range.end - range.start <= 2 * keep {
+            vec![range.clone()]
+        } else {
+            vec![range.start..range.start + keep, range.end - keep..range.end]
+        }
+    };
+    written.iter().flat_map(ends).collect()
+}
+
+/// Multiplications that comparing one output with an oracle may cost: on the virtual GPU no more
+/// than the candidate itself, on a real one and for what is published more.
+pub(super) fn work_max(screening: bool) -> u64 {
+    if screening { 1 << 27 } else { 1 << 30 }
+}
+
+/// Elements of a piece of a tile that is compared where whole tiles cost too much.
+const PIECE_MAX: u64 = 1024;
+
+/// The ranges, or of a problem too large to compare whole on the host as many pieces of its tiles
+/// as may be paid for: those at both ends and others by chance, the same ones for every candidate.
+pub(super) fn affordable(
+    written: &[Range<u64>],
+    tile: u64,
+    (work, most): (u64, u64),
+    seed: u64,
+) -> Vec<Range<u64>> {
+    use rand::{RngExt as _, SeedableRng as _};
+    let total: u64 = written.iter().map(|range| range.end - range.start).sum();
+    let most = (most / work.max(1)).max(PIECE_MAX);
+    let [whole] = written else {
+        // Several ranges are a sample already.
+        return written.to_vec();
+    };
+    if total <= most {
+        return written.to_vec();
+    }
+    let tile = tile.clamp(1, total);
+    let piece = tile.min(PIECE_MAX);
+    let at = |number: u64, offset: u64| {
+        let start = whole.start + number * tile + offset;
+        start..(start + piece).min(whole.end)
+    };
+    let tiles = total.div_ceil(tile);
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
+    let mut pieces = std::collections::BTreeMap::new();
+    let mut keep = |range: Range<u64>| {
+        if range.start < range.end {
+            pieces.insert(range.start, range.end);
+        }
+    };
+    keep(at(0, 0));
+    keep(whole.end - piece..whole.end);
+    for _ in 0..(most / piece).saturating_sub(2) {
+        let offset = rng.random_range(0..=tile - piece);
+        keep(at(rng.random_range(0..tiles), offset));
+    }
+    let mut end = whole.start;
+    let apart = pieces.into_iter().filter_map(|(start, last)| {
+        let start = start.max(end);
+        end = end.max(last);
+        (start < last).then_some(start..last)
+    });
+    apart.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_holds_both_ends_of_the_grid_and_as_many_blocks_as_wanted() {
+        for seed in 0..20 {
+            let blocks = others(seed, 1000, 7);
+            assert_eq!(blocks.len(), 7);
+            assert_eq!((blocks[0], blocks[6]), (0, 999));
+            assert!(blocks.is_sorted() && !blocks.contains(&first(1000)));
+        }
+        assert_eq!(others(1, 3, 64), [0, 2]);
+        assert!(others(1, 1, 0).is_empty());
+        assert_eq!(others(1, 5, 1), [4]);
+    }
+
+    #[test]
+    fn a_problem_too_large_to_compare_whole_is_compared_in_affordable_pieces() {
+        let all: Vec<Range<u64>> = std::iter::once(0..8192 * 8192).collect();
+        let pieces = affordable(&all, 8192, (8 * 8192, work_max(false)), 1);
+        let total: u64 = pieces.iter().map(|range| range.end - range.start).sum();
+        assert!((10_000..=1 << 14).contains(&total), "{total}");
+        assert_eq!(
+            (pieces[0].start, pieces[pieces.len() - 1].end),
+            (0, 8192 * 8192)
+        );
+        assert!(pieces.windows(2).all(|pair| pair[0].end <= pair[1].start));
+        assert_eq!(affordable(&all, 8192, (1, work_max(true)), 1), all);
+        assert_eq!(
+            pieces,
+            affordable(&all, 8192, (8 * 8192, work_max(false)), 1)
+        );
+    }
+
+    #[test]
+    fn thinning_keeps_both_ends_of_every_range() {
+        let ranges: Vec<Range<u64>> = (0..4).map(|i| i << 20..(i << 20) + 100_000).collect();
+        let thinned = thin(&ranges, COMPARED_MAX);
+        let total: u64 = thinned.iter().map(|r| r.end - r.start).sum();
+        assert!(total <= COMPARED_MAX, "{total}");
+        for range in &ranges {
+            assert!(thinned.iter().any(|r| r.start == range.start));
+            assert!(thinned.iter().any(|r| r.end == range.end));
+        }
+    }
+}

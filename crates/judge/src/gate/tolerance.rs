@@ -1,0 +1,364 @@
+//! How far an output may be from what a reference kernel wrote, and why.
+//!
+//! Whole numbers must be equal. For floating-point types both sides are kernels: each rounds its
+//! result once, and each adds its terms up in an order of its own. The rule is
+//! `|got − want| ≤ relative · |want| + spread · rms`, with the root mean square of the reference's
+//! values around the element: where a sum cancels, its error is that of the terms, not of what is
+//! left of them. docs/verdicts.md derives the factors.
+
+use super::compare::{self, Comparison};
+use super::oracle::eighths;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use tuner_core::element::Element;
+use tuner_core::plan::{Plan, PlanArgument, PlanFill, PlanReference, Role};
+
+/// What an output of a plan is compared under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tolerance {
+    element: Element,
+    /// `atol` and `rtol` of the space.
+    given: (Option<f64>, Option<f64>),
+    /// Terms of a sum, and how they are known.
+    terms: (f64, Terms),
+    /// Allowed error over the size of the expected value.
+    relative: f64,
+    /// Allowed error over the rms of the values around.
+    spread: f64,
+    /// Sizes that a sum of random inputs of either sign may have had before it cancelled,
+    /// ascending; empty where it cannot cancel.
+    sizes: Vec<f64>,
+    /// Elements of a row of the output.
+    columns: u64,
+}
+
+/// How the number of terms is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Terms {
+    Given,
+    Flops,
+    Inputs,
+}
+
+/// Roundings in units of the accumulator that any kernel may make, whatever it computes: special
+/// functions, divisions, fast mathematics.
+const UNITS: f64 = 32.0;
+
+/// Terms that one accumulator of a tensor core takes at most before another one is used.
+const CHAIN_MAX: f64 = 16384.0;
+
+/// Fewer outputs than this do not show how large the sums were that cancelled.
+const FEW: u64 = 8;
+
+/// Values whose rms is the scale of the elements among them: at least so many where there are.
+const AROUND: u64 = 64;
+
+impl Tolerance {
+    /// The tolerance of an argument of the plan against a reference kernel.
+    #[must_use]
+    pub fn of(plan: &Plan, argument: &PlanArgument) -> Self {
+        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+        let terms = terms(plan);
+        let factor = sums(plan, terms.0) * element.accumulator().unit_roundoff()
+            + if eight_bits(plan) {
+                eighths(terms.0.min(CHAIN_MAX))
+            } else {
+                0.0
+            };
+        let (relative, spread) = if element.is_float() {
+            let between = 3.0 * between(plan, element);
+            (2.0 * element.unit_roundoff() + factor, between + factor)
+        } else {
+            (0.0, 0.0)
+        };
+        Self {
+            element,
+            given: (plan.gate.atol, plan.gate.rtol),
+            terms,
+            relative,
+            spread,
+            sizes: sizes(plan),
+            columns: argument.shape.last().copied().unwrap_or(1).max(1),
+        }
+    }
+
+    /// Compares the known elements of an output with those of the reference.
+    #[must_use]
+    pub fn compare(&self, bytes: &[u8], reference: &[u8], known: &[Range<u64>]) -> Comparison {
+        let scales = Scales::of(self, reference, known);
+        let mut result = Comparison::default();
+        for range in known {
+            let tolerance = |index, value: f64| self.at(value, scales.at(index));
+            let part =
+                compare::with_reference(self.element, bytes, reference, range.clone(), tolerance);
+            result.merge(&part);
+        }
+        result
+    }
+
+    /// The tolerance of one value among values of this rms.
+    fn at(&self, value: f64, scale: f64) -> f64 {
+        let (atol, rtol) = self.given;
+        rtol.unwrap_or(self.relative) * value.abs()
+            + atol.unwrap_or_else(|| self.spread * scale + self.least())
+    }
+
+    /// Below the smallest normal number a kernel may flush to zero; a smaller type has a smallest
+    /// step.
+    fn least(&self) -> f64 {
+        match self.element {
+            Element::F32 | Element::Bf16 => f64::from(f32::MIN_POSITIVE),
+            Element::F64 => f64::MIN_POSITIVE,
+            other => other.smallest_step(),
+        }
+    }
+
+    /// Elements that share a scale: a part of a row, or some short rows.
+    fn run(&self) -> u64 {
+        if self.columns < AROUND {
+            self.columns * AROUND.div_ceil(self.columns)
+        } else {
+            self.columns.div_ceil((self.columns / (4 * AROUND)).max(1))
+        }
+    }
+}
+
+/// The rms of the reference's values around each element.
+struct Scales {
+    run: u64,
+    runs: HashMap<u64, Sum>,
+    /// Of all known elements: for runs of which little is known.
+    all: f64,
+}
+
+/// Squares that are added up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    squares: f64,
+    count: u64,
+}
+
+impl Sum {
+    fn rms(self) -> f64 {
+        (self.squares / self.count.max(1) as f64).sqrt()
+    }
+}
+
+impl Scales {
+    fn of(tolerance: &Tolerance, reference: &[u8], known: &[Range<u64>]) -> Self {
+        let (run, size) = (tolerance.run(), tolerance.element.size());
+        let (mut runs, mut all) = (HashMap::<u64, Sum>::new(), Sum::default());
+        for range in known {
+            for index in range.clone() {
+                let start = usize::try_from(index).unwrap_or(usize::MAX);
+                let rest = reference.get(start.saturating_mul(size)..);
+                let value = tolerance.element.decode(rest.unwrap_or(&[]));
+                if value.is_finite() {
+                    let mine = runs.entry(index / run).or_default();
+                    for sum in [mine, &mut all] {
+                        sum.squares += value * value;
+                        sum.count += 1;
+                    }
+                }
+            }
+        }
+        let few = all.count < FEW;
+        let (rms, sizes) = (all.rms(), tolerance.sizes.iter());
+        let before = sizes.copied().find(|size| few && *size >= rms / 4.0);
+        Self {
+            run,
+            runs,
+            all: before.unwrap_or(rms).max(rms),
+        }
+    }
+
+    fn at(&self, index: u64) -> f64 {
+        match self.runs.get(&(index / self.run)) {
+            Some(sum) if sum.count >= AROUND => sum.rms(),
+            _ => self.all,
+        }
+    }
+}
+
+/// Elements of all arguments of a role.
+fn count(plan: &Plan, role: Role) -> f64 {
+    let of = plan.arguments.iter().filter(|a| a.role == role);
+    of.map(|argument| argument.count() as f64).sum::<f64>()
+}
+
+/// Terms of the sum that an output element is: what the space says; else two operations of its
+/// metric are one term, or as many as there are inputs for each output, whichever are more. Without
+/// a metric a row of a matrix may have been added up for all its elements.
+fn terms(plan: &Plan) -> (f64, Terms) {
+    if let Some(terms) = plan.gate.terms {
+        return (terms.max(1.0), Terms::Given);
+    }
+    let outputs = count(plan, Role::Output).max(1.0);
+    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let rows = inputs.filter(|a| a.shape.len() > 1 && plan.flops.is_none());
+    let row = rows.filter_map(|a| a.shape.last().copied()).max();
+    let share = (count(plan, Role::Input) / outputs).max(row.unwrap_or(1) as f64);
+    let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);
+    if flops >= share.max(1.0) {
+        (flops, Terms::Flops)
+    } else {
+        (share.max(1.0), Terms::Inputs)
+    }
+}
+
+/// Error of a sum of so many terms in units of its accumulator: a random walk of roundings, three
+/// times the size of one. Where no input is random all roundings may go one way. Tensor cores,
+/// which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
+fn sums(plan: &Plan, terms: f64) -> f64 {
+    let inputs = || plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let random =
+        |a: &PlanArgument| matches!(a.fill, PlanFill::Normal { .. } | PlanFill::Uniform { .. });
+    let walk = if inputs().any(random) {
+        3.0 * terms.sqrt()
+    } else {
+        terms
+    };
+    let narrow = inputs()
+        .filter_map(|a| Element::from_name(&a.element))
+        .any(|element| element.is_float() && element.size() <= 2);
+    let steps = if narrow {
+        terms.min(CHAIN_MAX) / 16.0
+    } else {
+        0.0
+    };
+    walk.max(UNITS) + steps
+}
+
+/// Whether an input has an 8-bit floating-point type.
+fn eight_bits(plan: &Plan) -> bool {
+    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let mut types = inputs.filter_map(|a| Element::from_name(&a.element));
+    types.any(|element| element.is_float() && element.size() == 1)
+}
+
+/// Unit roundoff of the 16-bit type in which a kernel may hold what lies between its inputs and an
+/// output of up to 16 bits, such as the weights of attention; zero for wider outputs.
+fn between(plan: &Plan, output: Element) -> f64 {
+    if output.size() > 2 {
+        return 0.0;
+    }
+    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let types = inputs.filter_map(|a| Element::from_name(&a.element));
+    types
+        .chain([output, Element::F16])
+        .filter(|element| element.is_float() && element.size() == 2)
+        .map(Element::unit_roundoff)
+        .fold(0.0, f64::max)
+}
+
+/// What a sum, a normalised sum and a mean of the largest input come to, in size, where its
+/// elements have both signs: ascending.
+fn sizes(plan: &Plan) -> Vec<f64> {
+    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let Some(largest) = inputs.max_by_key(|argument| argument.count()) else {
+        return Vec::new();
+    };
+    let rms = match largest.fill {
+        PlanFill::Normal { mean, std } => mean.hypot(std),
+        PlanFill::Uniform { min, max } if min < 0.0 => {
+            ((min * min + min * max + max * max) / 3.0).sqrt()
+        }
+        _ => return Vec::new(),
+    };
+    let share = largest.count() as f64 / count(plan, Role::Output).max(1.0);
+    let root = share.max(1.0).sqrt();
+    vec![rms / root, rms, rms * root]
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.element.name();
+        let (atol, rtol) = self.given;
+        if !self.element.is_float() && atol.or(rtol).is_none() {
+            return write!(f, "{name}, exact: whole numbers have no tolerance");
+        }
+        let told = |given: Option<f64>, key: &str| {
+            given.map_or(String::new(), |given| format!("{key} {given:e}"))
+        };
+        let told = [told(atol, "atol"), told(rtol, "rtol")];
+        let told: Vec<String> = told.into_iter().filter(|text| !text.is_empty()).collect();
+        if !told.is_empty() {
+            write!(f, "{name}, {} from the space", told.join(" and "))?;
+        }
+        if !self.element.is_float() || told.len() == 2 {
+            return Ok(());
+        }
+        if !told.is_empty() {
+            f.write_str("; for the rest ")?;
+        }
+        let from = match self.terms.1 {
+            Terms::Given => "gate: terms",
+            Terms::Flops => "metric: flops",
+            Terms::Inputs => "inputs for each output",
+        };
+        write!(
+            f,
+            "{name} against a kernel, sums of {:.0} terms ({from}) in {}: {:.1e} of the value",
+            self.terms.0,
+            self.element.accumulator().name(),
+            self.relative
+        )?;
+        write!(f, " + {:.1e} of the rms around it", self.spread)
+    }
+}
+
+/// What the outputs of a plan are compared under, and why, for people.
+#[must_use]
+pub fn describe(plan: &Plan) -> String {
+    let outputs = plan.arguments.iter().filter(|a| a.role == Role::Output);
+    let each: Vec<String> = outputs
+        .map(|argument| {
+            let text = match &plan.reference {
+                PlanReference::Oracle(name) => against_oracle(plan, argument, name),
+                PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
+            };
+            format!("{}: {text}", argument.name)
+        })
+        .collect();
+    each.join("; ")
+}
+
+/// The same for a built-in reference.
+fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
+    let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+    let ty = element.name();
+    let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
+    if atol.or(rtol).is_some() {
+        let (atol, rtol) = (atol.unwrap_or(0.0), rtol.unwrap_or(0.0));
+        return format!("{ty}, atol {atol:e} and rtol {rtol:e} from the space");
+    }
+    if !element.is_float() {
+        return format!("{ty}, exact: whole numbers have no tolerance");
+    }
+    let inputs: Vec<&PlanArgument> = plan
+        .arguments
+        .iter()
+        .filter(|a| a.role == Role::Input)
+        .collect();
+    let shape = |input: usize| inputs.get(input).map_or(&[][..], |a| &a.shape);
+    let terms = match name {
+        "attention" | "attention_f8" => shape(1).get(2).copied(),
+        "conv2d" => Some(shape(1).iter().product()),
+        "reduce_sum" => {
+            let all: u64 = shape(0).iter().product();
+            all.checked_div(argument.count())
+        }
+        _ => shape(0).last().copied(),
+    };
+    format!(
+        "{ty} against float64, error model of `{name}`: {:.1e} of the value, the error of sums of {} \
+         terms in {}, and the norm of each tile",
+        match name {
+            "attention" | "attention_f8" => 3.0,
+            _ => 1.05,
+        } * element.unit_roundoff(),
+        terms.unwrap_or(1),
+        element.accumulator().name(),
+    )
+}

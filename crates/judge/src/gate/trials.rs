@@ -1,0 +1,212 @@
+//! What goes beyond one run: repetitions, other seeds, adversarial inputs.
+
+use super::adversarial::{Case, Data, oracle_of};
+use super::level::Level;
+use super::verify::{Gate, Pass, Stop};
+use crate::session::Order;
+use std::ops::Range;
+use tuner_core::element::Element;
+use tuner_core::plan::Role;
+use tuner_core::record::Verdict;
+
+/// Elements of an output that are looked at to see whether it should depend on the seed.
+const LOOKED_AT: u64 = 32;
+
+/// Inputs above this size meet one seed only, unless everything is asked for: making, copying and
+/// comparing them takes longer than the kernel.
+const SEEDED_BYTES: u64 = 64 << 20;
+
+/// Bytes that repeated runs may carry to and from the device.
+const REPEATED_BYTES: u64 = 8 << 30;
+
+impl Gate<'_> {
+    /// Bytes of all buffers.
+    fn bytes(&self) -> u64 {
+        let size = |name: &str| Element::from_name(name).map_or(1, Element::size) as u64;
+        let arguments = self.plan.arguments.iter();
+        let buffers = arguments.filter(|argument| argument.role != Role::Scalar);
+        buffers
+            .map(|argument| argument.count().saturating_mul(size(&argument.element)))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The seeds that a problem of this size meets.
+    pub(super) fn affordable_seeds(&self) -> Vec<u64> {
+        let seeds = &self.demands.seeds;
+        let all = self.bytes() <= SEEDED_BYTES || self.demands.extra_limit == u64::MAX;
+        let count = if all { seeds.len() } else { 1 };
+        seeds.iter().copied().take(count).collect()
+    }
+
+    /// Further runs on the same data: bitwise equal, and clean in any order of warps.
+    pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
+        let mut count = self.demands.schedules;
+        if count == 0 && self.plan.gate.deterministic && !first.sampled {
+            // The second run is always made; the others as far as they are paid for.
+            let paid = self.demands.extra_limit / cost(first).max(1);
+            let carried = REPEATED_BYTES / self.bytes().max(1);
+            let further = u64::from(self.demands.runs.saturating_sub(2));
+            let further = further.min(paid).min(carried);
+            count = 1 + u32::try_from(further).unwrap_or(u32::MAX);
+        }
+        for number in 0..count {
+            let order = Order::Random(data.seed ^ u64::from(number + 1));
+            let again = self.pass(data, order)?;
+            if !self.plan.gate.deterministic {
+                self.judge(data, &again)?;
+                continue;
+            }
+            if let Some((argument, element)) = self.first_difference(first, &again, &[]) {
+                return Err(self.reject(
+                    Verdict::Nondeterministic,
+                    format!(
+                        "two runs on the same input differ, first at element {element} of `{argument}`; say `gate: {{ deterministic: false }}` if the order of atomics is meant to show"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first element of the outputs that differs in its bits; `excused` are elements of the
+    /// first output that may.
+    fn first_difference(
+        &self,
+        one: &Pass,
+        two: &Pass,
+        excused: &[Range<u64>],
+    ) -> Option<(String, u64)> {
+        let pairs = one.outputs.iter().zip(&two.outputs).enumerate();
+        for (number, ((index, one), (_, two))) in pairs {
+            let argument = &self.plan.arguments[*index];
+            let size = Element::from_name(&argument.element).map_or(1, Element::size);
+            let elements = one.chunks(size).zip(two.chunks(size));
+            let mut differing = (0u64..).zip(elements).filter(|(at, (a, b))| {
+                let free = number == 0 && excused.iter().any(|range| range.contains(at));
+                !free && a != b
+            });
+            if let Some((element, _)) = differing.next() {
+                return Some((argument.name.clone(), element));
+            }
+        }
+        None
+    }
+
+    /// Two seeds must give different outputs, where the right ones differ.
+    pub(super) fn depends(
+        &mut self,
+        one: Data,
+        before: &Pass,
+        two: Data,
+        now: &Pass,
+    ) -> Result<(), Stop> {
+        let whole = before.comparable && now.comparable && !before.sampled && !now.sampled;
+        if !whole || before.outputs != now.outputs || !self.should_differ(one, two)? {
+            return Ok(());
+        }
+        let detail = format!(
+            "the outputs are the same bits for {one} and {two}, though the right ones differ: they do not depend on the inputs"
+        );
+        Err(self.reject(Verdict::Incorrect, detail))
+    }
+
+    /// Whether the right outputs of two seeds differ in what the output's type can tell.
+    fn should_differ(&mut self, one: Data, two: Data) -> Result<bool, Stop> {
+        let Some(name) = oracle_of(self.plan).map(str::to_owned) else {
+            let known = |data| self.references.outputs(&self.keyed, data);
+            let (one, two) = (known(one), known(two));
+            return Ok(one.is_some() && two.is_some() && one != two);
+        };
+        let outputs = self
+            .plan
+            .arguments
+            .iter()
+            .filter(|a| a.role == Role::Output);
+        let first = outputs.map(|a| (a.count(), Element::from_name(&a.element)));
+        let Some((count, Some(element))) = first.into_iter().next() else {
+            return Ok(false);
+        };
+        let mut of = |data| {
+            let oracle = self.references.oracle(&name, &self.keyed, data);
+            oracle.map_err(Stop::Oracle)
+        };
+        let (one, two) = (of(one)?, of(two)?);
+        let step = (count / LOOKED_AT).max(1);
+        let mut looked = (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+        Ok(looked.any(|at| {
+            let value = |oracle: &dyn super::oracle::Oracle| {
+                let expected = oracle.span(0, at, 1);
+                expected.first().map(|e| element.round(e.value).to_bits())
+            };
+            value(one.as_ref()) != value(two.as_ref())
+        }))
+    }
+
+    /// Whether further runs are asked for and one is paid for.
+    pub(super) fn affords_another(&self, first: &Pass) -> bool {
+        let limit = self.demands.extra_limit;
+        limit > 0 && !first.sampled && cost(first) <= limit
+    }
+
+    /// One more seed, for a candidate that is given only one although its module remembers earlier
+    /// runs: on the same data a remembered result is a right one.
+    pub(super) fn other_seed(&mut self, one: Data, before: &Pass) -> Result<(), Stop> {
+        let other = Level::Timing.seeds(one.seed).into_iter().nth(1);
+        let data = Data::seeded(other.unwrap_or(!one.seed));
+        let pass = self.pass(data, Order::Natural)?;
+        self.judge(data, &pass)?;
+        self.depends(one, before, data, &pass)
+    }
+
+    /// Runs on adversarial inputs, as far as they are paid for.
+    pub(super) fn hard_cases(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
+        if first.sampled || self.demands.extra_limit == 0 {
+            return Ok(());
+        }
+        let cases = oracle_of(self.plan).map_or(&[][..], Case::of);
+        let mut spent = 0u64;
+        for case in cases {
+            spent = spent.saturating_add(cost(first));
+            if spent > self.demands.extra_limit {
+                return Ok(());
+            }
+            self.hard_case(
+                Data {
+                    case: Some(*case),
+                    ..data
+                },
+                first,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn hard_case(&mut self, data: Data, clean: &Pass) -> Result<(), Stop> {
+        let Some(made) = self.references.hard(&self.keyed, data) else {
+            return Ok(());
+        };
+        let pass = self.pass(data, Order::Natural)?;
+        self.judge(data, &pass)?;
+        if data.case != Some(Case::Contained) || !self.plan.gate.deterministic {
+            return Ok(());
+        }
+        match self.first_difference(clean, &pass, &made.excused) {
+            None => Ok(()),
+            Some((argument, element)) => {
+                let detail = format!(
+                    "a NaN that element {element} of `{argument}` does not depend on changes it (problem {})",
+                    self.plan.problem
+                );
+                Err(self.reject(Verdict::Incorrect, detail))
+            }
+        }
+    }
+}
+
+/// Lane instructions of a run; 0 where the device does not count.
+fn cost(pass: &Pass) -> u64 {
+    pass.work
+        .iter()
+        .map(|work| work.counters.lane_instructions)
+        .fold(0, u64::saturating_add)
+}

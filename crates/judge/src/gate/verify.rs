@@ -1,0 +1,471 @@
+//! The gate: runs a candidate on data it has never seen and makes a [`Verified`], or says why not.
+//!
+//! Every run starts from poisoned outputs and scratch; afterwards each output element must have
+//! been written, lie within its tolerance, and be the same bits in a repeated run, and each input
+//! must be untouched. How many seeds, repetitions and adversarial inputs there are is the
+//! [`Level`]'s. Where a problem is too large to run whole, a sample of its blocks runs and what
+//! they wrote is judged.
+
+use super::Verified;
+use super::adversarial::Data;
+use super::compare::Comparison;
+use super::keys::KeyedPlan;
+use super::level::Level;
+use super::oracle::OracleError;
+use super::references::References;
+use super::sampling;
+use crate::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
+use std::collections::BTreeSet;
+use tuner_core::element::Element;
+use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::record::{Hazard, Verdict};
+
+/// What the gate does for one candidate on one problem.
+#[derive(Debug, Clone)]
+pub struct Demands {
+    /// Seeds of the input data; each is a run of its own.
+    pub seeds: Vec<u64>,
+    /// Extra runs with randomised warp order, on the first seed.
+    pub schedules: u32,
+    /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
+    /// device can leave blocks out.
+    pub whole_limit: u64,
+    /// The same for problems of which a sample could not be compared: those of several launches or
+    /// with atomics, whose blocks work on one another's results.
+    pub uncomparable_limit: u64,
+    /// Lane instructions a sample may cost.
+    pub sample_limit: u64,
+    /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
+    pub runs: u32,
+    /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
+    /// either. A device that does not count spends nothing.
+    pub extra_limit: u64,
+    /// Warp instructions that one block of a sample may execute: what takes longer is left where it
+    /// is, for one block may hold the work of a whole problem.
+    pub block_limit: u64,
+}
+
+impl Default for Demands {
+    fn default() -> Self {
+        Self {
+            seeds: vec![0x5eed],
+            schedules: 0,
+            whole_limit: 200_000_000,
+            uncomparable_limit: 200_000_000,
+            sample_limit: 50_000_000,
+            runs: 2,
+            extra_limit: 0,
+            block_limit: 1 << 24,
+        }
+    }
+}
+
+impl Demands {
+    /// What a level asks for, with these seeds (none: the level's own) and extra schedules.
+    #[must_use]
+    pub fn of(level: Level, seeds: &[u64], schedules: u32) -> Self {
+        let plain = Self::default();
+        let first = seeds.first().or(plain.seeds.first()).copied();
+        Self {
+            seeds: if seeds.len() > 1 {
+                seeds.to_vec()
+            } else {
+                level.seeds(first.unwrap_or(0))
+            },
+            schedules,
+            runs: level.runs(),
+            extra_limit: level.extra_limit(),
+            ..plain
+        }
+    }
+
+    /// Whether a problem is small enough to be run whole without looking at the cost of a block:
+    /// few threads with little data and little to compute.
+    fn surely_whole(&self, plan: &Plan) -> bool {
+        let data = plan.arguments.iter().map(PlanArgument::count);
+        let data = data.fold(0, u64::saturating_add) <= SMALL_ELEMENTS;
+        let work = plan.flops.unwrap_or(0.0) <= (self.whole_limit >> 2) as f64;
+        let threads = plan
+            .launches
+            .iter()
+            .map(|l| l.blocks().saturating_mul(l.threads()));
+        data && work && threads.fold(0, u64::saturating_add) <= self.whole_limit >> 12
+    }
+}
+
+/// Elements of all arguments up to which a few threads cannot have much to do.
+const SMALL_ELEMENTS: u64 = 1 << 16;
+
+/// An honest kernel executes fewer lane instructions than so many for each operation and byte of
+/// its problem.
+const HONEST: f64 = 256.0;
+
+/// Evidence that a candidate passed. Only this module makes one for kernels that ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Largest error divided by its tolerance; `None` where nothing could be compared.
+    pub max_error: Option<f64>,
+    /// Work of each launch of the plan, scaled to the whole grid.
+    pub work: Vec<Work>,
+    /// Only some blocks ran.
+    pub sampled: bool,
+    /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
+    /// pass unless the candidate is known to be right otherwise.
+    pub cut: Option<String>,
+    /// What else was not looked at.
+    pub note: Option<String>,
+    /// Outputs, by their number among the plan's outputs, of which elements were compared with what
+    /// is right.
+    pub compared: BTreeSet<usize>,
+}
+
+/// Why a candidate did not pass: the verdict, with everything that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rejection {
+    /// The first verdict by precedence.
+    pub verdict: Verdict,
+    /// Why, for people.
+    pub detail: String,
+    /// All hazards.
+    pub hazards: Vec<Hazard>,
+    /// Largest error divided by its tolerance, where something was compared.
+    pub max_error: Option<f64>,
+}
+
+impl From<Fault> for Rejection {
+    fn from(fault: Fault) -> Self {
+        Self {
+            verdict: fault.verdict,
+            detail: fault.detail,
+            hazards: Vec::new(),
+            max_error: None,
+        }
+    }
+}
+
+/// Judges one candidate on one problem.
+///
+/// # Errors
+/// [`OracleError`] when the space names an oracle that does not fit its arguments: the user's
+/// mistake, not the candidate's. A candidate that fails is the `Ok(Err(_))` case.
+pub fn verify(
+    session: &mut dyn Session,
+    plan: &Plan,
+    demands: &Demands,
+    references: &mut References,
+) -> Result<Result<(Verified, Evidence), Rejection>, OracleError> {
+    let mut gate = Gate {
+        session,
+        plan,
+        keyed: KeyedPlan::new(plan),
+        demands,
+        references,
+        comparison: None,
+        hazards: Vec::new(),
+        note: None,
+        compared: BTreeSet::new(),
+        remembers: false,
+    };
+    match gate.all() {
+        Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
+        Err(Stop::Rejected(rejection)) => Ok(Err(rejection)),
+        Err(Stop::Oracle(error)) => Err(error),
+    }
+}
+
+pub(super) enum Stop {
+    Rejected(Rejection),
+    Oracle(OracleError),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Rejected(fault.into())
+    }
+}
+
+/// What one pass over the launches left.
+pub(super) struct Pass {
+    pub(super) work: Vec<Work>,
+    pub(super) outputs: Vec<(usize, Vec<u8>)>,
+    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) sampled: bool,
+    /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
+    pub(super) comparable: bool,
+    /// Why a block was left before its end, if one was.
+    pub(super) cut: Option<String>,
+}
+
+pub(super) struct Gate<'a> {
+    pub(super) session: &'a mut dyn Session,
+    pub(super) plan: &'a Plan,
+    pub(super) keyed: KeyedPlan<'a>,
+    pub(super) demands: &'a Demands,
+    pub(super) references: &'a mut References,
+    pub(super) comparison: Option<Comparison>,
+    pub(super) hazards: Vec<Hazard>,
+    /// What was not looked at.
+    pub(super) note: Option<String>,
+    /// Outputs of which elements were compared.
+    pub(super) compared: BTreeSet<usize>,
+    /// A run left the variables of its module otherwise than it found them.
+    pub(super) remembers: bool,
+}
+
+impl Gate<'_> {
+    fn all(&mut self) -> Result<Evidence, Stop> {
+        self.session.forget_variables();
+        let mut first: Option<(Data, Pass)> = None;
+        let seeds = self.affordable_seeds();
+        for seed in seeds.iter().copied() {
+            let data = Data::seeded(seed);
+            let pass = self.pass(data, Order::Natural)?;
+            self.judge(data, &pass)?;
+            match &first {
+                None => {
+                    self.repeat(data, &pass)?;
+                    first = Some((data, pass));
+                }
+                Some((other, before)) => self.depends(*other, before, data, &pass)?,
+            }
+        }
+        if let Some((data, pass)) = &first {
+            if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
+                self.other_seed(*data, pass)?;
+            }
+            self.hard_cases(*data, pass)?;
+        }
+        let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
+            (pass.work, pass.sampled, pass.cut)
+        });
+        Ok(Evidence {
+            max_error: self.comparison.as_ref().map(|c| c.max_error),
+            work,
+            sampled,
+            cut,
+            note: self.note.take(),
+            compared: std::mem::take(&mut self.compared),
+        })
+    }
+
+    pub(super) fn reject(&self, verdict: Verdict, mut detail: String) -> Stop {
+        if self.remembers {
+            detail.push_str(
+                "; its runs leave variables of the module (`__device__`) otherwise than they find \
+                 them",
+            );
+        }
+        Stop::Rejected(Rejection {
+            verdict,
+            detail,
+            hazards: self.hazards.clone(),
+            max_error: self.comparison.as_ref().map(|c| c.max_error),
+        })
+    }
+
+    /// Fresh buffers: inputs filled, outputs and scratch poisoned.
+    pub(super) fn prepare(&mut self, data: Data) -> Result<Vec<Option<Slot>>, Stop> {
+        let inputs = self.references.inputs(&self.keyed, data);
+        self.session.reset();
+        let mut slots = Vec::with_capacity(self.plan.arguments.len());
+        for (argument, input) in self.plan.arguments.iter().zip(inputs.iter()) {
+            if argument.role == Role::Scalar {
+                slots.push(None);
+                continue;
+            }
+            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+            let bytes = argument.count().saturating_mul(element.size() as u64);
+            let slot = self.session.alloc(&argument.name, bytes)?;
+            match input {
+                Some(data) => self.session.upload(slot, data)?,
+                None => self.session.poison(slot, element.poison())?,
+            }
+            slots.push(Some(slot));
+        }
+        Ok(slots)
+    }
+
+    /// Runs all launches once and collects hazards and outputs.
+    pub(super) fn pass(&mut self, data: Data, order: Order) -> Result<Pass, Stop> {
+        let mut slots = self.prepare(data)?;
+        let reports = match self.sample(data.seed, order, &slots)? {
+            Some(reports) => reports,
+            None => {
+                slots = self.prepare(data)?;
+                self.whole(order, &slots)?
+            }
+        };
+        let cut = self.cut(&reports)?;
+        let sampled = cut.is_some()
+            || reports
+                .iter()
+                .any(|report| report.work.blocks < report.work.grid_blocks);
+        let mut work = Vec::with_capacity(reports.len());
+        for report in reports {
+            work.push(report.work);
+            self.collect(report, sampled);
+        }
+        if let Some(worst) = self.hazards.iter().min_by_key(|hazard| hazard.kind) {
+            let place = match (&worst.file, worst.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}: "),
+                _ => String::new(),
+            };
+            let detail = format!("{place}{}", worst.detail);
+            return Err(self.reject(worst.kind, detail));
+        }
+        // Blocks that were left out would have changed the variables too.
+        if !sampled {
+            self.remembers |= self.session.keep_variables(&self.plan.code)?;
+        }
+        let indices = (0..self.plan.arguments.len())
+            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+        let outputs = indices.zip(self.outputs(&slots)?).collect();
+        let atomics = work.iter().any(uses_atomics);
+        Ok(Pass {
+            work,
+            outputs,
+            slots,
+            sampled,
+            comparable: !sampled || (cut.is_none() && !atomics && self.plan.launches.len() == 1),
+            cut,
+        })
+    }
+
+    fn launch(
+        &mut self,
+        index: usize,
+        slots: &[Option<Slot>],
+        blocks: Blocks,
+        order: Order,
+        budget: Option<u64>,
+    ) -> Result<RunReport, Stop> {
+        let plan = self.plan;
+        let launch = &plan.launches[index];
+        Ok(self.session.run(&Run {
+            code: &plan.code,
+            launch,
+            plan,
+            slots,
+            blocks,
+            order,
+            budget,
+        })?)
+    }
+
+    /// Every block of every launch.
+    fn whole(&mut self, order: Order, slots: &[Option<Slot>]) -> Result<Vec<RunReport>, Stop> {
+        let mut reports = Vec::with_capacity(self.plan.launches.len());
+        for index in 0..self.plan.launches.len() {
+            let mut report = self.launch(index, slots, Blocks::All, order, None)?;
+            // A device that counts nothing has run everything none the less.
+            report.work.blocks = report.work.grid_blocks;
+            let stopped = report.stopped;
+            reports.push(report);
+            if stopped {
+                break;
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Some blocks of each launch, when all would take too long: one tells what a block costs, and
+    /// others follow as far as the budget goes. `None`: run everything, in fresh buffers.
+    ///
+    /// A sample of several launches shows hazards and counts work, but its result cannot be
+    /// compared: a later launch reads what all blocks of an earlier one would have written.
+    fn sample(
+        &mut self,
+        seed: u64,
+        order: Order,
+        slots: &[Option<Slot>],
+    ) -> Result<Option<Vec<RunReport>>, Stop> {
+        let plan = self.plan;
+        if !self.session.can_sample() || self.demands.surely_whole(plan) {
+            return Ok(None);
+        }
+        let budget = Some(self.demands.block_limit);
+        let mut reports = Vec::with_capacity(plan.launches.len());
+        for (index, launch) in plan.launches.iter().enumerate() {
+            let first = Blocks::Some(vec![sampling::first(launch.blocks())]);
+            reports.push(self.launch(index, slots, first, order, budget)?);
+        }
+        let costs: Vec<u64> = reports
+            .iter()
+            .map(|report| report.work.counters.lane_instructions)
+            .collect();
+        let cut = reports.iter().any(|report| report.cut);
+        let linked = plan.launches.len() > 1 || reports.iter().any(|r| uses_atomics(&r.work));
+        let limit = if linked {
+            self.demands.uncomparable_limit
+        } else {
+            self.demands.whole_limit
+        };
+        let whole = |costs: u64| !cut && costs <= limit;
+        let Some(more) = sampling::more(plan, self.demands, seed, &costs, whole) else {
+            return Ok(None);
+        };
+        for (index, blocks) in more.into_iter().enumerate() {
+            if !blocks.is_empty() && !reports[index].stopped {
+                let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
+                reports[index].merge(report);
+            }
+        }
+        Ok(Some(reports))
+    }
+
+    /// Why a block was left before its end, if one was. One that did far more than the whole
+    /// problem asks for does not end.
+    fn cut(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
+        let Some(at) = reports.iter().position(|report| report.cut) else {
+            return Ok(None);
+        };
+        let plan = self.plan;
+        let launch = &plan.launches[at];
+        let done = reports[at].work.counters.lane_instructions;
+        let spent = format!(
+            "a block of `{}` did not end within {} warp instructions",
+            launch.entry, self.demands.block_limit
+        );
+        let data = plan.arguments.iter().map(PlanArgument::count);
+        let data = data.fold(0, u64::saturating_add) as f64;
+        let needed = plan
+            .flops
+            .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
+        if needed.is_some_and(|needed| done as f64 > HONEST * needed) {
+            let detail = format!(
+                "{spent}, over {HONEST} times what the whole problem {} asks for",
+                plan.problem
+            );
+            return Err(self.reject(Verdict::Timeout, detail));
+        }
+        Ok(Some(format!(
+            "{spent}, which is as far as the virtual GPU goes with one block of problem {}",
+            plan.problem
+        )))
+    }
+
+    /// Keeps what a run found. In a sample, a block that waits for one that was left out is no
+    /// fault of the kernel.
+    fn collect(&mut self, report: RunReport, sampled: bool) {
+        let launches = self.plan.launches.len();
+        let foreign = |kind: Verdict| {
+            let linked = uses_atomics(&report.work) || launches > 1;
+            sampled
+                && linked
+                && matches!(
+                    kind,
+                    Verdict::Deadlock | Verdict::Timeout | Verdict::Uninitialized
+                )
+        };
+        self.hazards.extend(
+            report
+                .hazards
+                .into_iter()
+                .filter(|hazard| !foreign(hazard.kind)),
+        );
+    }
+}
+
+fn uses_atomics(work: &Work) -> bool {
+    work.counters.class(vgpu::counters::Class::Atomic) > 0
+}

@@ -1,0 +1,309 @@
+//! Interleaved blocks: A B B A. Whatever changes evenly during a block (heat, clocks) falls out of
+//! the ratio of its inner to its outer samples.
+
+use super::plan::{Runner, Settings, Step};
+use crate::stopwatch::Sample;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A finished block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// First and last sample.
+    pub outer: [Sample; 2],
+    /// Those between.
+    pub inner: Vec<Sample>,
+}
+
+impl Block {
+    /// Time of the inner subject over that of the outer one (geometric means).
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        (mean_log(self.inner.iter().map(|sample| sample.micros)) - self.outer_us().ln()).exp()
+    }
+
+    /// The same in cycles, where every sample has them.
+    #[must_use]
+    pub fn cycles_ratio(&self) -> Option<f64> {
+        let cycles = |samples: &[Sample]| -> Option<Vec<f64>> {
+            samples.iter().map(|sample| sample.cycles).collect()
+        };
+        let (inner, outer) = (cycles(&self.inner)?, cycles(&self.outer)?);
+        Some((mean_log(inner.into_iter()) - mean_log(outer.into_iter())).exp())
+    }
+
+    /// Geometric mean of the outer samples, microseconds.
+    #[must_use]
+    pub fn outer_us(&self) -> f64 {
+        mean_log(self.outer.iter().map(|sample| sample.micros)).exp()
+    }
+}
+
+fn mean_log(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.map(f64::ln).sum::<f64>() / count
+}
+
+/// What had to be done again, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Blocks discarded because their ends differed.
+    pub drifted: u32,
+    /// Blocks discarded because the device throttled.
+    pub throttled: u32,
+    /// Pauses because the reference had left its session median.
+    pub rewarmed: u32,
+    /// A block was accepted in spite of its drift: the device is unsteady.
+    pub unsteady: bool,
+    /// A block was accepted in spite of throttling.
+    pub slowed: bool,
+}
+
+/// Takes blocks one after the other and discards those that cannot be trusted.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    settings: Settings,
+    outer: Runner,
+    inner: Runner,
+    inner_count: usize,
+    /// Session median of the outer subject, where it is the reference.
+    expected: Option<f64>,
+    taken: Vec<Sample>,
+    redone: u32,
+    pauses: u32,
+    pause: Option<Duration>,
+    rewarm: u32,
+    gpu_us: f64,
+    trouble: Trouble,
+}
+
+/// Samples of the reference after a pause that do not count.
+const REWARM_SAMPLES: u32 = 60;
+
+impl Blocks {
+    /// Blocks of `inner_count` samples between two of `outer`.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        outer: Runner,
+        inner: Runner,
+        inner_count: usize,
+        expected: Option<f64>,
+    ) -> Self {
+        Self {
+            settings,
+            outer,
+            inner,
+            inner_count,
+            expected,
+            taken: Vec::new(),
+            redone: 0,
+            pauses: 0,
+            pause: None,
+            rewarm: 0,
+            gpu_us: 0.0,
+            trouble: Trouble::default(),
+        }
+    }
+
+    /// Another form for the blocks that follow.
+    pub fn reshape(&mut self, outer: Runner, inner: Runner, inner_count: usize) {
+        self.taken.clear();
+        (self.outer, self.inner, self.inner_count) = (outer, inner, inner_count);
+    }
+
+    /// What was done again so far.
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
+        self.trouble
+    }
+
+    /// GPU time so far, microseconds.
+    #[must_use]
+    pub fn gpu_us(&self) -> f64 {
+        self.gpu_us
+    }
+
+    fn runner(&self) -> Runner {
+        let at = self.taken.len();
+        if self.rewarm > 0 || at == 0 || at > self.inner_count {
+            self.outer
+        } else {
+            self.inner
+        }
+    }
+
+    /// What to do now.
+    #[must_use]
+    pub fn next(&self) -> Step {
+        match self.pause {
+            Some(how_long) => Step::Pause(how_long),
+            None => Step::Sample {
+                subject: self.runner().subject,
+                launches: self.runner().launches,
+            },
+        }
+    }
+
+    /// What came of it; a block when one is complete and can be trusted.
+    pub fn tell(&mut self, sample: Option<Sample>) -> Option<Block> {
+        let Some(sample) = sample else {
+            self.pause = None;
+            return None;
+        };
+        self.gpu_us += sample.micros * f64::from(self.runner().launches);
+        if self.rewarm > 0 {
+            self.rewarm -= 1;
+            return None;
+        }
+        if sample.throttled && !self.wait_out_throttling() {
+            return None;
+        }
+        self.taken.push(sample);
+        if self.taken.len() < self.inner_count + 2 {
+            return None;
+        }
+        let samples = std::mem::take(&mut self.taken);
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+            return None;
+        };
+        let block = Block {
+            outer: [*first, *last],
+            inner: samples[1..samples.len() - 1].to_vec(),
+        };
+        self.judge(&block).then_some(block)
+    }
+
+    /// Discards the block and pauses, each time longer; whether the sample counts because it has
+    /// paused often enough.
+    fn wait_out_throttling(&mut self) -> bool {
+        if self.pauses >= self.settings.pauses_max {
+            self.trouble.slowed = true;
+            return true;
+        }
+        self.pause = Some(Duration::from_millis(50 << self.pauses.min(5)));
+        self.pauses += 1;
+        self.trouble.throttled += 1;
+        self.taken.clear();
+        false
+    }
+
+    /// Whether a block can be trusted; prepares to do it again if not.
+    fn judge(&mut self, block: &Block) -> bool {
+        let drift = (block.outer[1].micros / block.outer[0].micros - 1.0).abs();
+        if drift > self.settings.block_drift {
+            if self.redone < self.settings.redo_max {
+                self.redone += 1;
+                self.trouble.drifted += 1;
+                return false;
+            }
+            self.trouble.unsteady = true;
+        }
+        self.redone = 0;
+        let Some(expected) = self.expected else {
+            return true;
+        };
+        if (block.outer_us() / expected - 1.0).abs() > self.settings.session_drift {
+            if self.pauses < self.settings.pauses_max {
+                self.pauses += 1;
+                self.pause = Some(Duration::from_secs(1));
+                self.rewarm = REWARM_SAMPLES;
+                self.trouble.rewarmed += 1;
+                return false;
+            }
+            // The device has found another steady state. Ratios do not mind.
+            self.trouble.unsteady = true;
+            self.expected = None;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stopwatch::Subject;
+
+    fn blocks(expected: Option<f64>) -> Blocks {
+        let runner = |number| Runner {
+            subject: Subject(number),
+            launches: 10,
+        };
+        Blocks::new(Settings::default(), runner(2), runner(0), 2, expected)
+    }
+
+    /// Runs the blocks on a clock that gives `time` the number of the sample.
+    fn first_block(blocks: &mut Blocks, mut time: impl FnMut(usize) -> Sample) -> (Block, u32) {
+        let (mut number, mut pauses) = (0, 0);
+        loop {
+            let told = match blocks.next() {
+                Step::Sample { .. } => {
+                    number += 1;
+                    blocks.tell(Some(time(number - 1)))
+                }
+                _ => {
+                    pauses += 1;
+                    blocks.tell(None)
+                }
+            };
+            if let Some(block) = told {
+                return (block, pauses);
+            }
+        }
+    }
+
+    #[test]
+    fn an_even_drift_falls_out_of_the_ratio() {
+        let (block, _) = first_block(&mut blocks(None), |number| {
+            let time = if number == 0 || number == 3 {
+                20.0
+            } else {
+                10.0
+            };
+            Sample::of_micros(time * (1.0 + 0.005 * number as f64))
+        });
+        assert!((block.ratio() - 0.5).abs() < 1e-4, "{}", block.ratio());
+    }
+
+    #[test]
+    fn a_block_whose_ends_differ_is_done_again() {
+        let mut blocks = blocks(None);
+        let (block, _) = first_block(&mut blocks, |number| {
+            Sample::of_micros(if number < 3 { 10.0 } else { 11.0 })
+        });
+        assert_eq!(block.outer[0].micros, 11.0);
+        assert_eq!(blocks.trouble().drifted, 1);
+    }
+
+    #[test]
+    fn a_reference_off_its_session_median_pauses_and_warms_up_again() {
+        let mut blocks = blocks(Some(10.0));
+        let (block, pauses) = first_block(&mut blocks, |number| {
+            Sample::of_micros(if number < 40 { 11.0 } else { 10.1 })
+        });
+        assert_eq!((block.outer[0].micros, pauses), (10.1, 1));
+    }
+
+    #[test]
+    fn throttled_samples_are_waited_out_but_not_for_ever() {
+        let slow = |throttled| Sample {
+            throttled,
+            ..Sample::of_micros(12.0)
+        };
+        let mut short = blocks(None);
+        let (_, pauses) = first_block(&mut short, |number| slow(number < 2));
+        assert_eq!((pauses, short.trouble().slowed), (2, false));
+        let mut endless = blocks(None);
+        let (_, pauses) = first_block(&mut endless, |_| slow(true));
+        assert_eq!((pauses, endless.trouble().slowed), (6, true));
+    }
+
+    #[test]
+    fn a_device_that_never_settles_still_ends() {
+        let mut blocks = blocks(Some(5.0));
+        let (_, pauses) = first_block(&mut blocks, |number| {
+            Sample::of_micros(10.0 + (number % 7) as f64)
+        });
+        assert!(pauses <= 6 && blocks.trouble().unsteady);
+    }
+}

@@ -1,0 +1,267 @@
+//! What a device can do at best, measured once a session: the floors below which a time is an
+//! error and no record.
+//!
+//! Data sheets do not know this machine's clocks, but probes can fall short of what a better
+//! kernel reaches (a probe of `mma.sync` gets two thirds of an H100). So a floor takes the faster
+//! of what was probed and what the device's attributes promise: a floor may be too low, never too
+//! high.
+
+use crate::session::Fault;
+use crate::stopwatch::Sample;
+use serde::{Deserialize, Serialize};
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::plan::{Plan, PlanReference};
+
+/// A kernel of the device's own whose rate tells what the hardware can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Probe {
+    /// An empty kernel of one block: what a launch costs inside a graph.
+    Null,
+    /// Copies a buffer larger than the caches: bytes read plus bytes written count as work.
+    DramCopy,
+    /// Reads a buffer that the second-level cache holds, again and again: bytes read.
+    CacheRead,
+    /// Tensor-core products of 16-bit floats from registers: floating-point operations.
+    Tensor,
+    /// Single-precision fused multiply-adds from registers: floating-point operations.
+    Single,
+}
+
+impl Probe {
+    /// All of them, in the order in which they run: the last ones load the device and so show its
+    /// clock under load.
+    pub const ALL: [Self; 5] = [
+        Self::Null,
+        Self::DramCopy,
+        Self::CacheRead,
+        Self::Single,
+        Self::Tensor,
+    ];
+}
+
+/// A device that runs probes.
+pub trait Prober {
+    /// Times one sample of 1 to 10 ms of a probe, and says how much work one launch of it does
+    /// (operations or bytes; 0 for [`Probe::Null`]). `None` where the device lacks the unit.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Fault>;
+}
+
+/// What the device's attributes promise, without measuring. `None` where they do not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Promise {
+    /// Multiprocessors.
+    pub sm_count: u32,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Highest clock of the multiprocessors, MHz.
+    pub max_clock_mhz: Option<f64>,
+    /// Bus width times memory clock, GB/s.
+    pub dram_gb_s: Option<f64>,
+    /// Second-level cache, bytes.
+    pub l2_bytes: u64,
+}
+
+/// Measured and promised rates of a device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Time of an empty kernel inside a graph, microseconds.
+    pub null_us: Option<f64>,
+    /// Bytes copied (read plus written), GB/s.
+    pub dram_gb_s: Option<f64>,
+    /// Bytes read from the second-level cache, GB/s.
+    pub cache_gb_s: Option<f64>,
+    /// Tensor cores, 16-bit floats, TFLOP/s.
+    pub tensor_tflops: Option<f64>,
+    /// Single precision, TFLOP/s.
+    pub single_tflops: Option<f64>,
+    /// Clock during the first probe, MHz.
+    pub idle_clock_mhz: Option<f64>,
+    /// Clock during the last probe, MHz.
+    pub loaded_clock_mhz: Option<f64>,
+    /// What the attributes say.
+    pub promise: Promise,
+}
+
+/// Samples a probe is timed; the first warms up and does not count.
+const PROBE_SAMPLES: usize = 6;
+
+impl Calibration {
+    /// Runs all probes.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Fault> {
+        let mut calibration = Self {
+            promise,
+            ..Self::default()
+        };
+        for probe in Probe::ALL {
+            let mut best: Option<(Sample, f64)> = None;
+            for number in 0..PROBE_SAMPLES {
+                let Some((sample, work)) = prober.probe(probe)? else {
+                    break;
+                };
+                let better = best.is_none_or(|(best, _)| sample.micros < best.micros);
+                if number > 0 && sample.micros > 0.0 && better {
+                    best = Some((sample, work));
+                }
+            }
+            if let Some((sample, work)) = best {
+                calibration.keep(probe, sample, work);
+            }
+        }
+        Ok(calibration)
+    }
+
+    fn keep(&mut self, probe: Probe, sample: Sample, work: f64) {
+        // Work a microsecond: 1e6 operations are 1e-6 T operations, 1e3 bytes 1 GB/s.
+        let rate = work / sample.micros;
+        match probe {
+            Probe::Null => {
+                self.null_us = Some(sample.micros);
+                self.idle_clock_mhz = sample.clock_mhz;
+            }
+            Probe::DramCopy => self.dram_gb_s = Some(rate * 1e-3),
+            Probe::CacheRead => self.cache_gb_s = Some(rate * 1e-3),
+            Probe::Single => self.single_tflops = Some(rate * 1e-6),
+            Probe::Tensor => {
+                self.tensor_tflops = Some(rate * 1e-6);
+                self.loaded_clock_mhz = sample.clock_mhz;
+            }
+        }
+    }
+
+    /// The highest rate of floating-point operations that any kernel can reach whose narrowest
+    /// input has `input_bits` bits, FLOP/s; `None` where nothing is known.
+    #[must_use]
+    pub fn peak_flops(&self, input_bits: u32) -> Option<f64> {
+        // Half the width, twice the rate; single precision may use TF32 only when it is asked to,
+        // but then it runs at no more than the 16-bit rate.
+        let widening = if input_bits <= 8 { 2.0 } else { 1.0 };
+        let promised = self.promise.max_clock_mhz.map(|mhz| {
+            let cycle = tensor_flops_per_cycle(self.promise.capability);
+            cycle * f64::from(self.promise.sm_count) * mhz * 1e6
+        });
+        let probed = [self.tensor_tflops, self.single_tflops]
+            .into_iter()
+            .flatten()
+            .map(|tera| tera * 1e12);
+        let best = probed.chain(promised).fold(0.0, f64::max);
+        (best > 0.0).then_some(best * widening)
+    }
+
+    /// The highest rate of memory traffic, bytes a second.
+    #[must_use]
+    pub fn peak_bytes(&self) -> Option<f64> {
+        let rates = [self.dram_gb_s, self.promise.dram_gb_s];
+        let best = rates.into_iter().flatten().fold(0.0, f64::max);
+        (best > 0.0).then_some(best * 1e9)
+    }
+
+    /// The shortest time that the work of a problem can take, microseconds, and what sets it.
+    #[must_use]
+    pub fn floor(&self, work: &NeededWork, cache: CacheMode) -> Option<(f64, &'static str)> {
+        let arithmetic = work
+            .flops
+            .zip(self.peak_flops(work.input_bits))
+            .map(|(flops, peak)| (flops / peak * 1e6, "arithmetic peak"));
+        let memory = (cache == CacheMode::Cold)
+            .then(|| work.bytes.zip(self.peak_bytes()))
+            .flatten()
+            .map(|(bytes, peak)| (bytes / peak * 1e6, "memory bandwidth"));
+        let launch = self.null_us.map(|us| (us, "an empty kernel"));
+        [arithmetic, memory, launch]
+            .into_iter()
+            .flatten()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Says why a time cannot be, or `None` where it can: below 0.97 of the floor (0.8 of an empty
+    /// kernel's time, which is noisier than the rates).
+    #[must_use]
+    pub fn implausible(&self, micros: f64, work: &NeededWork, cache: CacheMode) -> Option<String> {
+        let (floor, limit) = self.floor(work, cache)?;
+        let share = if limit == "an empty kernel" {
+            0.8
+        } else {
+            0.97
+        };
+        (micros < share * floor).then(|| {
+            format!(
+                "{micros:.3} µs with {} cache is faster than physics allows: {limit} sets a floor of {floor:.3} µs",
+                cache.name()
+            )
+        })
+    }
+}
+
+/// Floating-point operations a cycle of one multiprocessor's tensor cores, dense 16-bit inputs:
+/// NVIDIA's architecture white papers (Volta, Turing 1024; A100 2048; GA10x, Ada 1024; Hopper
+/// 4096; Blackwell data centre 8192). A capability that is not known gets the highest.
+fn tensor_flops_per_cycle(capability: (u32, u32)) -> f64 {
+    match capability {
+        (7, _) | (8, 6 | 7 | 9) => 1024.0,
+        (8, _) | (12, _) => 2048.0,
+        (9, _) => 4096.0,
+        (0..=6, _) => 256.0,
+        _ => 8192.0,
+    }
+}
+
+/// What a problem cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NeededWork {
+    /// Floating-point operations.
+    pub flops: Option<f64>,
+    /// Bytes that must move between memory and chip.
+    pub bytes: Option<f64>,
+    /// Width of the narrowest input element, bits.
+    pub input_bits: u32,
+}
+
+impl NeededWork {
+    /// The work of a plan by its space's `metric`. A metric may count nominal work; where the
+    /// oracle is attention with a causal mask, only the visible scores count.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let element = |name: &str| tuner_core::element::Element::from_name(name);
+        let bits = plan
+            .arguments
+            .iter()
+            .filter(|argument| argument.role == tuner_core::plan::Role::Input)
+            .filter_map(|argument| Some(8 * element(&argument.element)?.size() as u32))
+            .min();
+        Self {
+            flops: plan.flops.map(|flops| flops * visible_share(plan)),
+            bytes: plan.bytes,
+            input_bits: bits.unwrap_or(32),
+        }
+    }
+}
+
+/// The least share of nominal arithmetic that a causal mask leaves to do: the visible scores.
+fn visible_share(plan: &Plan) -> f64 {
+    let PlanReference::Oracle(name) = &plan.reference else {
+        return 1.0;
+    };
+    let flag = plan.sizes.iter().find(|(name, _)| name == "CAUSAL");
+    if !name.starts_with("attention") || flag.is_none_or(|(_, value)| *value == 0.0) {
+        return 1.0;
+    }
+    let rows = |index: usize| {
+        let shape = &plan.arguments.get(index)?.shape;
+        shape.get(2).copied()
+    };
+    let (Some(queries), Some(keys)) = (rows(0), rows(1)) else {
+        return 0.5;
+    };
+    // Row i sees keys 0 ..= i + keys - queries.
+    let hidden = queries.saturating_sub(keys);
+    let first = (keys + 1).saturating_sub(queries).max(1) as f64;
+    let seeing = (queries - hidden) as f64;
+    let visible = seeing * (first + keys as f64) / 2.0;
+    (visible / (queries as f64 * keys as f64)).clamp(0.0, 1.0)
+}

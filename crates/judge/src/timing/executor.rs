@@ -1,0 +1,352 @@
+//! The thin shell around the plans: asks a plan, asks the stopwatch, tells the plan.
+
+use super::Measured;
+use super::calibration::{Calibration, NeededWork};
+use super::finale::Finale;
+use super::paired::{Decision, Duel, DuelResult};
+use super::plan::{Plan, Runner, Settings, Step};
+use super::race::{Race, Reference, WarmUp};
+use crate::gate::Verified;
+use crate::session::Fault;
+use crate::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::record::{OtherMode, Verdict};
+use tuner_core::statistics;
+use tuner_core::units::ContentHash;
+
+/// Runs a plan to its end.
+///
+/// # Errors
+/// A launch failed, or the clock gave a time that is none (`implausible`).
+pub fn run(plan: &mut dyn Plan, watch: &mut dyn Stopwatch, cache: CacheMode) -> Result<(), Fault> {
+    loop {
+        match plan.next() {
+            Step::Done => return Ok(()),
+            Step::Pause(how_long) => {
+                watch.pause(how_long);
+                plan.tell(None);
+            }
+            Step::Sample { subject, launches } => {
+                let sample = watch.sample(subject, cache, launches)?;
+                plan.tell(Some(sound(sample)?));
+            }
+        }
+    }
+}
+
+/// A time that is zero, negative or no number comes from a launch that did not happen or a clock
+/// that lies.
+fn sound(sample: Sample) -> Result<Sample, Fault> {
+    let positive = |value: f64| value.is_finite() && value > 0.0;
+    if positive(sample.micros) {
+        return Ok(Sample {
+            cycles: sample.cycles.filter(|cycles| positive(*cycles)),
+            ..sample
+        });
+    }
+    Err(Fault {
+        verdict: Verdict::Implausible,
+        detail: format!("the device gave a time of {} µs", sample.micros),
+    })
+}
+
+/// The best candidate of the session so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Incumbent {
+    /// It with its launches a sample.
+    pub runner: Runner,
+    /// Its time over that of the reference, warm.
+    pub ratio: f64,
+}
+
+/// Times the candidates of one kernel and problem on one device, one after the other.
+#[derive(Debug, Clone)]
+pub struct TimingSession {
+    settings: Settings,
+    calibration: Option<Calibration>,
+    warm: Reference,
+    cold: Option<Reference>,
+    incumbent: Option<Incumbent>,
+}
+
+/// The headline mode: what ranks.
+pub const HEADLINE: CacheMode = CacheMode::Warm;
+
+impl TimingSession {
+    /// Warms the device up with the reference, for more than a second.
+    ///
+    /// # Errors
+    /// The reference cannot be launched.
+    pub fn begin(
+        watch: &mut dyn Stopwatch,
+        reference: Subject,
+        identity: Option<ContentHash>,
+        calibration: Option<Calibration>,
+        settings: Settings,
+    ) -> Result<Self, Fault> {
+        let warm = warm_up(watch, reference, identity, HEADLINE, settings)?;
+        Ok(Self {
+            settings,
+            calibration,
+            warm,
+            cold: None,
+            incumbent: None,
+        })
+    }
+
+    /// The reference of the headline mode.
+    #[must_use]
+    pub fn reference(&self) -> &Reference {
+        &self.warm
+    }
+
+    /// What challengers are compared with.
+    #[must_use]
+    pub fn incumbent(&self) -> Option<&Incumbent> {
+        self.incumbent.as_ref()
+    }
+
+    /// Names the candidate that challengers must beat; `None` where the device no longer has it.
+    /// After a [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
+    pub fn set_incumbent(&mut self, incumbent: Option<Incumbent>) {
+        self.incumbent = incumbent;
+    }
+
+    /// The cold reference, warmed up at its first use.
+    fn cold(&mut self, watch: &mut dyn Stopwatch) -> Result<Reference, Fault> {
+        if let Some(cold) = &self.cold {
+            return Ok(cold.clone());
+        }
+        let brief = Settings {
+            warm_up_us: self.settings.warm_up_us / 5.0,
+            ..self.settings
+        };
+        let identity = self.warm.identity.clone();
+        let subject = self.warm.runner.subject;
+        let cold = warm_up(watch, subject, identity, CacheMode::Cold, brief)?;
+        self.cold = Some(cold.clone());
+        Ok(cold)
+    }
+}
+
+fn warm_up(
+    watch: &mut dyn Stopwatch,
+    subject: Subject,
+    identity: Option<ContentHash>,
+    cache: CacheMode,
+    settings: Settings,
+) -> Result<Reference, Fault> {
+    let mut plan = WarmUp::new(settings, subject);
+    run(&mut plan, watch, cache)?;
+    plan.reference(identity).ok_or_else(|| Fault {
+        verdict: Verdict::Crashed,
+        detail: "the reference gave no time".to_owned(),
+    })
+}
+
+/// A candidate's time and what it means for the search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timed {
+    /// The time.
+    pub measured: Measured,
+    /// The candidate with its launches a sample.
+    pub runner: Runner,
+    /// Its time over that of the reference.
+    pub ratio: f64,
+    /// The duel with the incumbent, where it came to one.
+    pub duel: Option<DuelResult>,
+    /// It is the incumbent from now on: the first one, or the winner of a duel.
+    pub replaces_incumbent: bool,
+}
+
+impl Timed {
+    /// It as the incumbent of what follows.
+    #[must_use]
+    pub fn as_incumbent(&self) -> Incumbent {
+        Incumbent {
+            runner: self.runner,
+            ratio: self.ratio,
+        }
+    }
+}
+
+/// Why a candidate that passed the gate has no time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// `implausible`, or the verdict of the second look at its outputs.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: String,
+}
+
+/// Judges the outputs that the timed launches left; an error is a sentence with its verdict.
+pub type Recheck<'a> = dyn FnMut(&[OutputSet]) -> Result<(), Refused> + 'a;
+
+/// Times one candidate: race, floors, duel with the incumbent where it may win, the cold mode
+/// where it did, and a second look at what the timed launches wrote.
+///
+/// # Errors
+/// The device failed; a candidate that is refused is the `Ok(Err(_))` case.
+pub fn time_candidate(
+    verified: &Verified,
+    watch: &mut dyn Stopwatch,
+    session: &mut TimingSession,
+    candidate: Subject,
+    work: &NeededWork,
+    recheck: &mut Recheck<'_>,
+) -> Result<Result<Timed, Refused>, Fault> {
+    watch.poison(candidate)?;
+    let incumbent = session.incumbent.clone();
+    let mut race = Race::new(
+        session.settings,
+        candidate,
+        session.warm.clone(),
+        incumbent.as_ref().map(|incumbent| incumbent.ratio),
+    );
+    run(&mut race, watch, HEADLINE)?;
+    // What the timed launches left must be right before anything is built on their time.
+    if let Err(refused) = recheck(&watch.outputs(candidate)?) {
+        return Ok(Err(refused));
+    }
+    let (Some(mut measured), Some(ratio)) = (
+        race.measured(verified, HEADLINE),
+        statistics::median(&race.ratios()),
+    ) else {
+        return Err(Fault {
+            verdict: Verdict::Crashed,
+            detail: "the race ended without a block of samples".to_owned(),
+        });
+    };
+    if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
+        return Ok(Err(refused(detail)));
+    }
+    let duel = match &incumbent {
+        Some(incumbent) if !race.raced() && may_win(&race, incumbent, session.settings) => {
+            let mut duel = Duel::new(session.settings, race.runner(), incumbent.runner);
+            run(&mut duel, watch, HEADLINE)?;
+            duel.result()
+        }
+        _ => None,
+    };
+    if duel.as_ref().is_some_and(|duel| duel.cycles_disagree) {
+        measured.flag("cycles_disagree");
+    }
+    let won = |duel: &DuelResult| duel.decision == Decision::Faster;
+    let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
+    if replaces {
+        match cold_mode(watch, session, candidate, work, recheck)? {
+            Ok(Some(other)) => measured = measured.with_other_mode(other),
+            Ok(None) => {}
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    Ok(Ok(Timed {
+        measured,
+        runner: race.runner(),
+        ratio,
+        duel,
+        replaces_incumbent: replaces,
+    }))
+}
+
+fn refused(detail: String) -> Refused {
+    Refused {
+        verdict: Verdict::Implausible,
+        detail,
+    }
+}
+
+fn below_floor(
+    session: &TimingSession,
+    measured: &Measured,
+    work: &NeededWork,
+    cache: CacheMode,
+) -> Option<String> {
+    let calibration = session.calibration.as_ref()?;
+    calibration.implausible(measured.p50().get(), work, cache)
+}
+
+/// Whether the race leaves open that the candidate is faster than the incumbent by the margin.
+fn may_win(race: &Race, incumbent: &Incumbent, settings: Settings) -> bool {
+    let low = statistics::interval_of_median(&race.ratios()).map(|[low, _]| low);
+    low.is_some_and(|low| low < settings.win * incumbent.ratio)
+}
+
+/// Times a new incumbent with cold caches, for the record.
+fn cold_mode(
+    watch: &mut dyn Stopwatch,
+    session: &mut TimingSession,
+    candidate: Subject,
+    work: &NeededWork,
+    recheck: &mut Recheck<'_>,
+) -> Result<Result<Option<OtherMode>, Refused>, Fault> {
+    let reference = session.cold(watch)?;
+    watch.poison(candidate)?;
+    let mut race = Race::new(session.settings, candidate, reference, None);
+    run(&mut race, watch, CacheMode::Cold)?;
+    if let Err(refused) = recheck(&watch.outputs(candidate)?) {
+        return Ok(Err(refused));
+    }
+    let Some(other) = race.other_mode(CacheMode::Cold) else {
+        return Ok(Ok(None));
+    };
+    let floor = session
+        .calibration
+        .and_then(|calibration| calibration.implausible(other.p50.get(), work, CacheMode::Cold));
+    Ok(match floor {
+        Some(detail) => Err(refused(detail)),
+        None => Ok(Some(other)),
+    })
+}
+
+/// The last word on the best few: each is warmed up, and all are compared in shuffled rounds.
+///
+/// # Errors
+/// The device failed.
+pub fn finale(
+    watch: &mut dyn Stopwatch,
+    session: &TimingSession,
+    finalists: &[Subject],
+    seed: u64,
+) -> Result<Finale, Fault> {
+    let brief = Settings {
+        warm_up_us: 4.0 * session.settings.candidate_warm_us,
+        ..session.settings
+    };
+    let runners: Result<Vec<Runner>, Fault> = finalists
+        .iter()
+        .map(|subject| {
+            watch.poison(*subject)?;
+            let warmed = warm_up(watch, *subject, None, HEADLINE, brief)?;
+            Ok(warmed.runner)
+        })
+        .collect();
+    let mut finale = Finale::new(session.settings, runners?, session.warm.clone(), seed);
+    run(&mut finale, watch, HEADLINE)?;
+    Ok(finale)
+}
+
+/// Two subjects against each other, each warmed up first: the challenger over the incumbent.
+/// What a null test, an ablation or a regression gate asks.
+///
+/// # Errors
+/// The device failed.
+pub fn duel(
+    watch: &mut dyn Stopwatch,
+    challenger: Subject,
+    incumbent: Subject,
+    cache: CacheMode,
+    settings: Settings,
+) -> Result<Option<DuelResult>, Fault> {
+    let brief = Settings {
+        warm_up_us: 4.0 * settings.candidate_warm_us,
+        ..settings
+    };
+    let runner = |watch: &mut dyn Stopwatch, subject| {
+        warm_up(watch, subject, None, cache, brief).map(|reference| reference.runner)
+    };
+    let (challenger, incumbent) = (runner(watch, challenger)?, runner(watch, incumbent)?);
+    let mut duel = Duel::new(settings, challenger, incumbent);
+    run(&mut duel, watch, cache)?;
+    Ok(duel.result())
+}

@@ -1,0 +1,222 @@
+//! The last word: the best few again, together, in shuffled order, in a fresh process on new data.
+//!
+//! The best of many noisy times is too good (the winner's curse); only what the finale says is
+//! published. A round is the reference, every finalist in an order of its own, and the reference
+//! again; the ratio of any two finalists is taken within rounds.
+
+use super::Measured;
+use super::plan::{Plan, Runner, Settings, Step};
+use super::race::Reference;
+use crate::gate::Verified;
+use crate::stopwatch::Sample;
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::record::{Measurement, TimingEvidence, TimingKind};
+use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
+use tuner_core::units::Micros;
+
+/// Name of this protocol, stored with each time.
+pub const PROTOCOL: &str = "final comparison in shuffled rounds, version 1";
+
+/// A finalist's result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// Its index in the list given.
+    pub finalist: usize,
+    /// Time over that of the reference, median of the rounds.
+    pub ratio: f64,
+    /// 95 % interval of the ratio of its time to the best finalist's, paired by rounds.
+    pub to_best: [f64; 2],
+    /// That interval contains 1.
+    pub tied_with_best: bool,
+}
+
+/// A final comparison in progress.
+#[derive(Debug, Clone)]
+pub struct Finale {
+    settings: Settings,
+    finalists: Vec<Runner>,
+    reference: Reference,
+    rng: rand_chacha::ChaCha8Rng,
+    order: Vec<usize>,
+    taken: Vec<Sample>,
+    rounds: Vec<Round>,
+    redone: u32,
+    unsteady: bool,
+}
+
+/// One round: the reference's time, and a sample of each finalist by index.
+#[derive(Debug, Clone)]
+struct Round {
+    reference_us: f64,
+    samples: Vec<Sample>,
+}
+
+impl Finale {
+    /// A comparison of warmed-up finalists; `seed` shuffles them.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        finalists: Vec<Runner>,
+        reference: Reference,
+        seed: u64,
+    ) -> Self {
+        let mut finale = Self {
+            settings,
+            order: (0..finalists.len()).collect(),
+            finalists,
+            reference,
+            rng: rand_chacha::ChaCha8Rng::seed_from_u64(seed),
+            taken: Vec::new(),
+            rounds: Vec::new(),
+            redone: 0,
+            unsteady: false,
+        };
+        finale.order.shuffle(&mut finale.rng);
+        finale
+    }
+
+    /// Ratios of a finalist to the reference, one a round.
+    fn ratios(&self, finalist: usize) -> Vec<f64> {
+        let rounds = self.rounds.iter();
+        rounds
+            .map(|round| round.samples[finalist].micros / round.reference_us)
+            .collect()
+    }
+
+    /// The finalists, best first; empty before the first round.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let medians: Vec<f64> = (0..self.finalists.len())
+            .filter_map(|finalist| median(&self.ratios(finalist)))
+            .collect();
+        let mut order: Vec<usize> = (0..medians.len()).collect();
+        order.sort_by(|a, b| medians[*a].total_cmp(&medians[*b]));
+        let Some(&best) = order.first() else {
+            return Vec::new();
+        };
+        let standing = |finalist: usize| {
+            let paired: Vec<f64> = self
+                .rounds
+                .iter()
+                .map(|round| round.samples[finalist].micros / round.samples[best].micros)
+                .collect();
+            let to_best = interval_of_median(&paired).unwrap_or([1.0; 2]);
+            Standing {
+                finalist,
+                ratio: medians[finalist],
+                to_best,
+                tied_with_best: to_best[0] <= 1.0 && 1.0 <= to_best[1],
+            }
+        };
+        order.into_iter().map(standing).collect()
+    }
+
+    /// A finalist's published time. `None` before the first round.
+    #[must_use]
+    pub fn measured(
+        &self,
+        verified: &Verified,
+        finalist: usize,
+        cache: CacheMode,
+    ) -> Option<Measured> {
+        let ratios = self.ratios(finalist);
+        let unit = self.reference.session_us;
+        let samples: Vec<Sample> = self.rounds.iter().map(|r| r.samples[finalist]).collect();
+        let [low, high] = interval_of_median(&ratios)?;
+        let p50 = median(&ratios)?;
+        let p90 = quantile_of(&ratios, 0.9)?.max(p50);
+        let time = |ratio: f64| Micros::new(ratio * unit);
+        let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
+            let values: Option<Vec<f64>> = samples.iter().map(field).collect();
+            values.unwrap_or_default()
+        };
+        let flags = [
+            (bimodal(&ratios), "bimodal"),
+            (self.unsteady, "unsteady"),
+            (samples.iter().any(|s| s.throttled), "throttled"),
+        ];
+        let named = flags.into_iter().filter(|(holds, _)| *holds);
+        Some(Measured::interleaved(
+            verified,
+            Measurement {
+                kind: TimingKind::Measured,
+                p50: time(p50)?,
+                p90: time(p90)?,
+                ci95: [time(low)?, time(high)?],
+                samples: samples.iter().map(|sample| sample.micros).collect(),
+                protocol: PROTOCOL.to_owned(),
+                reused: false,
+                evidence: Some(Box::new(TimingEvidence {
+                    cache,
+                    launches: self.finalists.get(finalist)?.launches,
+                    cycles: all(|sample| sample.cycles),
+                    clock_mhz: all(|sample| sample.clock_mhz),
+                    reference: self.reference.identity.clone(),
+                    reference_us: Some(unit),
+                    flags: named.map(|(_, name)| name.to_owned()).collect(),
+                    other: None,
+                    reference_ratios: ratios,
+                })),
+            },
+        ))
+    }
+
+    fn runner(&self) -> Option<Runner> {
+        match self.taken.len() {
+            0 => Some(self.reference.runner),
+            at => match self.order.get(at - 1) {
+                Some(finalist) => self.finalists.get(*finalist).copied(),
+                None => Some(self.reference.runner),
+            },
+        }
+    }
+
+    fn end_round(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        let (Some(first), Some(last)) = (taken.first(), taken.last()) else {
+            return;
+        };
+        let drift = (last.micros / first.micros - 1.0).abs();
+        let slowed = taken.iter().any(|sample| sample.throttled);
+        // Longer than a block, a round may drift further; ratios within it are next to each other.
+        if (drift > 2.0 * self.settings.block_drift || slowed)
+            && self.redone < self.settings.redo_max
+        {
+            self.redone += 1;
+            return;
+        }
+        self.unsteady |= drift > 2.0 * self.settings.block_drift;
+        self.redone = 0;
+        let mut samples = vec![*first; self.finalists.len()];
+        for (finalist, sample) in self.order.iter().zip(&taken[1..]) {
+            samples[*finalist] = *sample;
+        }
+        self.rounds.push(Round {
+            reference_us: (first.micros * last.micros).sqrt(),
+            samples,
+        });
+        self.order.shuffle(&mut self.rng);
+    }
+}
+
+impl Plan for Finale {
+    fn next(&self) -> Step {
+        let over = self.finalists.is_empty() || self.rounds.len() >= self.settings.final_rounds;
+        match self.runner() {
+            Some(runner) if !over => Step::Sample {
+                subject: runner.subject,
+                launches: runner.launches,
+            },
+            _ => Step::Done,
+        }
+    }
+
+    fn tell(&mut self, sample: Option<Sample>) {
+        self.taken.extend(sample);
+        if self.taken.len() == self.finalists.len() + 2 {
+            self.end_round();
+        }
+    }
+}

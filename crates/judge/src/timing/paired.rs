@@ -1,0 +1,149 @@
+//! Duels: two subjects in A B B A and B A A B blocks until their ratio is known or will not be.
+
+use super::blocks::{Block, Blocks, Trouble};
+use super::plan::{Plan, Runner, Settings, Step};
+use crate::stopwatch::Sample;
+use serde::{Deserialize, Serialize};
+use tuner_core::statistics::{interval_of_median, median};
+
+/// How a challenger did against an incumbent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Faster by more than the margin, in time and in cycles.
+    Faster,
+    /// Slower by more than the margin.
+    Slower,
+    /// Neither was shown.
+    Tie,
+}
+
+/// What a duel found. Ratios are challenger over incumbent: below 1 is faster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DuelResult {
+    /// The decision.
+    pub decision: Decision,
+    /// Median ratio of times.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub interval: [f64; 2],
+    /// 95 % interval of the ratio of cycles, where the device tells cycles.
+    pub cycles: Option<[f64; 2]>,
+    /// Time says faster, cycles do not.
+    pub cycles_disagree: bool,
+    /// The ratio of each block, two pairs each.
+    pub ratios: Vec<f64>,
+    /// What had to be done again.
+    pub trouble: Trouble,
+}
+
+/// A duel in progress.
+#[derive(Debug, Clone)]
+pub struct Duel {
+    settings: Settings,
+    challenger: Runner,
+    incumbent: Runner,
+    blocks: Blocks,
+    /// The challenger is inside.
+    inside: bool,
+    times: Vec<f64>,
+    cycles: Vec<Option<f64>>,
+    done: bool,
+}
+
+/// Pairs that are taken whatever time they cost.
+const PAIRS_AT_LEAST: usize = 8;
+
+impl Duel {
+    /// A duel between two warmed-up subjects.
+    #[must_use]
+    pub fn new(settings: Settings, challenger: Runner, incumbent: Runner) -> Self {
+        Self {
+            settings,
+            challenger,
+            incumbent,
+            blocks: Blocks::new(settings, incumbent, challenger, 2, None),
+            inside: true,
+            times: Vec::new(),
+            cycles: Vec::new(),
+            done: false,
+        }
+    }
+
+    /// The result so far; `None` before the first block.
+    #[must_use]
+    pub fn result(&self) -> Option<DuelResult> {
+        let ratio = median(&self.times)?;
+        let interval = interval_of_median(&self.times)?;
+        let cycles: Option<Vec<f64>> = self.cycles.iter().copied().collect();
+        let cycles = cycles.and_then(|ratios| interval_of_median(&ratios));
+        let disagree = cycles.is_some_and(|[_, high]| high >= 1.0);
+        let faster = interval[1] < self.settings.win;
+        let decision = if faster && !disagree {
+            Decision::Faster
+        } else if interval[0] > 1.0 / self.settings.win {
+            Decision::Slower
+        } else {
+            Decision::Tie
+        };
+        Some(DuelResult {
+            decision,
+            ratio,
+            interval,
+            cycles,
+            cycles_disagree: faster && disagree,
+            ratios: self.times.clone(),
+            trouble: self.blocks.trouble(),
+        })
+    }
+
+    fn keep(&mut self, block: &Block) {
+        let upright = |ratio: f64| if self.inside { ratio } else { 1.0 / ratio };
+        self.times.push(upright(block.ratio()));
+        self.cycles.push(block.cycles_ratio().map(upright));
+        self.inside = !self.inside;
+        let (outer, inner) = if self.inside {
+            (self.incumbent, self.challenger)
+        } else {
+            (self.challenger, self.incumbent)
+        };
+        self.blocks.reshape(outer, inner, 2);
+        self.done = self.decided();
+    }
+
+    /// Enough is known: the decision is clear, or it is clear that there is none to come.
+    fn decided(&self) -> bool {
+        let pairs = 2 * self.times.len();
+        let late = self.blocks.gpu_us() > self.settings.duel_us;
+        if pairs >= self.settings.duel_pairs_max || (late && pairs >= PAIRS_AT_LEAST) {
+            return true;
+        }
+        if pairs < self.settings.duel_pairs_min {
+            return false;
+        }
+        let Some(result) = self.result() else {
+            return false;
+        };
+        let [low, high] = result.interval;
+        let margin = self.settings.win;
+        result.decision != Decision::Tie
+            || (low > margin && high < 1.0 / margin)
+            || result.cycles_disagree
+    }
+}
+
+impl Plan for Duel {
+    fn next(&self) -> Step {
+        if self.done {
+            Step::Done
+        } else {
+            self.blocks.next()
+        }
+    }
+
+    fn tell(&mut self, sample: Option<Sample>) {
+        if let Some(block) = self.blocks.tell(sample) {
+            self.keep(&block);
+        }
+    }
+}

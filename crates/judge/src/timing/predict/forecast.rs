@@ -1,0 +1,355 @@
+//! One plan on one virtual GPU: memory, traces, the model.
+
+use super::{
+    DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, launch_time, resident_blocks,
+};
+use crate::session::Fault;
+use std::time::{Duration, Instant};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, PlanArgument, PlanLaunch, Role};
+use tuner_core::record::Verdict;
+use tuner_core::units::Micros;
+use vgpu::model::{self, Estimate, Shape, Traces};
+use vgpu::sass::Sass;
+use vgpu::{Arch, Arg, BufferId, GlobalMemory, Launch, Module};
+
+/// Seed of the inputs.
+const SEED: u64 = 0x5eed;
+/// Buffers up to this size are filled as the space says, bytes. Larger ones of floats stay zero
+/// and larger ones of integers repeat their beginning: what they hold rarely decides a time, and
+/// filling them would cost more than the model.
+const FILLED_BYTES: u64 = 1 << 20;
+/// Instructions of the sampled block.
+const INSTRUCTIONS: u64 = 60_000_000;
+/// Wall time of one launch's sampled blocks.
+const WALL: Duration = Duration::from_secs(30);
+/// Candidates after which memory is made anew: modules leave their variables in it.
+const USES_MAX: u32 = 256;
+
+/// A predicted time and what explains it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Time of all launches.
+    pub time: Micros,
+    /// What explains it.
+    pub explanation: Explanation,
+}
+
+/// Memory laid out for one list of arguments.
+struct Prepared {
+    arguments: Vec<PlanArgument>,
+    memory: GlobalMemory,
+    buffers: Vec<Option<BufferId>>,
+    uses: u32,
+}
+
+/// Predicts times on one virtual GPU. Candidates of the same problem share its memory.
+pub struct Forecaster {
+    arch: &'static Arch,
+    memory_bytes: u64,
+    prepared: Option<Prepared>,
+}
+
+/// One launch, predicted.
+struct Piece {
+    work: LaunchWork,
+    /// Microseconds without the launch overhead.
+    us: f64,
+    estimate: Option<Estimate>,
+    doubts: Vec<String>,
+}
+
+/// What a block of a launch takes of a multiprocessor.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Registers a thread.
+    registers: u32,
+    /// Shared memory, static and dynamic, bytes.
+    shared_bytes: u64,
+    /// Blocks that a multiprocessor holds.
+    resident: u64,
+}
+
+impl Room {
+    fn of(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
+        let needs = plan.code.needs(&launch.entry);
+        let shared_bytes = launch.shared_bytes + needs.static_shared_bytes;
+        Self {
+            registers: needs.registers,
+            shared_bytes,
+            resident: resident_blocks(arch, launch.threads(), needs.registers, shared_bytes),
+        }
+    }
+}
+
+fn refused(detail: String) -> Fault {
+    Fault {
+        verdict: Verdict::LaunchFailed,
+        detail,
+    }
+}
+
+impl Forecaster {
+    /// A forecaster for `arch` that takes at most so much host memory.
+    #[must_use]
+    pub fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
+        Self {
+            arch,
+            memory_bytes,
+            prepared: None,
+        }
+    }
+
+    /// The time of a plan's launches.
+    ///
+    /// # Errors
+    /// PTX that the virtual GPU has not, launches that a GPU refuses, buffers that do not fit.
+    pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Fault> {
+        let module = Module::load(&plan.code.ptx).map_err(|error| Fault {
+            verdict: Verdict::Unsupported,
+            detail: error.to_string(),
+        })?;
+        let sass = Sass::read(&plan.code.cubin).ok();
+        let arch = self.arch;
+        let prepared = self.prepare(plan)?;
+        let mut pieces = Vec::with_capacity(plan.launches.len());
+        for launch in &plan.launches {
+            let kernel = sass.as_ref().and_then(|s| s.kernel(&launch.entry));
+            let room = Room::of(arch, plan, launch);
+            let traces = trace(arch, &module, prepared, plan, launch, room)?;
+            pieces.push(piece(arch, kernel, &module, plan, launch, (traces, room))?);
+        }
+        summary(arch, &pieces)
+    }
+
+    /// Memory for the plan's arguments, that of the last plan where they are the same.
+    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Fault> {
+        let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
+        if !self.prepared.as_ref().is_some_and(fits) {
+            self.prepared = None;
+            self.prepared = Some(fresh(&plan.arguments, self.memory_bytes)?);
+        }
+        let prepared = self.prepared.as_mut();
+        let prepared = prepared.ok_or_else(|| refused("no memory".to_owned()))?;
+        prepared.uses += 1;
+        Ok(prepared)
+    }
+}
+
+fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
+    let mut memory = GlobalMemory::new(limit);
+    let mut buffers = Vec::with_capacity(arguments.len());
+    for (index, argument) in arguments.iter().enumerate() {
+        if argument.role == Role::Scalar {
+            buffers.push(None);
+            continue;
+        }
+        let element = element(argument)?;
+        let bytes = argument.count().saturating_mul(element.size() as u64);
+        let buffer = memory.alloc(bytes, &argument.name).map_err(|error| Fault {
+            verdict: Verdict::OutOfMemory,
+            detail: error.to_string(),
+        })?;
+        if argument.role == Role::Input {
+            fill(&mut memory, buffer, argument, element, index as u64);
+        }
+        buffers.push(Some(buffer));
+    }
+    Ok(Prepared {
+        arguments: arguments.to_vec(),
+        memory,
+        buffers,
+        uses: 0,
+    })
+}
+
+fn element(argument: &PlanArgument) -> Result<Element, Fault> {
+    let unknown = || refused(format!("no element type is called `{}`", argument.element));
+    Element::from_name(&argument.element).ok_or_else(unknown)
+}
+
+fn fill(
+    memory: &mut GlobalMemory,
+    buffer: BufferId,
+    argument: &PlanArgument,
+    element: Element,
+    index: u64,
+) {
+    let total = memory.len(buffer);
+    let floats = argument.element.starts_with('f') || argument.element.starts_with('b');
+    if total > FILLED_BYTES && floats {
+        return;
+    }
+    let rule = Fill::from(argument.fill);
+    let whole = total <= FILLED_BYTES || rule == Fill::Arange;
+    let size = element.size() as u64;
+    let count = if whole {
+        argument.count()
+    } else {
+        FILLED_BYTES / size
+    };
+    let part = rule.bytes(element, SEED, index, count);
+    let mut at = 0;
+    while at < total && !part.is_empty() {
+        let length = (total - at).min(part.len() as u64);
+        memory.write(buffer, at, &part[..length as usize]);
+        at += length;
+    }
+}
+
+fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
+    let mut narrow = [0; 3];
+    for (out, extent) in narrow.iter_mut().zip(wide) {
+        *out = u32::try_from(extent)
+            .map_err(|_| refused(format!("{what} {wide:?} is larger than any GPU allows")))?;
+    }
+    Ok(narrow)
+}
+
+/// Executes the blocks of one launch that the model needs.
+fn trace(
+    arch: &Arch,
+    module: &Module,
+    prepared: &mut Prepared,
+    plan: &Plan,
+    launch: &PlanLaunch,
+    room: Room,
+) -> Result<Traces, Fault> {
+    module.supported(&launch.entry).map_err(|what| Fault {
+        verdict: Verdict::Unsupported,
+        detail: what.to_string(),
+    })?;
+    let mut args = Vec::with_capacity(launch.arguments.len());
+    for index in &launch.arguments {
+        let argument = plan.arguments.get(*index);
+        let argument = argument.ok_or_else(|| refused(format!("no argument {index}")))?;
+        args.push(match prepared.buffers.get(*index).copied().flatten() {
+            Some(buffer) => Arg::Buffer(buffer),
+            None => {
+                let mut bytes = Vec::with_capacity(8);
+                element(argument)?.encode(argument.value, &mut bytes);
+                Arg::Bytes(bytes)
+            }
+        });
+    }
+    let (grid, block) = (
+        extents(launch.grid, "grid")?,
+        extents(launch.block, "block")?,
+    );
+    let mut template = Launch::new(&launch.entry, grid, block, args);
+    let shared = u32::try_from(launch.shared_bytes);
+    template.dynamic_shared_bytes =
+        shared.map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
+    template.instruction_budget = INSTRUCTIONS;
+    template.wall_deadline = Some(Instant::now() + WALL);
+    let together = room.resident * u64::from(arch.sm_count);
+    let traces = model::trace(module, &mut prepared.memory, arch, &template, together)
+        .map_err(|error| refused(error.to_string()))?;
+    traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
+}
+
+/// Predicts one launch.
+fn piece(
+    arch: &Arch,
+    kernel: Option<&vgpu::sass::Kernel>,
+    module: &Module,
+    plan: &Plan,
+    launch: &PlanLaunch,
+    (traces, room): (Traces, Room),
+) -> Result<Piece, Fault> {
+    let shared_bytes = room.shared_bytes;
+    let work = LaunchWork {
+        threads: launch.threads(),
+        grid_blocks: launch.blocks(),
+        registers: room.registers,
+        shared_bytes,
+        counted_blocks: traces.counters.blocks,
+        counters: traces.counters,
+    };
+    if room.resident == 0 {
+        return Err(refused(
+            "too many resources requested for launch: not one block fits on a multiprocessor"
+                .to_owned(),
+        ));
+    }
+    let shape = Shape {
+        entry: launch.entry.clone(),
+        grid: extents(launch.grid, "grid")?,
+        threads: work.threads as u32,
+        registers: work.registers,
+        shared_bytes,
+    };
+    let replayed = kernel
+        .filter(|kernel| kernel.has_lines)
+        .and_then(|kernel| model::estimate(arch, kernel, module, traces, &shape));
+    if let Some(estimate) = replayed {
+        // A way that was lost is too short: such a time must not come out first.
+        let plain = match estimate.lost() {
+            true => launch_time(arch, &work, plan.bytes).map_or(0.0, |plain| plain.time),
+            false => 0.0,
+        };
+        return Ok(Piece {
+            work,
+            us: estimate.us.max(plain),
+            doubts: estimate.doubts.clone(),
+            estimate: Some(estimate),
+        });
+    }
+    let plain = launch_time(arch, &work, plan.bytes);
+    let plain = plain.ok_or_else(|| refused("nothing was executed".to_owned()))?;
+    Ok(Piece {
+        work,
+        us: plain.time,
+        estimate: None,
+        doubts: vec!["no machine code with line numbers: roofline and occupancy only".to_owned()],
+    })
+}
+
+/// All launches together; ratios and shares are those of the longest.
+fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Fault> {
+    let total: f64 = pieces.iter().map(|piece| piece.us + arch.launch_us).sum();
+    let longest = pieces.iter().max_by(|a, b| a.us.total_cmp(&b.us));
+    let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {
+        return Err(refused("there is no launch to predict".to_owned()));
+    };
+    let work: Vec<LaunchWork> = pieces.iter().map(|piece| piece.work).collect();
+    let estimate = longest.estimate.as_ref();
+    let plain = launch_time(arch, &longest.work, None);
+    let prediction = Prediction {
+        time,
+        occupancy: estimate.map_or(plain.map_or(0.0, |p| p.occupancy), |e| e.occupancy),
+        waves: estimate.map_or(plain.map_or(0.0, |p| p.waves), |e| e.waves),
+        blocks: longest.work.grid_blocks,
+        bound: estimate.map_or(plain.map_or("latency", |p| p.bound), |e| e.bound),
+    };
+    let mut explanation = Explanation::new(&prediction, &work);
+    for piece in pieces {
+        for doubt in &piece.doubts {
+            if !explanation.doubts.contains(doubt) {
+                explanation.doubts.push(doubt.clone());
+            }
+        }
+    }
+    let factors = if explanation.doubts.is_empty() {
+        INTERVAL
+    } else {
+        DOUBTFUL
+    };
+    explanation.interval_us = factors.map(|factor| total * factor);
+    for piece in pieces {
+        let Some(estimate) = &piece.estimate else {
+            continue;
+        };
+        for (name, value) in estimate.metrics(arch) {
+            // Sums add up; everything else is told of the longest launch.
+            let sums = name.ends_with(".sum") || name.ends_with(".max");
+            if sums || std::ptr::eq(piece, longest) {
+                *explanation.metrics.entry(name.to_owned()).or_default() += value;
+            }
+        }
+    }
+    let duration = "gpu__time_duration.sum".to_owned();
+    explanation.metrics.insert(duration, total * 1e3);
+    Ok(Forecast { time, explanation })
+}

@@ -1,0 +1,374 @@
+//! The race of one candidate: warmed up, timed between samples of the fixed reference, dropped
+//! early when it is clearly slower than the incumbent, and timed until its ratio to the reference
+//! is known well enough.
+
+use super::Measured;
+use super::blocks::{Block, Blocks, Trouble};
+use super::plan::{Plan, Runner, Settings, Step};
+use crate::gate::Verified;
+use crate::stopwatch::{Sample, Subject};
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
+use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
+use tuner_core::units::{ContentHash, Micros};
+
+/// Name of this protocol, stored with each time.
+pub const PROTOCOL: &str = "interleaved with a fixed reference, version 1";
+
+/// The fixed reference as a session knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The subject and its launches a sample.
+    pub runner: Runner,
+    /// What it is: machine code and launches.
+    pub identity: Option<ContentHash>,
+    /// Median time of the session so far, microseconds.
+    pub session_us: f64,
+}
+
+/// Where a race is.
+#[derive(Debug, Clone)]
+enum Stage {
+    /// The first launch loads code and fills caches; it says how many launches to warm up with.
+    First,
+    /// Warming up; says how many launches a sample takes.
+    Warm(u32),
+    /// Interleaved blocks.
+    Blocks(Box<Blocks>),
+}
+
+/// A race in progress.
+#[derive(Debug, Clone)]
+pub struct Race {
+    settings: Settings,
+    candidate: Subject,
+    reference: Reference,
+    /// The incumbent's ratio to the reference.
+    incumbent: Option<f64>,
+    stage: Stage,
+    launches: u32,
+    blocks: Vec<Block>,
+    raced: bool,
+    done: bool,
+}
+
+impl Race {
+    /// A race against what an incumbent's ratio to the reference is, where there is one.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        candidate: Subject,
+        reference: Reference,
+        incumbent: Option<f64>,
+    ) -> Self {
+        Self {
+            settings,
+            candidate,
+            reference,
+            incumbent,
+            stage: Stage::First,
+            launches: 1,
+            blocks: Vec::new(),
+            raced: false,
+            done: false,
+        }
+    }
+
+    /// The candidate with the launches its samples took.
+    #[must_use]
+    pub fn runner(&self) -> Runner {
+        Runner {
+            subject: self.candidate,
+            launches: self.launches,
+        }
+    }
+
+    /// Finished blocks: the reference outside, the candidate inside.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Whether it was dropped as a clear loser.
+    #[must_use]
+    pub fn raced(&self) -> bool {
+        self.raced
+    }
+
+    /// Ratios to the reference, one a block.
+    #[must_use]
+    pub fn ratios(&self) -> Vec<f64> {
+        self.blocks.iter().map(Block::ratio).collect()
+    }
+
+    /// Samples of the candidate.
+    fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.blocks.iter().flat_map(|block| &block.inner)
+    }
+
+    /// Each sample at the reference's session median: what it would have been had the device run
+    /// as it usually does.
+    fn corrected(&self) -> Vec<f64> {
+        let scaled = |block: &Block| {
+            let factor = self.reference.session_us / block.outer_us();
+            let scale = move |sample: &Sample| sample.micros * factor;
+            block.inner.iter().map(scale).collect::<Vec<f64>>()
+        };
+        self.blocks.iter().flat_map(scaled).collect()
+    }
+
+    fn trouble(&self) -> Trouble {
+        match &self.stage {
+            Stage::Blocks(blocks) => blocks.trouble(),
+            _ => Trouble::default(),
+        }
+    }
+
+    /// The time, as ratio to the reference times the reference's session median, with all
+    /// evidence. `None` before the first block.
+    #[must_use]
+    pub fn measured(&self, verified: &Verified, cache: CacheMode) -> Option<Measured> {
+        let ratios = self.ratios();
+        let unit = self.reference.session_us;
+        let ratio = median(&ratios)?;
+        let interval = interval_of_median(&ratios)?;
+        let corrected = self.corrected();
+        let p50 = ratio * unit;
+        let p90 = quantile_of(&corrected, 0.9)?.max(p50);
+        let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
+            let values: Option<Vec<f64>> = self.samples().map(field).collect();
+            values.unwrap_or_default()
+        };
+        Some(Measured::interleaved(
+            verified,
+            Measurement {
+                kind: TimingKind::Measured,
+                p50: Micros::new(p50)?,
+                p90: Micros::new(p90)?,
+                ci95: [
+                    Micros::new(interval[0] * unit)?,
+                    Micros::new(interval[1] * unit)?,
+                ],
+                samples: self.samples().map(|sample| sample.micros).collect(),
+                protocol: PROTOCOL.to_owned(),
+                reused: false,
+                evidence: Some(Box::new(TimingEvidence {
+                    cache,
+                    launches: self.launches,
+                    cycles: all(|sample| sample.cycles),
+                    clock_mhz: all(|sample| sample.clock_mhz),
+                    reference: self.reference.identity.clone(),
+                    reference_ratios: ratios,
+                    reference_us: Some(unit),
+                    flags: self.flags(),
+                    other: None,
+                })),
+            },
+        ))
+    }
+
+    /// The time as that of a mode that does not rank.
+    #[must_use]
+    pub fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
+        let ratios = self.ratios();
+        let unit = self.reference.session_us;
+        let [low, high] = interval_of_median(&ratios)?;
+        let p50 = median(&ratios)? * unit;
+        Some(OtherMode {
+            cache,
+            p50: Micros::new(p50)?,
+            p90: Micros::new(quantile_of(&self.corrected(), 0.9)?.max(p50))?,
+            ci95: [Micros::new(low * unit)?, Micros::new(high * unit)?],
+            samples: self.samples().map(|sample| sample.micros).collect(),
+        })
+    }
+
+    /// Whether the samples have two modes. Cycles know no drift of the clock, so they are asked
+    /// where there are any.
+    fn two_modes(&self) -> bool {
+        let cycles: Option<Vec<f64>> = self.samples().map(|sample| sample.cycles).collect();
+        bimodal(&cycles.unwrap_or_else(|| self.corrected()))
+    }
+
+    fn flags(&self) -> Vec<String> {
+        let trouble = self.trouble();
+        [
+            (self.two_modes(), "bimodal"),
+            (trouble.unsteady, "unsteady"),
+            (trouble.slowed, "throttled"),
+            (self.raced, "raced"),
+        ]
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+    }
+
+    fn begin(&mut self, micros: f64) {
+        self.launches = self.settings.launches(micros);
+        // Three samples of the candidate decide whether it goes on.
+        self.stage = Stage::Blocks(Box::new(Blocks::new(
+            self.settings,
+            self.reference.runner,
+            self.runner(),
+            3,
+            Some(self.reference.session_us),
+        )));
+    }
+
+    fn keep(&mut self, block: Block) {
+        if let (true, Some(incumbent)) = (self.blocks.is_empty(), self.incumbent) {
+            let best = block.inner.iter().map(|sample| sample.micros);
+            let best = best.fold(f64::INFINITY, f64::min) / block.outer_us();
+            self.raced = best > self.settings.race_factor * incumbent;
+        }
+        self.blocks.push(block);
+        let runner = self.runner();
+        if let Stage::Blocks(blocks) = &mut self.stage {
+            blocks.reshape(self.reference.runner, runner, 2);
+        }
+        self.done = self.raced || self.enough();
+    }
+
+    /// GPU time of the blocks that count, microseconds.
+    fn spent_us(&self) -> f64 {
+        let inner = self.samples().map(|sample| sample.micros).sum::<f64>();
+        let outer = self.blocks.iter().map(|block| 2.0 * block.outer_us());
+        inner * f64::from(self.launches)
+            + outer.sum::<f64>() * f64::from(self.reference.runner.launches)
+    }
+
+    fn enough(&self) -> bool {
+        let samples = self.samples().count();
+        if self.spent_us() > self.settings.race_us && self.blocks.len() >= 2 {
+            return true;
+        }
+        if samples < self.settings.samples_min {
+            return false;
+        }
+        let two_modes = self.two_modes();
+        let most = self.settings.samples_max * if two_modes { 2 } else { 1 };
+        let ratios = self.ratios();
+        let narrow = median(&ratios).zip(interval_of_median(&ratios));
+        let narrow = narrow.is_some_and(|(middle, [low, high])| {
+            high - low < 2.0 * self.settings.half_width * middle
+        });
+        samples >= most || (narrow && !two_modes)
+    }
+}
+
+impl Plan for Race {
+    fn next(&self) -> Step {
+        if self.done {
+            return Step::Done;
+        }
+        let sample = |launches| Step::Sample {
+            subject: self.candidate,
+            launches,
+        };
+        match &self.stage {
+            Stage::First => sample(1),
+            Stage::Warm(launches) => sample(*launches),
+            Stage::Blocks(blocks) => blocks.next(),
+        }
+    }
+
+    fn tell(&mut self, sample: Option<Sample>) {
+        match (&mut self.stage, sample) {
+            (Stage::First, Some(sample)) => {
+                let wanted = self
+                    .settings
+                    .launches_for(self.settings.candidate_warm_us, sample.micros);
+                self.stage = Stage::Warm(wanted.clamp(3, self.settings.launches_max));
+            }
+            (Stage::Warm(_), Some(sample)) => self.begin(sample.micros),
+            (Stage::Blocks(blocks), sample) => {
+                if let Some(block) = blocks.tell(sample) {
+                    self.keep(block);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+}
+
+/// The warm-up of a session: the reference runs until heat and clocks have settled, and its time
+/// becomes the unit of the session.
+#[derive(Debug, Clone)]
+pub struct WarmUp {
+    settings: Settings,
+    subject: Subject,
+    launches: Option<u32>,
+    taken: usize,
+    spent_us: f64,
+    times: Vec<f64>,
+}
+
+/// Samples at the end of a warm-up whose median is the reference's time.
+const UNIT_SAMPLES: usize = 15;
+/// The fewest, of a reference that takes long.
+const UNIT_SAMPLES_MIN: usize = 5;
+/// A device that still throttles after this many times the warm-up is taken as it is.
+const THROTTLED_TOO_LONG: f64 = 4.0;
+
+impl WarmUp {
+    /// A warm-up of `subject`.
+    #[must_use]
+    pub fn new(settings: Settings, subject: Subject) -> Self {
+        Self {
+            settings,
+            subject,
+            launches: None,
+            taken: 0,
+            spent_us: 0.0,
+            times: Vec::new(),
+        }
+    }
+
+    /// The warmed-up reference; `None` before the end.
+    #[must_use]
+    pub fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
+        let last = self.times.len().saturating_sub(UNIT_SAMPLES);
+        Some(Reference {
+            runner: Runner {
+                subject: self.subject,
+                launches: self.launches?,
+            },
+            identity,
+            session_us: median(&self.times[last..])?,
+        })
+    }
+}
+
+impl Plan for WarmUp {
+    fn next(&self) -> Step {
+        let enough =
+            self.spent_us >= self.settings.warm_up_us && self.times.len() >= UNIT_SAMPLES_MIN;
+        if enough {
+            return Step::Done;
+        }
+        Step::Sample {
+            subject: self.subject,
+            launches: self.launches.unwrap_or(1),
+        }
+    }
+
+    fn tell(&mut self, sample: Option<Sample>) {
+        let Some(sample) = sample else {
+            return;
+        };
+        self.spent_us += sample.micros * f64::from(self.launches.unwrap_or(1));
+        // The first launch is slower than the others; the second sample knows better.
+        let settled = self.taken > 1;
+        self.taken += 1;
+        if !settled {
+            self.launches = Some(self.settings.launches(sample.micros));
+            return;
+        }
+        // Throttled samples are no unit, unless there are no others.
+        let patience = THROTTLED_TOO_LONG * self.settings.warm_up_us;
+        if !sample.throttled || self.spent_us > patience {
+            self.times.push(sample.micros);
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! From a bound configuration to a plan: renders and compiles the candidate for one problem.
+
+use super::scaled::ScaledCheck;
+use crate::catalog::Kernel;
+use crate::compile::{
+    Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
+};
+use std::path::Path;
+use std::sync::Arc;
+use tuner_core::plan::{
+    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
+    Role as PlanRole,
+};
+use tuner_core::record::Verdict;
+use tuner_core::units::ContentHash;
+use tuner_core::value::Value;
+use tuner_space::{
+    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Problem,
+    Reference, Role, SameValueWrites,
+};
+
+/// One kernel on one problem, ready to make plans of configurations.
+pub struct PlanBuilder {
+    kernel: Arc<Kernel>,
+    problem: String,
+    sizes: Vec<(String, f64)>,
+    binder: Binder,
+    arch: String,
+    limits: DeviceLimits,
+    /// The reference kernel's side of the default configuration.
+    default_bound: Result<Bound, String>,
+    scaled: ScaledCheck,
+}
+
+/// A candidate that can be handed to a device.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// What to run.
+    pub plan: Plan,
+    /// What the compiler made.
+    pub image: Arc<Image>,
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
+}
+
+/// A candidate that ended before it could be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unbuilt {
+    /// Identity of the candidate, where it got as far as a source.
+    pub candidate: Option<ContentHash>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: String,
+}
+
+impl PlanBuilder {
+    /// A builder for a problem of a kernel on a device.
+    ///
+    /// # Errors
+    /// An unknown problem, or expressions that are wrong for it.
+    pub fn new(
+        kernel: Arc<Kernel>,
+        problem: &str,
+        limits: &DeviceLimits,
+        arch: &str,
+    ) -> Result<Self, BindError> {
+        let binder = kernel.spec.binder(problem, limits)?;
+        let sizes = kernel.spec.problem(problem).map(|found| {
+            let number = |value: &Value| value.as_f64();
+            found
+                .sizes
+                .iter()
+                .filter_map(|(name, v)| Some((name.clone(), number(v)?)))
+                .collect()
+        });
+        let choices = kernel
+            .spec
+            .parameters
+            .iter()
+            .map(|parameter| parameter.default);
+        let default_bound = binder
+            .bind(&Config::new(choices.collect::<Vec<_>>()))
+            .map_err(|error| error.to_string());
+        Ok(Self {
+            default_bound,
+            problem: problem.to_owned(),
+            sizes: sizes.unwrap_or_default(),
+            binder,
+            arch: arch.to_owned(),
+            limits: *limits,
+            kernel,
+            scaled: ScaledCheck::default(),
+        })
+    }
+
+    /// The kernel's check problems on the same device; none for a check problem.
+    ///
+    /// # Errors
+    /// Expressions that are wrong for one of them.
+    pub fn check_problems(&self) -> Result<Vec<Self>, BindError> {
+        let checks = &self.kernel.spec.check_problems;
+        if checks.iter().any(|check| check.name == self.problem) {
+            return Ok(Vec::new());
+        }
+        let builder =
+            |name: &str| Self::new(Arc::clone(&self.kernel), name, &self.limits, &self.arch);
+        checks.iter().map(|check| builder(&check.name)).collect()
+    }
+
+    /// The same kernel and device on a problem that its file does not have; `None` where an
+    /// expression is wrong for it.
+    #[must_use]
+    pub fn on_problem(&self, problem: &Problem) -> Option<Self> {
+        let mut kernel = Kernel::clone(&self.kernel);
+        let others = &mut kernel.spec.problems;
+        others.retain(|other| other.name != problem.name);
+        kernel.spec.check_problems = vec![problem.clone()];
+        Self::new(Arc::new(kernel), &problem.name, &self.limits, &self.arch).ok()
+    }
+
+    /// The search space's file.
+    #[must_use]
+    pub fn space_file(&self) -> &Path {
+        &self.kernel.path
+    }
+
+    /// The problem's sizes, in declared order.
+    #[must_use]
+    pub fn problem_sizes(&self) -> Vec<(String, Value)> {
+        let problem = self.kernel.spec.problem(&self.problem);
+        problem.map(|found| found.sizes.clone()).unwrap_or_default()
+    }
+
+    /// The configuration of all defaults, valid or not.
+    #[must_use]
+    pub fn default_config(&self) -> Config {
+        let parameters = self.kernel.spec.parameters.iter();
+        Config::new(
+            parameters
+                .map(|parameter| parameter.default)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// Everything that the space says of a configuration; `None` where an expression has no usable
+    /// value.
+    #[must_use]
+    pub fn bind(&self, config: &Config) -> Option<Bound> {
+        self.binder.bind(config).ok()
+    }
+
+    /// The check problem that is made where the space's own cannot be compared.
+    #[must_use]
+    pub fn scaled_check(&self) -> &ScaledCheck {
+        &self.scaled
+    }
+
+    /// The kernel's name.
+    #[must_use]
+    pub fn kernel(&self) -> &str {
+        &self.kernel.spec.kernel
+    }
+
+    /// The problem's name.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    /// Whether a configuration satisfies the constraints on this problem. Tiles that fit for one
+    /// size of the heads may not for another: such a problem says nothing about a configuration.
+    #[must_use]
+    pub fn admits(&self, config: &Config) -> bool {
+        self.binder.holds(config)
+    }
+
+    /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
+    ///
+    /// # Errors
+    /// The compiler itself cannot work; a candidate that fails is the `Ok(Err(_))` case.
+    pub fn build(
+        &self,
+        compiler: &Compiler,
+        config: &Config,
+    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+        let unbuilt = |candidate, verdict, detail| Unbuilt {
+            candidate,
+            verdict,
+            detail,
+        };
+        let bound = match self.binder.bind(config) {
+            Ok(bound) => bound,
+            Err(error) => {
+                return Ok(Err(unbuilt(None, Verdict::LaunchFailed, error.to_string())));
+            }
+        };
+        let source = render_bound(&self.kernel.template, &bound, &self.arch);
+        let candidate = source.identity(&compiler.nvrtc().version());
+        let outcome = compiler.compile(&source)?;
+        if let Some((verdict, detail)) = outcome.failure() {
+            return Ok(Err(unbuilt(Some(candidate), verdict, detail)));
+        }
+        let CompileOutcome::Compiled(image) = outcome else {
+            let detail = "the compiler gave no code".to_owned();
+            return Ok(Err(unbuilt(
+                Some(candidate),
+                Verdict::CompileFailed,
+                detail,
+            )));
+        };
+        let reference = match self.reference(compiler)? {
+            Ok(reference) => reference,
+            Err(detail) => {
+                return Ok(Err(unbuilt(
+                    Some(candidate),
+                    Verdict::CompileFailed,
+                    detail,
+                )));
+            }
+        };
+        let plan = self.plan(&bound, &image, reference);
+        Ok(Ok(Built {
+            plan,
+            image,
+            candidate,
+        }))
+    }
+
+    /// The reference: an oracle's name, or the naive kernel compiled for this problem.
+    ///
+    /// The kernel is bound to the default configuration, whatever the candidate: one code for all
+    /// of them, which cannot share a candidate's mistake.
+    fn reference(
+        &self,
+        compiler: &Compiler,
+    ) -> Result<Result<PlanReference, String>, CompileError> {
+        if let Reference::Oracle(name) = &self.kernel.spec.reference {
+            return Ok(Ok(PlanReference::Oracle(name.clone())));
+        }
+        let bound = match &self.default_bound {
+            Ok(bound) => bound,
+            Err(error) => return Ok(Err(format!("the default configuration: {error}"))),
+        };
+        let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
+        let Some((template, launch)) = found else {
+            return Ok(Err("the space names no reference".to_owned()));
+        };
+        let macros = &bound.macros;
+        let options: Vec<String> = bound
+            .options
+            .iter()
+            .filter(|option| !is_fast_math(option))
+            .cloned()
+            .collect();
+        let launches = [LaunchShape::of(launch)];
+        let binding = Binding {
+            macros,
+            options: &options,
+            launches: &launches,
+        };
+        let source = render(template, binding, &self.arch);
+        Ok(match compiler.compile(&source)? {
+            CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
+                code: code(&image),
+                launch: plan_launch(launch),
+                oracle: match &self.kernel.spec.reference {
+                    Reference::Kernel { proven_by, .. } => proven_by.clone(),
+                    Reference::Oracle(_) => None,
+                },
+            }),
+            other => {
+                let why = other
+                    .failure()
+                    .map(|(_, detail)| detail)
+                    .unwrap_or_default();
+                Err(format!("the reference kernel does not compile: {why}"))
+            }
+        })
+    }
+
+    /// Compiles the reference alone. The inner error says why it does not compile.
+    ///
+    /// # Errors
+    /// The compiler itself cannot work.
+    pub fn compile_reference(
+        &self,
+        compiler: &Compiler,
+    ) -> Result<Result<(), String>, CompileError> {
+        Ok(self.reference(compiler)?.map(|_| ()))
+    }
+
+    fn plan(&self, bound: &Bound, image: &Image, reference: PlanReference) -> Plan {
+        let gate = &self.kernel.spec.gate;
+        Plan {
+            problem: self.problem.clone(),
+            sizes: self.sizes.clone(),
+            arguments: bound.arguments.iter().map(plan_argument).collect(),
+            launches: bound.launches.iter().map(plan_launch).collect(),
+            code: code(image),
+            reference,
+            gate: PlanGate {
+                atol: gate.atol,
+                rtol: gate.rtol,
+                terms: bound.terms,
+                deterministic: gate.deterministic,
+                same_value_writes: gate.same_value_writes == SameValueWrites::Allow,
+            },
+            flops: bound.flops,
+            bytes: bound.bytes,
+        }
+    }
+}
+
+/// Whether an option trades exactness for speed: a reference is compiled without it.
+fn is_fast_math(option: &str) -> bool {
+    let name = option
+        .trim_start_matches('-')
+        .split('=')
+        .next()
+        .unwrap_or_default();
+    let name = name.replace('-', "_");
+    matches!(
+        name.as_str(),
+        "use_fast_math" | "ftz" | "prec_div" | "prec_sqrt"
+    )
+}
+
+/// What a device is handed of compiled code.
+#[must_use]
+pub fn code(image: &Image) -> Code {
+    let fixed = image
+        .kernels
+        .values()
+        .map(|kernel| kernel.static_shared)
+        .max();
+    Code {
+        ptx: Arc::clone(&image.ptx),
+        cubin: Arc::clone(&image.cubin),
+        registers: image.facts.registers,
+        static_shared_bytes: fixed.unwrap_or(0),
+        kernels: image
+            .kernels
+            .iter()
+            .map(|(entry, kernel)| {
+                let needs = KernelNeeds {
+                    registers: kernel.registers,
+                    static_shared_bytes: kernel.static_shared,
+                };
+                (entry.clone(), needs)
+            })
+            .collect(),
+    }
+}
+
+fn plan_launch(launch: &BoundLaunch) -> PlanLaunch {
+    PlanLaunch {
+        entry: launch.entry.clone(),
+        grid: launch.grid.map(u64::from),
+        block: launch.block.map(u64::from),
+        shared_bytes: u64::from(launch.shared),
+        arguments: launch.args.clone(),
+    }
+}
+
+fn plan_argument(argument: &BoundArgument) -> PlanArgument {
+    let fill = argument
+        .fill
+        .unwrap_or_else(|| Fill::default_for(argument.ty));
+    PlanArgument {
+        name: argument.name.clone(),
+        element: argument.ty.name().to_owned(),
+        role: match argument.role {
+            Role::Input => PlanRole::Input,
+            Role::Output => PlanRole::Output,
+            Role::Scratch => PlanRole::Scratch,
+            Role::Scalar => PlanRole::Scalar,
+        },
+        shape: argument.shape.clone(),
+        fill: match fill {
+            Fill::Normal { mean, std } => PlanFill::Normal { mean, std },
+            Fill::Uniform { min, max } => PlanFill::Uniform { min, max },
+            Fill::Constant(value) => PlanFill::Constant(value),
+            Fill::Arange => PlanFill::Arange,
+            Fill::Zeros => PlanFill::Zeros,
+        },
+        value: argument
+            .value
+            .as_ref()
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0),
+    }
+}

@@ -1,0 +1,262 @@
+//! The door to `search_spaces/` and `templates/`: finds them, reads them, parses them.
+
+mod files;
+
+pub use files::{load_template, shown};
+
+use crate::compile::Template;
+use crate::declarations;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tuner_space::{Diagnostics, KernelSpec, Reference, suggest};
+
+/// Name of the folder of search spaces.
+const SPACES: &str = "search_spaces";
+
+/// Something that was named is not there or not right. The text is for the user as it stands.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// A file cannot be read.
+    #[error("error: cannot read the {what} {path}: {why}")]
+    Unreadable {
+        /// What it is.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// Two files are included by the same name.
+    #[error(
+        "error: `#include \"{spelled}\"` means {first} in one place and {second} in another; \
+         rename one of them"
+    )]
+    AmbiguousInclude {
+        /// The name in the directive.
+        spelled: String,
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A search space is wrong, or its template overrides it.
+    #[error("{0}")]
+    Invalid(Box<Diagnostics>),
+    /// No kernel of that name.
+    #[error("error: there is no kernel `{name}`{}\n{}", near_text(.near), known_text(.known))]
+    UnknownKernel {
+        /// What was typed.
+        name: String,
+        /// The nearest name.
+        near: Option<String>,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// No folder of search spaces.
+    #[error(
+        "error: there is no folder `search_spaces` in {0} or above it; go to the project, or name \
+         a FILE.yaml"
+    )]
+    NoFolder(String),
+    /// Two files claim the same kernel.
+    #[error("error: {first} and {second} are both of kernel `{kernel}`; name the file")]
+    TwoFiles {
+        /// The kernel.
+        kernel: String,
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
+/// What to say of the known name that is nearest to a misspelt one.
+pub fn near_text(near: &Option<impl std::fmt::Display>) -> String {
+    near.as_ref()
+        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+fn known_text(known: &[String]) -> String {
+    if known.is_empty() {
+        return "help: the folder search_spaces has no *.yaml file".to_owned();
+    }
+    format!("help: the known kernels are {}", known.join(", "))
+}
+
+/// A kernel with everything that was read for it.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The search space's file.
+    pub path: PathBuf,
+    /// The search space.
+    pub spec: KernelSpec,
+    /// The template.
+    pub template: Template,
+    /// The reference kernel, where the reference is one.
+    pub reference: Option<Template>,
+}
+
+impl Kernel {
+    /// Reads a search space and its template.
+    ///
+    /// # Errors
+    /// A file that is missing, unreadable or wrong.
+    pub fn load(path: &Path) -> Result<Self, CatalogError> {
+        let text = files::read_text(path, "search space")?;
+        let spec = KernelSpec::parse(&text, Path::new(&shown(path)))
+            .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+        let template = load_template(&spec.source, &spec.include)?;
+        let reference = match &spec.reference {
+            Reference::Oracle(_) => None,
+            Reference::Kernel { source, .. } => Some(load_template(source, &spec.include)?),
+        };
+        for text in std::iter::once(&template).chain(&reference) {
+            declarations::overrides(&spec, text)
+                .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            spec,
+            template,
+            reference,
+        })
+    }
+
+    /// What is compared with the kernels' own types.
+    #[must_use]
+    pub fn declared(&self) -> declarations::Subject<'_> {
+        declarations::Subject {
+            spec: &self.spec,
+            template: &self.template,
+            reference: self.reference.as_ref(),
+        }
+    }
+}
+
+/// The search spaces of a project.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    /// Files by stem, in order.
+    files: BTreeMap<String, PathBuf>,
+}
+
+impl Catalog {
+    /// The catalog of the nearest `search_spaces` folder, from `start` upwards.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn find(start: &Path) -> Result<Self, CatalogError> {
+        let folder = Self::folder(start)
+            .ok_or_else(|| CatalogError::NoFolder(start.display().to_string()))?;
+        Self::of_folder(&folder)
+    }
+
+    /// The nearest `search_spaces` folder, from `start` upwards.
+    #[must_use]
+    pub fn folder(start: &Path) -> Option<PathBuf> {
+        start
+            .ancestors()
+            .map(|folder| folder.join(SPACES))
+            .find(|folder| folder.is_dir())
+    }
+
+    /// The catalog of this folder.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of_folder(folder: &Path) -> Result<Self, CatalogError> {
+        let entries = std::fs::read_dir(folder).map_err(|error| CatalogError::Unreadable {
+            what: "folder",
+            path: shown(folder),
+            why: error.to_string(),
+        })?;
+        let files = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter_map(|path| Some((stem_of(&path)?, path)))
+            // `_skeleton.yaml` is there to be copied.
+            .filter(|(stem, _)| !stem.starts_with('_'))
+            .collect();
+        Ok(Self { files })
+    }
+
+    /// The stems of all files, `gemm_f32` and `gemm_f32.quick`.
+    pub fn stems(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The files that are meant when no kernel is named: one a kernel. Variants (a second dot in
+    /// the name, as in `gemm_f32.quick.yaml`) are left out.
+    pub fn main_files(&self) -> impl Iterator<Item = &Path> {
+        let main = self.files.iter().filter(|(stem, _)| !stem.contains('.'));
+        main.map(|(_, path)| path.as_path())
+    }
+
+    /// The file of a kernel: by its stem, else by the `kernel` key inside.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn file_of(&self, name: &str) -> Result<&Path, CatalogError> {
+        if let Some(path) = self.files.get(name) {
+            return Ok(path);
+        }
+        let mut found: Option<&Path> = None;
+        for path in self.main_files() {
+            // A broken file must not hide the others: it is reported when it is asked for.
+            let Ok(text) = files::read_text(path, "search space") else {
+                continue;
+            };
+            let spec = KernelSpec::parse(&text, path);
+            if !spec.is_ok_and(|spec| spec.kernel == name) {
+                continue;
+            }
+            if let Some(first) = found {
+                return Err(CatalogError::TwoFiles {
+                    kernel: name.to_owned(),
+                    first: shown(first),
+                    second: shown(path),
+                });
+            }
+            found = Some(path);
+        }
+        found.ok_or_else(|| CatalogError::UnknownKernel {
+            name: name.to_owned(),
+            near: suggest(name, self.stems()).map(str::to_owned),
+            known: self.stems().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Loads what the arguments name (kernels or files); without arguments, every kernel of the
+/// project.
+///
+/// # Errors
+/// The first that is missing or wrong.
+pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, CatalogError> {
+    if arguments.is_empty() {
+        let catalog = Catalog::find(start)?;
+        return catalog.main_files().map(Kernel::load).collect();
+    }
+    arguments
+        .iter()
+        .map(|argument| {
+            if is_file_name(argument) {
+                return Kernel::load(Path::new(argument));
+            }
+            let catalog = Catalog::find(start)?;
+            Kernel::load(catalog.file_of(argument)?)
+        })
+        .collect()
+}
+
+/// Whether an argument names a file and not a kernel.
+fn is_file_name(argument: &str) -> bool {
+    argument.contains('/') || stem_of(Path::new(argument)).is_some()
+}
+
+/// The name of a YAML file without its extension.
+fn stem_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".yaml")
+        .or_else(|| name.strip_suffix(".yml"))
+        .map(str::to_owned)
+}

@@ -1,0 +1,324 @@
+//! Compiles remembered on disk, by the hash of everything that decides them.
+//!
+//! Safe among processes without locks: an entry appears by rename, complete, and carries a
+//! checksum, so a torn or foreign file is a miss. The cache is an optimisation: where it cannot be
+//! read or written, compiling goes on without it after one warning.
+
+use super::image::{RawResult, RawStatus};
+use super::wire::{read_frame, write_frame};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+use tuner_core::units::ContentHash;
+
+/// Size of the cache unless told otherwise: about 20 000 candidates.
+pub const CACHE_BYTES_MAX: u64 = 2 << 30;
+/// First bytes of an entry; the digit is the format's version.
+const MAGIC: &[u8] = b"tuner-image-1\n";
+/// Length of the checksum that ends an entry.
+const CHECKSUM_BYTES: usize = 64;
+/// A temporary file older than this belongs to a process that died.
+const TEMPORARY_AGE_MAX: Duration = Duration::from_secs(3600);
+
+/// The disk cache of one folder.
+#[derive(Debug)]
+pub struct DiskCache {
+    folder: PathBuf,
+    bytes_max: u64,
+    /// Estimate of the folder's size; `None` until the first store has counted it.
+    bytes: Mutex<Option<u64>>,
+    warned: AtomicBool,
+    serial: AtomicU64,
+}
+
+impl DiskCache {
+    /// A cache in a folder, which is made when the first entry is stored.
+    #[must_use]
+    pub fn new(folder: PathBuf, bytes_max: u64) -> Self {
+        Self {
+            folder,
+            bytes_max,
+            bytes: Mutex::new(None),
+            warned: AtomicBool::new(false),
+            serial: AtomicU64::new(0),
+        }
+    }
+
+    /// The folder: `$TUNER_CACHE`, else `$XDG_CACHE_HOME/tuner`, else `~/.cache/tuner`; `None`
+    /// where none of them is set.
+    #[must_use]
+    pub fn default_folder() -> Option<PathBuf> {
+        let set = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        set("TUNER_CACHE")
+            .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("tuner")))
+            .or_else(|| set("HOME").map(|folder| folder.join(".cache/tuner")))
+    }
+
+    /// The folder in use.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn path_of(&self, key: &ContentHash) -> PathBuf {
+        // Two digits a subfolder keep directories short.
+        let (shard, rest) = key.as_str().split_at(2);
+        self.folder.join("compile").join(shard).join(rest)
+    }
+
+    /// A remembered result. Marks the entry as used.
+    pub(super) fn load(&self, key: &ContentHash) -> Option<RawResult> {
+        let path = self.path_of(key);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.warn("read", &path, &error);
+                }
+                return None;
+            }
+        };
+        let Some(mut result) = decode(&bytes) else {
+            tracing::debug!("cache entry {} is corrupt and is ignored", path.display());
+            let _ = std::fs::remove_file(&path);
+            return None;
+        };
+        result.head.compile_us = 0;
+        // The time of last use orders eviction. Not being allowed to set it costs only that.
+        if let Ok(file) = std::fs::File::options().append(true).open(&path) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(result)
+    }
+
+    /// Remembers a result that would be the same again: compiled or refused.
+    pub(super) fn store(&self, key: &ContentHash, result: &RawResult) {
+        if !matches!(result.head.status, RawStatus::Compiled | RawStatus::Refused) {
+            return;
+        }
+        let path = self.path_of(key);
+        let bytes = encode(result);
+        if let Err(error) = self.write(&path, &bytes) {
+            self.warn("write", &path, &error);
+            return;
+        }
+        let Ok(mut estimate) = self.bytes.lock() else {
+            return;
+        };
+        let counted = estimate.map(|known| known + bytes.len() as u64);
+        let total = counted.unwrap_or_else(|| self.entries().iter().map(|entry| entry.bytes).sum());
+        *estimate = Some(if total > self.bytes_max {
+            self.evict()
+        } else {
+            total
+        });
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(&self.folder);
+        std::fs::create_dir_all(folder)?;
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!(".tmp-{}-{serial}", std::process::id()));
+        let written =
+            std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    /// Removes the entries not used for longest until a tenth of the room is free, and temporary
+    /// files of dead processes. Returns the size that remains.
+    fn evict(&self) -> u64 {
+        let mut entries = self.entries();
+        entries.sort_by_key(|entry| entry.used);
+        let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        let goal = self.bytes_max - self.bytes_max / 10;
+        for entry in &entries {
+            let stale = entry.temporary
+                && entry
+                    .used
+                    .elapsed()
+                    .is_ok_and(|age| age > TEMPORARY_AGE_MAX);
+            if stale || (total > goal && !entry.temporary) {
+                // Another process may have been faster: gone is gone.
+                let _ = std::fs::remove_file(&entry.path);
+                total -= entry.bytes;
+            }
+        }
+        total
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let children = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .filter_map(Result::ok)
+        };
+        let mut entries = Vec::new();
+        for shard in children(&self.folder.join("compile")) {
+            for file in children(&shard.path()) {
+                let Ok(metadata) = file.metadata() else {
+                    continue;
+                };
+                entries.push(Entry {
+                    path: file.path(),
+                    bytes: metadata.len(),
+                    used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+                    temporary: file.file_name().to_string_lossy().starts_with(".tmp-"),
+                });
+            }
+        }
+        entries
+    }
+
+    fn warn(&self, what: &str, path: &Path, error: &io::Error) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "cannot {what} the compile cache {}: {error}; going on without it (set TUNER_CACHE \
+                 to a writable folder)",
+                path.display()
+            );
+        }
+    }
+}
+
+struct Entry {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+    temporary: bool,
+}
+
+fn encode(result: &RawResult) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    // Writing to a Vec cannot fail.
+    let _ = write_frame(
+        &mut bytes,
+        &[&result.head_json(), &result.ptx, &result.cubin],
+    );
+    let checksum = ContentHash::of([bytes.as_slice()]);
+    bytes.extend_from_slice(checksum.as_str().as_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<RawResult> {
+    let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
+    if ContentHash::of([content]).as_str().as_bytes() != checksum {
+        return None;
+    }
+    let mut frame = content.strip_prefix(MAGIC)?;
+    RawResult::from_parts(read_frame(&mut frame).ok()??)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DiskCache, RawResult};
+    use crate::compile::image::{RawHead, RawStatus};
+    use std::time::{Duration, SystemTime};
+    use tuner_core::units::ContentHash;
+
+    fn key(number: u64) -> ContentHash {
+        ContentHash::of([&number.to_le_bytes()[..]])
+    }
+
+    fn result(ptx: &[u8]) -> RawResult {
+        let head = RawHead {
+            status: RawStatus::Compiled,
+            log: "log".into(),
+            compile_us: 0,
+        };
+        RawResult {
+            head,
+            ptx: ptx.to_vec(),
+            cubin: vec![1, 2, 3],
+        }
+    }
+
+    #[test]
+    fn what_was_stored_is_found_by_another_handle() {
+        let dir = tempfile::tempdir().unwrap();
+        DiskCache::new(dir.path().into(), 1 << 20).store(&key(1), &result(b"ptx"));
+        let other = DiskCache::new(dir.path().into(), 1 << 20);
+        assert_eq!(other.load(&key(1)), Some(result(b"ptx")));
+        assert_eq!(other.load(&key(2)), None);
+    }
+
+    #[test]
+    fn a_corrupt_or_truncated_entry_is_a_miss_and_can_be_stored_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(dir.path().into(), 1 << 20);
+        cache.store(&key(1), &result(b"some ptx"));
+        let path = cache.path_of(&key(1));
+        let good = std::fs::read(&path).unwrap();
+        let mut flipped = good.clone();
+        flipped[good.len() / 2] ^= 1;
+        for bad in [&flipped[..], &good[..good.len() - 1], b"", b"garbage"] {
+            std::fs::write(&path, bad).unwrap();
+            assert_eq!(cache.load(&key(1)), None);
+            cache.store(&key(1), &result(b"some ptx"));
+            assert_eq!(cache.load(&key(1)), Some(result(b"some ptx")));
+        }
+    }
+
+    #[test]
+    fn the_least_recently_used_entries_make_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(dir.path().into(), 20_000);
+        for number in 0..20 {
+            cache.store(&key(number), &result(&[0; 1500]));
+            if let Ok(file) = std::fs::File::options()
+                .append(true)
+                .open(cache.path_of(&key(number)))
+            {
+                let age = Duration::from_secs(1000 - number * 10);
+                file.set_modified(SystemTime::now() - age).unwrap();
+            }
+            // Number 0 stays in use.
+            assert!(cache.load(&key(0)).is_some(), "after {number}");
+        }
+        let bytes: u64 = cache.entries().iter().map(|entry| entry.bytes).sum();
+        assert!(bytes <= 20_000, "{bytes}");
+        assert!(cache.load(&key(19)).is_some());
+        assert!(cache.load(&key(1)).is_none());
+    }
+
+    #[test]
+    fn several_writers_and_readers_never_see_half_an_entry() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4_u8 {
+                let folder = dir.path().to_owned();
+                scope.spawn(move || {
+                    // A handle each, as separate processes have.
+                    let cache = DiskCache::new(folder, 200_000);
+                    for round in 0..50 {
+                        let key = key(u64::from(round % 7_u8));
+                        cache.store(&key, &result(&vec![writer; 5000]));
+                        if let Some(found) = cache.load(&key) {
+                            assert!(found.ptx.iter().all(|&byte| byte == found.ptx[0]));
+                            assert_eq!(found.ptx.len(), 5000);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_only_a_cache_that_never_hits() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let cache = DiskCache::new(file.join("below"), 1 << 20);
+        cache.store(&key(1), &result(b"ptx"));
+        assert_eq!(cache.load(&key(1)), None);
+    }
+}

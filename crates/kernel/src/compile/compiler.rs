@@ -1,0 +1,247 @@
+//! The compiler as the rest of the program sees it.
+
+use super::cache::{CACHE_BYTES_MAX, DiskCache};
+use super::discover::Surroundings;
+use super::image::{CompileOutcome, RawResult};
+use super::nvrtc::{Nvrtc, NvrtcMissing};
+use super::pool::{Pool, PoolReply, PoolSettings};
+use super::render::{Source, quoted};
+use super::template::Header;
+use super::worker::{self, Request};
+use std::path::PathBuf;
+use std::time::Duration;
+use tuner_core::units::ContentHash;
+
+/// Where NVRTC runs.
+#[derive(Debug, Clone)]
+pub enum Isolation {
+    /// In this process: no limits. For tests and for sources that are known.
+    InProcess,
+    /// In worker processes of this executable, which must have the `compile-worker` subcommand.
+    Workers {
+        /// The executable.
+        program: PathBuf,
+    },
+}
+
+/// How to compile.
+#[derive(Debug, Clone)]
+pub struct CompilerSettings {
+    /// Compiles at a time.
+    pub jobs: usize,
+    /// Longest compile before its worker is killed.
+    pub deadline: Duration,
+    /// Most resident memory of one worker, bytes.
+    pub memory_bytes: u64,
+    /// Folder of the disk cache; `None` for no cache.
+    pub cache: Option<PathBuf>,
+    /// Largest size of the cache, bytes.
+    pub cache_bytes_max: u64,
+    /// Where NVRTC runs.
+    pub isolation: Isolation,
+    /// Where to look for NVRTC.
+    pub surroundings: Surroundings,
+}
+
+impl Default for CompilerSettings {
+    /// Workers of the running executable on all cores but one, 60 s and at most 4 GiB a compile,
+    /// and the user's cache.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::with_jobs(cores.saturating_sub(1).max(1))
+    }
+}
+
+impl CompilerSettings {
+    /// The default, with so many compiles at a time that share the memory.
+    #[must_use]
+    pub fn with_jobs(jobs: usize) -> Self {
+        Self {
+            jobs,
+            deadline: Duration::from_secs(60),
+            memory_bytes: memory_share(jobs),
+            cache: DiskCache::default_folder(),
+            cache_bytes_max: CACHE_BYTES_MAX,
+            // By this link, a worker is the program that runs now, even when its file has been
+            // replaced by a newer build since.
+            isolation: Isolation::Workers {
+                program: PathBuf::from("/proc/self/exe"),
+            },
+            surroundings: Surroundings::from_env(),
+        }
+    }
+}
+
+/// The tuner's own tools failed; the candidate is not to blame.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the compiler cannot work: {0}")]
+pub struct CompileError(String);
+
+impl CompileError {
+    pub(super) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
+/// Compiles sources. Shared between threads by reference; each call blocks its caller.
+#[derive(Debug)]
+pub struct Compiler {
+    nvrtc: Nvrtc,
+    cache: Option<DiskCache>,
+    pool: Option<Pool>,
+    memory_bytes: u64,
+    deadline: Duration,
+}
+
+impl Compiler {
+    /// Finds NVRTC and sets up the pool, whose processes start with the first work.
+    ///
+    /// # Errors
+    /// When no NVRTC is there; the message says what to do.
+    pub fn new(settings: CompilerSettings) -> Result<Self, NvrtcMissing> {
+        let nvrtc = Nvrtc::find(&settings.surroundings)?;
+        let pool = match settings.isolation {
+            Isolation::InProcess => None,
+            Isolation::Workers { program } => {
+                let pool = PoolSettings {
+                    program,
+                    library: nvrtc.library().to_owned(),
+                    deadline: settings.deadline,
+                    memory_bytes: settings.memory_bytes,
+                };
+                Some(Pool::new(settings.jobs, pool))
+            }
+        };
+        Ok(Self {
+            nvrtc,
+            cache: settings
+                .cache
+                .map(|folder| DiskCache::new(folder, settings.cache_bytes_max)),
+            pool,
+            memory_bytes: settings.memory_bytes,
+            deadline: settings.deadline,
+        })
+    }
+
+    /// The NVRTC in use.
+    #[must_use]
+    pub fn nvrtc(&self) -> &Nvrtc {
+        &self.nvrtc
+    }
+
+    /// Compiles one source, or remembers having done so.
+    ///
+    /// # Errors
+    /// Only when the tuner's own tools fail; what the source does is in the outcome.
+    pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
+        let result = match self.raw(source, |ptx| ptx)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok(outcome),
+        };
+        result
+            .interpret(source, &self.nvrtc.version(), self.memory_bytes)
+            .map_err(CompileError)
+    }
+
+    /// The cached result, or a new one, of which `keep` says what is kept of the PTX. The inner
+    /// error is an outcome that has no result.
+    pub(super) fn raw(
+        &self,
+        source: &Source,
+        keep: impl FnOnce(Vec<u8>) -> Vec<u8>,
+    ) -> Result<Result<RawResult, CompileOutcome>, CompileError> {
+        let request = self.request(source);
+        let key = self.cache_key(source, &request);
+        if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
+            return Ok(Ok(result));
+        }
+        let mut result = match self.run(&request)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        result.ptx = keep(result.ptx);
+        if let Some(cache) = &self.cache {
+            cache.store(&key, &result);
+        }
+        Ok(Ok(result))
+    }
+
+    /// Runs NVRTC. The inner error is an outcome that has no result.
+    fn run(&self, request: &Request) -> Result<Result<RawResult, CompileOutcome>, CompileError> {
+        let Some(pool) = &self.pool else {
+            let folder = std::env::current_dir()
+                .map_err(|error| CompileError(format!("no working directory: {error}")))?;
+            return Ok(Ok(worker::compile(&self.nvrtc, request, &folder)));
+        };
+        match pool.compile(request) {
+            PoolReply::Done(result) => Ok(Ok(result)),
+            PoolReply::TimedOut => Ok(Err(CompileOutcome::TimedOut {
+                after: self.deadline,
+            })),
+            PoolReply::OutOfMemory => Ok(Err(CompileOutcome::OutOfMemory {
+                limit: self.memory_bytes,
+            })),
+            PoolReply::Crashed(how) => Ok(Err(CompileOutcome::Crashed { how })),
+            PoolReply::Broken(why) => Err(CompileError(why)),
+        }
+    }
+
+    fn request(&self, source: &Source) -> Request {
+        let mut options = source.options.clone();
+        let folders = source
+            .include_dirs
+            .iter()
+            .map(PathBuf::as_path)
+            .chain(self.nvrtc.include());
+        options.extend(folders.map(|folder| format!("-I{}", folder.display())));
+        let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
+        let mut names = vec![source.name.clone()];
+        names.extend(headers.iter().map(|header| header.path.clone()));
+        Request {
+            text: source.text.clone(),
+            names,
+            headers,
+            options,
+        }
+    }
+
+    /// Everything that decides the result, places included: two checkouts do not share entries,
+    /// because the PTX names the template's path. The library's size tells builds of one version
+    /// apart.
+    fn cache_key(&self, source: &Source, request: &Request) -> ContentHash {
+        let options = request.options.join("\n");
+        let bytes = std::fs::metadata(self.nvrtc.library()).map_or(0, |file| file.len());
+        ContentHash::of([
+            request.text.as_bytes(),
+            source.template_hash.as_str().as_bytes(),
+            options.as_bytes(),
+            self.nvrtc.version().as_bytes(),
+            &bytes.to_le_bytes(),
+            source.arch.as_bytes(),
+        ])
+    }
+}
+
+/// A header that reports its own path and lines instead of the name it was included by.
+fn with_own_lines(header: &Header) -> Header {
+    let text = format!("#line 1 {}\n{}", quoted(&header.path), header.text);
+    Header {
+        text,
+        ..header.clone()
+    }
+}
+
+/// Memory for one of several workers: an equal share of half the machine's, within 1 and 4 GiB.
+fn memory_share(jobs: usize) -> u64 {
+    const GIB: u64 = 1 << 30;
+    let total = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("MemTotal:"))?;
+            line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        });
+    let share = total.map_or(4 * GIB, |kib| (kib << 10) / 2 / jobs as u64);
+    share.clamp(GIB, 4 * GIB)
+}

@@ -1,0 +1,85 @@
+//! The machine code's own facts: a hash of what runs, and register counts to check the log by.
+
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader as _, SectionHeader as _};
+use object::{Endianness, ReadRef as _};
+use std::collections::BTreeMap;
+use tuner_core::units::ContentHash;
+
+/// Facts read from one cubin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CubinFacts {
+    /// Hash of code, constants, launch attributes and relocations.
+    pub(super) hash: ContentHash,
+    /// Length of all kernels' instructions, bytes.
+    pub(super) text_bytes: u64,
+    /// Registers of each kernel.
+    pub(super) registers: BTreeMap<String, u32>,
+}
+
+/// Prefixes of the sections that decide what a kernel does. Debug sections, notes and the string
+/// tables are left out: line numbers and file names live there, so a template that differs in a
+/// comment hashes the same.
+const DECISIVE: [&str; 7] = [
+    ".text.",
+    ".nv.info",
+    ".nv.constant",
+    ".nv.shared",
+    ".nv.global",
+    ".rela.text",
+    ".rel.text",
+];
+
+/// Reads a cubin.
+///
+/// # Errors
+/// A sentence, when the bytes are no 64-bit ELF.
+pub(super) fn read(cubin: &[u8]) -> Result<CubinFacts, String> {
+    let describe = |error: object::read::Error| format!("the cubin is not readable: {error}");
+    let header = FileHeader64::<Endianness>::parse(cubin).map_err(describe)?;
+    let endian = header.endian().map_err(describe)?;
+    let sections = header.sections(endian, cubin).map_err(describe)?;
+    let mut decisive: BTreeMap<&[u8], Vec<u8>> = BTreeMap::new();
+    let mut registers = BTreeMap::new();
+    let mut text_bytes = 0;
+    for section in sections.iter() {
+        let name = sections.section_name(endian, section).map_err(describe)?;
+        let text = String::from_utf8_lossy(name);
+        if !DECISIVE.iter().any(|prefix| text.starts_with(prefix)) {
+            continue;
+        }
+        let info = section.sh_info(endian);
+        if let Some(kernel) = text.strip_prefix(".text.") {
+            // The top byte of the section's info field is the register count.
+            registers.insert(kernel.to_owned(), info >> 24);
+            text_bytes += section.sh_size(endian);
+        }
+        let mut content = Vec::new();
+        content.extend(section.sh_type(endian).0.to_le_bytes());
+        content.extend(section.sh_flags(endian).0.to_le_bytes());
+        content.extend(section.sh_size(endian).to_le_bytes());
+        content.extend(info.to_le_bytes());
+        if let Some((offset, size)) = section.file_range(endian) {
+            let bytes = cubin.read_bytes_at(offset, size);
+            content.extend(bytes.map_err(|()| "the cubin is truncated".to_owned())?);
+        }
+        decisive.insert(name, content);
+    }
+    let parts = decisive
+        .iter()
+        .flat_map(|(name, content)| [*name, content.as_slice()]);
+    Ok(CubinFacts {
+        hash: ContentHash::of(parts),
+        text_bytes,
+        registers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn bytes_that_are_no_cubin_are_an_error() {
+        assert!(super::read(b"").is_err());
+        assert!(super::read(b"\x7fELF but not really").is_err());
+    }
+}

@@ -1,0 +1,332 @@
+//! The compiler's product, and the outcomes of a compile.
+
+use super::cubin;
+use super::nvrtc::Compiled;
+use super::render::{Source, quoted};
+use super::resources::{KernelResources, messages_of, parse_log};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tuner_core::record::{Compilation, Verdict};
+use tuner_core::units::ContentHash;
+
+/// A compiled candidate. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// PTX with line information, for the virtual GPU.
+    pub ptx: Arc<str>,
+    /// Machine code.
+    pub cubin: Arc<[u8]>,
+    /// The figures that are stored with a trial.
+    pub facts: Compilation,
+    /// Resources by kernel name.
+    pub kernels: BTreeMap<String, KernelResources>,
+    /// NVRTC's messages, without the assembler's report.
+    pub log: String,
+}
+
+/// How a compile ended. A failure is a value: no candidate can end a run.
+#[derive(Debug, Clone)]
+pub enum CompileOutcome {
+    /// Machine code came out.
+    Compiled(Arc<Image>),
+    /// The source was refused.
+    Failed {
+        /// The compiler's messages, with the template's own path and lines.
+        log: String,
+    },
+    /// No end within the deadline; the worker was killed.
+    TimedOut {
+        /// The deadline.
+        after: Duration,
+    },
+    /// Over the memory limit; the worker was killed.
+    OutOfMemory {
+        /// The limit, bytes.
+        limit: u64,
+    },
+    /// The compiler crashed and took its worker along.
+    Crashed {
+        /// How the worker ended.
+        how: String,
+    },
+}
+
+impl CompileOutcome {
+    /// The judgement and its detail, where no image came out. Whatever ends a compile, it is the
+    /// candidate that did not compile: `timeout` and the like are verdicts about running.
+    #[must_use]
+    pub fn failure(&self) -> Option<(Verdict, String)> {
+        let detail = match self {
+            Self::Compiled(_) => return None,
+            Self::Failed { log } => log.trim_end().to_owned(),
+            Self::TimedOut { after } => {
+                format!(
+                    "the compiler did not end within {} s and was killed",
+                    after.as_secs_f64()
+                )
+            }
+            Self::OutOfMemory { limit } => {
+                format!(
+                    "the compiler needed more than {} MiB and was killed",
+                    limit >> 20
+                )
+            }
+            Self::Crashed { how } => format!("the compiler crashed: {how}"),
+        };
+        Some((Verdict::CompileFailed, detail))
+    }
+}
+
+/// What crosses the pipe and lies in the cache: a compile's result before it is read for one
+/// candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RawResult {
+    pub(super) head: RawHead,
+    pub(super) ptx: Vec<u8>,
+    pub(super) cubin: Vec<u8>,
+}
+
+/// The part of it that is not bulk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawHead {
+    pub(super) status: RawStatus,
+    /// The whole log.
+    pub(super) log: String,
+    /// Host time, microseconds.
+    pub(super) compile_us: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RawStatus {
+    Compiled,
+    Refused,
+    OutOfMemory,
+    /// NVRTC itself is broken; the log says how.
+    Broken,
+}
+
+impl RawResult {
+    pub(super) fn new(compiled: Compiled, names: &[String], folder: &Path, took: Duration) -> Self {
+        let (status, ptx, cubin, log) = match compiled {
+            Compiled::Done { ptx, cubin, log } => {
+                let ptx = restore_paths(&ptx, names, folder);
+                (RawStatus::Compiled, ptx.into_bytes(), cubin, log)
+            }
+            Compiled::Refused { log } => (RawStatus::Refused, Vec::new(), Vec::new(), log),
+            Compiled::OutOfMemory => (
+                RawStatus::OutOfMemory,
+                Vec::new(),
+                Vec::new(),
+                String::new(),
+            ),
+        };
+        let compile_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            head: RawHead {
+                status,
+                log,
+                compile_us,
+            },
+            ptx,
+            cubin,
+        }
+    }
+
+    /// NVRTC could not do its work.
+    pub(super) fn broken(why: String) -> Self {
+        let head = RawHead {
+            status: RawStatus::Broken,
+            log: why,
+            compile_us: 0,
+        };
+        Self {
+            head,
+            ptx: Vec::new(),
+            cubin: Vec::new(),
+        }
+    }
+
+    /// The three parts of a frame.
+    pub(super) fn head_json(&self) -> Vec<u8> {
+        // A struct of strings and numbers always serialises.
+        serde_json::to_vec(&self.head).unwrap_or_default()
+    }
+
+    /// Reads the parts back; `None` when they are not what `head_json` and the bulk were.
+    pub(super) fn from_parts(parts: Vec<Vec<u8>>) -> Option<Self> {
+        let [head, ptx, cubin]: [Vec<u8>; 3] = parts.try_into().ok()?;
+        let head = serde_json::from_slice(&head).ok()?;
+        Some(Self { head, ptx, cubin })
+    }
+
+    /// Reads the result for the candidate that it was made for.
+    pub(super) fn interpret(
+        self,
+        source: &Source,
+        nvrtc_version: &str,
+        memory_limit: u64,
+    ) -> Result<CompileOutcome, String> {
+        match self.head.status {
+            RawStatus::Broken => return Err(self.head.log),
+            RawStatus::OutOfMemory => {
+                return Ok(CompileOutcome::OutOfMemory {
+                    limit: memory_limit,
+                });
+            }
+            RawStatus::Refused => {
+                return Ok(CompileOutcome::Failed {
+                    log: messages_of(&self.head.log),
+                });
+            }
+            RawStatus::Compiled => {}
+        }
+        if self.cubin.is_empty() {
+            let log = format!(
+                "{} yields no machine code: name a real target, such as sm_90\n",
+                source.arch
+            );
+            return Ok(CompileOutcome::Failed { log });
+        }
+        let machine = cubin::read(&self.cubin)?;
+        let kernels = reconcile(parse_log(&self.head.log), &machine.registers);
+        let facts = match facts_of(source, &kernels, machine.hash, nvrtc_version) {
+            Ok(facts) => Compilation {
+                compile_us: self.head.compile_us,
+                ptx_bytes: self.ptx.len() as u64,
+                sass_bytes: machine.text_bytes,
+                ..facts
+            },
+            Err(log) => return Ok(CompileOutcome::Failed { log }),
+        };
+        let ptx = String::from_utf8(self.ptx).map_err(|error| error.to_string())?;
+        Ok(CompileOutcome::Compiled(Arc::new(Image {
+            ptx: ptx.into(),
+            cubin: self.cubin.into(),
+            facts,
+            kernels,
+            log: messages_of(&self.head.log),
+        })))
+    }
+}
+
+/// The log's figures, with register counts from the machine code where the log has none (a
+/// compiler that answers from a cache of its own prints no report) or differs.
+fn reconcile(
+    mut kernels: BTreeMap<String, KernelResources>,
+    registers: &BTreeMap<String, u32>,
+) -> BTreeMap<String, KernelResources> {
+    for (name, &count) in registers {
+        let kernel = kernels.entry(name.clone()).or_default();
+        if count != 0 && kernel.registers != count {
+            if kernel.registers != 0 {
+                tracing::warn!(
+                    "kernel {name}: the assembler's log says {} registers, the cubin {count}; \
+                     using the cubin's",
+                    kernel.registers
+                );
+            }
+            kernel.registers = count;
+        }
+    }
+    kernels
+}
+
+/// The figures of the kernels that the candidate launches; an error text when one is missing.
+fn facts_of(
+    source: &Source,
+    kernels: &BTreeMap<String, KernelResources>,
+    cubin_hash: ContentHash,
+    nvrtc_version: &str,
+) -> Result<Compilation, String> {
+    let mut facts = Compilation {
+        template_hash: source.template_hash.clone(),
+        cubin_hash,
+        nvrtc_version: nvrtc_version.to_owned(),
+        arch: source.arch.clone(),
+        registers: 0,
+        spill_bytes: 0,
+        stack_bytes: 0,
+        shared_bytes: 0,
+        compile_us: 0,
+        ptx_bytes: 0,
+        sass_bytes: 0,
+    };
+    for launch in &source.launches {
+        let Some(kernel) = kernels.get(&launch.entry) else {
+            let names: Vec<&str> = kernels.keys().map(String::as_str).collect();
+            return Err(format!(
+                "{}: there is no kernel `{}` (found: {}); declare it `extern \"C\" __global__` or \
+                 correct `entry` in the search space\n",
+                source.name,
+                launch.entry,
+                if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                },
+            ));
+        };
+        facts.registers = facts.registers.max(kernel.registers);
+        facts.spill_bytes = facts
+            .spill_bytes
+            .max(kernel.spill_store + kernel.spill_load);
+        facts.stack_bytes = facts.stack_bytes.max(kernel.stack);
+        facts.shared_bytes = facts
+            .shared_bytes
+            .max(kernel.static_shared.saturating_add(launch.dynamic_shared));
+    }
+    Ok(facts)
+}
+
+/// NVRTC makes the paths of `.file` directives absolute, from the folder the compile ran in.
+/// Puts the files' own paths back, so that hazards name them as diagnostics do and the PTX does
+/// not depend on where it was compiled.
+fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
+    let pairs: Vec<(String, String)> = names
+        .iter()
+        .map(|name| (quoted(&folder.join(name).to_string_lossy()), quoted(name)))
+        .collect();
+    let mut restored = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        let pair = pairs.iter().find(|(absolute, _)| {
+            line.trim_start().starts_with(".file") && line.contains(absolute)
+        });
+        match pair {
+            Some((absolute, own)) => restored.push_str(&line.replace(absolute, own)),
+            None => restored.push_str(line),
+        }
+    }
+    restored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RawResult, restore_paths};
+    use std::path::Path;
+
+    #[test]
+    fn the_templates_path_is_restored_in_file_directives_only() {
+        let ptx = "\t.file\t1 \"/srv/t/kernel.cu\"\n// \"/srv/t/kernel.cu\"\n";
+        assert_eq!(
+            restore_paths(ptx, &["t/kernel.cu".to_owned()], Path::new("/srv")),
+            "\t.file\t1 \"t/kernel.cu\"\n// \"/srv/t/kernel.cu\"\n"
+        );
+    }
+
+    #[test]
+    fn parts_that_are_no_result_are_refused() {
+        assert_eq!(
+            RawResult::from_parts(vec![b"{}".to_vec(), Vec::new(), Vec::new()]),
+            None
+        );
+        assert_eq!(RawResult::from_parts(vec![Vec::new()]), None);
+        let result = RawResult::broken("why".into());
+        let parts = vec![result.head_json(), result.ptx.clone(), result.cubin.clone()];
+        assert_eq!(RawResult::from_parts(parts), Some(result));
+    }
+}

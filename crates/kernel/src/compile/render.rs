@@ -1,0 +1,208 @@
+//! A configuration and a template become one source: a block of `#define`s, then the template.
+
+use super::options;
+use super::template::{Header, Template};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tuner_core::units::ContentHash;
+use tuner_core::value::Value;
+use tuner_space::{Bound, BoundLaunch};
+
+/// A kernel that a candidate launches, as far as the compiler needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Name of the `extern "C" __global__` function.
+    pub entry: String,
+    /// Dynamic shared memory of the launch, bytes a block.
+    pub dynamic_shared: u64,
+}
+
+impl LaunchShape {
+    /// What the compiler needs to know of a bound launch.
+    #[must_use]
+    pub fn of(launch: &BoundLaunch) -> Self {
+        Self {
+            entry: launch.entry.clone(),
+            dynamic_shared: u64::from(launch.shared),
+        }
+    }
+}
+
+/// What a bound configuration contributes to its source.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding<'a> {
+    /// Parameters, derived values and problem sizes, in the order they are defined.
+    pub macros: &'a [(String, Value)],
+    /// The search space's own compiler options, parameters substituted.
+    pub options: &'a [String],
+    /// The launches.
+    pub launches: &'a [LaunchShape],
+}
+
+/// One compilation unit: everything NVRTC is given, and nothing else decides the outcome.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The parameter block, a `#line` directive, and the template's text.
+    pub text: String,
+    /// The template's path as diagnostics show it.
+    pub name: String,
+    /// The option vector without folders of headers.
+    pub options: Vec<String>,
+    /// Folders for `#include`, absolute.
+    pub include_dirs: Vec<PathBuf>,
+    /// Included files, passed from memory.
+    pub headers: Vec<Header>,
+    /// Hash of the template and its headers.
+    pub template_hash: ContentHash,
+    /// Target, such as `sm_90`.
+    pub arch: String,
+    /// The launches, for the check that their kernels exist and for shared memory.
+    pub launches: Vec<LaunchShape>,
+    defines: String,
+}
+
+impl Source {
+    /// Identity of the candidate: the macros, the template's content, the options, the compiler's
+    /// version and the target. Where the files lie does not enter, so that two checkouts agree.
+    #[must_use]
+    pub fn identity(&self, nvrtc_version: &str) -> ContentHash {
+        let options = self.options.join("\n");
+        ContentHash::of([
+            self.defines.as_bytes(),
+            self.template_hash.as_str().as_bytes(),
+            options.as_bytes(),
+            nvrtc_version.as_bytes(),
+            self.arch.as_bytes(),
+        ])
+    }
+}
+
+/// Renders a bound configuration for one target (`sm_90`). Pure.
+#[must_use]
+pub fn render(template: &Template, binding: Binding<'_>, arch: &str) -> Source {
+    let defines = define_block(binding.macros);
+    let name = template.name.to_string();
+    let line = format!("#line 1 {}\n", quoted(&name));
+    Source {
+        text: format!("{defines}{line}{}", template.text),
+        options: options::compose(arch, binding.options),
+        include_dirs: template.include_dirs.to_vec(),
+        headers: template.headers.to_vec(),
+        template_hash: template.hash.clone(),
+        arch: options::target(arch, binding.options).to_owned(),
+        launches: binding.launches.to_vec(),
+        name,
+        defines,
+    }
+}
+
+/// Renders what [`KernelSpec::bind`](tuner_space::KernelSpec::bind) made of a configuration.
+#[must_use]
+pub fn render_bound(template: &Template, bound: &Bound, arch: &str) -> Source {
+    let launches: Vec<LaunchShape> = bound.launches.iter().map(LaunchShape::of).collect();
+    let binding = Binding {
+        macros: &bound.macros,
+        options: &bound.options,
+        launches: &launches,
+    };
+    render(template, binding, arch)
+}
+
+/// `#define NAME value`, one a line. Booleans are 1 and 0, so that `#if` and `if constexpr` both
+/// take them; text is verbatim.
+fn define_block(macros: &[(String, Value)]) -> String {
+    let mut block = String::new();
+    for (name, value) in macros {
+        // Writing to a String cannot fail.
+        let _ = match value {
+            Value::Bool(value) => writeln!(block, "#define {name} {}", u8::from(*value)),
+            // A line break would end the macro; a continued line does not.
+            Value::Text(text) => writeln!(block, "#define {name} {}", text.replace('\n', " \\\n")),
+            Value::Int(_) | Value::Float(_) => writeln!(block, "#define {name} {value}"),
+        };
+    }
+    block
+}
+
+/// A C string literal.
+pub(super) fn quoted(path: &str) -> String {
+    format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Binding, Source, render};
+    use crate::compile::Template;
+    use tuner_core::value::Value;
+
+    fn source(macros: &[(&str, Value)], text: &str, options: &[&str]) -> Source {
+        let template = Template::new("templates/t/kernel.cu", text, Vec::new(), Vec::new());
+        let macros: Vec<_> = macros
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let options: Vec<_> = options.iter().map(ToString::to_string).collect();
+        let binding = Binding {
+            macros: &macros,
+            options: &options,
+            launches: &[],
+        };
+        render(&template, binding, "sm_90")
+    }
+
+    #[test]
+    fn macros_come_first_and_the_template_keeps_its_own_lines() {
+        let macros = [
+            ("BM", Value::Int(64)),
+            ("FAST", Value::Bool(true)),
+            ("SCALE", Value::Float(1.0)),
+            ("TYPE", Value::Text("unsigned int".into())),
+        ];
+        insta::assert_snapshot!(source(&macros, "int x;\n", &[]).text, @r#"
+        #define BM 64
+        #define FAST 1
+        #define SCALE 1.0
+        #define TYPE unsigned int
+        #line 1 "templates/t/kernel.cu"
+        int x;
+        "#);
+    }
+
+    #[test]
+    fn options_are_ours_then_the_users() {
+        insta::assert_snapshot!(source(&[], "", &["--use_fast_math"]).options.join("\n"), @r"
+        --gpu-architecture=sm_90
+        --std=c++17
+        -lineinfo
+        --ptxas-options=-v
+        --use_fast_math
+        ");
+    }
+
+    #[test]
+    fn a_users_standard_and_target_replace_ours() {
+        let source = source(&[], "", &["-std=c++20", "-arch=sm_90a"]);
+        assert_eq!(source.arch, "sm_90a");
+        insta::assert_snapshot!(source.options.join("\n"), @r"
+        -lineinfo
+        --ptxas-options=-v
+        -std=c++20
+        -arch=sm_90a
+        ");
+    }
+
+    #[test]
+    fn identity_follows_content_options_and_compiler() {
+        let base = source(&[("A", Value::Int(1))], "int x;", &[]);
+        let same = source(&[("A", Value::Int(1))], "int x;", &[]);
+        assert_eq!(base.identity("13.0"), same.identity("13.0"));
+        assert_ne!(base.identity("13.0"), base.identity("12.9"));
+        for other in [
+            source(&[("A", Value::Int(2))], "int x;", &[]),
+            source(&[("A", Value::Int(1))], "int y;", &[]),
+            source(&[("A", Value::Int(1))], "int x;", &["-G"]),
+        ] {
+            assert_ne!(base.identity("13.0"), other.identity("13.0"));
+        }
+    }
+}

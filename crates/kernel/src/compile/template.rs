@@ -1,0 +1,230 @@
+//! A kernel template as read from disk: its text, the files it includes, and their hash.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use tuner_core::units::ContentHash;
+
+/// A file that a template includes, held in memory so that what was hashed is what is compiled,
+/// even when the file is edited during a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Header {
+    /// The name as the `#include` directive spells it.
+    pub spelled: String,
+    /// The path that diagnostics show.
+    pub path: String,
+    /// The content.
+    pub text: String,
+}
+
+/// A template with everything that its identity depends on. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// The path that diagnostics show: relative to the working directory where it lies below it,
+    /// absolute elsewhere.
+    pub name: Arc<str>,
+    /// The text, without the parameter block.
+    pub text: Arc<str>,
+    /// The files it includes by `#include "…"`, transitively.
+    pub headers: Arc<[Header]>,
+    /// Further folders for `#include`, absolute, from the search space's `compile.include`.
+    pub include_dirs: Arc<[PathBuf]>,
+    /// Hash of the text and of the headers, names and contents.
+    pub hash: ContentHash,
+}
+
+impl Template {
+    /// Puts a template together and hashes it.
+    #[must_use]
+    pub fn new(name: &str, text: &str, headers: Vec<Header>, include_dirs: Vec<PathBuf>) -> Self {
+        let mut parts = vec![text.as_bytes()];
+        for header in &headers {
+            parts.push(header.spelled.as_bytes());
+            parts.push(header.text.as_bytes());
+        }
+        let hash = ContentHash::of(parts);
+        Self {
+            name: name.into(),
+            text: text.into(),
+            headers: headers.into(),
+            include_dirs: include_dirs.into(),
+            hash,
+        }
+    }
+
+    /// Whether the template or a file it includes mentions the identifier outside comments.
+    #[must_use]
+    pub fn mentions(&self, identifier: &str) -> bool {
+        let texts = self.headers.iter().map(|header| header.text.as_str());
+        std::iter::once(&*self.text).chain(texts).any(|text| {
+            let stripped = strip_comments(text);
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            stripped
+                .split(|c| !is_word(c))
+                .any(|word| word == identifier)
+        })
+    }
+
+    /// The defaults that the template gives itself so that it compiles alone: the value and the
+    /// line of each `#ifndef NAME` directly followed by `#define NAME value`.
+    #[must_use]
+    pub fn defaults(&self) -> Vec<MacroDefault> {
+        let stripped = strip_comments(&self.text);
+        let mut directives = stripped
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (index, line.trim()))
+            .filter(|(_, line)| !line.is_empty())
+            .peekable();
+        let mut defaults = Vec::new();
+        while let Some((_, line)) = directives.next() {
+            let Some(name) = directive(line, "ifndef") else {
+                continue;
+            };
+            let Some((index, next)) = directives.peek() else {
+                break;
+            };
+            let Some(body) = directive(next, "define") else {
+                continue;
+            };
+            if let Some(value) = body.strip_prefix(name.trim()) {
+                // `#define NAME_2 …` after `#ifndef NAME` is another macro, not a default.
+                if value.is_empty() || value.starts_with(char::is_whitespace) {
+                    defaults.push(MacroDefault {
+                        name: name.trim().to_owned(),
+                        value: value.trim().to_owned(),
+                        line: *index as u32 + 1,
+                    });
+                }
+            }
+        }
+        defaults
+    }
+}
+
+/// One `#ifndef NAME` / `#define NAME value` pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MacroDefault {
+    /// The macro.
+    pub name: String,
+    /// Its text, without comments.
+    pub value: String,
+    /// The line of the `#define`, from 1.
+    pub line: u32,
+}
+
+/// The names that `#include "…"` and `#include <…>` directives of a text spell, with whether they
+/// are quoted. Conditional compilation is not evaluated: a file that might be included counts.
+#[must_use]
+pub fn included_names(text: &str) -> Vec<(String, bool)> {
+    let stripped = strip_comments(text);
+    stripped
+        .lines()
+        .filter_map(|line| {
+            let rest = directive(line.trim(), "include")?.trim();
+            let (open, close) = (rest.chars().next()?, rest.get(1..)?);
+            let (end, quoted) = match open {
+                '"' => (close.find('"')?, true),
+                '<' => (close.find('>')?, false),
+                _ => return None,
+            };
+            Some((close[..end].to_owned(), quoted))
+        })
+        .collect()
+}
+
+/// The rest of a `# name rest` line.
+fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix('#')?.trim_start().strip_prefix(name)?;
+    (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then(|| rest.trim())
+}
+
+/// The text with comments blanked out, line structure kept. String literals are respected, so
+/// that `"//"` does not start a comment.
+fn strip_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('/', Some('/')) => {
+                while chars.peek().is_some_and(|&next| next != '\n') {
+                    chars.next();
+                }
+            }
+            ('/', Some('*')) => {
+                chars.next();
+                out.push(' ');
+                let mut last = ' ';
+                for inner in chars.by_ref() {
+                    if inner == '\n' {
+                        out.push('\n');
+                    }
+                    if last == '*' && inner == '/' {
+                        break;
+                    }
+                    last = inner;
+                }
+            }
+            ('"', _) => {
+                out.push('"');
+                while let Some(inner) = chars.next() {
+                    out.push(inner);
+                    match inner {
+                        '\\' => out.extend(chars.next()),
+                        '"' | '\n' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MacroDefault, Template, included_names};
+
+    fn template(text: &str) -> Template {
+        Template::new("t/kernel.cu", text, Vec::new(), Vec::new())
+    }
+
+    #[test]
+    fn defaults_are_read_with_their_line_and_without_comments() {
+        let text = "// header\n#ifndef BLOCK_M\n#define BLOCK_M 64  // rows\n#endif\n\n# ifndef PAD\n\
+                    /* floats */\n# define PAD (4)\n#endif\n#ifndef A\n#define A_2 1\n#endif\n";
+        let expected =
+            [("BLOCK_M", "64", 3), ("PAD", "(4)", 8)].map(|(name, value, line)| MacroDefault {
+                name: name.into(),
+                value: value.into(),
+                line,
+            });
+        assert_eq!(template(text).defaults(), expected);
+    }
+
+    #[test]
+    fn a_mention_in_a_comment_or_inside_a_longer_word_is_none() {
+        let text = "// TILE\nint x = TILE_M; /* TILE */ const char* s = \"// no\"; int y = WIDTH;";
+        assert!(!template(text).mentions("TILE"));
+        assert!(template(text).mentions("TILE_M"));
+        assert!(template(text).mentions("WIDTH"));
+    }
+
+    #[test]
+    fn included_names_are_found_and_commented_ones_are_not() {
+        let text = "#include \"a.cuh\"\n// #include \"b.cuh\"\n#  include <cuda_fp16.h>\n";
+        assert_eq!(
+            included_names(text),
+            [
+                ("a.cuh".to_owned(), true),
+                ("cuda_fp16.h".to_owned(), false)
+            ]
+        );
+    }
+
+    #[test]
+    fn the_hash_follows_the_text() {
+        assert_eq!(template("a").hash, template("a").hash);
+        assert_ne!(template("a").hash, template("b").hash);
+    }
+}

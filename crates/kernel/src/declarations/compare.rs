@@ -1,0 +1,223 @@
+//! A launch's arguments beside the parameters of its kernel: what to say where they differ.
+
+use super::places::Declared;
+use super::source::File;
+use super::types::{Fit, Form, Parameter, cuda_name};
+use std::ops::Range;
+use tuner_space::{Argument, Diagnostic, KernelSpec, Role};
+
+/// A launch and the kernel that it names.
+pub(super) struct Launched<'a> {
+    pub(super) spec: &'a KernelSpec,
+    /// `kernel` or `reference kernel`.
+    pub(super) what: &'static str,
+    /// The kernel's name.
+    pub(super) entry: &'a str,
+    /// Indices of the arguments.
+    pub(super) args: &'a [usize],
+    /// Where the search space names the kernel.
+    pub(super) at: Range<usize>,
+    /// The files of the kernel's source.
+    pub(super) files: &'a [File],
+    /// Where it stands, as far as the text shows.
+    pub(super) declared: Option<&'a Declared>,
+    /// Its file and line as the compiler says.
+    pub(super) place: Option<String>,
+    /// Its parameters as the compiler says.
+    pub(super) parameters: &'a [Parameter],
+}
+
+/// What came of the comparison.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// What is wrong.
+    pub(super) errors: Vec<Diagnostic>,
+    /// What is accepted, and should be known.
+    pub(super) warnings: Vec<Diagnostic>,
+    /// Buffers with whether the kernel may write them and what to say if none may.
+    pub(super) buffers: Vec<(usize, bool, String)>,
+}
+
+impl Launched<'_> {
+    pub(super) fn compare(&self) -> Findings {
+        let mut findings = Findings::default();
+        if self.args.len() != self.parameters.len() {
+            findings.errors.push(self.count());
+            return findings;
+        }
+        for (number, (index, parameter)) in self.args.iter().zip(self.parameters).enumerate() {
+            self.one(number, *index, parameter, &mut findings);
+        }
+        findings
+    }
+
+    fn one(&self, number: usize, index: usize, parameter: &Parameter, findings: &mut Findings) {
+        let argument = &self.spec.arguments[index];
+        let (role, ty) = (argument.role, argument.ty);
+        let place = &self.spec.places().arguments[index];
+        let (name, described) = (&argument.name, self.described(number));
+        let form = parameter.form();
+        if let (Form::Value, false) | (Form::Pointer { .. }, true) = (form, role == Role::Scalar) {
+            let error = Diagnostic::new(
+                format!(
+                    "`{name}` is {} of `{}`, but {described}",
+                    if role == Role::Scalar {
+                        "a scalar"
+                    } else {
+                        "a buffer"
+                    },
+                    ty.name()
+                ),
+                place.role.clone(),
+            );
+            findings.errors.push(error.help(form_help(argument)));
+            return;
+        }
+        let fit = match role {
+            Role::Scalar => parameter.takes_scalar(ty),
+            Role::Input | Role::Output | Role::Scratch => parameter.takes_buffer(ty),
+        };
+        let at = place.ty.clone();
+        let declared = format!("`{name}` is declared `{}`", ty.name());
+        match fit {
+            Fit::Same => {}
+            Fit::Loose(why) => {
+                let warning = Diagnostic::new(format!("{declared}, and {described}: {why}"), at);
+                findings.warnings.push(warning);
+            }
+            Fit::Wrong => {
+                let error = Diagnostic::new(format!("{declared}, but {described}"), at);
+                findings
+                    .errors
+                    .push(error.help(type_help(argument, parameter)));
+            }
+        }
+        if let Form::Pointer { constant } = form {
+            findings.buffers.push((index, !constant, described));
+        }
+    }
+
+    /// `parameter 1 of the kernel `k` is `const T* x`, that is `__half const*` (k.cu:3:7)`.
+    fn described(&self, number: usize) -> String {
+        let ty = &self.parameters[number].ty;
+        let text = self
+            .declared
+            .filter(|it| it.parameters.len() == self.parameters.len());
+        let (spelled, place) = match text {
+            Some(declared) => {
+                let (file, at) = (&self.files[declared.file], &declared.parameters[number]);
+                let words: Vec<&str> = file.text[at.clone()].split_whitespace().collect();
+                (words.join(" "), file.place(at.start))
+            }
+            None => (ty.clone(), self.kernel_place()),
+        };
+        // Said twice only where a macro or a typedef stands between.
+        let short = spelled.contains("unsigned");
+        let plain =
+            |word: &str| matches!(word, "const" | "volatile" | "") || (word == "int" && short);
+        let mut words = ty.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let meaning = if words.all(|word| plain(word) || spelled.contains(word)) {
+            String::new()
+        } else {
+            format!(", that is `{ty}`")
+        };
+        format!(
+            "parameter {} of the {} `{}` is `{spelled}`{meaning} ({place})",
+            number + 1,
+            self.what,
+            self.entry
+        )
+    }
+
+    fn kernel_place(&self) -> String {
+        match (self.declared, &self.place) {
+            (Some(declared), _) => self.files[declared.file].place(declared.name.start),
+            (None, Some(place)) => place.clone(),
+            (None, None) => self
+                .files
+                .first()
+                .map_or_else(String::new, |file| file.name.clone()),
+        }
+    }
+
+    /// The launch passes more or fewer arguments than the kernel takes.
+    fn count(&self) -> Diagnostic {
+        let (given, taken) = (self.args.len(), self.parameters.len());
+        let names = |args: &[usize]| -> Vec<&str> {
+            args.iter()
+                .map(|at| &*self.spec.arguments[*at].name)
+                .collect()
+        };
+        let types: Vec<&str> = self.parameters.iter().map(|each| &*each.ty).collect();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let message = format!(
+            "the {} `{}` takes {taken} parameter{} ({}), but gets {given} argument{}: {} ({})",
+            self.what,
+            self.entry,
+            plural(taken),
+            if types.is_empty() {
+                "none".to_owned()
+            } else {
+                types.join(", ")
+            },
+            plural(given),
+            names(self.args).join(", "),
+            self.kernel_place(),
+        );
+        let help = if given < taken {
+            let missing: Vec<String> = (given..taken)
+                .map(|number| self.described(number))
+                .collect();
+            format!("add to `arguments` what is missing: {}", missing.join("; "))
+        } else if self.what == "kernel" {
+            format!(
+                "name what it takes, as `args: [{}]`, or add the parameters to the kernel",
+                names(&self.args[..taken]).join(", ")
+            )
+        } else {
+            "a reference kernel takes all arguments, in order: add the parameters to it".to_owned()
+        };
+        Diagnostic::new(message, self.at.clone()).help(help)
+    }
+}
+
+fn constant(argument: &Argument) -> &'static str {
+    if argument.role == Role::Input {
+        "const "
+    } else {
+        ""
+    }
+}
+
+fn form_help(argument: &Argument) -> String {
+    let (ty, name) = (cuda_name(argument.ty), &argument.name);
+    if argument.role == Role::Scalar {
+        format!(
+            "write `role: input` with a `shape` here, or take `{ty} {name}` by value in the kernel"
+        )
+    } else {
+        let constant = constant(argument);
+        format!(
+            "write `role: scalar` with a `value` here, or take `{constant}{ty}* {name}` in the \
+             kernel"
+        )
+    }
+}
+
+fn type_help(argument: &Argument, parameter: &Parameter) -> String {
+    let ty = cuda_name(argument.ty);
+    let kernel = match argument.role {
+        Role::Scalar => format!("`{ty} {}`", argument.name),
+        _ => format!("`{}{ty}* {}`", constant(argument), argument.name),
+    };
+    match parameter
+        .declaration()
+        .filter(|right| *right != argument.ty)
+    {
+        Some(right) => format!(
+            "write `type: {}` here, or {kernel} in the kernel",
+            right.name()
+        ),
+        None => format!("write {kernel} in the kernel; no declared type is what it takes now"),
+    }
+}

@@ -1,0 +1,110 @@
+//! Which configurations show every launch and every type that a kernel may have.
+
+use super::overrides::macros;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
+use tuner_core::value::Value;
+use tuner_space::{Binder, Bound, Config, KernelSpec, Space};
+
+/// More combinations of values than this are not asked one by one.
+const COMBINATIONS_MAX: usize = 32;
+/// Configurations that are drawn to see a launch that the others leave out.
+const DRAWS_MAX: usize = 256;
+
+/// What decides the types of a source.
+#[derive(Debug)]
+pub(super) struct Influences {
+    /// Macros: parameters, derived values and sizes.
+    macros: BTreeSet<String>,
+    /// Indices of the parameters that they come from.
+    parameters: Vec<usize>,
+}
+
+impl Influences {
+    /// Of names that the source's types depend on, those that are macros of the search space.
+    pub(super) fn of(spec: &KernelSpec, names: &BTreeSet<String>) -> Self {
+        let known = macros(spec);
+        let macros: BTreeSet<String> = names.intersection(&known).cloned().collect();
+        let mut reached = macros.clone();
+        // Derived values see those declared before them.
+        for (name, formula) in spec.derived.iter().rev() {
+            if reached.contains(name) {
+                reached.extend(formula.names().map(|(name, _)| name.to_owned()));
+            }
+        }
+        let parameters = spec.parameters.iter().enumerate();
+        let parameters = parameters.filter(|(_, each)| reached.contains(&each.name));
+        Self {
+            macros,
+            parameters: parameters.map(|(at, _)| at).collect(),
+        }
+    }
+
+    /// What tells apart configurations that may have different types.
+    pub(super) fn key(&self, bound: &Bound) -> Vec<(String, String)> {
+        let relevant = |pair: &&(String, Value)| self.macros.contains(&pair.0);
+        let values = bound.macros.iter().filter(relevant);
+        values
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect()
+    }
+
+    /// The default configuration, valid ones with every value that counts, and ones in which the
+    /// launches happen that these leave out.
+    pub(super) fn configurations(
+        &self,
+        spec: &KernelSpec,
+        space: &Space,
+        binder: &Binder,
+    ) -> Vec<Bound> {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let default = space.default_config();
+        let mut configs = vec![default.clone()];
+        for wish in self.wishes(spec, &default) {
+            let rest = (0..spec.parameters.len()).filter(|at| !self.parameters.contains(at));
+            let order: Vec<usize> = self.parameters.iter().copied().chain(rest).collect();
+            let found = space.nearest(wish.choices(), &order, &mut rng);
+            configs.extend(found.filter(|found| !configs.contains(found)));
+        }
+        let mut all: Vec<Bound> = configs
+            .iter()
+            .filter_map(|config| binder.bind(config).ok())
+            .collect();
+        let seen = |all: &[Bound], entry: &str| {
+            let mut launches = all.iter().flat_map(|bound| &bound.launches);
+            launches.any(|launch| launch.entry == entry)
+        };
+        for launch in &spec.launches {
+            for _ in 0..DRAWS_MAX {
+                if seen(&all, &launch.entry) {
+                    break;
+                }
+                let drawn = space.draw(&mut rng).and_then(|it| binder.bind(&it).ok());
+                all.extend(drawn.filter(|bound| seen(std::slice::from_ref(bound), &launch.entry)));
+            }
+        }
+        all
+    }
+
+    /// The default with other values of the parameters that count: all combinations, or, where
+    /// these are many, each value once.
+    fn wishes(&self, spec: &KernelSpec, default: &Config) -> Vec<Config> {
+        let count = |at: &usize| spec.parameters[*at].values.len();
+        let combinations = self.parameters.iter().map(count);
+        let all = combinations.fold(1_usize, usize::saturating_mul);
+        let mut wishes = vec![default.clone()];
+        for at in &self.parameters {
+            let bases = if all <= COMBINATIONS_MAX {
+                wishes.clone()
+            } else {
+                vec![default.clone()]
+            };
+            for base in bases {
+                let choices = (0..count(at) as u32).filter(|choice| *choice != base.choices()[*at]);
+                wishes.extend(choices.map(|choice| base.with(*at, choice)));
+            }
+        }
+        wishes
+    }
+}

@@ -1,0 +1,490 @@
+//! What a search space declares, beside what its kernels take.
+//!
+//! The types of a kernel's parameters are the compiler's to tell: typedefs, macros, templates and
+//! the search space's own parameters decide them. So NVRTC is asked, once for each template and
+//! each set of values that its parameter lists can depend on, and the answers are cached as
+//! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
+//! replace the search space's.
+
+mod compare;
+mod cover;
+mod overrides;
+mod places;
+mod question;
+mod source;
+mod types;
+
+pub use overrides::overrides;
+
+use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
+use compare::{Findings, Launched};
+use cover::Influences;
+use overrides::Override;
+use places::Declared;
+use source::{File, is_name};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tuner_core::value::Value;
+use tuner_space::{
+    BindError, Bound, BoundLaunch, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference,
+    Role, Space,
+};
+
+/// A search space with the texts of its kernels.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The search space.
+    pub spec: &'a KernelSpec,
+    /// The template.
+    pub template: &'a Template,
+    /// The reference kernel's source, where the reference is one.
+    pub reference: Option<&'a Template>,
+}
+
+/// Why the declarations were not found right.
+#[derive(Debug, thiserror::Error)]
+pub enum DeclarationError {
+    /// They differ from what the kernels take.
+    #[error("{0}")]
+    Wrong(Box<Diagnostics>),
+    /// A problem or an expression is wrong.
+    #[error("error: {0}")]
+    Bind(#[from] BindError),
+    /// The compiler cannot work.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+}
+
+/// Compares the arguments of every launch with the parameters of its kernel, on these problems.
+/// Gives warnings: what is accepted although its type cannot be compared.
+///
+/// A source that does not compile is left to the judgement on its candidates.
+///
+/// # Errors
+/// Declarations that are not the kernels' types, or macros that are overridden, with both places;
+/// a compiler that cannot work.
+pub fn check(
+    subject: Subject<'_>,
+    problems: &[(&str, &Space)],
+    limits: &DeviceLimits,
+    arch: &str,
+    compiler: &Compiler,
+) -> Result<Vec<String>, DeclarationError> {
+    let mut warnings = Vec::new();
+    let mut kernel = Side::new(subject.spec, subject.template, "kernel");
+    let reference = subject.reference;
+    let mut reference = reference.map(|it| Side::new(subject.spec, it, "reference kernel"));
+    for (problem, space) in problems {
+        let binder = subject.spec.binder(problem, limits)?;
+        for bound in kernel
+            .influences
+            .configurations(subject.spec, space, &binder)
+        {
+            let launches = kernel.launches(&bound);
+            kernel.ask(&bound, &launches, arch, compiler)?;
+        }
+        let Some(reference) = &mut reference else {
+            continue;
+        };
+        let default = subject.spec.parameters.iter().map(|each| each.default);
+        let default = tuner_space::Config::new(default.collect::<Vec<_>>());
+        if let Ok(bound) = binder.bind(&default)
+            && let Some(launch) = bound.reference.clone()
+        {
+            let at = subject.spec.places().reference.clone().unwrap_or(0..1);
+            reference.ask(&bound, &[(launch, at)], arch, compiler)?;
+        }
+    }
+    for side in [Some(kernel), reference].into_iter().flatten() {
+        warnings.extend(side.finish()?);
+    }
+    Ok(warnings)
+}
+
+/// One source and what was found out about it.
+struct Side<'a> {
+    spec: &'a KernelSpec,
+    template: &'a Template,
+    what: &'static str,
+    files: Vec<File>,
+    declared: BTreeMap<String, Vec<Declared>>,
+    /// Definitions that override a macro under conditions that only the compiler knows.
+    suspects: Vec<Override>,
+    influences: Influences,
+    /// What was asked already.
+    asked: BTreeSet<Key>,
+    /// The source does not compile, or the compiler does not end: nothing more is asked.
+    silent: bool,
+    findings: Findings,
+    /// Kernels whose parameters are known.
+    known: BTreeSet<String>,
+}
+
+/// Values that decide types, kernels and options.
+type Key = (Vec<(String, String)>, Vec<String>, Vec<String>);
+
+impl<'a> Side<'a> {
+    fn new(spec: &'a KernelSpec, template: &'a Template, what: &'static str) -> Self {
+        let files = File::of(template);
+        let mut suspects = overrides::find(spec, &files);
+        suspects.retain(|each| !each.certain);
+        let mut declared = BTreeMap::new();
+        for entry in entries(spec, what) {
+            declared.insert(entry.clone(), places::declarations(&files, &entry));
+        }
+        let conditions = suspects
+            .iter()
+            .flat_map(|each| each.conditions.iter().cloned());
+        let mut names = places::closure(&files, conditions.collect());
+        for all in declared.values() {
+            // A kernel that a macro makes can depend on whatever its file's directives mention.
+            names.extend(if all.is_empty() {
+                places::closure(&files, directive_names(&files))
+            } else {
+                places::influences(&files, all)
+            });
+        }
+        Self {
+            influences: Influences::of(spec, &names),
+            spec,
+            template,
+            what,
+            files,
+            declared,
+            suspects,
+            asked: BTreeSet::new(),
+            silent: false,
+            findings: Findings::default(),
+            known: BTreeSet::new(),
+        }
+    }
+
+    /// The launches of a configuration, with where the search space names their kernels.
+    fn launches(&self, bound: &Bound) -> Vec<(BoundLaunch, Range<usize>)> {
+        let places = &self.spec.places().launches;
+        let of = |launch: &BoundLaunch| {
+            let same = |known: &tuner_space::Launch| {
+                known.entry == launch.entry && known.args == launch.args
+            };
+            let index = self.spec.launches.iter().position(same);
+            let place = index.and_then(|index| places.get(index)).cloned();
+            (launch.clone(), place.unwrap_or(0..1))
+        };
+        bound.launches.iter().map(of).collect()
+    }
+
+    fn ask(
+        &mut self,
+        bound: &Bound,
+        launches: &[(BoundLaunch, Range<usize>)],
+        arch: &str,
+        compiler: &Compiler,
+    ) -> Result<(), DeclarationError> {
+        let mut entries: Vec<&str> = launches.iter().map(|(each, _)| &*each.entry).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        let key = (
+            self.influences.key(bound),
+            entries.iter().map(|each| (*each).to_owned()).collect(),
+            bound.options.clone(),
+        );
+        if self.silent || !self.asked.insert(key) {
+            return Ok(());
+        }
+        let source = render_bound(self.template, bound, arch);
+        let Some(answer) = self.answer(&source, bound, &entries, compiler)? else {
+            return Ok(());
+        };
+        self.suspected(bound, &answer)?;
+        for (launch, at) in launches {
+            let index = entries.iter().position(|entry| *entry == launch.entry);
+            if let Some(index) = index {
+                self.compare(launch, at.clone(), index, &answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// The compiler's answer about these kernels; `None` where it has none.
+    fn answer(
+        &mut self,
+        source: &Source,
+        bound: &Bound,
+        entries: &[&str],
+        compiler: &Compiler,
+    ) -> Result<Option<Vec<ProbedKernel>>, DeclarationError> {
+        let names: Vec<String> = entries.iter().map(|entry| self.qualified(entry)).collect();
+        let macros = self.suspected_macros(bound);
+        match compiler.probe(source, &question::ask(&names, &macros))? {
+            Probe::Kernels(answer) => Ok(Some(answer)),
+            Probe::GaveUp { why } => {
+                tracing::debug!("{}: the types are not known: {why}", source.name);
+                self.silent = true;
+                Ok(None)
+            }
+            Probe::Refused { log } => {
+                tracing::debug!("{}: the types are not known: {log}", source.name);
+                self.silent = true;
+                if let Some(wrong) = self.named_by_macro(&log) {
+                    return Err(DeclarationError::Wrong(Box::new(wrong)));
+                }
+                // Errors of the source itself are the candidates' to show.
+                let own = log.lines().find(|line| line.contains(": error"));
+                if let Some(why) = own.and_then(|line| line.split_once(question::NAME)) {
+                    for entry in entries {
+                        self.unknown(entry, why.1.trim_start_matches(|c| c != ':'));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Says that the types of a kernel are not compared.
+    fn unknown(&mut self, entry: &str, why: &str) {
+        let index = self
+            .spec
+            .launches
+            .iter()
+            .position(|each| each.entry == entry);
+        let places = self.spec.places();
+        let at = match index {
+            Some(index) if self.what == "kernel" => places.launches.get(index).cloned(),
+            _ => places.reference.clone(),
+        };
+        let text = format!(
+            "the compiler does not tell the parameters of the {} `{entry}`, so no types are \
+             compared{why}",
+            self.what
+        );
+        let warning = Diagnostic::new(text, at.unwrap_or(0..1));
+        self.findings.warnings.push(warning);
+    }
+
+    /// A kernel's name as it is found from outside of all namespaces.
+    fn qualified(&self, entry: &str) -> String {
+        let all = self.declared.get(entry);
+        let namespaces = all.and_then(|all| all.first()).map(|each| &each.namespaces);
+        let mut name: String = namespaces
+            .into_iter()
+            .flatten()
+            .fold(String::new(), |path, each| path + each + "::");
+        name.push_str(entry);
+        name
+    }
+
+    /// Macros with a definition that hangs on a condition, and the values that they must have.
+    fn suspected_macros<'b>(&self, bound: &'b Bound) -> Vec<(&'b str, &'b Value)> {
+        let suspected = |name: &str| self.suspects.iter().any(|each| each.name == name);
+        let macros = bound.macros.iter().filter(|(name, _)| suspected(name));
+        macros.map(|(name, value)| (&**name, value)).collect()
+    }
+
+    fn suspected(&self, bound: &Bound, answer: &[ProbedKernel]) -> Result<(), DeclarationError> {
+        for (index, (name, _)) in self.suspected_macros(bound).iter().enumerate() {
+            if question::unchanged(answer, index) != Some(false) {
+                continue;
+            }
+            if let Some(found) = self.suspects.iter().find(|each| each.name == *name) {
+                let file = &self.files[found.file];
+                let item = found.diagnostic(self.spec);
+                let wrong = Diagnostics::new(&*file.name, &file.text, vec![item]);
+                return Err(DeclarationError::Wrong(Box::new(wrong)));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        launch: &BoundLaunch,
+        at: Range<usize>,
+        index: usize,
+        answer: &[ProbedKernel],
+    ) {
+        let Some(parameters) = question::signature(answer, index) else {
+            self.unknown(&launch.entry, "");
+            return;
+        };
+        let kernel = answer.iter().find(|kernel| kernel.name == launch.entry);
+        let place = kernel.and_then(|kernel| kernel.place.as_ref());
+        let all = self
+            .declared
+            .get(&launch.entry)
+            .map_or(&[][..], Vec::as_slice);
+        let launched = Launched {
+            spec: self.spec,
+            what: self.what,
+            entry: &launch.entry,
+            args: &launch.args,
+            at,
+            files: &self.files,
+            declared: places::chosen(all, &self.files, place),
+            place: place.map(|(file, line)| format!("{file}:{line}")),
+            parameters: &parameters,
+        };
+        let found = launched.compare();
+        self.findings.errors.extend(found.errors);
+        self.findings.warnings.extend(found.warnings);
+        self.findings.buffers.extend(found.buffers);
+        self.known.insert(launch.entry.clone());
+    }
+
+    /// Errors, or warnings as lines.
+    fn finish(mut self) -> Result<Vec<String>, DeclarationError> {
+        self.unwritten();
+        let spec = self.spec;
+        if !self.findings.errors.is_empty() {
+            let wrong = spec.faults(std::mem::take(&mut self.findings.errors));
+            return Err(DeclarationError::Wrong(Box::new(wrong)));
+        }
+        let mut lines: Vec<String> = Vec::new();
+        for warning in std::mem::take(&mut self.findings.warnings) {
+            let one = spec.faults(vec![warning]);
+            let (line, column) = one.place().unwrap_or((1, 1));
+            let text = one.items().first().map_or("", |item| &item.message);
+            let said = format!("warning: {}:{line}:{column}: {text}", one.file());
+            if !lines.contains(&said) {
+                lines.push(said);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A buffer that must be written, and that every kernel takes as constant. A kernel that is not
+    /// known may be the one that writes.
+    fn unwritten(&mut self) {
+        let all_known = entries(self.spec, self.what).all(|entry| self.known.contains(&entry));
+        if !all_known {
+            return;
+        }
+        for (index, argument) in self.spec.arguments.iter().enumerate() {
+            let mut takes = self.findings.buffers.iter().filter(|each| each.0 == index);
+            let Some((.., described)) = takes.next() else {
+                continue;
+            };
+            if self
+                .findings
+                .buffers
+                .iter()
+                .any(|each| each.0 == index && each.1)
+            {
+                continue;
+            }
+            let place = &self.spec.places().arguments[index].role;
+            let name = &argument.name;
+            let text =
+                |what: &str| format!("`{name}` is {what}, but {described}: nothing can write it");
+            match argument.role {
+                Role::Output => {
+                    let ty = types::cuda_name(argument.ty);
+                    let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
+                    let error = Diagnostic::new(text("an output"), place.clone());
+                    self.findings.errors.push(error.help(help));
+                }
+                Role::Scratch if self.what == "kernel" => {
+                    let warning = Diagnostic::new(text("scratch"), place.clone());
+                    self.findings.warnings.push(warning);
+                }
+                Role::Input | Role::Scratch | Role::Scalar => {}
+            }
+        }
+    }
+
+    /// A variable or type of the source that has the name of a macro, where the compiler's first
+    /// error is on its line: the name is replaced by the macro's value there.
+    fn named_by_macro(&self, log: &str) -> Option<Diagnostics> {
+        let macros = overrides::macros(self.spec);
+        for line in log.lines() {
+            let Some((before, _)) = line.split_once("): error") else {
+                continue;
+            };
+            let (name, number) = before.rsplit_once('(')?;
+            let number: usize = number.parse().ok()?;
+            let file = self.files.iter().find(|file| file.name == name)?;
+            let on_line = |at: &Range<usize>| file.line(at.start) == number;
+            let declares = |index: usize| {
+                let word = |at: Option<usize>| {
+                    let token = at.and_then(|at| file.tokens.get(at));
+                    token.map_or("", |token| file.word(token))
+                };
+                let follows = matches!(
+                    word(Some(index + 1)),
+                    "=" | ";" | "," | ")" | "[" | "{" | ">"
+                );
+                follows && is_declarator(word(index.checked_sub(1)))
+            };
+            let found = (0..file.tokens.len()).find(|index| {
+                let at = &file.tokens[*index];
+                on_line(at) && macros.contains(file.word(at)) && declares(*index)
+            })?;
+            let at = file.tokens[found].clone();
+            let name = file.word(&at);
+            let what = overrides::kind(self.spec, name).text();
+            let item = Diagnostic::new(
+                format!("`{name}` is a macro, {what} of the search space, and names nothing here"),
+                at.clone(),
+            );
+            let item = item.help(format!(
+                "use {name} without declaring it (`#ifndef {name}`, `#define {name} …`, `#endif` at \
+                 the top make the template compile alone), or give this another name"
+            ));
+            return Some(Diagnostics::new(&*file.name, &file.text, vec![item]));
+        }
+        None
+    }
+}
+
+/// Words that a declared name follows.
+fn is_declarator(word: &str) -> bool {
+    matches!(
+        word,
+        "int"
+            | "unsigned"
+            | "long"
+            | "short"
+            | "char"
+            | "float"
+            | "double"
+            | "bool"
+            | "auto"
+            | "size_t"
+            | "int32_t"
+            | "uint32_t"
+            | "int64_t"
+            | "uint64_t"
+            | "half"
+            | "const"
+            | "constexpr"
+            | "typename"
+            | "class"
+            | "struct"
+            | "enum"
+            | "using"
+            | "*"
+            | "&"
+    )
+}
+
+fn entries(spec: &KernelSpec, what: &str) -> impl Iterator<Item = String> {
+    let names: Vec<String> = match &spec.reference {
+        Reference::Kernel { launch, .. } if what != "kernel" => vec![launch.entry.clone()],
+        _ => spec
+            .launches
+            .iter()
+            .map(|launch| launch.entry.clone())
+            .collect(),
+    };
+    names.into_iter()
+}
+
+/// Every name in a directive.
+fn directive_names(files: &[File]) -> Vec<String> {
+    let directives = files.iter().flat_map(|file| {
+        let tokens = file.directives.iter().flat_map(|each| &each.tokens);
+        tokens
+            .map(|token| file.word(token))
+            .filter(|word| is_name(word))
+    });
+    directives.map(str::to_owned).collect()
+}

@@ -1,0 +1,390 @@
+//! Definitions in a template of macros that the tuner defines: `#define N 1024` would replace the
+//! problem's size without a word.
+//!
+//! Conditions are followed as far as they say whether a name is defined. What hangs on more than
+//! that is a suspect, and the compiler is asked what the macro means at the end of the file.
+
+use super::source::{Directive, File, is_name};
+use crate::compile::Template;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec};
+
+/// Names that expressions take from the device.
+const DEVICE_NAMES: [&str; 4] = [
+    "DEVICE_SM_COUNT",
+    "DEVICE_SHARED_BYTES",
+    "DEVICE_CC",
+    "DEVICE_MAX_THREADS",
+];
+
+/// Files that include each other are followed this deep.
+const DEEPEST: usize = 64;
+
+/// A definition that overrides the tuner's, or may.
+#[derive(Debug)]
+pub(super) struct Override {
+    /// The macro.
+    pub(super) name: String,
+    /// Index of the file.
+    pub(super) file: usize,
+    /// The name in the directive.
+    pub(super) at: Range<usize>,
+    /// It happens whatever the configuration; else it hangs on a condition.
+    pub(super) certain: bool,
+    /// The `#undef` before it.
+    undefined: bool,
+    /// Names in the conditions around it.
+    pub(super) conditions: BTreeSet<String>,
+}
+
+/// Refuses a template or reference kernel that overrides a macro of the search space.
+///
+/// # Errors
+/// The definitions, each with its place and what to type.
+pub fn overrides(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
+    let files = File::of(template);
+    let found = find(spec, &files);
+    let Some(first) = found.iter().find(|each| each.certain) else {
+        return Ok(());
+    };
+    let file = &files[first.file];
+    let items = found
+        .iter()
+        .filter(|each| each.certain && each.file == first.file)
+        .map(|each| each.diagnostic(spec))
+        .collect();
+    Err(Diagnostics::new(&*file.name, &file.text, items))
+}
+
+impl Override {
+    /// What is wrong, and what to type.
+    pub(super) fn diagnostic(&self, spec: &KernelSpec) -> Diagnostic {
+        let name = &self.name;
+        let what = kind(spec, name);
+        if what == Kind::Device {
+            return Diagnostic::new(
+                format!("`#define {name}` gives {} another value", what.text()),
+                self.at.clone(),
+            )
+            .help(format!(
+                "remove it, write `derived: {{ MY_NAME: {name} }}` in the search space, and use \
+                 MY_NAME here"
+            ));
+        }
+        let again = if self.undefined {
+            " after an `#undef`"
+        } else {
+            ""
+        };
+        Diagnostic::new(
+            format!(
+                "`#define {name}`{again} overrides {} `{name}` of the search space: its values \
+                 would make no difference",
+                what.text()
+            ),
+            self.at.clone(),
+        )
+        .help(if self.undefined {
+            format!("remove the `#undef {name}` and this line, or give the macro another name")
+        } else {
+            format!(
+                "write `#ifndef {name}` above it and `#endif` below it: then it is only the \
+                 default of the template alone"
+            )
+        })
+    }
+}
+
+/// What a macro of the tuner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Parameter,
+    Derived,
+    Size,
+    Device,
+}
+
+impl Kind {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Parameter => "the parameter",
+            Self::Derived => "the derived value",
+            Self::Size => "the problem size",
+            Self::Device => "a property of the device, which expressions use,",
+        }
+    }
+}
+
+/// What a macro of the tuner is.
+pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
+    if spec.parameters.iter().any(|known| known.name == name) {
+        Kind::Parameter
+    } else if spec.derived.iter().any(|(known, _)| known == name) {
+        Kind::Derived
+    } else if DEVICE_NAMES.contains(&name) {
+        Kind::Device
+    } else {
+        Kind::Size
+    }
+}
+
+/// The macros that the tuner defines for some problem.
+pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
+    let parameters = spec.parameters.iter().map(|each| each.name.clone());
+    let derived = spec.derived.iter().map(|(name, _)| name.clone());
+    let problems = spec.problems.iter().chain(&spec.check_problems);
+    let sizes = problems.flat_map(|problem| problem.sizes.iter().map(|(name, _)| name.clone()));
+    parameters.chain(derived).chain(sizes).collect()
+}
+
+/// Every definition that overrides a macro of the tuner, or may.
+pub(super) fn find(spec: &KernelSpec, files: &[File]) -> Vec<Override> {
+    let own = macros(spec);
+    let device = DEVICE_NAMES.iter().map(|name| (*name).to_owned());
+    let all: BTreeSet<String> = own.into_iter().chain(device).collect();
+    let mut walk = Walk {
+        files,
+        defined: all.iter().map(|name| (name.clone(), Some(true))).collect(),
+        own: all,
+        open: Vec::new(),
+        once: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    walk.file(0, 0);
+    walk.found
+}
+
+/// An `#if` that is open.
+struct Open {
+    /// Whether the present branch is compiled; `None` where it cannot be told.
+    active: Option<bool>,
+    /// Whether one of the branches so far was.
+    taken: Option<bool>,
+    /// Names in its conditions.
+    names: BTreeSet<String>,
+}
+
+struct Walk<'f> {
+    files: &'f [File],
+    own: BTreeSet<String>,
+    /// Whether a name is defined here; `None` and absent where it cannot be told.
+    defined: BTreeMap<String, Option<bool>>,
+    open: Vec<Open>,
+    /// Files with `#pragma once` that were read.
+    once: BTreeSet<usize>,
+    found: Vec<Override>,
+}
+
+impl Walk<'_> {
+    fn active(&self) -> Option<bool> {
+        let each = self.open.iter().map(|open| open.active);
+        each.fold(Some(true), and)
+    }
+
+    fn file(&mut self, index: usize, depth: usize) {
+        let files = self.files;
+        let Some(file) = files.get(index) else { return };
+        if depth > DEEPEST || self.once.contains(&index) {
+            return;
+        }
+        let outside = self.open.len();
+        for (number, directive) in file.directives.iter().enumerate() {
+            let words: Vec<&str> = directive.tokens.iter().map(|at| file.word(at)).collect();
+            match &*directive.word {
+                "if" => self.enter(self.condition(&words), &words),
+                "ifdef" => self.enter(self.is_defined(words.first()), &words),
+                "ifndef" => {
+                    let next = file.directives.get(number + 1);
+                    let condition = self.guard(file, &words, next);
+                    self.enter(condition, &words);
+                }
+                "elif" | "elifdef" | "elifndef" | "else" if self.open.len() > outside => {
+                    self.branch(&directive.word, &words);
+                }
+                "endif" if self.open.len() > outside => {
+                    self.open.pop();
+                }
+                "include" => self.include(index, directive, depth),
+                "pragma" if words.first() == Some(&"once") => {
+                    self.once.insert(index);
+                }
+                "define" => self.define(index, directive, true),
+                "undef" => self.define(index, directive, false),
+                _ => {}
+            }
+        }
+        self.open.truncate(outside);
+    }
+
+    fn enter(&mut self, condition: Option<bool>, words: &[&str]) {
+        self.open.push(Open {
+            active: condition,
+            taken: condition,
+            names: names(words),
+        });
+    }
+
+    fn branch(&mut self, word: &str, words: &[&str]) {
+        let condition = match word {
+            "else" => Some(true),
+            "elifdef" => self.is_defined(words.first()),
+            "elifndef" => not(self.is_defined(words.first())),
+            _ => self.condition(words),
+        };
+        if let Some(open) = self.open.last_mut() {
+            open.active = and(not(open.taken), condition);
+            open.taken = or(open.taken, condition);
+            open.names.extend(names(words));
+        }
+    }
+
+    fn is_defined(&self, name: Option<&&str>) -> Option<bool> {
+        self.defined.get(*name?).copied().flatten()
+    }
+
+    /// `#ifndef NAME`. Where `#define NAME` follows, it is the guard of a file or a default: the
+    /// first time, it is open.
+    fn guard(&self, file: &File, words: &[&str], next: Option<&Directive>) -> Option<bool> {
+        let name = words.first()?;
+        let defines = next.is_some_and(|next| {
+            next.word == "define" && next.tokens.first().is_some_and(|at| file.word(at) == *name)
+        });
+        match self.defined.get(*name) {
+            None if defines => Some(true),
+            known => not(known.copied().flatten()),
+        }
+    }
+
+    fn condition(&self, words: &[&str]) -> Option<bool> {
+        let mut reader = Condition {
+            words,
+            at: 0,
+            walk: self,
+        };
+        let value = reader.any()?;
+        // What is left over is not understood, and may change the meaning.
+        value.filter(|_| reader.at == words.len())
+    }
+
+    fn include(&mut self, including: usize, directive: &Directive, depth: usize) {
+        if self.active() == Some(false) {
+            return;
+        }
+        let text = &self.files[including].text[directive.at.clone()];
+        let Some((spelled, _)) = crate::compile::included_names(text).into_iter().next() else {
+            return;
+        };
+        let found = |file: &File| file.spelled.as_ref() == Some(&spelled);
+        if let Some(index) = self.files.iter().position(found) {
+            self.file(index, depth + 1);
+        }
+    }
+
+    fn define(&mut self, index: usize, directive: &Directive, defines: bool) {
+        let active = self.active();
+        let Some(at) = directive.tokens.first() else {
+            return;
+        };
+        if active == Some(false) {
+            return;
+        }
+        let name = self.files[index].word(at).to_owned();
+        let before = self.defined.get(&name).copied().flatten();
+        if defines && self.own.contains(&name) {
+            let conditions = self.open.iter().flat_map(|open| open.names.iter().cloned());
+            self.found.push(Override {
+                file: index,
+                at: at.clone(),
+                certain: active == Some(true),
+                undefined: before == Some(false),
+                conditions: conditions.collect(),
+                name: name.clone(),
+            });
+        }
+        let after = match active {
+            Some(true) => Some(defines),
+            _ if before == Some(defines) => before,
+            _ => None,
+        };
+        self.defined.insert(name, after);
+    }
+}
+
+fn names(words: &[&str]) -> BTreeSet<String> {
+    let names = words.iter().filter(|word| is_name(word));
+    names.map(|word| (*word).to_owned()).collect()
+}
+
+fn not(value: Option<bool>) -> Option<bool> {
+    value.map(|value| !value)
+}
+
+fn and(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    match (one, other) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+fn or(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    not(and(not(one), not(other)))
+}
+
+/// Reads `defined(X)`, `!`, `&&`, `||`, parentheses and whole numbers; anything else is unknown.
+struct Condition<'w> {
+    words: &'w [&'w str],
+    at: usize,
+    walk: &'w Walk<'w>,
+}
+
+impl<'w> Condition<'w> {
+    fn peek(&self, ahead: usize) -> &'w str {
+        self.words.get(self.at + ahead).copied().unwrap_or_default()
+    }
+
+    fn any(&mut self) -> Option<Option<bool>> {
+        let mut value = self.all()?;
+        while self.peek(0) == "|" && self.peek(1) == "|" {
+            self.at += 2;
+            value = or(value, self.all()?);
+        }
+        Some(value)
+    }
+
+    fn all(&mut self) -> Option<Option<bool>> {
+        let mut value = self.one()?;
+        while self.peek(0) == "&" && self.peek(1) == "&" {
+            self.at += 2;
+            value = and(value, self.one()?);
+        }
+        Some(value)
+    }
+
+    /// The outer `None` is a form that is not known.
+    fn one(&mut self) -> Option<Option<bool>> {
+        let word = self.peek(0);
+        self.at += 1;
+        match word {
+            "!" => self.one().map(not),
+            "(" => {
+                let value = self.any()?;
+                self.at += 1;
+                (self.words.get(self.at - 1) == Some(&")")).then_some(value)
+            }
+            "defined" => {
+                let (name, length) = match self.peek(0) {
+                    "(" => (self.peek(1), 3),
+                    _ => (self.peek(0), 1),
+                };
+                self.at += length;
+                Some(self.walk.is_defined(Some(&name)))
+            }
+            _ => {
+                let number: i64 = word.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok()?;
+                Some(Some(number != 0))
+            }
+        }
+    }
+}

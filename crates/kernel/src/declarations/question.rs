@@ -1,0 +1,210 @@
+//! What is asked of the compiler about a source: the types that its kernels take, and whether
+//! macros still mean at its end what the tuner made them.
+//!
+//! The answers are in the mangled names of kernels that the question instantiates, so typedefs,
+//! macros and templates are resolved by the compiler itself.
+
+use super::types::Parameter;
+use crate::compile::ProbedKernel;
+use std::fmt::Write as _;
+use tuner_core::value::Value;
+
+/// What messages of the compiler call the question.
+pub(super) const NAME: &str = "tuner_question";
+
+/// Every name begins with `tuner_`: the source's macros reach this text too. A number of `sizes` is
+/// four times the size of what is passed or pointed to, and one more for an enumeration.
+const DECLARATIONS: &str = r##"
+#line 1 "tuner_question"
+namespace tuner_declarations {
+template <class tuner_t, class tuner_u = void> struct tuner_size { static constexpr unsigned long long tuner_v = 0; };
+template <class tuner_t> struct tuner_size<tuner_t, decltype(void(sizeof(tuner_t)))> { static constexpr unsigned long long tuner_v = sizeof(tuner_t); };
+template <> struct tuner_size<void, void> { static constexpr unsigned long long tuner_v = 0; };
+template <> struct tuner_size<const void, void> { static constexpr unsigned long long tuner_v = 0; };
+template <> struct tuner_size<volatile void, void> { static constexpr unsigned long long tuner_v = 0; };
+template <> struct tuner_size<const volatile void, void> { static constexpr unsigned long long tuner_v = 0; };
+template <class tuner_t> struct tuner_fact { static constexpr unsigned long long tuner_v = 4 * tuner_size<tuner_t>::tuner_v + (__is_enum(tuner_t) ? 1 : 0); };
+template <class tuner_t> struct tuner_fact<tuner_t*> : tuner_fact<tuner_t> {};
+template <class tuner_t> struct tuner_fact<tuner_t&> : tuner_fact<tuner_t> {};
+template <class tuner_t> struct tuner_fact<tuner_t[]> : tuner_fact<tuner_t> {};
+template <class tuner_t, decltype(sizeof(0)) tuner_n> struct tuner_fact<tuner_t[tuner_n]> : tuner_fact<tuner_t> {};
+template <class tuner_r, class... tuner_a> struct tuner_fact<tuner_r(tuner_a...)> { static constexpr unsigned long long tuner_v = 0; };
+template <unsigned long long... tuner_n> struct tuner_sizes {};
+template <class tuner_f> struct tuner_facts;
+template <class tuner_r, class... tuner_a> struct tuner_facts<tuner_r (*)(tuner_a...)> { using tuner_t = tuner_sizes<tuner_fact<tuner_a>::tuner_v...>; };
+template <int tuner_i, class tuner_f, class tuner_s> __global__ void tuner_signature() {}
+constexpr __device__ bool tuner_equal(const char* tuner_a, const char* tuner_b) { return *tuner_a == *tuner_b && (*tuner_a == 0 || tuner_equal(tuner_a + 1, tuner_b + 1)); }
+template <int tuner_i, bool tuner_b> __global__ void tuner_macro() {}
+}
+#define TUNER_SPELLED(...) #__VA_ARGS__
+#define TUNER_MEANING(...) TUNER_SPELLED(__VA_ARGS__)
+"##;
+
+/// The question: the signatures of kernels, named as C++ finds them from outside, and whether these
+/// macros still have these values.
+pub(super) fn ask(kernels: &[String], macros: &[(&str, &Value)]) -> String {
+    let mut text = DECLARATIONS.to_owned();
+    for (index, kernel) in kernels.iter().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "template __global__ void tuner_declarations::tuner_signature<{index}, \
+             decltype(&{kernel}), tuner_declarations::tuner_facts<decltype(&{kernel})>::tuner_t>();"
+        );
+    }
+    for (index, (name, value)) in macros.iter().enumerate() {
+        let value = match value {
+            Value::Bool(value) => u8::from(*value).to_string(),
+            Value::Text(text) => text.replace('\n', " "),
+            other => other.to_string(),
+        };
+        let _ = writeln!(
+            text,
+            "template __global__ void tuner_declarations::tuner_macro<{index}, \
+             tuner_declarations::tuner_equal(TUNER_MEANING({name}), TUNER_MEANING({value}))>();"
+        );
+    }
+    text
+}
+
+/// The parameters of kernel number `index` of the question.
+pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Parameter>> {
+    answer.iter().find_map(|kernel| {
+        let arguments = arguments_of(&kernel.name, "tuner_signature")?;
+        let [number, function, sizes] = arguments.as_slice() else {
+            return None;
+        };
+        if number.parse() != Ok(index) {
+            return None;
+        }
+        let types = parameter_types(function)?;
+        let (_, sizes) = sizes.split_once('<')?;
+        let sizes = split(sizes.trim().strip_suffix('>')?);
+        if sizes.len() != types.len() {
+            return None;
+        }
+        let each = types.into_iter().zip(sizes);
+        each.map(|(ty, size)| {
+            // `(unsigned long long)16`
+            let fact: u64 = size.rsplit(')').next()?.trim().parse().ok()?;
+            Some(Parameter {
+                ty,
+                bytes: fact / 4,
+                is_enum: fact % 4 == 1,
+            })
+        })
+        .collect()
+    })
+}
+
+/// Whether macro number `index` of the question still has its value.
+pub(super) fn unchanged(answer: &[ProbedKernel], index: usize) -> Option<bool> {
+    answer.iter().find_map(|kernel| {
+        let arguments = arguments_of(&kernel.name, "tuner_macro")?;
+        match arguments.as_slice() {
+            [number, same] if number.parse() == Ok(index) => same.parse().ok(),
+            _ => None,
+        }
+    })
+}
+
+/// The arguments of a template's instance, from its mangled name.
+fn arguments_of(mangled: &str, template: &str) -> Option<Vec<String>> {
+    if !mangled.contains(template) {
+        return None;
+    }
+    let name = cpp_demangle::Symbol::new(mangled).ok()?.demangle().ok()?;
+    let (_, rest) = name.split_once(&format!("{template}<"))?;
+    let end = rest.rfind('>')?;
+    Some(split(&rest[..end]))
+}
+
+/// The types between the parentheses of `void (*)(…)`.
+fn parameter_types(function: &str) -> Option<Vec<String>> {
+    let (_, rest) = function.split_once("(*)(")?;
+    let types = split(&rest[..rest.rfind(')')?]);
+    Some(if types == ["void"] { Vec::new() } else { types })
+}
+
+/// The pieces between commas that stand in no brackets.
+fn split(text: &str) -> Vec<String> {
+    let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                pieces.push(text[start..at].trim().to_owned());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text[start..].trim();
+    if !(pieces.is_empty() && last.is_empty()) {
+        pieces.push(last.to_owned());
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ask, signature, unchanged};
+    use crate::compile::ProbedKernel;
+    use tuner_core::value::Value;
+
+    fn kernel(name: &str) -> ProbedKernel {
+        ProbedKernel {
+            name: name.to_owned(),
+            place: None,
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_from_the_mangled_name() {
+        let answer = [
+            kernel("k"),
+            kernel(
+                "_ZN18tuner_declarations15tuner_signatureILi0EPFvPK6__halfPA3_f1EP1FP1VPvS9_PVKyENS_11tuner_sizesIJLy8ELy16ELy17ELy5ELy16ELy0ELy16ELy32EEEEEEvv",
+            ),
+            kernel("_ZN18tuner_declarations15tuner_signatureILi1EPFvvENS_11tuner_sizesIJEEEEEvv"),
+            kernel("_ZN18tuner_declarations11tuner_macroILi0ELb1EEEvv"),
+            kernel("_ZN18tuner_declarations11tuner_macroILi1ELb0EEEvv"),
+        ];
+        let found = signature(&answer, 0).unwrap();
+        let types: Vec<&str> = found.iter().map(|each| &*each.ty).collect();
+        assert_eq!(
+            types,
+            [
+                "__half const*",
+                "float (*) [3]",
+                "E",
+                "F*",
+                "V*",
+                "void*",
+                "V",
+                "unsigned long long const volatile*"
+            ]
+        );
+        let sizes: Vec<(u64, bool)> = found
+            .iter()
+            .map(|each| (each.bytes, each.is_enum))
+            .collect();
+        assert_eq!(sizes[..4], [(2, false), (4, false), (4, true), (1, true)]);
+        assert_eq!(sizes[4..], [(4, false), (0, false), (4, false), (8, false)]);
+        assert_eq!(signature(&answer, 1), Some(Vec::new()));
+        assert_eq!(signature(&answer, 2), None);
+        let same: Vec<_> = (0..3).map(|index| unchanged(&answer, index)).collect();
+        assert_eq!(same, [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn macros_are_asked_with_the_text_that_the_tuner_gave_them() {
+        let text = ask(&["a::k".to_owned()], &[("FAST", &Value::Bool(true))]);
+        assert!(text.contains("decltype(&a::k)"), "{text}");
+        assert!(
+            text.contains("TUNER_MEANING(FAST), TUNER_MEANING(1)"),
+            "{text}"
+        );
+    }
+}

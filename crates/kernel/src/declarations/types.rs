@@ -1,0 +1,399 @@
+//! What a kernel's parameter is, and whether a declared element type fits it.
+
+use tuner_space::ElementType;
+
+/// A kernel's parameter as the compiler knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    /// Its type, without macros and typedefs: `__half const*`.
+    pub(super) ty: String,
+    /// Size of the value, or of what a pointer points to, bytes; 0 where it has none.
+    pub(super) bytes: u64,
+    /// The value, or what a pointer points to, is an enumeration.
+    pub(super) is_enum: bool,
+}
+
+/// The outer form of a parameter's type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// By value.
+    Value,
+    /// A pointer to elements, which it may not change where they are constant.
+    Pointer {
+        /// To constant elements.
+        constant: bool,
+    },
+    /// A pointer to a pointer, a function, and so on.
+    Other,
+}
+
+/// How a declaration fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// It is the kernel's type, or storage of exactly its bits.
+    Same,
+    /// It cannot be compared further than said here.
+    Loose(&'static str),
+    /// It is another type.
+    Wrong,
+}
+
+/// Types that elements can be made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Void,
+    Bool,
+    Char,
+    SignedChar,
+    UnsignedChar,
+    Short,
+    UnsignedShort,
+    Int,
+    UnsignedInt,
+    Long,
+    UnsignedLong,
+    Float,
+    Double,
+    Half,
+    HalfBits,
+    Bfloat,
+    BfloatBits,
+    E4m3,
+    E5m2,
+    Other,
+}
+
+/// Names of types with the element and how many of them they hold; `_` stands for 1 to 4.
+const NAMES: [(&str, Base, u64); 52] = [
+    ("void", Base::Void, 1),
+    ("bool", Base::Bool, 1),
+    ("char", Base::Char, 1),
+    ("signed char", Base::SignedChar, 1),
+    ("unsigned char", Base::UnsignedChar, 1),
+    ("short", Base::Short, 1),
+    ("unsigned short", Base::UnsignedShort, 1),
+    ("int", Base::Int, 1),
+    ("unsigned int", Base::UnsignedInt, 1),
+    ("unsigned", Base::UnsignedInt, 1),
+    ("long", Base::Long, 1),
+    ("unsigned long", Base::UnsignedLong, 1),
+    ("long long", Base::Long, 1),
+    ("unsigned long long", Base::UnsignedLong, 1),
+    ("float", Base::Float, 1),
+    ("double", Base::Double, 1),
+    ("char_", Base::SignedChar, 0),
+    ("uchar_", Base::UnsignedChar, 0),
+    ("short_", Base::Short, 0),
+    ("ushort_", Base::UnsignedShort, 0),
+    ("int_", Base::Int, 0),
+    ("uint_", Base::UnsignedInt, 0),
+    ("long_", Base::Long, 0),
+    ("long4_16a", Base::Long, 4),
+    ("long4_32a", Base::Long, 4),
+    ("ulong_", Base::UnsignedLong, 0),
+    ("ulong4_16a", Base::UnsignedLong, 4),
+    ("ulong4_32a", Base::UnsignedLong, 4),
+    ("longlong_", Base::Long, 0),
+    ("longlong4_16a", Base::Long, 4),
+    ("longlong4_32a", Base::Long, 4),
+    ("ulonglong_", Base::UnsignedLong, 0),
+    ("ulonglong4_16a", Base::UnsignedLong, 4),
+    ("ulonglong4_32a", Base::UnsignedLong, 4),
+    ("float_", Base::Float, 0),
+    ("double_", Base::Double, 0),
+    ("double4_16a", Base::Double, 4),
+    ("double4_32a", Base::Double, 4),
+    ("__half", Base::Half, 1),
+    ("__half2", Base::Half, 2),
+    ("__half_raw", Base::HalfBits, 1),
+    ("__half2_raw", Base::HalfBits, 2),
+    ("__nv_bfloat16", Base::Bfloat, 1),
+    ("__nv_bfloat162", Base::Bfloat, 2),
+    ("__nv_bfloat16_raw", Base::BfloatBits, 1),
+    ("__nv_bfloat162_raw", Base::BfloatBits, 2),
+    ("__nv_fp8_e4m3", Base::E4m3, 1),
+    ("__nv_fp8x2_e4m3", Base::E4m3, 2),
+    ("__nv_fp8x4_e4m3", Base::E4m3, 4),
+    ("__nv_fp8_e5m2", Base::E5m2, 1),
+    ("__nv_fp8x2_e5m2", Base::E5m2, 2),
+    ("__nv_fp8x4_e5m2", Base::E5m2, 4),
+];
+
+const UNTYPED: &str = "`void*` says nothing of its elements, so no type is compared";
+const BYTES: &str = "the kernel takes raw bytes, so no type is compared";
+const BITS: &str = "it is taken as raw bits, so no type is compared";
+const BOOL: &str = "the kernel takes `bool`: any byte but 0 and 1 is undefined there";
+const STRUCT: &str = "the kernel takes a type of its own, of which only the size is compared";
+
+impl Parameter {
+    /// The outer form.
+    pub(super) fn form(&self) -> Form {
+        self.parts().0
+    }
+
+    /// The form, and the type of the elements or the value.
+    fn parts(&self) -> (Form, String) {
+        let other = (Form::Other, String::new());
+        let ty = self.ty.trim();
+        // A pointer to an array is `float (*) [4]`; to a function, `int (*)(int)`.
+        if let Some((element, rest)) = ty.split_once('(') {
+            let rest: String = rest.split_whitespace().collect();
+            if !rest.starts_with("*)[") && !rest.starts_with("&)[") {
+                return other;
+            }
+            let (constant, element) = unqualified(element);
+            return (Form::Pointer { constant }, element);
+        }
+        let pointed = ty.strip_suffix('*').or_else(|| ty.strip_suffix('&'));
+        let Some(element) = pointed else {
+            return (Form::Value, unqualified(ty).1);
+        };
+        let (constant, element) = unqualified(element);
+        if element.ends_with(['*', '&']) {
+            return other;
+        }
+        (Form::Pointer { constant }, element)
+    }
+
+    /// Whether a buffer of these elements can be passed for it.
+    pub(super) fn takes_buffer(&self, declared: ElementType) -> Fit {
+        let (form, element) = self.parts();
+        if !matches!(form, Form::Pointer { .. }) {
+            return Fit::Wrong;
+        }
+        let size = declared.bytes();
+        if self.is_enum {
+            return match self.bytes == size {
+                true if !declared.is_float() => Fit::Same,
+                _ if self.bytes == 1 => Fit::Loose(BYTES),
+                _ => Fit::Wrong,
+            };
+        }
+        let (base, count) = base(&element);
+        match fits(declared, base) {
+            Fit::Wrong => {}
+            fit => return fit,
+        }
+        match base {
+            Base::Void => Fit::Loose(UNTYPED),
+            Base::Char | Base::SignedChar | Base::UnsignedChar if size > 1 => Fit::Loose(BYTES),
+            // Narrow elements are often moved 8 or 16 bytes at a time.
+            Base::UnsignedInt | Base::UnsignedLong if count > 1 && size < 4 => Fit::Loose(BITS),
+            Base::Other if self.bytes.is_multiple_of(size) => Fit::Loose(STRUCT),
+            _ => Fit::Wrong,
+        }
+    }
+
+    /// Whether a scalar of this type can be passed for it.
+    pub(super) fn takes_scalar(&self, declared: ElementType) -> Fit {
+        let (form, value) = self.parts();
+        if form != Form::Value || self.bytes != declared.bytes() {
+            return Fit::Wrong;
+        }
+        if self.is_enum {
+            return if declared.is_float() {
+                Fit::Wrong
+            } else {
+                Fit::Same
+            };
+        }
+        match base(&value).0 {
+            Base::Other => Fit::Loose(STRUCT),
+            base => fits(declared, base),
+        }
+    }
+
+    /// The declared type that fits it, where there is one.
+    pub(super) fn declaration(&self) -> Option<ElementType> {
+        let (_, element) = self.parts();
+        if self.is_enum {
+            return match self.bytes {
+                1 => Some(ElementType::U8),
+                4 => Some(ElementType::I32),
+                8 => Some(ElementType::I64),
+                _ => None,
+            };
+        }
+        Some(match base(&element).0 {
+            Base::Bool | Base::UnsignedChar => ElementType::U8,
+            Base::Char | Base::SignedChar => ElementType::I8,
+            Base::Int => ElementType::I32,
+            Base::UnsignedInt => ElementType::U32,
+            Base::Long | Base::UnsignedLong => ElementType::I64,
+            Base::Float => ElementType::F32,
+            Base::Double => ElementType::F64,
+            Base::Half | Base::HalfBits => ElementType::F16,
+            Base::Bfloat | Base::BfloatBits => ElementType::Bf16,
+            Base::E4m3 => ElementType::F8e4m3,
+            Base::E5m2 => ElementType::F8e5m2,
+            Base::Void | Base::Short | Base::UnsignedShort | Base::Other => return None,
+        })
+    }
+}
+
+/// Takes `const` and `volatile` off; the first tells whether `const` was there.
+fn unqualified(ty: &str) -> (bool, String) {
+    let words: Vec<&str> = ty.split_whitespace().collect();
+    let constant = words.contains(&"const");
+    let kept: Vec<&str> = words
+        .into_iter()
+        .filter(|word| !matches!(*word, "const" | "volatile" | "__restrict__" | "restrict"))
+        .collect();
+    (constant, kept.join(" "))
+}
+
+fn base(name: &str) -> (Base, u64) {
+    for (known, base, count) in NAMES {
+        if count > 0 {
+            if known == name {
+                return (base, count);
+            }
+            continue;
+        }
+        for length in 1..=4_u64 {
+            if known.replacen('_', &length.to_string(), 1) == name {
+                return (base, length);
+            }
+        }
+    }
+    (Base::Other, 1)
+}
+
+fn fits(declared: ElementType, base: Base) -> Fit {
+    let same = match declared {
+        ElementType::F16 => &[Base::Half, Base::HalfBits, Base::UnsignedShort][..],
+        ElementType::Bf16 => &[Base::Bfloat, Base::BfloatBits, Base::UnsignedShort],
+        ElementType::F32 => &[Base::Float],
+        ElementType::F64 => &[Base::Double],
+        ElementType::I8 => &[Base::SignedChar, Base::Char],
+        ElementType::U8 => &[Base::UnsignedChar, Base::Char],
+        ElementType::I32 => &[Base::Int],
+        ElementType::U32 => &[Base::UnsignedInt],
+        // There is no unsigned declared type of this size, and sizes and counts are `size_t`.
+        ElementType::I64 => &[Base::Long, Base::UnsignedLong],
+        // CUDA's own storage type of these is `unsigned char`.
+        ElementType::F8e4m3 => &[Base::E4m3, Base::UnsignedChar],
+        ElementType::F8e5m2 => &[Base::E5m2, Base::UnsignedChar],
+    };
+    if same.contains(&base) {
+        return Fit::Same;
+    }
+    match (declared, base) {
+        (ElementType::U8, Base::Bool) => Fit::Loose(BOOL),
+        (ElementType::F16 | ElementType::Bf16, Base::Short)
+        | (ElementType::F8e4m3 | ElementType::F8e5m2, Base::Char | Base::SignedChar) => {
+            Fit::Loose(BITS)
+        }
+        _ => Fit::Wrong,
+    }
+}
+
+/// What a kernel writes for a declared type.
+pub(super) fn cuda_name(declared: ElementType) -> &'static str {
+    match declared {
+        ElementType::F16 => "__half",
+        ElementType::Bf16 => "__nv_bfloat16",
+        ElementType::F32 => "float",
+        ElementType::F64 => "double",
+        ElementType::I8 => "signed char",
+        ElementType::U8 => "unsigned char",
+        ElementType::I32 => "int",
+        ElementType::U32 => "unsigned int",
+        ElementType::I64 => "long long",
+        ElementType::F8e4m3 => "__nv_fp8_e4m3",
+        ElementType::F8e5m2 => "__nv_fp8_e5m2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fit, Form, Parameter};
+    use tuner_space::ElementType;
+    use tuner_space::ElementType::*;
+
+    fn parameter(ty: &str, bytes: u64) -> Parameter {
+        Parameter {
+            ty: ty.to_owned(),
+            bytes,
+            is_enum: false,
+        }
+    }
+
+    #[test]
+    fn the_form_of_a_type_is_read_through_qualifiers_and_arrays() {
+        let constant = Form::Pointer { constant: true };
+        let plain = Form::Pointer { constant: false };
+        for (ty, form) in [
+            ("float", Form::Value),
+            ("float const*", constant),
+            ("float*", plain),
+            ("float volatile*", plain),
+            ("float const volatile*", constant),
+            ("float const* const*", Form::Other),
+            ("float (*) [4]", plain),
+            ("float const (*) [4]", constant),
+            ("float (&) [3]", plain),
+            ("int (*)(int)", Form::Other),
+        ] {
+            assert_eq!(parameter(ty, 4).form(), form, "{ty}");
+        }
+    }
+
+    #[test]
+    fn each_declared_type_takes_its_own_and_no_other() {
+        let own: [(&str, u64, ElementType); 11] = [
+            ("__half", 2, F16),
+            ("__nv_bfloat16", 2, Bf16),
+            ("float", 4, F32),
+            ("double", 8, F64),
+            ("signed char", 1, I8),
+            ("int", 4, I32),
+            ("unsigned int", 4, U32),
+            ("long", 8, I64),
+            ("unsigned long long", 8, I64),
+            ("__nv_fp8_e4m3", 1, F8e4m3),
+            ("__nv_fp8_e5m2", 1, F8e5m2),
+        ];
+        for (ty, bytes, right) in own {
+            for (_, _, declared) in own {
+                let value = parameter(ty, bytes).takes_scalar(declared);
+                let fits = !matches!(value, Fit::Wrong);
+                let raw = ty == "signed char" && matches!(declared, F8e4m3 | F8e5m2);
+                assert_eq!(fits, declared == right || raw, "{ty} for {declared:?}");
+            }
+            assert_eq!(parameter(ty, bytes).declaration(), Some(right), "{ty}");
+        }
+    }
+
+    #[test]
+    fn vectors_of_the_declared_type_are_the_declared_type() {
+        for (ty, bytes, declared) in [
+            ("float4 const*", 16, F32),
+            ("double2*", 16, F64),
+            ("double4_16a*", 32, F64),
+            ("__half2*", 4, F16),
+            ("__nv_bfloat162 const*", 4, Bf16),
+            ("char4*", 4, I8),
+            ("uchar4*", 4, U8),
+            ("longlong2*", 16, I64),
+            ("__nv_fp8x4_e5m2*", 4, F8e5m2),
+        ] {
+            let found = parameter(ty, bytes).takes_buffer(declared);
+            assert_eq!(found, Fit::Same, "{ty}");
+        }
+        assert_eq!(parameter("float4*", 16).takes_buffer(F16), Fit::Wrong);
+        assert_eq!(parameter("float4", 16).takes_scalar(F32), Fit::Wrong);
+    }
+
+    #[test]
+    fn a_type_of_ones_own_is_compared_by_size() {
+        let pixel = parameter("Pixel*", 12);
+        assert!(matches!(pixel.takes_buffer(F32), Fit::Loose(_)));
+        assert_eq!(pixel.takes_buffer(F64), Fit::Wrong);
+        assert_eq!(parameter("Pixel", 12).takes_scalar(F32), Fit::Wrong);
+        assert!(matches!(
+            parameter("Fixed", 4).takes_scalar(I32),
+            Fit::Loose(_)
+        ));
+    }
+}

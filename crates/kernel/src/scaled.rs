@@ -1,0 +1,185 @@
+//! Check problems made for a kernel that has none that can be compared: the timed problem's sizes,
+//! scaled down until its reference kernel can be run whole.
+
+use super::build::PlanBuilder;
+use std::sync::OnceLock;
+use tuner_core::value::Value;
+use tuner_space::{Config, Problem};
+
+/// Elements and operations of a problem, together, at which it is tried first, and then again an
+/// eighth of it each: a reference kernel that does more than the space's `metric` says is slower.
+const COSTS: [f64; 4] = [4e6, 5e5, 6e4, 8e3];
+
+/// Sizes up to this one are left as they are: heads, batches, flags, extents of a filter.
+const SMALLEST: i64 = 32;
+
+/// A smaller version of a timed problem.
+pub struct Scaled {
+    /// Builds candidates for it.
+    pub builder: PlanBuilder,
+    /// Its scaled sizes are odd, so that tiles and vectors do not divide them.
+    pub ragged: bool,
+}
+
+impl Scaled {
+    /// The sizes as a user writes them under `check_problems`.
+    #[must_use]
+    pub fn sizes(&self) -> String {
+        let sizes = self.builder.problem_sizes();
+        let sizes: Vec<String> = sizes
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        format!("{{ {} }}", sizes.join(", "))
+    }
+}
+
+/// A check problem that the tuner made, once it was looked for.
+#[derive(Default)]
+pub struct ScaledCheck(OnceLock<Option<Box<Scaled>>>);
+
+impl ScaledCheck {
+    /// The outer `None` before it was looked for, the inner one where there is none.
+    #[must_use]
+    pub fn looked_for(&self) -> Option<Option<&Scaled>> {
+        self.0.get().map(Option::as_deref)
+    }
+
+    /// Notes what was found, once.
+    pub fn keep(&self, found: Option<Scaled>) -> Option<&Scaled> {
+        self.0.get_or_init(|| found.map(Box::new)).as_deref()
+    }
+
+    /// What a user is told of it; `None` where none was needed.
+    #[must_use]
+    pub fn note(&self, kernel: &str, problem: &str) -> Option<String> {
+        let needs = format!(
+            "note: {kernel} {problem}: the results of this problem cannot be compared with the \
+             reference on a virtual GPU, and no check problem can"
+        );
+        Some(match self.0.get()? {
+            Some(scaled) => {
+                let how = if scaled.ragged {
+                    ""
+                } else {
+                    " (the default configuration fails on odd sizes)"
+                };
+                format!(
+                    "{needs}; candidates are checked on {}{how}: write it, or one of your own, \
+                     under `check_problems`",
+                    scaled.sizes()
+                )
+            }
+            None => format!(
+                "{needs}; candidates will be `unchecked` and will not rank: give a \
+                 `check_problems` entry that the reference computes in about a second"
+            ),
+        })
+    }
+}
+
+/// Smaller versions of a builder's problem on which `config` is valid, in the order to try them:
+/// large before small, and of one size the ragged one first. Empty where nothing can be scaled.
+#[must_use]
+pub fn smaller(timed: &PlanBuilder, config: &Config) -> Vec<Scaled> {
+    let original = timed.problem_sizes();
+    let mut found: Vec<Scaled> = Vec::new();
+    for most in COSTS {
+        let Some(sizes) = shrunk(timed, config, &original, most) else {
+            continue;
+        };
+        for ragged in [true, false] {
+            let problem = Problem {
+                name: format!("{}_scaled", timed.problem()),
+                sizes: shaped(&original, &sizes, ragged),
+            };
+            let known = |scaled: &Scaled| scaled.builder.problem_sizes() == problem.sizes;
+            if problem.sizes == original || found.iter().any(known) {
+                continue;
+            }
+            let builder = timed.on_problem(&problem);
+            if let Some(builder) = builder.filter(|builder| builder.admits(config)) {
+                found.push(Scaled { builder, ragged });
+            }
+        }
+    }
+    found
+}
+
+/// The sizes with the largest halved again and again, until the problem costs no more than that.
+fn shrunk(
+    timed: &PlanBuilder,
+    config: &Config,
+    original: &[(String, Value)],
+    most: f64,
+) -> Option<Vec<(String, Value)>> {
+    let mut sizes = original.to_vec();
+    while cost(timed, config, &sizes)? > most {
+        let scalable = sizes.iter_mut().filter_map(|(_, value)| match value {
+            Value::Int(size) if *size > SMALLEST => Some(size),
+            _ => None,
+        });
+        let largest = scalable.max()?;
+        *largest /= 2;
+    }
+    Some(sizes)
+}
+
+/// Elements of all arguments and operations of the problem with these sizes.
+fn cost(timed: &PlanBuilder, config: &Config, sizes: &[(String, Value)]) -> Option<f64> {
+    let problem = Problem {
+        name: timed.problem().to_owned(),
+        sizes: sizes.to_vec(),
+    };
+    let bound = timed.on_problem(&problem)?.bind(config)?;
+    let shapes = bound.arguments.iter().map(|argument| &argument.shape);
+    let elements = shapes.map(|shape| shape.iter().map(|extent| *extent as f64).product::<f64>());
+    Some(elements.sum::<f64>() + bound.flops.unwrap_or(0.0) / 16.0)
+}
+
+/// Scaled sizes made odd, or as divisible by powers of two up to 64 as they were.
+fn shaped(
+    original: &[(String, Value)],
+    scaled: &[(String, Value)],
+    ragged: bool,
+) -> Vec<(String, Value)> {
+    let pairs = original.iter().zip(scaled);
+    let shape = |((name, before), (_, now)): (&(String, Value), &(String, Value))| {
+        let value = match (before, now) {
+            (Value::Int(before), Value::Int(now)) if before != now && ragged => {
+                Value::Int((now - 3) | 1)
+            }
+            (Value::Int(before), Value::Int(now)) if before != now => {
+                let step = 1 << before.trailing_zeros().min(6);
+                Value::Int((now / step * step).max(step.min(*before)))
+            }
+            _ => now.clone(),
+        };
+        (name.clone(), value)
+    };
+    pairs.map(shape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(of: &[(&str, i64)]) -> Vec<(String, Value)> {
+        let sized = |(name, size): &(&str, i64)| ((*name).to_owned(), Value::Int(*size));
+        of.iter().map(sized).collect()
+    }
+
+    #[test]
+    fn ragged_sizes_are_odd_and_aligned_ones_keep_their_powers_of_two() {
+        let original = sizes(&[("N", 1_000_000), ("M", 4096), ("B", 8)]);
+        let scaled = sizes(&[("N", 62_500), ("M", 2048), ("B", 8)]);
+        assert_eq!(
+            shaped(&original, &scaled, true),
+            sizes(&[("N", 62_497), ("M", 2045), ("B", 8)])
+        );
+        assert_eq!(
+            shaped(&original, &scaled, false),
+            sizes(&[("N", 62_464), ("M", 2048), ("B", 8)])
+        );
+    }
+}

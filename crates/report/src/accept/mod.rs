@@ -1,0 +1,358 @@
+//! Rules for promoting a new winner: a small language that people put into their CI.
+//!
+//! ```text
+//! rules  = clause { "," clause }
+//! clause = gain | "p90 no worse" [ "within" percent ] | "no problem slower" [ "within" percent ]
+//!        | "no spills" | "SM busy" cmp percent | "registers" cmp number
+//! gain   = cmp percent "on" problems
+//! problems = cmp number "problem(s)" | number "problem(s)" | "all problems" | "every problem"
+//!          | "a" ordinal [ "problem" ] | "another" [ "problem" ]
+//! cmp    = "≥" | ">=" | ">" | "≤" | "<=" | "<"          (a gain takes ≥ and > only)
+//! percent = number "%"         ordinal = "second" | "third" | "fourth" | "fifth" | 2nd | 3rd | …
+//! ```
+//!
+//! A gain of 10 % on a problem means that the old time over the new is at least 1.10, and that its
+//! 95 % interval, where there is one, lies above 1. `a third` counts the problems of the clauses
+//! before: `≥ 10 % on ≥ 2 problems, ≥ 5 % on a third` asks for three problems with at least 5 %, of
+//! which two have at least 10 %. The other clauses hold on every problem. What is not known
+//! (such as `SM busy` without a profile) does not hold. Letter case and spaces do not matter; `;`
+//! and line ends separate clauses too.
+
+mod parse;
+
+use serde::Serialize;
+use tuner_space::Diagnostics;
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cmp {
+    /// ≥
+    AtLeast,
+    /// >
+    MoreThan,
+    /// ≤
+    AtMost,
+    /// <
+    LessThan,
+}
+
+impl Cmp {
+    /// Whether `value cmp bound` holds. A hair below a bound still reaches it: figures that were
+    /// computed are not exact.
+    #[must_use]
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        let hair = 1e-9 * bound.abs().max(1.0);
+        match self {
+            Self::AtLeast => value >= bound - hair,
+            Self::MoreThan => value > bound,
+            Self::AtMost => value <= bound + hair,
+            Self::LessThan => value < bound,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::AtLeast => "≥",
+            Self::MoreThan => ">",
+            Self::AtMost => "≤",
+            Self::LessThan => "<",
+        }
+    }
+}
+
+/// On how many problems a gain is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// At least this many.
+    AtLeast(u32),
+    /// All.
+    All,
+}
+
+/// One clause.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Clause {
+    /// Faster by so many per cent.
+    Gain {
+        /// `≥` or `>`.
+        cmp: Cmp,
+        /// Per cent.
+        percent: f64,
+        /// On how many problems.
+        on: Count,
+    },
+    /// The 90th percentile is no worse than by so many per cent.
+    P90NoWorse(f64),
+    /// The median is no worse than by so many per cent.
+    NoProblemSlower(f64),
+    /// No register is spilled.
+    NoSpills,
+    /// Share of the time in which multiprocessors are busy, per cent.
+    SmBusy(Cmp, f64),
+    /// Registers a thread.
+    Registers(Cmp, f64),
+}
+
+impl std::fmt::Display for Clause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let within = |f: &mut std::fmt::Formatter<'_>, percent: f64| {
+            if percent > 0.0 {
+                write!(f, " within {percent} %")
+            } else {
+                Ok(())
+            }
+        };
+        match self {
+            Self::Gain { cmp, percent, on } => {
+                write!(f, "{} {percent} % on ", cmp.sign())?;
+                match on {
+                    Count::AtLeast(1) => f.write_str("≥ 1 problem"),
+                    Count::AtLeast(count) => write!(f, "≥ {count} problems"),
+                    Count::All => f.write_str("all problems"),
+                }
+            }
+            Self::P90NoWorse(percent) => {
+                f.write_str("p90 no worse")?;
+                within(f, *percent)
+            }
+            Self::NoProblemSlower(percent) => {
+                f.write_str("no problem slower")?;
+                within(f, *percent)
+            }
+            Self::NoSpills => f.write_str("no spills"),
+            Self::SmBusy(cmp, percent) => write!(f, "SM busy {} {percent} %", cmp.sign()),
+            Self::Registers(cmp, count) => write!(f, "registers {} {count}", cmp.sign()),
+        }
+    }
+}
+
+/// All clauses must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules(Vec<Clause>);
+
+/// The figures of a challenger against the incumbent on one problem.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Figures {
+    /// Old median over new: 1.1 is 10 % faster.
+    pub gain: f64,
+    /// Lower end of its 95 % interval; equal to `gain` where there is none.
+    pub gain_low: f64,
+    /// New 90th percentile over the old.
+    pub p90_ratio: Option<f64>,
+    /// Bytes that the challenger spills.
+    pub spill_bytes: Option<u64>,
+    /// Registers a thread of the challenger.
+    pub registers: Option<u32>,
+    /// Per cent of the time in which multiprocessors are busy.
+    pub sm_busy: Option<f64>,
+}
+
+/// What became of a clause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The clause, in words.
+    pub clause: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// The figures behind it.
+    pub because: String,
+}
+
+impl Rules {
+    /// Reads rules; `source` names them in messages.
+    ///
+    /// # Errors
+    /// What is wrong, with a caret below it and what may stand there.
+    pub fn parse(text: &str, source: &str) -> Result<Self, Diagnostics> {
+        parse::rules(text, source).map(Self)
+    }
+
+    /// The clauses.
+    #[must_use]
+    pub fn clauses(&self) -> &[Clause] {
+        &self.0
+    }
+
+    /// Judges a challenger by its figures on every problem, named. All must hold for a promotion.
+    #[must_use]
+    pub fn judge(&self, problems: &[(String, Figures)]) -> Vec<Finding> {
+        self.0
+            .iter()
+            .map(|clause| judge(*clause, problems))
+            .collect()
+    }
+}
+
+impl std::fmt::Display for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, clause) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            clause.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn judge(clause: Clause, problems: &[(String, Figures)]) -> Finding {
+    let (holds, because) = match clause {
+        Clause::Gain { cmp, percent, on } => gain(cmp, percent, on, problems),
+        Clause::P90NoWorse(within) => every(problems, "p90", |figures| {
+            let ratio = figures.p90_ratio?;
+            Some((
+                Cmp::AtMost.holds(ratio, 1.0 + within / 100.0),
+                format!("{ratio:.3}x"),
+            ))
+        }),
+        Clause::NoProblemSlower(within) => every(problems, "median", |figures| {
+            let ratio = 1.0 / figures.gain;
+            Some((
+                Cmp::AtMost.holds(ratio, 1.0 + within / 100.0),
+                format!("{ratio:.3}x"),
+            ))
+        }),
+        Clause::NoSpills => every(problems, "spills", |figures| {
+            let bytes = figures.spill_bytes?;
+            Some((bytes == 0, format!("{bytes} bytes")))
+        }),
+        Clause::SmBusy(cmp, percent) => every(problems, "SM busy", |figures| {
+            let busy = figures.sm_busy?;
+            Some((cmp.holds(busy, percent), format!("{busy:.1} %")))
+        }),
+        Clause::Registers(cmp, count) => every(problems, "registers", |figures| {
+            let registers = f64::from(figures.registers?);
+            Some((cmp.holds(registers, count), format!("{registers}")))
+        }),
+    };
+    Finding {
+        clause: clause.to_string(),
+        holds,
+        because,
+    }
+}
+
+fn gain(cmp: Cmp, percent: f64, on: Count, problems: &[(String, Figures)]) -> (bool, String) {
+    let reached: Vec<String> = problems
+        .iter()
+        // A problem that is to be no more than so much slower needs no gain to be shown.
+        .filter(|(_, figures)| percent <= 0.0 || figures.gain_low > 1.0)
+        .filter(|(_, figures)| cmp.holds((figures.gain - 1.0) * 100.0, percent))
+        .map(|(name, figures)| format!("{name} {:+.1} %", (figures.gain - 1.0) * 100.0))
+        .collect();
+    let wanted = match on {
+        Count::AtLeast(count) => count as usize,
+        Count::All => problems.len().max(1),
+    };
+    let names = if reached.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reached.join(", "))
+    };
+    (
+        reached.len() >= wanted,
+        format!("{} of {} problems{names}", reached.len(), problems.len()),
+    )
+}
+
+/// Holds on every problem and is known there; tells the first where it does not.
+fn every(
+    problems: &[(String, Figures)],
+    what: &str,
+    judge: impl Fn(&Figures) -> Option<(bool, String)>,
+) -> (bool, String) {
+    for (name, figures) in problems {
+        match judge(figures) {
+            None => {
+                let hint = if what == "SM busy" {
+                    "; `tuner profile` tells"
+                } else {
+                    ""
+                };
+                return (false, format!("{what} of {name} is not known{hint}"));
+            }
+            Some((false, figure)) => return (false, format!("{what} of {name}: {figure}")),
+            Some((true, _)) => {}
+        }
+    }
+    (
+        !problems.is_empty(),
+        format!("on {} problems", problems.len()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str =
+        "≥ 10 % on ≥ 2 problems, ≥ 5 % on a third, p90 no worse, no spills, SM busy ≥ 70 %";
+
+    fn figures(gain: f64) -> Figures {
+        Figures {
+            gain,
+            gain_low: gain,
+            p90_ratio: Some(1.0),
+            spill_bytes: Some(0),
+            registers: Some(64),
+            sm_busy: Some(75.0),
+        }
+    }
+
+    fn accepted(rules: &str, gains: &[f64], change: impl Fn(&mut Figures)) -> bool {
+        let problems: Vec<(String, Figures)> = gains
+            .iter()
+            .enumerate()
+            .map(|(at, gain)| {
+                let mut figures = figures(*gain);
+                change(&mut figures);
+                (format!("p{at}"), figures)
+            })
+            .collect();
+        let rules = Rules::parse(rules, "rules").unwrap();
+        rules.judge(&problems).iter().all(|finding| finding.holds)
+    }
+
+    #[test]
+    fn the_long_rule_asks_for_two_a_third_and_every_other_clause() {
+        let same = |_: &mut Figures| {};
+        assert!(accepted(LONG, &[1.10, 1.2, 1.05, 0.99], same));
+        assert!(!accepted(LONG, &[1.10, 1.2, 1.04], same));
+        assert!(!accepted(LONG, &[1.10, 1.06, 1.05], same));
+        assert!(!accepted(LONG, &[1.10, 1.2], same));
+        let good = [1.2, 1.2, 1.2];
+        assert!(!accepted(LONG, &good, |f| f.p90_ratio = Some(1.01)));
+        assert!(!accepted(LONG, &good, |f| f.spill_bytes = Some(8)));
+        assert!(!accepted(LONG, &good, |f| f.sm_busy = Some(69.0)));
+        assert!(!accepted(LONG, &good, |f| f.sm_busy = None));
+        // A gain whose interval reaches 1 is none.
+        assert!(!accepted(LONG, &good, |f| f.gain_low = 0.99));
+    }
+
+    #[test]
+    fn the_short_rule_and_its_plain_spelling_are_the_same() {
+        for text in [
+            "≥ 3 % on ≥ 2 problems",
+            ">= 3% on >= 2 problems",
+            ">=3 % ON 2 problems",
+        ] {
+            let rules = Rules::parse(text, "rules").unwrap();
+            assert_eq!(rules.to_string(), "≥ 3 % on ≥ 2 problems", "{text}");
+        }
+        let same = |_: &mut Figures| {};
+        assert!(accepted(">= 3% on >= 2 problems", &[1.03, 1.04, 0.5], same));
+        assert!(!accepted(">= 3% on >= 2 problems", &[1.03, 1.02], same));
+        assert!(!accepted(
+            ">= 3% on all problems, no problem slower",
+            &[1.03, 0.5],
+            same
+        ));
+    }
+
+    #[test]
+    fn nothing_measured_promotes_nothing() {
+        for rules in [LONG, "no spills", ">= 0 % on all problems"] {
+            assert!(!accepted(rules, &[], |_| {}));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What the judged candidates say: effects of parameters, costs of choices, causes of failure. Pure.
+
+use super::model::{Change, Subject, number};
+use std::collections::BTreeMap;
+use tuner_core::entry::Judged;
+use tuner_core::record::{ConfigValues, TrialRecord, Verdict};
+use tuner_core::value::Value;
+
+/// What the value of a parameter does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ValueEffect {
+    pub(super) value: String,
+    /// Candidates with it, and those of them that passed.
+    pub(super) judged: usize,
+    pub(super) passed: usize,
+    /// Best and median time, µs; `None` where none passed.
+    pub(super) best_us: Option<f64>,
+    pub(super) median_us: Option<f64>,
+}
+
+/// What a parameter does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Effect {
+    pub(super) parameter: String,
+    /// Share of the variance of the logarithm of time between its values (η²), 0 to 1.
+    pub(super) share: f64,
+    pub(super) values: Vec<ValueEffect>,
+}
+
+/// The value of a parameter in a configuration.
+pub(super) fn value<'c>(config: &'c ConfigValues, name: &str) -> Option<&'c Value> {
+    config
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value)
+}
+
+/// A candidate's median, µs.
+pub(super) fn time(trial: &TrialRecord) -> Option<f64> {
+    let time = trial.measurement.as_ref()?;
+    (trial.verdict == Verdict::Ok).then(|| time.p50.get())
+}
+
+/// The effects of every parameter with a choice, the strongest first.
+pub(super) fn effects(subject: &Subject) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = subject
+        .definition
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.values.len() > 1)
+        .map(|parameter| Effect {
+            share: share(&subject.candidates, &parameter.name, |trial| {
+                time(trial).map(f64::ln)
+            }),
+            values: parameter
+                .values
+                .iter()
+                .map(|wanted| value_effect(&subject.candidates, &parameter.name, wanted))
+                .filter(|effect| effect.judged > 0)
+                .collect(),
+            parameter: parameter.name.clone(),
+        })
+        .filter(|effect| effect.values.len() > 1)
+        .collect();
+    effects.sort_by(|a, b| {
+        b.share
+            .total_cmp(&a.share)
+            .then_with(|| a.parameter.cmp(&b.parameter))
+    });
+    effects
+}
+
+fn value_effect(candidates: &[Judged], name: &str, wanted: &Value) -> ValueEffect {
+    let of_value: Vec<&TrialRecord> = candidates
+        .iter()
+        .map(|judged| &judged.trial)
+        .filter(|trial| value(&trial.config, name) == Some(wanted))
+        .collect();
+    let mut times: Vec<f64> = of_value.iter().filter_map(|trial| time(trial)).collect();
+    times.sort_by(f64::total_cmp);
+    ValueEffect {
+        value: wanted.to_string(),
+        judged: of_value.len(),
+        passed: times.len(),
+        best_us: times.first().copied(),
+        median_us: times.get(times.len() / 2).copied(),
+    }
+}
+
+/// Share of the variance of a figure between the values of a parameter: the correlation ratio η²
+/// (Fisher). Zero where nothing varies, or fewer than four candidates have the figure.
+pub(super) fn share(
+    candidates: &[Judged],
+    name: &str,
+    figure: impl Fn(&TrialRecord) -> Option<f64>,
+) -> f64 {
+    let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for judged in candidates {
+        let at = value(&judged.trial.config, name);
+        if let (Some(at), Some(figure)) = (at, figure(&judged.trial)) {
+            groups.entry(at.to_string()).or_default().push(figure);
+        }
+    }
+    let all: Vec<f64> = groups.values().flatten().copied().collect();
+    let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+    if all.len() < 4 {
+        return 0.0;
+    }
+    let middle = mean(&all);
+    let total: f64 = all.iter().map(|figure| (figure - middle).powi(2)).sum();
+    let between: f64 = groups
+        .values()
+        .map(|group| group.len() as f64 * (mean(group) - middle).powi(2))
+        .sum();
+    // Rounding leaves a little variance in equal figures.
+    if total <= 1e-12 * middle.abs().max(1e-12) {
+        0.0
+    } else {
+        (between / total).clamp(0.0, 1.0)
+    }
+}
+
+/// Candidates that differ from the winner in one parameter, in the order of the space; what was
+/// predicted for the report fills the gaps.
+pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
+    let Some(best) = subject.best() else {
+        return Vec::new();
+    };
+    let mut changes: Vec<Change> = subject
+        .candidates
+        .iter()
+        .filter_map(|judged| one_change(&best.config, best.time_us_p50, &judged.trial))
+        .collect();
+    for change in &subject.predicted_changes {
+        let known = |other: &Change| other.parameter == change.parameter && other.to == change.to;
+        if !changes.iter().any(known) {
+            changes.push(change.clone());
+        }
+    }
+    let place = |change: &Change| {
+        let parameters = &subject.definition.parameters;
+        let parameter = parameters.iter().position(|p| p.name == change.parameter);
+        let value = parameter.and_then(|at| {
+            let values = &parameters[at].values;
+            values
+                .iter()
+                .position(|value| value.to_string() == change.to)
+        });
+        (parameter, value)
+    };
+    changes.sort_by_key(place);
+    changes
+}
+
+fn one_change(best: &ConfigValues, best_us: f64, trial: &TrialRecord) -> Option<Change> {
+    let mut differing = best
+        .iter()
+        .zip(&trial.config)
+        .filter(|((name, value), (other_name, other))| name != other_name || value != other);
+    let ((name, from), (other_name, to)) = differing.next()?;
+    if differing.next().is_some() || name != other_name || best.len() != trial.config.len() {
+        return None;
+    }
+    let p50_us = time(trial);
+    Some(Change {
+        parameter: name.clone(),
+        from: from.to_string(),
+        to: to.to_string(),
+        verdict: trial.verdict,
+        p50_us,
+        cost: p50_us.map(|us| us / best_us),
+        predicted: false,
+    })
+}
+
+/// A cause of failures.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Failure {
+    pub(super) verdict: Verdict,
+    /// `kernel.cu:12`, where the checks name a place.
+    pub(super) place: String,
+    pub(super) count: usize,
+    /// The first sentence of the first one.
+    pub(super) example: String,
+    pub(super) config: ConfigValues,
+}
+
+/// Hazards and other failures by kind and place, the most frequent first.
+pub(super) fn failures(subject: &Subject) -> Vec<Failure> {
+    let mut found: BTreeMap<(Verdict, String), Failure> = BTreeMap::new();
+    for judged in &subject.candidates {
+        let trial = &judged.trial;
+        if trial.verdict == Verdict::Ok {
+            continue;
+        }
+        let mut seen: Vec<(Verdict, String, &str)> = Vec::new();
+        for hazard in &trial.hazards {
+            let place = match (&hazard.file, hazard.line) {
+                (Some(file), Some(line)) => {
+                    format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+                }
+                _ => String::new(),
+            };
+            if !seen
+                .iter()
+                .any(|(kind, at, _)| *kind == hazard.kind && *at == place)
+            {
+                seen.push((hazard.kind, place, &hazard.detail));
+            }
+        }
+        if seen.is_empty() {
+            seen.push((trial.verdict, String::new(), &trial.detail));
+        }
+        for (verdict, place, detail) in seen {
+            let entry = found
+                .entry((verdict, place.clone()))
+                .or_insert_with(|| Failure {
+                    verdict,
+                    place,
+                    count: 0,
+                    example: first_line(detail),
+                    config: trial.config.clone(),
+                });
+            entry.count += 1;
+        }
+    }
+    let mut failures: Vec<Failure> = found.into_values().collect();
+    failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+    failures
+}
+
+fn first_line(text: &str) -> String {
+    const MOST: usize = 200;
+    let line = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .trim();
+    if line.chars().count() <= MOST {
+        line.to_owned()
+    } else {
+        let cut: String = line.chars().take(MOST).collect();
+        format!("{cut}…")
+    }
+}
+
+/// The ratio of two medians from separate samples, with its 95 % interval by the two intervals in
+/// log space (MOVER: Donner and Zou 2012, eq. 3). Each is (median, lower, upper end).
+pub(super) fn ratio(slow: (f64, f64, f64), fast: (f64, f64, f64)) -> [f64; 3] {
+    let middle = slow.0 / fast.0;
+    let down = (slow.0 / slow.1).ln().hypot((fast.2 / fast.0).ln());
+    let up = (slow.2 / slow.0).ln().hypot((fast.0 / fast.1).ln());
+    [middle, middle * (-down).exp(), middle * up.exp()]
+}
+
+/// A counter of a candidate, by name.
+pub(super) fn counter(trial: &TrialRecord, key: &str) -> Option<f64> {
+    number(trial.counters.as_ref()?.as_object()?, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_exact_times_is_exact_and_noise_widens_it() {
+        assert_eq!(ratio((4.0, 4.0, 4.0), (2.0, 2.0, 2.0)), [2.0, 2.0, 2.0]);
+        let [middle, low, high] = ratio((4.0, 3.8, 4.2), (2.0, 1.9, 2.1));
+        assert!(
+            (middle - 2.0).abs() < 1e-12 && low > 1.85 && low < 1.9 && high > 2.1 && high < 2.16
+        );
+    }
+}

@@ -1,0 +1,466 @@
+//! The C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
+//!
+//! No include is needed, so that NVRTC takes it as it stands. Every value stands once, in a macro
+//! that feeds the table and its checks: a wrong value anywhere fails to compile.
+
+use super::cexpr::{self, Rule};
+use super::names::{check_macro, comment, identifier, members, string, target};
+use super::rules::{SizeRule, size_rules};
+use super::{ExportError, lookup};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tuner_core::entry::Entry;
+use tuner_core::record::{ConfigValues, Definition, TimingKind};
+use tuner_core::value::Value;
+
+/// What the parts of the header share.
+pub(super) struct Plan<'e> {
+    pub(super) kernel: &'e str,
+    /// `gemm_tuned`, `GEMM_TUNED_`.
+    pub(super) lower: String,
+    pub(super) upper: String,
+    pub(super) entries: &'e [Entry],
+    /// Parameter names with their member and C type.
+    pub(super) parameters: Vec<Column>,
+    /// Problem sizes with their member and C type.
+    pub(super) sizes: Vec<Column>,
+    /// One set of rules for each distinct definition.
+    pub(super) families: Vec<Family<'e>>,
+    /// For each entry the index of its family.
+    family_of: Vec<usize>,
+    /// For each entry the rules that the sizes asked for may break.
+    pub(super) size_rules: Vec<Vec<SizeRule>>,
+}
+
+/// A column of the table.
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) member: String,
+    pub(super) c_type: &'static str,
+    /// A size that must match, rather than be near.
+    pub(super) exact: bool,
+}
+
+/// Rules of entries that share a definition.
+pub(super) struct Family<'e> {
+    pub(super) definition: &'e Definition,
+    pub(super) rules: Vec<Rule>,
+    /// Sizes and device names the rules use, in a stable order.
+    pub(super) constants: Vec<String>,
+    pub(super) helpers: cexpr::Helpers,
+}
+
+pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    let entries = most_trusted(entries);
+    let plan = Plan::new(kernel, &entries)?;
+    let mut text = String::new();
+    plan.opening(&mut text);
+    plan.provenance(&mut text);
+    plan.values(&mut text);
+    plan.checks(&mut text);
+    lookup::table(&plan, &mut text);
+    lookup::rules(&plan, &mut text);
+    lookup::function(&plan, &mut text);
+    plan.defines(&mut text);
+    let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
+    Ok(text)
+}
+
+pub(super) fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
+    let entries = most_trusted(entries);
+    let plan = Plan::new(kernel, &entries)?;
+    let mut lines = Vec::new();
+    for (entry, rules) in plan.entries.iter().zip(&plan.size_rules) {
+        for rule in rules {
+            if let Some(why) = &rule.limit {
+                let (problem, device) = (&entry.best.problem, &entry.best.device);
+                lines.push(format!(
+                    "{problem} on {device}: returned for its own sizes only, because C cannot \
+                     state `{}` ({why})",
+                    rule.source
+                ));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Of a device's entries the measured ones; without those the recorded, and then the predicted: a
+/// lookup by device must never weigh one kind against another.
+fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
+    let mut best: BTreeMap<String, TimingKind> = BTreeMap::new();
+    for entry in entries {
+        let kind = best
+            .entry(target(&entry.best.device))
+            .or_insert(entry.best.timing);
+        if trust(entry.best.timing) < trust(*kind) {
+            *kind = entry.best.timing;
+        }
+    }
+    let kept = |entry: &&Entry| best.get(&target(&entry.best.device)) == Some(&entry.best.timing);
+    entries.iter().filter(kept).cloned().collect()
+}
+
+fn trust(kind: TimingKind) -> u8 {
+    match kind {
+        TimingKind::Measured => 0,
+        TimingKind::Recorded => 1,
+        TimingKind::Predicted => 2,
+    }
+}
+
+impl<'e> Plan<'e> {
+    fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
+        let first = entries.first().ok_or(ExportError::Empty)?;
+        for (name, _) in entries.iter().flat_map(|entry| &entry.best.config) {
+            check_macro(name)?;
+        }
+        let mut size_names: Vec<&str> = Vec::new();
+        for (name, _) in entries.iter().flat_map(|entry| &entry.sizes) {
+            check_macro(name)?;
+            if !size_names.contains(&name.as_str()) {
+                size_names.push(name);
+            }
+        }
+        let names: Vec<&str> = first.best.config.iter().map(|(n, _)| n.as_str()).collect();
+        let taken = [
+            "device", "problem", "p50_us", "config", "entry", "best", "nearest",
+        ];
+        let all: Vec<&str> = names.iter().chain(&size_names).copied().collect();
+        let mut found = members(&all, &taken).into_iter();
+        let mut column = |name: &str, of: fn(&Entry) -> &ConfigValues| {
+            let values: Vec<Option<&Value>> = entries
+                .iter()
+                .map(|entry| value_of(of(entry), name))
+                .collect();
+            Column {
+                name: name.to_owned(),
+                member: found.next().unwrap_or_default(),
+                c_type: c_type(&values),
+                exact: values.iter().any(|value| is_flag(*value)),
+            }
+        };
+        let parameters = names
+            .iter()
+            .map(|n| column(n, |e| &e.best.config))
+            .collect();
+        let sizes = size_names.iter().map(|n| column(n, |e| &e.sizes)).collect();
+        let lower = format!("{}_tuned", identifier(kernel).to_ascii_lowercase());
+        let upper = format!("{}_", lower.to_ascii_uppercase());
+        let mut plan = Self {
+            kernel,
+            lower,
+            upper,
+            entries,
+            parameters,
+            sizes,
+            families: Vec::new(),
+            family_of: Vec::new(),
+            size_rules: Vec::new(),
+        };
+        (plan.families, plan.family_of) = plan.find_families();
+        plan.size_rules = entries
+            .iter()
+            .map(|entry| size_rules(&plan, entry))
+            .collect();
+        Ok(plan)
+    }
+
+    /// A name for the header's own variables, alone or before a number, that is no member's and no
+    /// macro's.
+    pub(super) fn unused(&self, wanted: &str) -> String {
+        let columns = self.parameters.iter().chain(&self.sizes);
+        let taken: Vec<&str> = columns
+            .flat_map(|column| [column.name.as_str(), column.member.as_str()])
+            .collect();
+        let mut name = wanted.to_owned();
+        let meets = |name: &str| {
+            let rest = |known: &&str| known.strip_prefix(name).map(str::to_owned);
+            let numbered = |rest: String| rest.bytes().all(|byte| byte.is_ascii_digit());
+            taken.iter().filter_map(rest).any(numbered)
+        };
+        while meets(&name) {
+            name.push('_');
+        }
+        name
+    }
+
+    fn find_families(&self) -> (Vec<Family<'e>>, Vec<usize>) {
+        let mut families: Vec<Family<'e>> = Vec::new();
+        let mut indices = Vec::with_capacity(self.entries.len());
+        for entry in self.entries {
+            let constants = constants(entry);
+            let (rules, helpers) = cexpr::translate(&entry.definition, &constants, &self.upper);
+            let known = families
+                .iter()
+                .position(|f| *f.definition == entry.definition && f.rules == rules);
+            indices.push(known.unwrap_or(families.len()));
+            if known.is_some() {
+                continue;
+            }
+            let written = |name: &String| {
+                let mut rules = rules.iter().filter(|rule| rule.text.is_some());
+                rules.any(|rule| rule.names.contains(name))
+            };
+            let names = constants.into_iter().map(|(name, _)| name);
+            families.push(Family {
+                definition: &entry.definition,
+                constants: names.filter(written).collect(),
+                rules,
+                helpers,
+            });
+        }
+        (families, indices)
+    }
+
+    /// The family of an entry, by their indices.
+    pub(super) fn family(&self, entry: usize) -> (usize, &Family<'e>) {
+        let index = self.family_of.get(entry).copied().unwrap_or(0);
+        (index, &self.families[index])
+    }
+
+    fn opening(&self, text: &mut String) {
+        let predicted = self
+            .entries
+            .iter()
+            .filter(|entry| entry.best.timing == TimingKind::Predicted)
+            .count();
+        let kernel = comment(self.kernel);
+        let _ = match (predicted, self.entries.len()) {
+            (0, _) => writeln!(text, "/* {kernel}: tuned configurations."),
+            (some, all) if some < all => writeln!(
+                text,
+                "/* {kernel}: {some} of {all} configurations are PREDICTED by a model, not \
+                 measured."
+            ),
+            _ => writeln!(
+                text,
+                "/* {kernel}: PREDICTED configurations: a model's times, nothing was measured."
+            ),
+        };
+        let _ = write!(
+            text,
+            " * Generated by tuner {version}; do not edit: tune again and export again.\n\
+             *\n\
+             *   C11, C++17, CUDA and NVRTC; includes nothing.\n\
+             *   {lower}_lookup(device, …) gives the entry of a device's nearest problem.\n\
+             *   -DTARGET_<device> chooses the #defines at the end;\n\
+             *   -D{upper}NO_MACROS leaves them out.\n\
+             */\n\
+             #ifndef {upper}H\n#define {upper}H\n",
+            version = env!("CARGO_PKG_VERSION"),
+            lower = self.lower,
+            upper = self.upper,
+        );
+        *text = text.replace("\n*", "\n *").replace('…', "...");
+    }
+
+    /// One comment an entry: where its numbers come from.
+    fn provenance(&self, text: &mut String) {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let row = &entry.best;
+            let kind = match row.timing {
+                TimingKind::Measured => "measured",
+                TimingKind::Predicted => "PREDICTED",
+                TimingKind::Recorded => "recorded by others",
+            };
+            let _ = writeln!(
+                text,
+                "\n/* [{index}] {} on {}, {kind}",
+                comment(&assignments(&row.problem, &entry.sizes)),
+                comment(&row.device)
+            );
+            let speedup = row
+                .speedup_vs_default
+                .map(|ratio| format!(", {ratio:.2}x the default's speed"))
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                " *     p50 {:.3} us, p90 {:.3} us, {} sample{}{speedup}",
+                row.time_us_p50,
+                row.time_us_p90,
+                row.samples,
+                if row.samples == 1 { "" } else { "s" },
+            );
+            let or_none = |value: Option<&str>| comment(value.unwrap_or("none"));
+            let dirty = if row.dirty == Some(true) {
+                " (dirty)"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                text,
+                " *     driver {}, commit {}{dirty}, {}",
+                or_none(entry.driver.as_deref()),
+                or_none(row.commit.as_deref()),
+                row.measured_at.get(..10).unwrap_or("no date")
+            );
+            if let Some(hash) = &row.diff_hash {
+                let _ = writeln!(text, " *     diff {} (SHA-256)", comment(hash));
+            }
+            let template = or_none(row.template_hash.as_deref());
+            let _ = writeln!(text, " *     template {template}");
+            if row.stale == Some(true) {
+                let _ = writeln!(
+                    text,
+                    " *     STALE: the template was edited since; tune again before relying on this."
+                );
+            }
+            let values = assignments("", &row.config);
+            let _ = writeln!(text, " *    {} */", comment(&values));
+        }
+    }
+
+    /// The values, each once.
+    fn values(&self, text: &mut String) {
+        text.push('\n');
+        for (index, entry) in self.entries.iter().enumerate() {
+            let values: Vec<String> = self
+                .parameters
+                .iter()
+                .map(|p| c_value(value_of(&entry.best.config, &p.name), p.c_type))
+                .collect();
+            let _ = writeln!(text, "#define {}{index} {}", self.upper, values.join(", "));
+        }
+    }
+
+    /// Kernel Tuner's defines: one configuration a device, and a default.
+    fn defines(&self, text: &mut String) {
+        let mut devices: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let device = target(&entry.best.device);
+            devices.entry(device).or_default().push(index);
+        }
+        let _ = writeln!(
+            text,
+            "\n#ifndef kernel_tuner /* only use these when not tuning */\n#ifndef {}NO_MACROS",
+            self.upper
+        );
+        for (at, (device, indices)) in devices.iter().enumerate() {
+            let _ = match at {
+                0 => writeln!(text, "\n#ifdef TARGET_{device}"),
+                _ => writeln!(text, "\n#elif defined(TARGET_{device})"),
+            };
+            self.define_block(text, self.typical(indices), indices.len());
+        }
+        let all: Vec<usize> = (0..self.entries.len()).collect();
+        text.push_str("\n#else /* default configuration */\n");
+        self.define_block(text, self.typical(&all), all.len());
+        text.push_str("#endif /* GPU TARGETS */\n\n");
+        let _ = writeln!(
+            text,
+            "#endif /* {}NO_MACROS */\n#endif /* kernel_tuner */",
+            self.upper
+        );
+    }
+
+    fn define_block(&self, text: &mut String, index: usize, among: usize) {
+        let entry = &self.entries[index];
+        let _ = if among == 1 {
+            writeln!(text, "/* [{index}] */")
+        } else {
+            writeln!(
+                text,
+                "/* [{index}], the least slow-down over {among} entries */"
+            )
+        };
+        for parameter in &self.parameters {
+            let value = value_of(&entry.best.config, &parameter.name);
+            let body = match value {
+                Some(Value::Text(text)) => text.to_string(),
+                other => c_value(other, parameter.c_type),
+            };
+            let _ = writeln!(text, "#define {} {body}", parameter.name);
+        }
+        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        self.check_call(text, index, entry, &names.join(", "));
+    }
+
+    /// The winner that loses least, in the geometric mean, over the groups of these entries: all
+    /// those where it was timed, and it must have been timed in most. First of equals.
+    fn typical(&self, indices: &[usize]) -> usize {
+        let mut best = (
+            usize::MAX,
+            f64::INFINITY,
+            indices.first().copied().unwrap_or(0),
+        );
+        for &index in indices {
+            let config = &self.entries[index].best.config;
+            let losses: Vec<f64> = indices
+                .iter()
+                .filter_map(|other| {
+                    let entry = &self.entries[*other];
+                    let (_, us) = entry.times.iter().find(|(c, _)| c == config)?;
+                    Some((us / entry.best.time_us_p50).ln())
+                })
+                .collect();
+            let untimed = indices.len() - losses.len();
+            let loss = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+            if (untimed, loss) < (best.0, best.1) {
+                best = (untimed, loss, index);
+            }
+        }
+        best.2
+    }
+}
+
+/// Sizes and device names of an entry.
+pub(super) fn constants(entry: &Entry) -> ConfigValues {
+    entry
+        .sizes
+        .iter()
+        .chain(&entry.environment)
+        .cloned()
+        .collect()
+}
+
+pub(super) fn value_of<'v>(values: &'v ConfigValues, name: &str) -> Option<&'v Value> {
+    values
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value)
+}
+
+/// Sizes that must match: booleans, text, and 0 (of which there is no ratio).
+fn is_flag(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Int(value)) => *value <= 0,
+        Some(Value::Float(value)) => *value <= 0.0,
+        Some(Value::Bool(_) | Value::Text(_)) | None => true,
+    }
+}
+
+fn c_type(values: &[Option<&Value>]) -> &'static str {
+    let any = |test: fn(&Value) -> bool| values.iter().flatten().any(|value| test(value));
+    if any(|value| matches!(value, Value::Text(_))) {
+        "const char *"
+    } else if any(|value| matches!(value, Value::Float(_))) {
+        "double"
+    } else if any(|value| value.as_i64().is_some_and(|v| i32::try_from(v).is_err())) {
+        "long long"
+    } else {
+        "int"
+    }
+}
+
+/// A value as a C constant; booleans are 0 and 1, which C11 knows without an include.
+pub(super) fn c_value(value: Option<&Value>, c_type: &str) -> String {
+    match value {
+        None if c_type == "const char *" => "\"\"".to_owned(),
+        None => "0".to_owned(),
+        Some(Value::Bool(value)) => u8::from(*value).to_string(),
+        Some(Value::Int(value)) if c_type == "const char *" => string(&value.to_string()),
+        Some(Value::Int(value)) if i32::try_from(*value).is_err() => format!("{value}LL"),
+        Some(Value::Text(text)) => string(text),
+        Some(other) if c_type == "const char *" => string(&other.to_string()),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn assignments(head: &str, values: &ConfigValues) -> String {
+    let mut text = head.to_owned();
+    for (name, value) in values {
+        let _ = write!(text, " {name}={value}");
+    }
+    text
+}

@@ -1,0 +1,130 @@
+//! Kernel Tuner's cache file (`util.py`: `process_cache`, `store_cache`, `close_cache`).
+//!
+//! Its reader works on text, so three things are fixed: `cache` is the last key, every entry stands
+//! on a line of its own, and the file ends in `}`, newline, `}` with nothing behind.
+
+use super::ExportError;
+use super::python;
+use serde_json::{Map, Value as Json, json};
+use tuner_core::entry::{Entry, Judged};
+use tuner_core::record::{TrialRecord, Verdict};
+
+pub(super) fn cache(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    if judged.is_empty() {
+        return Err(ExportError::Empty);
+    }
+    let names: Vec<&str> = entry
+        .definition
+        .parameters
+        .iter()
+        .map(|p| p.name.as_str())
+        .collect();
+    let mut values = Map::new();
+    for parameter in &entry.definition.parameters {
+        values.insert(parameter.name.clone(), json!(parameter.values));
+    }
+    let row = &entry.best;
+    let head = [
+        ("device_name", json!(row.device)),
+        ("kernel_name", json!(row.kernel)),
+        ("problem_size", problem_size(entry)),
+        ("tune_params_keys", json!(names)),
+        ("tune_params", Json::Object(values)),
+        ("objective", json!(["time"])),
+        ("tuner", provenance(entry)),
+    ];
+    let mut text = String::from("{\n");
+    for (key, value) in head {
+        text.push_str(&format!("{}: {value},\n", json!(key)));
+    }
+    text.push_str("\"cache\": {");
+    let lines: Vec<String> = judged
+        .iter()
+        .map(|candidate| {
+            let key: Vec<String> = candidate
+                .trial
+                .config
+                .iter()
+                .map(|(_, value)| python::text(value))
+                .collect();
+            format!("\n{}: {}", json!(key.join(",")), line(candidate))
+        })
+        .collect();
+    text.push_str(&lines.join(","));
+    text.push_str("}\n}");
+    Ok(text)
+}
+
+/// One size as a number, several as a list; text (never `callable`) where the sizes are unknown.
+fn problem_size(entry: &Entry) -> Json {
+    let numbers: Vec<i64> = entry.sizes.iter().filter_map(|(_, v)| v.as_i64()).collect();
+    match numbers.as_slice() {
+        [] => json!(entry.best.problem),
+        [one] => json!(one),
+        several => json!(several),
+    }
+}
+
+/// Unknown keys before `cache` survive Kernel Tuner's resume.
+fn provenance(entry: &Entry) -> Json {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "problem": entry.best.problem,
+        "timing": entry.best.timing,
+        "driver": entry.driver,
+        "commit": entry.best.commit,
+        "dirty": entry.best.dirty,
+        "template_hash": entry.best.template_hash,
+    })
+}
+
+/// One entry, all times in milliseconds.
+fn line(candidate: &Judged) -> Json {
+    let trial = &candidate.trial;
+    let mut line = Map::new();
+    for (name, value) in &trial.config {
+        line.insert(name.clone(), json!(value));
+    }
+    match &trial.measurement {
+        Some(time) => {
+            line.insert("time".to_owned(), json!(mean_ms(trial)));
+            let times: Vec<f64> = time.samples.iter().map(|us| us / 1e3).collect();
+            line.insert("times".to_owned(), json!(times));
+        }
+        None => {
+            line.insert("__error__".to_owned(), json!(error(trial.verdict)));
+            line.insert("verdict".to_owned(), json!(trial.verdict));
+        }
+    }
+    let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
+    let benchmark_us = trial.charged_us.saturating_sub(compile_us);
+    line.insert("compile_time".to_owned(), json!(compile_us as f64 / 1e3));
+    line.insert("verification_time".to_owned(), json!(0.0));
+    line.insert(
+        "benchmark_time".to_owned(),
+        json!(benchmark_us as f64 / 1e3),
+    );
+    line.insert("strategy_time".to_owned(), json!(0.0));
+    line.insert("framework_time".to_owned(), json!(0.0));
+    let timestamp = candidate.judged_at.replace('T', " ").replace('Z', "+00:00");
+    line.insert("timestamp".to_owned(), json!(timestamp));
+    Json::Object(line)
+}
+
+/// Kernel Tuner's objective is the mean of the samples; of one sample, the time itself.
+pub(super) fn mean_ms(trial: &TrialRecord) -> Option<f64> {
+    let time = trial.measurement.as_ref()?;
+    Some(if time.samples.len() > 1 {
+        time.samples.iter().sum::<f64>() / time.samples.len() as f64 / 1e3
+    } else {
+        time.p50.as_millis()
+    })
+}
+
+fn error(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Rejected => "InvalidConfig",
+        Verdict::CompileFailed => "CompilationFailedConfig",
+        _ => "RuntimeFailedConfig",
+    }
+}

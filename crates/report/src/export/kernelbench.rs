@@ -1,0 +1,84 @@
+//! KernelBench's `eval_results.json`: under each problem its samples, as `KernelExecResult` has them.
+//!
+//! Times in milliseconds, as its timing code gives them (a comment there says microseconds);
+//! `runtime` is the mean, -1 where there is none. Problems go by `kernel/problem/device`, samples by
+//! number in the order of judging.
+
+use super::ExportError;
+use serde_json::{Map, Value as Json, json};
+use tuner_core::entry::{Entry, Judged};
+use tuner_core::record::Verdict;
+
+pub(super) fn results(problems: &[(Entry, Vec<Judged>)]) -> Result<String, ExportError> {
+    if problems.is_empty() {
+        return Err(ExportError::Empty);
+    }
+    let mut document = Map::new();
+    for (entry, judged) in problems {
+        let row = &entry.best;
+        let key = format!("{}/{}/{}", row.kernel, row.problem, row.device);
+        let samples: Vec<Json> = judged
+            .iter()
+            .enumerate()
+            .map(|(number, candidate)| sample(entry, number, candidate))
+            .collect();
+        document.insert(key, Json::Array(samples));
+    }
+    Ok(format!("{:#}\n", Json::Object(document)))
+}
+
+fn sample(entry: &Entry, number: usize, candidate: &Judged) -> Json {
+    let trial = &candidate.trial;
+    let compiled = !matches!(trial.verdict, Verdict::Rejected | Verdict::CompileFailed);
+    let mut config = Map::new();
+    for (name, value) in &trial.config {
+        config.insert(name.clone(), json!(value));
+    }
+    let reference = entry
+        .best
+        .speedup_vs_default
+        .map(|ratio| ratio * entry.best.time_us_p50 / 1e3);
+    let stats = trial.measurement.as_ref().map(|time| {
+        let ms: Vec<f64> = time.samples.iter().map(|us| us / 1e3).collect();
+        stats(&ms, time.p50.as_millis(), &entry.best.device)
+    });
+    json!({
+        "sample_id": number,
+        "compiled": compiled,
+        "correctness": trial.verdict == Verdict::Ok,
+        "metadata": {
+            "hardware": entry.best.device,
+            "timing": entry.best.timing,
+            "verdict": trial.verdict,
+            "detail": trial.detail,
+            "config": config,
+            "max_error": trial.max_error,
+            "judged_at": candidate.judged_at,
+        },
+        "runtime": stats.as_ref().map_or(json!(-1.0), |stats| stats["mean"].clone()),
+        "runtime_stats": stats.unwrap_or_else(|| json!({})),
+        // The default configuration stands for the reference implementation.
+        "ref_runtime": reference.unwrap_or(-1.0),
+        "ref_runtime_stats": {},
+    })
+}
+
+/// KernelBench's statistics of runs; the median beside them.
+fn stats(ms: &[f64], median: f64, device: &str) -> Json {
+    let count = ms.len().max(1) as f64;
+    let mean = if ms.is_empty() {
+        median
+    } else {
+        ms.iter().sum::<f64>() / count
+    };
+    let variance = ms.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / count;
+    json!({
+        "mean": mean,
+        "std": variance.sqrt(),
+        "min": ms.iter().copied().reduce(f64::min).unwrap_or(median),
+        "max": ms.iter().copied().reduce(f64::max).unwrap_or(median),
+        "median": median,
+        "num_trials": ms.len(),
+        "hardware": device,
+    })
+}

@@ -1,0 +1,99 @@
+//! Kernel Launcher's wisdom file and Triton's autotuner cache.
+
+use super::ExportError;
+use serde_json::{Map, Value as Json, json};
+use tuner_core::entry::{Entry, Judged};
+use tuner_core::record::ConfigValues;
+use tuner_core::value::Value;
+
+/// One header line, then one line a result (Kernel Launcher, `wisdom.cpp`).
+pub(super) fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+    let first = entries.first().ok_or(ExportError::Empty)?;
+    let names: Vec<&str> = first.best.config.iter().map(|(n, _)| n.as_str()).collect();
+    let head = json!({
+        "tunable_parameters": names,
+        "version": "1.0",
+        "objective": "time",
+        "key": kernel,
+    });
+    let mut text = format!("{head}\n");
+    for entry in entries {
+        let row = &entry.best;
+        let config: Vec<&Value> = row.config.iter().map(|(_, value)| value).collect();
+        let sizes: Vec<i64> = entry.sizes.iter().filter_map(|(_, v)| v.as_i64()).collect();
+        let line = json!({
+            "config": config,
+            "problem_size": sizes,
+            "time": row.time_us_p50 / 1e3,
+            "environment": {
+                "device_name": row.device,
+                "cuda_driver_version": entry.driver.as_deref().unwrap_or(""),
+                "date": row.measured_at,
+                "git": row.commit.as_deref().unwrap_or(""),
+                "problem": row.problem,
+                "timing": row.timing,
+            },
+        });
+        text.push_str(&format!("{line}\n"));
+    }
+    Ok(text)
+}
+
+/// `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration with its
+/// median, 20th and 80th percentile in milliseconds, fastest first.
+pub(super) fn triton(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    let mut timed: Vec<(&ConfigValues, [f64; 3])> = judged
+        .iter()
+        .filter_map(|candidate| {
+            let time = candidate.trial.measurement.as_ref()?;
+            let mut samples = time.samples.clone();
+            samples.sort_by(f64::total_cmp);
+            let at = |share: f64| {
+                let index = (share * samples.len().saturating_sub(1) as f64).round() as usize;
+                samples.get(index).copied().unwrap_or(time.p50.get()) / 1e3
+            };
+            Some((
+                &candidate.trial.config,
+                [time.p50.as_millis(), at(0.2), at(0.8)],
+            ))
+        })
+        .collect();
+    if timed.is_empty() {
+        return Err(ExportError::Empty);
+    }
+    timed.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]).then_with(|| a.0.cmp(b.0)));
+    let configs: Vec<Json> = timed
+        .iter()
+        .map(|(config, timings)| json!([triton_config(config), timings]))
+        .collect();
+    let key: Vec<&Value> = entry.sizes.iter().map(|(_, value)| value).collect();
+    Ok(format!(
+        "{}\n",
+        json!({"key": key, "configs_timings": configs})
+    ))
+}
+
+/// Warps and stages are Triton's own settings and leave the keyword arguments.
+fn triton_config(config: &ConfigValues) -> Json {
+    // Triton's own defaults, where the space has no such parameter.
+    let (mut warps, mut stages) = (json!(4), json!(3));
+    let mut arguments = Map::new();
+    for (name, value) in config {
+        match name.to_ascii_lowercase().as_str() {
+            "num_warps" | "warps" => warps = json!(value),
+            "num_stages" | "stages" => stages = json!(value),
+            _ => {
+                arguments.insert(name.clone(), json!(value));
+            }
+        }
+    }
+    json!({
+        "kwargs": arguments,
+        "num_warps": warps,
+        "num_ctas": 1,
+        "num_stages": stages,
+        "maxnreg": null,
+        "pre_hook": null,
+        "ir_override": null,
+    })
+}

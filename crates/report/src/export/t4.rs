@@ -1,0 +1,84 @@
+//! T4 results, schema 1.0.0 (Kernel Tuner's `file_utils.py`, `get_t4_results`).
+
+use super::ExportError;
+use super::kernel_tuner::mean_ms;
+use serde_json::{Map, Value as Json, json};
+use tuner_core::entry::{Entry, Judged};
+use tuner_core::record::Verdict;
+
+pub(super) fn results(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+    if judged.is_empty() {
+        return Err(ExportError::Empty);
+    }
+    let results: Vec<Json> = judged.iter().map(result).collect();
+    let document = json!({
+        "results": results,
+        "schema_version": "1.0.0",
+        "metadata": {
+            "timeunit": "milliseconds",
+            "kernel_name": entry.best.kernel,
+            "device_name": entry.best.device,
+            "problem": entry.best.problem,
+            "timing": entry.best.timing,
+            "tuner_version": env!("CARGO_PKG_VERSION"),
+        },
+    });
+    Ok(format!("{document:#}\n"))
+}
+
+fn result(candidate: &Judged) -> Json {
+    let trial = &candidate.trial;
+    let mut configuration = Map::new();
+    for (name, value) in &trial.config {
+        configuration.insert(name.clone(), json!(value));
+    }
+    let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
+    let benchmark_us = trial.charged_us.saturating_sub(compile_us);
+    let samples = trial
+        .measurement
+        .as_ref()
+        .map(|time| time.samples.as_slice());
+    let runtimes: Vec<f64> = samples
+        .unwrap_or_default()
+        .iter()
+        .map(|us| us / 1e3)
+        .collect();
+    let measurements: Vec<Json> = mean_ms(trial)
+        .map(|ms| json!({"name": "time", "value": ms, "unit": "ms"}))
+        .into_iter()
+        .collect();
+    let invalidity = invalidity(trial.verdict);
+    json!({
+        "timestamp": candidate.judged_at,
+        "configuration": configuration,
+        "times": {
+            // Names as the writer has them; the schema's own differ and allow more.
+            "compilation": compile_us as f64 / 1e3,
+            "benchmark": benchmark_us as f64 / 1e3,
+            "framework": 0.0,
+            "search_algorithm": 0.0,
+            "validation": 0.0,
+            "runtimes": runtimes,
+        },
+        "invalidity": invalidity,
+        "correctness": u8::from(invalidity == "correct"),
+        "measurements": measurements,
+        "objectives": ["time"],
+    })
+}
+
+/// The schema's word for a verdict.
+fn invalidity(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "correct",
+        Verdict::Rejected => "constraints",
+        Verdict::CompileFailed => "compile",
+        Verdict::Timeout | Verdict::Deadlock => "timeout",
+        Verdict::Incorrect
+        | Verdict::Nondeterministic
+        | Verdict::Race
+        | Verdict::Uninitialized
+        | Verdict::Implausible => "correctness",
+        _ => "runtime",
+    }
+}

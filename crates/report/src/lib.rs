@@ -1,0 +1,67 @@
+//! Results as a document for people: Markdown and one self-contained HTML file. Pure: the same
+//! results give the same bytes.
+
+pub mod export;
+pub mod accept;
+mod analysis;
+mod bottleneck;
+mod content;
+mod costs;
+mod diff;
+mod document;
+mod html;
+mod markdown;
+mod model;
+mod origin;
+mod overview;
+mod plots;
+mod roofline;
+mod svg;
+mod winners;
+
+pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};
+
+use document::Block;
+
+/// The files of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// `report.md`; refers to the plots.
+    pub markdown: String,
+    /// `report.html`; holds the plots.
+    pub html: String,
+    /// `plots/NAME.svg`: names and texts.
+    pub plots: Vec<(String, String)>,
+}
+
+/// Writes a report.
+#[must_use]
+pub fn write(input: &Input) -> Files {
+    let blocks = content::document(input);
+    let mut plots = Vec::new();
+    collect(&blocks, &mut plots);
+    Files {
+        markdown: markdown::write(&blocks),
+        html: html::write("Tuning report", &blocks),
+        plots,
+    }
+}
+
+/// The virtual GPU's table of a device by the name it gives itself, for its peaks; `None` where
+/// they are not known here.
+#[must_use]
+pub fn arch_of(device: &str) -> Option<&'static vgpu::Arch> {
+    roofline::arch_of(device)
+}
+
+fn collect(blocks: &[Block], plots: &mut Vec<(String, String)>) {
+    for block in blocks {
+        match block {
+            Block::Plot { name, svg, .. } => {
+                plots.push((name.clone(), svg::standalone(svg, html::SVG_STYLE)));
+            }
+            Block::Folded { blocks, .. } => collect(blocks, plots),
+            _ => {}
+        }
+    }
+}

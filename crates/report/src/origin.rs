@@ -1,0 +1,235 @@
+//! Where the winner comes from: against the default, how to get it again, under what it was made.
+
+use super::diff;
+use super::document::{Block, code, plain};
+use super::model::{Input, Subject};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use tuner_core::record::{LeaderboardRow, TimingKind};
+
+/// What the winner changes, in its configuration and in the source.
+pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    match &subject.default_config {
+        Some(default) if *default == best.config => {
+            blocks.push(Block::text(
+                "The default configuration is the best that was found.",
+            ));
+        }
+        Some(default) => {
+            let rows: Vec<Vec<String>> = best
+                .config
+                .iter()
+                .zip(default)
+                .filter(|((_, ours), (_, theirs))| ours != theirs)
+                .map(|((name, ours), (_, theirs))| {
+                    let doc = subject
+                        .definition
+                        .parameters
+                        .iter()
+                        .find(|p| p.name == *name);
+                    let doc = doc.map_or("", |p| p.doc.as_str());
+                    vec![
+                        code(name),
+                        plain(&theirs.to_string()),
+                        plain(&ours.to_string()),
+                        plain(doc),
+                    ]
+                })
+                .collect();
+            blocks.push(Block::table(
+                &["parameter", "default", "winner", "meaning"],
+                9,
+                rows,
+            ));
+        }
+        None => blocks.push(Block::table(
+            &["parameter", "winner"],
+            9,
+            best.config
+                .iter()
+                .map(|(name, value)| vec![code(name), plain(&value.to_string())])
+                .collect(),
+        )),
+    }
+    match subject.kernel.as_ref().map(|kernel| &kernel.sources) {
+        Some(Ok([default, winner])) => {
+            let text = diff::unified("default", "winner", default, winner);
+            if !text.is_empty() {
+                blocks.push(Block::Folded {
+                    summary: "The generated source against the default's".to_owned(),
+                    open: true,
+                    blocks: vec![Block::Code("diff", text)],
+                });
+            }
+        }
+        Some(Err(why)) => blocks.push(Block::text(format!("No source to show: {}.", plain(why)))),
+        None if subject.timing == TimingKind::Recorded => {
+            blocks.push(Block::text("No source to show: a recorded file has none."));
+        }
+        None => blocks.push(Block::text(
+            "No source to show: the kernel's search space is not at hand here.",
+        )),
+    }
+    blocks
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
+    if !word.is_empty() && word.chars().all(safe) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// The tree that the winner was measured on.
+fn checkout(best: &LeaderboardRow) -> String {
+    let mut script = String::new();
+    if let Some(commit) = &best.commit {
+        let _ = writeln!(script, "git checkout {}", quoted(commit));
+        if let Some(hash) = &best.diff_hash {
+            let _ = writeln!(
+                script,
+                "# then apply the changes whose `git diff --binary HEAD` has the SHA-256 {hash}"
+            );
+        }
+    }
+    script
+}
+
+/// How a kernel is named on the command line: by the file it was tuned from where that is at hand,
+/// because a variant of a space goes by its kernel's name.
+fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
+    let of_kernel = |subject: &&Subject| subject.key.kernel == kernel;
+    let facts = input
+        .subjects
+        .iter()
+        .filter(of_kernel)
+        .find_map(|one| one.kernel.as_ref());
+    match facts {
+        Some(facts) if facts.path != format!("search_spaces/{kernel}.yaml") => &facts.path,
+        _ => kernel,
+    }
+}
+
+/// The commands that give the winner again.
+pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
+    let Some(line) = subject
+        .runs
+        .iter()
+        .find(|line| line.run.name == best.run_id)
+    else {
+        return Vec::new();
+    };
+    let run = &line.run;
+    let mut script = checkout(best);
+    let replay = subject.timing == TimingKind::Recorded;
+    let list = |flag: &str, names: &[String]| -> String {
+        let names = names.iter().filter(|_| !replay);
+        names
+            .map(|name| format!("{flag}{}", quoted(typed(input, name))))
+            .collect()
+    };
+    let kernel = list(" ", &run.kernels);
+    let problems = run.problems.iter().filter(|_| !replay);
+    let problem: String = problems
+        .map(|name| format!(" --problem {}", quoted(name)))
+        .collect();
+    let mut limits = String::new();
+    if let Some(evals) = run.settings["evals"].as_u64() {
+        let _ = write!(limits, " --evals {evals}");
+    }
+    if let Some(seconds) = run.settings["budget_s"].as_f64() {
+        let _ = write!(limits, " --budget {seconds:.0}s");
+    }
+    if run.selector == "import" {
+        let _ = writeln!(script, "tuner import FILE --db {}", quoted(&input.database));
+    } else {
+        let _ = writeln!(
+            script,
+            "tuner run{kernel} --device {}{problem} --strategy {} --seed {}{limits} --db reproduced.db",
+            quoted(&run.selector),
+            quoted(&run.strategy),
+            quoted(&run.seed),
+        );
+    }
+    if !replay {
+        let values: Vec<String> = best
+            .config
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let device = if subject.timing == TimingKind::Predicted {
+            format!(" --device {}", quoted(&run.selector))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            script,
+            "tuner check {} --problem {} --config {}{device}",
+            quoted(typed(input, &subject.key.kernel)),
+            quoted(&subject.key.problem),
+            quoted(&values.join(",")),
+        );
+    }
+    let mut blocks = vec![Block::Code("sh", script)];
+    if run.settings["evals"].is_null() || subject.timing == TimingKind::Measured {
+        blocks.push(Block::text(
+            "A run that is limited by time or measures on a real GPU visits other candidates each time; the configuration and its check are the same.",
+        ));
+    }
+    blocks
+}
+
+/// A table of the runs.
+pub(super) fn provenance(input: &Input) -> Vec<Block> {
+    let mut rows: BTreeSet<Vec<String>> = BTreeSet::new();
+    for subject in &input.subjects {
+        for line in &subject.runs {
+            let run = &line.run;
+            let ours = subject.timing != TimingKind::Recorded;
+            let none = || "-".to_owned();
+            let tree = match (&run.commit, run.dirty) {
+                (Some(commit), false) => code(commit),
+                (Some(commit), true) => format!(
+                    "{} dirty, difference {}",
+                    code(commit),
+                    code(run.diff_hash.as_deref().unwrap_or("unknown"))
+                ),
+                (None, _) => "no commit".to_owned(),
+            };
+            let template = subject.best().filter(|best| best.run_id == run.name);
+            rows.insert(vec![
+                code(&run.name),
+                code(&subject.key.kernel),
+                if ours { tree } else { none() },
+                template
+                    .and_then(|best| best.template_hash.as_deref())
+                    .map_or_else(none, |hash| code(hash.get(..12).unwrap_or(hash))),
+                plain(&format!("tuner {} on {}", run.tuner_version, run.host)),
+                plain(
+                    &[
+                        run.driver.as_ref().map(|driver| format!("driver {driver}")),
+                        run.nvrtc_version
+                            .as_ref()
+                            .map(|nvrtc| format!("NVRTC {nvrtc}")),
+                    ]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                ),
+                plain(&run.started_at),
+            ]);
+        }
+    }
+    let head = [
+        "run", "kernel", "commit", "template", "by", "with", "started",
+    ];
+    vec![
+        Block::Heading(2, "Provenance".to_owned()),
+        Block::table(&head, 9, rows.into_iter().collect()),
+    ]
+}

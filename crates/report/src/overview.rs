@@ -1,0 +1,157 @@
+//! The first page: every problem against its baseline.
+
+use super::analysis::{ratio, time};
+use super::document::{Block, code, plain};
+use super::model::{Input, Subject};
+use super::plots;
+use tuner_core::record::TimingKind;
+
+/// Five significant digits: a time is not known better.
+pub(super) fn us(us: f64) -> String {
+    let whole = us.abs().max(1e-9).log10().floor().max(0.0) as usize;
+    format!("{us:.*}", 4_usize.saturating_sub(whole))
+}
+
+/// What the winner is compared with.
+pub(super) struct Versus {
+    pub(super) name: String,
+    pub(super) p50_us: f64,
+    pub(super) p90_us: f64,
+    /// Its time over the winner's, with the ends of the 95 % interval.
+    pub(super) ratio: [f64; 3],
+}
+
+/// The peer where one was timed, else the default configuration.
+pub(super) fn versus(subject: &Subject) -> Option<Versus> {
+    let best = subject.best()?;
+    let ours = (best.time_us_p50, best.ci95_us[0], best.ci95_us[1]);
+    if let Some(peer) = &subject.baseline {
+        let alone = peer.p50_us / best.time_us_p50;
+        return Some(Versus {
+            name: peer.name.clone(),
+            p50_us: peer.p50_us,
+            p90_us: peer.p90_us,
+            ratio: peer.ratio.unwrap_or([alone; 3]),
+        });
+    }
+    let default = subject.candidate(subject.default_config.as_ref()?)?;
+    time(&default.trial)?;
+    let taken = default.trial.measurement.as_ref()?;
+    let [low, high] = taken.ci95;
+    Some(Versus {
+        name: "default configuration".to_owned(),
+        p50_us: taken.p50.get(),
+        p90_us: taken.p90.get(),
+        ratio: ratio((taken.p50.get(), low.get(), high.get()), ours),
+    })
+}
+
+/// A problem with its sizes, for people.
+pub(super) fn shape(subject: &Subject) -> String {
+    let sizes: Vec<String> = subject
+        .sizes
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if sizes.is_empty() {
+        plain(&subject.key.problem)
+    } else {
+        format!(
+            "{} ({})",
+            plain(&subject.key.problem),
+            plain(&sizes.join(" "))
+        )
+    }
+}
+
+/// A ratio with its interval; a single figure has none to show.
+pub(super) fn speedup([middle, low, high]: [f64; 3]) -> String {
+    if high > low {
+        format!("{middle:.2}x ({low:.2} to {high:.2})")
+    } else {
+        format!("{middle:.2}x")
+    }
+}
+
+/// The table of all subjects and its plot.
+pub(super) fn blocks(input: &Input) -> Vec<Block> {
+    let mut rows = Vec::new();
+    let mut bars = Vec::new();
+    for subject in &input.subjects {
+        let Some(best) = subject.best() else { continue };
+        let versus = versus(subject);
+        let dash = || "-".to_owned();
+        let stale = if best.stale == Some(true) {
+            ", stale"
+        } else {
+            ""
+        };
+        rows.push(vec![
+            code(&subject.key.kernel),
+            shape(subject),
+            plain(&subject.key.device),
+            format!("{}{stale}", subject.label()),
+            versus.as_ref().map_or_else(dash, |v| plain(&v.name)),
+            versus
+                .as_ref()
+                .map_or_else(dash, |v| format!("{} / {}", us(v.p50_us), us(v.p90_us))),
+            format!("{} / {}", us(best.time_us_p50), us(best.time_us_p90)),
+            versus.as_ref().map_or_else(dash, |v| speedup(v.ratio)),
+        ]);
+        if let Some(versus) = versus {
+            let name = format!(
+                "{} {} on {}",
+                subject.key.kernel, subject.key.problem, subject.key.device
+            );
+            bars.push((name, versus.ratio));
+        }
+    }
+    let head = [
+        "kernel",
+        "problem",
+        "device",
+        "times",
+        "baseline",
+        "baseline p50 / p90, µs",
+        "ours p50 / p90, µs",
+        "speed-up (95 %)",
+    ];
+    let mut blocks = vec![Block::table(&head, 5, rows)];
+    blocks.push(Block::text(kinds(input)));
+    if !bars.is_empty() {
+        blocks.push(Block::Plot {
+            name: "speedups".to_owned(),
+            svg: plots::speedups(&bars),
+            caption: "Speed-up of the best configuration over the baseline; whiskers are 95 % intervals where several samples were taken.".to_owned(),
+        });
+    }
+    blocks
+}
+
+/// What the kinds of time that occur mean.
+fn kinds(input: &Input) -> String {
+    let has = |kind| input.subjects.iter().any(|subject| subject.timing == kind);
+    let mut text = String::new();
+    for (kind, sentence) in [
+        (
+            TimingKind::Measured,
+            "Measured times were taken on a real GPU by this tuner. ",
+        ),
+        (
+            TimingKind::Predicted,
+            "Predicted times are the virtual GPU's model: they order candidates and have no interval, and nothing was measured. ",
+        ),
+        (
+            TimingKind::Recorded,
+            "Recorded times were measured by others and read from a file. ",
+        ),
+    ] {
+        if has(kind) {
+            text.push_str(sentence);
+        }
+    }
+    text.push_str(
+        "Where no other implementation was timed, the baseline is the default configuration.",
+    );
+    text
+}

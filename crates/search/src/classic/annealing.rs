@@ -1,0 +1,58 @@
+//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over single-parameter moves, with
+//! Kernel Tuner's settings: temperature 1 to 0.001, times 0.995 a step, worsening taken relative
+//! to the current time. Reheated from a new draw when cold.
+
+use super::{Method, random_neighbour};
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use tuner_space::{Config, Space};
+
+const HOT: f64 = 1.0;
+const COLD: f64 = 0.001;
+const COOLING: f64 = 0.995;
+
+#[derive(Debug)]
+pub(crate) struct Annealing {
+    current: Option<(Config, f64)>,
+    temperature: f64,
+}
+
+impl Default for Annealing {
+    fn default() -> Self {
+        Self {
+            current: None,
+            temperature: HOT,
+        }
+    }
+}
+
+impl Method for Annealing {
+    fn name(&self) -> &'static str {
+        "annealing"
+    }
+
+    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+        if self.temperature < COLD {
+            *self = Self::default();
+        }
+        let near = self
+            .current
+            .as_ref()
+            .and_then(|(config, _)| random_neighbour(config, space, rng));
+        near.or_else(|| space.draw(rng))
+    }
+
+    fn judge(&mut self, config: &Config, cost: f64, _space: &Space, rng: &mut ChaCha8Rng) {
+        let Some((_, current)) = &self.current else {
+            if cost.is_finite() {
+                self.current = Some((config.clone(), cost));
+            }
+            return;
+        };
+        self.temperature *= COOLING;
+        let gain = (current - cost) / current;
+        if gain >= 0.0 || rng.random::<f64>() < (gain / self.temperature).exp() {
+            self.current = Some((config.clone(), cost));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Local search with restarts: first improvement over all configurations that differ in one
+//! parameter, in random order; a local optimum ends a descent, and the next one starts anywhere.
+
+use super::Method;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
+use tuner_space::{Config, Neighbourhood, Space};
+
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    current: Option<(Config, f64)>,
+    ahead: Vec<Config>,
+    waiting: HashSet<Config>,
+}
+
+impl Method for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+        let config = match self.ahead.pop() {
+            Some(config) => config,
+            None if self.current.is_some() && !self.waiting.is_empty() => return None,
+            None => {
+                self.current = None;
+                space.draw(rng)?
+            }
+        };
+        self.waiting.insert(config.clone());
+        Some(config)
+    }
+
+    fn judge(&mut self, config: &Config, cost: f64, space: &Space, rng: &mut ChaCha8Rng) {
+        self.waiting.remove(config);
+        let best = self
+            .current
+            .as_ref()
+            .map_or(f64::INFINITY, |(_, cost)| *cost);
+        if cost < best {
+            self.ahead = space.neighbours(config, Neighbourhood::Hamming);
+            self.ahead.shuffle(rng);
+            self.current = Some((config.clone(), cost));
+        }
+    }
+}

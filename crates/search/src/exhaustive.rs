@@ -1,0 +1,190 @@
+//! Every configuration once, in a seeded pseudo-random order, so that stopping early leaves a
+//! fair sample and not one corner of the space.
+
+use super::{Proposal, Strategy, Told};
+use std::collections::{HashSet, VecDeque};
+use tuner_core::units::Seed;
+use tuner_space::{Config, Space};
+
+/// Walks a permutation of the indices; remembers only the few configurations that were proposed
+/// out of turn.
+pub(super) struct Exhaustive {
+    space: Space,
+    order: Permutation,
+    next: u128,
+    next_id: u64,
+    start: VecDeque<Config>,
+    ahead: HashSet<Config>,
+    left: u128,
+}
+
+impl Exhaustive {
+    pub(super) fn new(space: &Space, seed: Seed, start: &[Config]) -> Self {
+        Self {
+            space: space.clone(),
+            order: Permutation::new(space.count(), seed),
+            next: 0,
+            next_id: 0,
+            start: start.iter().cloned().collect(),
+            ahead: HashSet::new(),
+            left: space.count(),
+        }
+    }
+
+    /// Marks a configuration as proposed out of turn; `false` when it is invalid or had its turn.
+    fn claim(&mut self, config: &Config) -> bool {
+        let Some(index) = self.space.index_of(config) else {
+            return false;
+        };
+        let new = self.order.place_of(index) >= self.next && self.ahead.insert(config.clone());
+        self.left -= u128::from(new);
+        new
+    }
+
+    fn propose(&mut self, config: Config, origin: &'static str) -> Proposal {
+        let id = self.next_id;
+        self.next_id += 1;
+        Proposal { id, config, origin }
+    }
+}
+
+impl Strategy for Exhaustive {
+    fn ask(&mut self) -> Option<Proposal> {
+        while let Some(config) = self.start.pop_front() {
+            if self.claim(&config) {
+                return Some(self.propose(config, "start"));
+            }
+        }
+        while self.next < self.order.len {
+            let config = self.space.config_at(self.order.at(self.next));
+            self.next += 1;
+            if let Some(config) = config.filter(|config| !self.ahead.remove(config)) {
+                self.left -= 1;
+                return Some(self.propose(config, "exhaustive"));
+            }
+        }
+        None
+    }
+
+    fn tell(&mut self, _id: u64, _told: Told) {}
+
+    fn observe(&mut self, config: &Config, _told: Told) {
+        self.claim(config);
+    }
+
+    fn name(&self) -> &'static str {
+        "exhaustive"
+    }
+
+    fn exhausted(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// A seeded bijection of `0..len`: a four-round Feistel network on the next even number of bits,
+/// walked until it lands inside (Black and Rogaway 2002), so it needs no memory.
+struct Permutation {
+    len: u128,
+    half_bits: u32,
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    fn new(len: u128, seed: Seed) -> Self {
+        let bits = u128::BITS - len.saturating_sub(1).leading_zeros();
+        Self {
+            len,
+            half_bits: bits.div_ceil(2).max(1),
+            keys: std::array::from_fn(|round| mix(seed.0 ^ mix(round as u64 + 1))),
+        }
+    }
+
+    fn at(&self, place: u128) -> u128 {
+        let mut value = place;
+        loop {
+            value = self.forward(value);
+            if value < self.len {
+                return value;
+            }
+        }
+    }
+
+    fn place_of(&self, index: u128) -> u128 {
+        let mut value = index;
+        loop {
+            value = self.backward(value);
+            if value < self.len {
+                return value;
+            }
+        }
+    }
+
+    fn forward(&self, value: u128) -> u128 {
+        let (mut left, mut right) = self.split(value);
+        for key in self.keys {
+            (left, right) = (right, left ^ self.round(right, key));
+        }
+        self.join(left, right)
+    }
+
+    fn backward(&self, value: u128) -> u128 {
+        let (mut left, mut right) = self.split(value);
+        for key in self.keys.into_iter().rev() {
+            (left, right) = (right ^ self.round(left, key), left);
+        }
+        self.join(left, right)
+    }
+
+    fn split(&self, value: u128) -> (u64, u64) {
+        let mask = u128::from(self.mask());
+        ((value >> self.half_bits) as u64, (value & mask) as u64)
+    }
+
+    fn join(&self, left: u64, right: u64) -> u128 {
+        (u128::from(left) << self.half_bits) | u128::from(right)
+    }
+
+    fn round(&self, half: u64, key: u64) -> u64 {
+        mix(half ^ key) & self.mask()
+    }
+
+    fn mask(&self) -> u64 {
+        u64::MAX >> (u64::BITS - self.half_bits)
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_permutation_is_a_bijection_and_knows_its_inverse(len in 1_u128..3000, seed: u64) {
+            let order = Permutation::new(len, Seed(seed));
+            let mut hit = vec![false; len as usize];
+            for place in 0..len {
+                let index = order.at(place);
+                prop_assert!(index < len && !hit[index as usize]);
+                hit[index as usize] = true;
+                prop_assert_eq!(order.place_of(index), place);
+            }
+        }
+
+        #[test]
+        fn huge_spaces_have_an_inverse_too(len in (1_u128 << 90)..(1_u128 << 120), seed: u64) {
+            let order = Permutation::new(len, Seed(seed));
+            for place in [0, 1, len / 2, len - 1] {
+                prop_assert_eq!(order.place_of(order.at(place)), place);
+            }
+        }
+    }
+}

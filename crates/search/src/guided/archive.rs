@@ -1,0 +1,202 @@
+//! What was proposed, and what became of it.
+
+use super::Settings;
+use crate::Told;
+use crate::encode::Encoder;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+use tuner_space::Config;
+
+/// One proposed configuration.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) config: Config,
+    pub(super) encoded: Vec<f64>,
+    pub(super) result: Option<Outcome>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Outcome {
+    /// Logarithm of the time in microseconds, and its standard error.
+    Log(f64, f64),
+    Failed,
+}
+
+/// Everything proposed, in order, with the fastest at hand.
+#[derive(Debug, Default)]
+pub(super) struct Archive {
+    pub(super) entries: Vec<Entry>,
+    /// Log time and place of the fastest, fastest first.
+    elites: Vec<(f64, usize)>,
+    told: usize,
+    failed: usize,
+    doubted: bool,
+}
+
+/// Times as the model takes them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    /// Zero of the targets, as a log time.
+    pub(super) centre: f64,
+    /// Log time beyond which differences shrink.
+    median: f64,
+    slack: f64,
+}
+
+impl Scale {
+    /// The target of a log time.
+    pub(super) fn target(&self, log: f64) -> f64 {
+        self.bend(log) - self.centre
+    }
+
+    fn bend(&self, log: f64) -> f64 {
+        if log > self.median {
+            self.median + self.slack * (log - self.median)
+        } else {
+            log
+        }
+    }
+}
+
+impl Archive {
+    /// Adds a configuration without a result; returns its place.
+    pub(super) fn push(&mut self, config: Config, encoder: &Encoder) -> usize {
+        self.entries.push(Entry {
+            encoded: encoder.encode(&config),
+            config,
+            result: None,
+        });
+        self.entries.len() - 1
+    }
+
+    /// Takes a result; returns its rank if it is among the `keep` fastest.
+    pub(super) fn learn(&mut self, place: usize, told: Told, keep: usize) -> Option<usize> {
+        self.told += 1;
+        let Told::Time { time, error } = told else {
+            self.failed += 1;
+            self.entries[place].result = Some(Outcome::Failed);
+            return None;
+        };
+        let log = time.get().ln();
+        self.doubted |= error > 0.0;
+        self.entries[place].result = Some(Outcome::Log(log, error));
+        let rank = self.elites.partition_point(|(other, _)| *other <= log);
+        if rank >= keep {
+            return None;
+        }
+        self.elites.insert(rank, (log, place));
+        self.elites.truncate(keep);
+        Some(rank)
+    }
+
+    /// Ranks the fastest anew by what is believed of them, one value a place.
+    pub(super) fn rank(&mut self, mut believed: Vec<(f64, usize)>, keep: usize) {
+        believed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        believed.truncate(keep);
+        self.elites = believed;
+    }
+
+    pub(super) fn told(&self) -> usize {
+        self.told
+    }
+
+    pub(super) fn any_failed(&self) -> bool {
+        self.failed > 0
+    }
+
+    /// Whether any time came with an error.
+    pub(super) fn any_doubted(&self) -> bool {
+        self.doubted
+    }
+
+    /// How many elites there are.
+    pub(super) fn elites(&self) -> usize {
+        self.elites.len()
+    }
+
+    /// The elite of that rank.
+    pub(super) fn elite(&self, rank: usize) -> &Config {
+        &self.entries[self.elites[rank].1].config
+    }
+
+    /// The log time, unless failed or unknown.
+    pub(super) fn log(&self, place: usize) -> Option<f64> {
+        match self.entries[place].result {
+            Some(Outcome::Log(log, _)) => Some(log),
+            _ => None,
+        }
+    }
+
+    /// Variance of the error of the log time; 0 where it is not known.
+    pub(super) fn doubt(&self, place: usize) -> f64 {
+        match self.entries[place].result {
+            Some(Outcome::Log(_, error)) => error * error,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether it worked: 0 if so, -1 if not, as the failure model wants it.
+    pub(super) fn health(&self, place: usize) -> Option<f64> {
+        self.entries[place].result.map(|result| match result {
+            Outcome::Log(..) => 0.0,
+            Outcome::Failed => -1.0,
+        })
+    }
+
+    /// Places for the model to hold: all of them, or beyond the limit the fastest half and a sample
+    /// of the others with room to grow, in order.
+    pub(super) fn select(&self, limit: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let all = 0..self.entries.len();
+        if all.len() < limit {
+            return all.collect();
+        }
+        let mut places: Vec<usize> = all.collect();
+        // What is still being measured must stay, or it would be measured twice in spirit.
+        let cost = |place: usize| match self.entries[place].result {
+            None => f64::NEG_INFINITY,
+            Some(Outcome::Log(log, _)) => log,
+            Some(Outcome::Failed) => f64::INFINITY,
+        };
+        places.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
+        keep_fastest_and_sample(&mut places, limit / 2, limit / 4, rng);
+        places.sort_unstable();
+        places
+    }
+
+    /// How the times of these places become targets; `None` while none is known.
+    pub(super) fn scale(&self, places: &[usize], settings: &Settings) -> Option<Scale> {
+        let mut known: Vec<f64> = places.iter().filter_map(|place| self.log(*place)).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let half = known.len() / 2;
+        let median = *known.select_nth_unstable_by(half, f64::total_cmp).1;
+        let mut scale = Scale {
+            centre: 0.0,
+            median,
+            slack: settings.slack,
+        };
+        scale.centre = known.iter().map(|log| scale.bend(*log)).sum::<f64>() / known.len() as f64;
+        Some(scale)
+    }
+
+    /// Targets of the model for these places; nothing for those failed or unknown.
+    pub(super) fn targets(&self, places: &[usize], scale: &Scale) -> Vec<Option<f64>> {
+        let target = |place: &usize| self.log(*place).map(|log| scale.target(log));
+        places.iter().map(target).collect()
+    }
+}
+
+/// Keeps the first `head` and a sample of `tail` of the others.
+pub(super) fn keep_fastest_and_sample<T>(
+    ranked: &mut Vec<T>,
+    head: usize,
+    tail: usize,
+    rng: &mut ChaCha8Rng,
+) {
+    if ranked.len() > head + tail {
+        ranked[head..].shuffle(rng);
+        ranked.truncate(head + tail);
+    }
+}

@@ -1,0 +1,183 @@
+//! What to try next: search strategies behind one ask/tell interface.
+//!
+//! Pure: no clock, no files, no threads. The engine asks for proposals while earlier ones are
+//! still being compiled, and tells results in whatever order they arrive. The same seed, the same
+//! asks and the same tells give the same proposals.
+
+mod classic;
+mod encode;
+mod exhaustive;
+mod fresh;
+mod guided;
+mod random;
+mod variation;
+
+pub use guided::Settings;
+
+use tuner_core::record::Verdict;
+use tuner_core::units::{Micros, Seed};
+use tuner_space::{Config, Space};
+
+/// The names that [`strategy`] knows, the default first.
+pub const STRATEGIES: [&str; 7] = [
+    "evolve",
+    "random",
+    "local",
+    "annealing",
+    "differential",
+    "genetic",
+    "exhaustive",
+];
+
+/// A configuration to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Counts up from 0 within a strategy; names the proposal in [`Strategy::tell`].
+    pub id: u64,
+    /// A valid configuration that was never proposed before.
+    pub config: Config,
+    /// The operator that made it, such as `mutate`.
+    pub origin: &'static str,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Told {
+    /// It is right, and this fast.
+    Time {
+        /// The measured time.
+        time: Micros,
+        /// Its standard error, as a share of the time; 0 where a time is exact or its error is not
+        /// known.
+        error: f64,
+    },
+    /// It failed, and why.
+    Failed(Verdict),
+}
+
+impl Told {
+    /// A time without an error that is known.
+    #[must_use]
+    pub fn exactly(time: Micros) -> Self {
+        Self::Time { time, error: 0.0 }
+    }
+}
+
+/// What the compiler and a model of the device say of a candidate that was not evaluated yet.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Facts {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Bytes a thread that ptxas spilled.
+    pub spill_bytes: u64,
+    /// Shared memory a block, bytes.
+    pub shared_bytes: u64,
+    /// Predicted time, where a model was asked.
+    pub predicted: Option<Micros>,
+}
+
+/// A proposal that is compiled and can be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ready {
+    /// The proposal.
+    pub id: u64,
+    /// What is known of it; `None` where the device knows nothing, as with recorded data.
+    pub facts: Option<Facts>,
+}
+
+/// A search over one space.
+///
+/// Candidates are compiled ahead of the device, so proposals are asked for before the results that
+/// would have changed them. [`Strategy::choose`] makes up for that: which of the compiled ones is
+/// evaluated next is decided when the device is free, with all that is known by then.
+///
+/// # Contract
+/// Never proposes a configuration twice unless it was withdrawn, nor one the space does not contain; takes tells in any
+/// order; proposes every configuration of the space if asked often enough.
+pub trait Strategy: Send {
+    /// The next configuration to try. `None` when the space is exhausted, or when there is nothing
+    /// to propose until something is told.
+    fn ask(&mut self) -> Option<Proposal>;
+
+    /// Which of the compiled proposals to evaluate next, as a place in `ready`, which is not empty
+    /// and lists the oldest first. The one chosen counts as being evaluated. A caller that never
+    /// asks this evaluates in any order it likes.
+    fn choose(&mut self, ready: &[Ready]) -> usize {
+        let _ = ready;
+        0
+    }
+
+    /// Which of the compiled proposals to give up, as a place in `ready`, to make room for others;
+    /// it may be proposed again. `None`: none of them.
+    fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
+        let _ = ready;
+        None
+    }
+
+    /// Takes the result of the proposal `id`. An unknown or already told `id` changes nothing.
+    fn tell(&mut self, id: u64, told: Told);
+
+    /// Takes a result from elsewhere, such as an interrupted run: the configuration counts as
+    /// proposed and its result as told.
+    fn observe(&mut self, config: &Config, told: Told);
+
+    /// The name it is chosen by.
+    fn name(&self) -> &'static str;
+
+    /// Whether every configuration has been proposed.
+    fn exhausted(&self) -> bool;
+}
+
+/// No strategy has that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no strategy is called `{name}`; choose one of: {}", STRATEGIES.join(", "))]
+pub struct UnknownStrategy {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Makes the strategy called `name`. `start` is proposed first, in order, duplicates and invalid
+/// configurations left out.
+///
+/// # Errors
+/// [`UnknownStrategy`] when none has that name.
+pub fn strategy(
+    name: &str,
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
+) -> Result<Box<dyn Strategy>, UnknownStrategy> {
+    let searched = || (space, seed, start);
+    Ok(match name {
+        "evolve" => evolve_with(space, seed, start, Settings::default()),
+        "random" => Box::new(random::Random::new(space, seed, start)),
+        "local" => classic(classic::Local::default(), searched()),
+        "annealing" => classic(classic::Annealing::default(), searched()),
+        "differential" => classic(classic::Differential::default(), searched()),
+        "genetic" => classic(classic::Genetic::default(), searched()),
+        "exhaustive" => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
+        _ => {
+            return Err(UnknownStrategy {
+                name: name.to_owned(),
+            });
+        }
+    })
+}
+
+/// `evolve` with other constants: for studies of what its parts bring.
+#[must_use]
+pub fn evolve_with(
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
+    settings: Settings,
+) -> Box<dyn Strategy> {
+    Box::new(guided::Guided::new(space, seed, start, settings))
+}
+
+fn classic<M: classic::Method + 'static>(
+    method: M,
+    (space, seed, start): (&Space, Seed, &[Config]),
+) -> Box<dyn Strategy> {
+    Box::new(classic::Classic::new(method, space, seed, start))
+}

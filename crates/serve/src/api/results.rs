@@ -1,0 +1,211 @@
+//! Results: the leaderboard, a candidate, what parameters are worth.
+
+use super::super::app::App;
+use super::super::problem::{Path, Problem, Query};
+use super::super::view::{
+    AttemptView, CandidateView, EffectValueView, EffectView, EffectsView, HazardView,
+    LeaderboardEntry,
+};
+use super::{bytes_of, json_bytes};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tuner_core::record::{Hazard, TimingKind};
+use tuner_core::units::ContentHash;
+use tuner_store::{CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
+
+/// Rows a group, at most.
+const MOST_ROWS: u32 = 1000;
+
+/// Which results.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BoardQuery {
+    /// Only this kernel.
+    kernel: Option<String>,
+    /// Only this problem.
+    problem: Option<String>,
+    /// Only this device, by the name the leaderboard shows.
+    device: Option<String>,
+    /// Only this kind of time.
+    timing: Option<TimingKind>,
+    /// Rows for each kernel, problem and device: 1 to 1000, 20 where nothing is said.
+    #[param(minimum = 1, maximum = 1000)]
+    top: Option<u32>,
+}
+
+impl BoardQuery {
+    fn query(&self) -> LeaderboardQuery {
+        LeaderboardQuery {
+            kernel: self.kernel.clone(),
+            device: self.device.clone().map(DeviceFilter::Name),
+            problem: self.problem.clone(),
+            top: Some(self.top.unwrap_or(20).clamp(1, MOST_ROWS) as usize),
+            timings: self.timing.into_iter().collect(),
+            commits: None,
+        }
+    }
+}
+
+/// Ranked verified results, best first within kernel, problem and device.
+#[utoipa::path(get, path = "/api/v1/leaderboard", params(BoardQuery), tag = "results",
+    responses((status = 200, body = Vec<LeaderboardEntry>), (status = 400, body = Problem)))]
+pub(super) async fn leaderboard(
+    State(app): State<Arc<App>>,
+    Query(query): Query<BoardQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    let query = query.query();
+    let answer = app.cached(format!("leaderboard {query:?}"), async {
+        let boards = app.read(async move |store| store.top(&query).await).await?;
+        let entries: Vec<LeaderboardEntry> = boards
+            .into_iter()
+            .flat_map(|ranked| ranked.board.rows.into_iter().zip(ranked.candidates))
+            .map(|(row, candidate)| LeaderboardEntry {
+                row,
+                candidate: candidate.to_string(),
+            })
+            .collect();
+        bytes_of(&entries)
+    });
+    Ok(json_bytes(answer.await?))
+}
+
+/// Everything known of a candidate: configuration, verdicts, hazards, resources, raw samples.
+#[utoipa::path(get, path = "/api/v1/candidates/{candidate}", tag = "results",
+    params(("candidate" = String, Path, description = "64 hexadecimal digits")),
+    responses((status = 200, body = CandidateView), (status = 404, body = Problem)))]
+pub(super) async fn candidate(
+    State(app): State<Arc<App>>,
+    Path(candidate): Path<String>,
+) -> Result<Json<CandidateView>, Problem> {
+    let hex = candidate.len() == 64 && candidate.bytes().all(|b| b.is_ascii_hexdigit());
+    let hash = ContentHash::from_stored(candidate.to_ascii_lowercase());
+    let page = if hex {
+        let hash = hash.clone();
+        app.read(async move |store| store.candidate(&hash).await)
+            .await?
+    } else {
+        None
+    };
+    let page = page.ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "there is no such candidate; /api/v1/leaderboard names some",
+        )
+    })?;
+    let folders = app.folders.clone();
+    tokio::task::spawn_blocking(move || view(&hash, page, &folders))
+        .await
+        .map(Json)
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
+fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> CandidateView {
+    let latest = page.attempts.first().map(|attempt| &attempt.trial);
+    CandidateView {
+        candidate: hash.to_string(),
+        config: latest.map(|trial| trial.config.clone()).unwrap_or_default(),
+        compilation: latest.and_then(|trial| trial.compilation.clone()),
+        kernel: page.kernel,
+        problem: page.problem,
+        sizes: page.sizes,
+        template_hash: page.template_hash,
+        attempts: page
+            .attempts
+            .into_iter()
+            .map(|attempt| AttemptView {
+                run: attempt.run,
+                device: attempt.device,
+                device_kind: attempt.device_kind,
+                verdict: attempt.trial.verdict,
+                detail: attempt.trial.detail,
+                hazards: attempt
+                    .trial
+                    .hazards
+                    .into_iter()
+                    .map(|hazard| HazardView {
+                        source: source_line(&hazard, folders),
+                        hazard,
+                    })
+                    .collect(),
+                max_error: attempt.trial.max_error,
+                measurement: attempt.trial.measurement,
+                origin: attempt.trial.origin,
+                sequence: attempt.trial.sequence,
+                commit: attempt.commit,
+                dirty: attempt.dirty,
+                driver: attempt.driver,
+                judged_at: attempt.judged_at,
+            })
+            .collect(),
+    }
+}
+
+/// The line a hazard names, where its file lies beside or in a kernel folder (`templates` is beside
+/// `search_spaces`). The name comes from the database, which a kernel's line information fed.
+fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
+    let (file, line) = (hazard.file.as_ref()?, hazard.line?);
+    let roots: Vec<PathBuf> = folders
+        .iter()
+        .filter_map(|folder| folder.parent()?.canonicalize().ok())
+        .chain(folders.iter().cloned())
+        .collect();
+    let real = roots.iter().find_map(|root| {
+        let real = root.join(file).canonicalize().ok()?;
+        let is_source = real
+            .extension()
+            .is_some_and(|end| ["cu", "cuh", "h", "hpp"].iter().any(|known| end == *known));
+        (is_source && real.starts_with(root)).then_some(real)
+    })?;
+    let text = std::fs::read_to_string(real).ok()?;
+    let line = text.lines().nth(line.checked_sub(1)? as usize)?;
+    Some(line.chars().take(400).collect())
+}
+
+/// What each value of each parameter is worth on one board: best and median time, candidates.
+#[utoipa::path(get, path = "/api/v1/effects", params(BoardQuery), tag = "results",
+    responses((status = 200, body = EffectsView), (status = 404, body = Problem)))]
+pub(super) async fn effects(
+    State(app): State<Arc<App>>,
+    Query(query): Query<BoardQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    let query = query.query();
+    let answer = app.cached(format!("effects {query:?}"), async {
+        let found = app.read(async move |store| store.effects(&query).await);
+        let Some((key, timing, effects)) = found.await? else {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "no results match; /api/v1/leaderboard names kernels, problems and devices",
+            ));
+        };
+        bytes_of(&EffectsView {
+            kernel: key.kernel,
+            problem: key.problem,
+            device: key.device,
+            timing,
+            parameters: effects.into_iter().map(effect_view).collect(),
+        })
+    });
+    Ok(json_bytes(answer.await?))
+}
+
+fn effect_view(effect: Effect) -> EffectView {
+    EffectView {
+        parameter: effect.parameter,
+        values: effect
+            .values
+            .into_iter()
+            .map(|value| EffectValueView {
+                value: value.value,
+                count: value.count,
+                best_us: value.best_us,
+                median_us: value.median_us,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,258 @@
+//! Runs: list, submit, follow, stop.
+
+use super::super::app::{App, run_view};
+use super::super::problem::{Body, Path, Problem, Query};
+use super::super::view::{RunList, RunView, Stopping, Submitted, TrialView};
+use super::super::{confine, stream};
+use super::{bytes_of, json_bytes};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use std::sync::Arc;
+use tuner_engine::job::Request;
+use tuner_store::{NewJob, RunFilter, RunId, RunTrial};
+
+/// Runs a page holds, at most and where nothing is said.
+const PAGE: u32 = 100;
+
+/// Which runs to list.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    /// Only those in this state: queued, running, finished, stopped, failed, interrupted.
+    state: Option<String>,
+    /// Only those submitted before this one.
+    before: Option<String>,
+    /// How many, 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// Runs, latest first.
+#[utoipa::path(get, path = "/api/v1/runs", params(ListQuery), tag = "runs",
+    responses((status = 200, body = RunList), (status = 400, body = Problem)))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Query(query): Query<ListQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    let states = [
+        "queued",
+        "running",
+        "finished",
+        "stopped",
+        "failed",
+        "interrupted",
+    ];
+    if let Some(state) = &query.state
+        && !states.contains(&state.as_str())
+    {
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            format!(
+                "no run is ever `{state}`; choose from: {}",
+                states.join(", ")
+            ),
+        ));
+    }
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    let name = format!("runs {:?} {:?} {limit}", query.state, query.before);
+    let answer = app.cached(name, async {
+        let filter = RunFilter {
+            id: None,
+            state: query.state.clone(),
+            before: query.before.clone(),
+            limit,
+        };
+        let rows = app
+            .read(async move |store| store.runs(&filter).await)
+            .await?;
+        let next = (rows.len() == limit as usize)
+            .then(|| rows.last().map(|row| row.id.clone()))
+            .flatten();
+        let runs = rows
+            .into_iter()
+            .map(|row| match app.live.get(&row.id) {
+                Some(live) => without_curves(live.view()),
+                None => run_view(row),
+            })
+            .collect();
+        bytes_of(&RunList { runs, next })
+    });
+    Ok(json_bytes(answer.await?))
+}
+
+fn without_curves(mut view: RunView) -> RunView {
+    for task in &mut view.tasks {
+        task.curve = Vec::new();
+    }
+    view
+}
+
+/// Submits a run. It may name kernels and recordings of the daemon's kernel folders only.
+#[utoipa::path(post, path = "/api/v1/runs", request_body = Request, tag = "runs",
+    responses((status = 201, body = Submitted, description = "Queued; it survives a restart",
+               headers(("location" = String))),
+              (status = 400, body = Problem), (status = 413, body = Problem),
+              (status = 422, body = Problem)))]
+pub(super) async fn submit(
+    State(app): State<Arc<App>>,
+    Body(request): Body<Request>,
+) -> Result<Response, Problem> {
+    let folders = app.folders.clone();
+    let confined = tokio::task::spawn_blocking(move || confine::confine(&request, &folders))
+        .await
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
+    let job = NewJob {
+        device: tuner_engine::job::device_key(&confined)
+            .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?,
+        request: serde_json::to_string(&confined).unwrap_or_default(),
+        folder: None,
+    };
+    let id = app.store.enqueue(job).await?;
+    app.live.changed();
+    app.wake.notify_one();
+    let submitted = Submitted {
+        id: id.to_string(),
+        state: "queued".to_owned(),
+    };
+    let location = [(header::LOCATION, format!("/api/v1/runs/{id}"))];
+    Ok((StatusCode::CREATED, location, Json(submitted)).into_response())
+}
+
+/// One run with its best-so-far curves.
+#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
+    responses((status = 200, body = RunView), (status = 404, body = Problem)))]
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Json<RunView>, Problem> {
+    match app.run(&id).await? {
+        Some(view) => Ok(Json(view)),
+        None => Err(Problem::no_run(&id)),
+    }
+}
+
+/// Which results of a run.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TrialQuery {
+    /// Leave out those that passed.
+    failed: Option<bool>,
+    /// How many, 1 to 1000; 50 where nothing is said.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// The latest results of a run, failed ones too.
+#[utoipa::path(get, path = "/api/v1/runs/{id}/trials", tag = "runs",
+    params(("id" = String, Path), TrialQuery),
+    responses((status = 200, body = Vec<TrialView>), (status = 404, body = Problem)))]
+pub(super) async fn trials(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Query(query): Query<TrialQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    if app.run(&id).await?.is_none() {
+        return Err(Problem::no_run(&id));
+    }
+    let limit = query.limit.unwrap_or(50).clamp(1, 1000);
+    let failed = query.failed.unwrap_or(false);
+    let answer = app.cached(format!("trials {id} {failed} {limit}"), async {
+        let run = RunId::from_text(&id);
+        let found = app.read(async move |store| store.run_trials(&run, failed, limit).await);
+        let trials: Vec<TrialView> = found.await?.into_iter().map(trial_view).collect();
+        bytes_of(&trials)
+    });
+    Ok(json_bytes(answer.await?))
+}
+
+fn trial_view(trial: RunTrial) -> TrialView {
+    TrialView {
+        kernel: trial.kernel,
+        problem: trial.problem,
+        sequence: trial.sequence,
+        verdict: trial.verdict,
+        detail: trial.detail,
+        candidate: trial.candidate.to_string(),
+        config: trial.config,
+        time_us: trial.p50_us,
+    }
+}
+
+/// Stops a run: one that waits leaves the queue, one under way ends after the candidate on the
+/// device. What it found is kept.
+#[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path)),
+    responses((status = 202, body = Stopping), (status = 404, body = Problem),
+              (status = 409, body = Problem, description = "It is over")))]
+pub(super) async fn stop(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    // Between the queue and its engine a run is in neither for a moment: look again.
+    for _ in 0..20 {
+        if let Some(live) = app.live.get(&id) {
+            live.stop(true);
+            return Ok(stopping(id, "running"));
+        }
+        if app.store.cancel_job(&RunId::from_text(&id)).await? {
+            app.live.changed();
+            return Ok(stopping(id, "stopped"));
+        }
+        let Some(view) = app.run(&id).await? else {
+            return Err(Problem::no_run(&id));
+        };
+        if view.state != "running" || view.request.is_none() {
+            let hint = if view.state == "running" {
+                "a `tuner run` of its own drives it: press Ctrl-C there"
+            } else {
+                "it is over"
+            };
+            return Err(Problem::new(
+                StatusCode::CONFLICT,
+                format!("run {id} is {}: {hint}", view.state),
+            ));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    Err(Problem::new(
+        StatusCode::CONFLICT,
+        format!("run {id} is just being taken up; try again"),
+    ))
+}
+
+fn stopping(id: String, state: &str) -> Response {
+    let body = Stopping {
+        id,
+        state: state.to_owned(),
+    };
+    (StatusCode::ACCEPTED, Json(body)).into_response()
+}
+
+/// What happens in a run, as server-sent events: `run_started`, `snapshot` (a RunView), `trial`
+/// after each stored result, `lag` with the number of events that a slow reader missed, `end` (a
+/// RunView), `shutdown` when the daemon ends first.
+#[utoipa::path(get, path = "/api/v1/runs/{id}/events", tag = "runs", params(("id" = String, Path)),
+    responses((status = 200, content_type = "text/event-stream", body = String),
+              (status = 404, body = Problem)))]
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    app.wake.notify_one();
+    if app.run(&id).await?.is_none() {
+        return Err(Problem::no_run(&id));
+    }
+    stream::one(&app, id)
+}
+
+/// All runs under way, as server-sent events: `runs` with an array of RunView, a few times a second
+/// where something changed.
+#[utoipa::path(get, path = "/api/v1/events", tag = "runs",
+    responses((status = 200, content_type = "text/event-stream", body = String)))]
+pub(super) async fn all_events(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    stream::all(&app)
+}

@@ -1,0 +1,273 @@
+//! Takes runs out of the queue, one engine a device, and says how each ended.
+
+use super::app::{App, ended};
+use super::live::LiveRun;
+use super::summary;
+use super::view::RunView;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tuner_engine::job::{JobError, Prepared, Request};
+use tuner_engine::{Event, Report, StopReason};
+use tuner_store::{JobState, QueuedJob, RunId, StoreError};
+
+/// How often the queue is looked at unasked: a `tuner submit` writes to the database directly.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How often the time that a run has used is noted.
+const NOTE: Duration = Duration::from_secs(10);
+
+/// Before a run whose results could not be stored is tried again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// How long the daemon's end waits for candidates on their devices.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Carries out the queue until the daemon ends; then stops the engines, in order.
+pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
+    let mut working: JoinSet<String> = JoinSet::new();
+    let mut busy: HashMap<String, Arc<LiveRun>> = HashMap::new();
+    let mut ending = app.ending.clone();
+    let mut noted = Instant::now();
+    while !*ending.borrow() {
+        if busy.len() < engines {
+            let devices: Vec<String> = busy.keys().cloned().collect();
+            let most = engines - busy.len();
+            let next = app.read(async move |store| store.next_jobs(&devices, most).await);
+            match next.await {
+                Ok(jobs) => {
+                    let mut taken: Vec<String> = busy.keys().cloned().collect();
+                    for job in jobs {
+                        let device = job.job.device.clone();
+                        // One that waits for several GPUs is not overtaken by those that need one.
+                        if !taken.iter().any(|other| overlap(other, &device)) {
+                            begin(&app, job, &mut busy, &mut working).await;
+                        }
+                        taken.push(device);
+                    }
+                }
+                Err(error) => tracing::error!(%error, "the queue cannot be read; trying again"),
+            }
+        }
+        if noted.elapsed() >= NOTE {
+            noted = Instant::now();
+            note_time(&app, &busy).await;
+        }
+        tokio::select! {
+            Some(left) = working.join_next(), if !working.is_empty() => leave(&mut busy, left),
+            () = app.wake.notified() => {}
+            () = tokio::time::sleep(LOOK) => {}
+            () = ended(&mut ending) => {}
+        }
+    }
+    for run in busy.values() {
+        run.stop(false);
+    }
+    let drained = tokio::time::timeout(PATIENCE, async {
+        while let Some(left) = working.join_next().await {
+            leave(&mut busy, left);
+        }
+    });
+    if drained.await.is_err() {
+        tracing::warn!(
+            runs = busy.len(),
+            "candidates are still on their devices after {} s; their runs go on at the next start",
+            PATIENCE.as_secs()
+        );
+    }
+}
+
+/// Whether two devices have a GPU in common: `cuda:0` and `cuda:0,1`.
+fn overlap(a: &str, b: &str) -> bool {
+    let ordinals = |device: &str| -> Option<Vec<String>> {
+        let list = device.strip_prefix("cuda:")?;
+        Some(list.split(',').map(str::to_owned).collect())
+    };
+    match (ordinals(a), ordinals(b)) {
+        (Some(a), Some(b)) => a.iter().any(|ordinal| b.contains(ordinal)),
+        _ => a == b,
+    }
+}
+
+fn leave(busy: &mut HashMap<String, Arc<LiveRun>>, left: Result<String, tokio::task::JoinError>) {
+    match left {
+        Ok(device) => drop(busy.remove(&device)),
+        Err(error) => tracing::error!(%error, "an engine's thread is lost; please report this"),
+    }
+}
+
+/// Keeps what the runs have used of their budgets, for the case of a power cut.
+async fn note_time(app: &App, busy: &HashMap<String, Arc<LiveRun>>) {
+    for run in busy.values() {
+        let id = run.view().id;
+        let noted = app.store.spend(&RunId::from_text(&id), run.spent_s()).await;
+        if let Err(error) = noted {
+            tracing::warn!(run = id, %error, "the time used cannot be noted");
+        }
+    }
+}
+
+async fn begin(
+    app: &Arc<App>,
+    queued: QueuedJob,
+    busy: &mut HashMap<String, Arc<LiveRun>>,
+    working: &mut JoinSet<String>,
+) {
+    match app.store.start_job(&queued.id).await {
+        Ok(true) => {}
+        Ok(false) => return,
+        Err(error) => {
+            tracing::error!(run = %queued.id, %error, "the run cannot be taken up; trying again");
+            return;
+        }
+    }
+    let device = queued.job.device.clone();
+    let stored = app.run(queued.id.as_str()).await.ok().flatten();
+    let mut view = stored.unwrap_or_else(|| empty(&queued));
+    "running".clone_into(&mut view.state);
+    let run = Arc::new(LiveRun::new(view, queued.spent_s));
+    busy.insert(device.clone(), Arc::clone(&run));
+    app.live.add(&run);
+    tracing::info!(run = %queued.id, device, "begins");
+    let app = Arc::clone(app);
+    let handle = tokio::runtime::Handle::current();
+    working.spawn_blocking(move || {
+        // The search computes for milliseconds between awaits: it has a thread of its own.
+        let conduct = || handle.block_on(conduct(&app, &queued, &run));
+        if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
+            // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
+            let message = "the tuner panicked while it set the run up; please report this";
+            let spent = run.spent_s();
+            let left = app
+                .store
+                .leave_job(&queued.id, JobState::Failed, message, spent);
+            if let Err(error) = handle.block_on(left) {
+                tracing::error!(run = %queued.id, %error, "its end cannot be stored");
+            }
+        }
+        app.live.remove(queued.id.as_str());
+        device
+    });
+}
+
+fn empty(queued: &QueuedJob) -> RunView {
+    super::app::run_view(tuner_store::RunRow {
+        id: queued.id.to_string(),
+        state: "running".to_owned(),
+        message: String::new(),
+        request: Some(queued.job.request.clone()),
+        selector: queued.job.device.clone(),
+        device: None,
+        strategy: None,
+        seed: None,
+        settings: None,
+        tasks: Vec::new(),
+        submitted_at: None,
+        started_at: None,
+        ended_at: None,
+    })
+}
+
+/// Carries out one run and writes down how it ended; a database that cannot be written is tried
+/// until it can, or the daemon ends.
+async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
+    let began = Instant::now();
+    let result = work(app, queued, run).await;
+    let mut ending = app.ending.clone();
+    let (state, message) = verdict(&result, run);
+    match &result {
+        Err(error) if state == JobState::Queued => {
+            tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");
+            let wait = tokio::time::sleep(RETRY);
+            tokio::select! {
+                () = wait => {}
+                () = ended(&mut ending) => {}
+            }
+        }
+        Err(error) => tracing::warn!(run = %queued.id, %error, "failed"),
+        Ok(report) => tracing::info!(
+            run = %queued.id, state = state.name(), evals = report.evals(), "ends"
+        ),
+    }
+    let spent = queued.spent_s + began.elapsed().as_secs_f64();
+    while let Err(error) = app
+        .store
+        .leave_job(&queued.id, state, &message, spent)
+        .await
+    {
+        tracing::error!(run = %queued.id, %error, "its end cannot be stored; trying again");
+        if *ending.borrow() {
+            // It is still `running` in the database, and goes on at the next start.
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    run.edit(|view| {
+        state.name().clone_into(&mut view.state);
+        view.message.clone_from(&message);
+    });
+}
+
+/// What the end of an engine means for the queue.
+fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, String) {
+    match result {
+        Ok(report) if report.reason == StopReason::Interrupted => {
+            if run.was_asked() {
+                (JobState::Stopped, summary::of(report))
+            } else {
+                (JobState::Queued, String::new())
+            }
+        }
+        Ok(report) => (JobState::Finished, summary::of(report)),
+        Err(JobError::Store(StoreError::Broken { detail, .. })) => {
+            (JobState::Failed, detail.clone())
+        }
+        // A full disk or a lock passes; what was announced is stored, and the run goes on.
+        Err(JobError::Store(_)) => (JobState::Queued, String::new()),
+        Err(JobError::Usage(text)) => (JobState::Failed, text.trim_end().to_owned()),
+        Err(JobError::Failed(error)) => (JobState::Failed, format!("{error:#}")),
+    }
+}
+
+async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, JobError> {
+    let request: Request = serde_json::from_str(&queued.job.request).map_err(|error| {
+        JobError::Failed(anyhow::anyhow!(
+            "the stored request cannot be read: {error}"
+        ))
+    })?;
+    let folder = queued.job.folder.as_deref().unwrap_or(Path::new("."));
+    let mut prepared = Prepared::new(&request, folder)?;
+    let (id, start) = (queued.id.clone(), prepared.plan().start.clone());
+    let begun = app.read(async move |store| store.begun_run(&id, &start).await);
+    match begun.await.map_err(JobError::Store)? {
+        Some(stored) => prepared.resume(stored)?,
+        None => prepared.name(queued.id.clone()),
+    }
+    prepared.look_ahead(run.stopping()).await?;
+    prepared.settle();
+    prepared.spend(Duration::try_from_secs_f64(queued.spent_s).unwrap_or_default());
+    run.edit(|view| view.notes.clone_from(&prepared.notes));
+    let mut sink = |event: &Event| {
+        run.take(event);
+        if let Event::Trial(trial) = event {
+            app.live.count(trial);
+        }
+    };
+    prepared
+        .execute(&app.store, run.stopping(), &mut sink)
+        .await
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_gpu_is_shared_by_no_two_runs() {
+        assert!(super::overlap("cuda:0", "cuda:0,1"));
+        assert!(!super::overlap("cuda:0", "cuda:1,2"));
+        assert!(!super::overlap("cuda:0", "vgpu:h100"));
+        assert!(super::overlap("replay:/a", "replay:/a"));
+    }
+}

@@ -1,0 +1,252 @@
+//! The daemon: a run queue in the database, one engine a device, an HTTP API with live events, a
+//! dashboard.
+//!
+//! ```text
+//! HTTP ──► api ──► queue (database) ──► dispatch ──► engine ──► store
+//!           ▲                                          │ events
+//!           └──────────── stream ◄──── live ◄──────────┘
+//! ```
+//!
+//! The queue and all results are in the database; what is in memory can be lost at any moment, and
+//! costs a restarted daemon nothing but the candidates in flight.
+
+mod api;
+mod app;
+pub mod client;
+mod clocks;
+mod confine;
+mod dispatch;
+mod guard;
+mod http;
+mod live;
+mod metrics;
+mod problem;
+mod stream;
+mod summary;
+pub mod view;
+
+use app::{App, Parts};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tuner_store::{DaemonRow, Store, StoreError};
+
+/// Shortest token that is taken.
+pub const SHORTEST_TOKEN: usize = 16;
+
+/// How the daemon is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The database.
+    pub db: PathBuf,
+    /// What clients must show; needed where others than this machine can reach the listener.
+    pub token: Option<String>,
+    /// Folders whose kernels and recordings requests over HTTP may name.
+    pub folders: Vec<PathBuf>,
+    /// Devices that may be at work at once.
+    pub engines: usize,
+}
+
+/// Why the daemon does not start or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Others could reach it, and nothing keeps them out.
+    #[error(
+        "{0} can be reached from other machines: set a token of at least {SHORTEST_TOKEN} \
+         characters in the environment variable TUNER_TOKEN or with --token-file FILE (clients \
+         show it the same way), or listen on 127.0.0.1"
+    )]
+    NeedsToken(SocketAddr),
+    /// A token that could be guessed.
+    #[error(
+        "the token is shorter than {SHORTEST_TOKEN} characters; make one with \
+         `openssl rand -hex 32`"
+    )]
+    ShortToken,
+    /// A kernel folder that is none.
+    #[error("{}: not a folder that can be read ({why}); name one with --kernels DIR", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's words.
+        why: std::io::Error,
+    },
+    /// Something listens there already.
+    #[error(
+        "{listen} is taken by another program; choose another port with --listen, such as \
+         --listen {}:0 for any free one, or find out who has it with `ss -ltnp`", listen.ip()
+    )]
+    PortTaken {
+        /// The address.
+        listen: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {listen}: {why}; choose an address of this machine with --listen")]
+    CannotListen {
+        /// The address.
+        listen: SocketAddr,
+        /// The system's words.
+        why: std::io::Error,
+    },
+    /// Another daemon owns the database.
+    #[error(
+        "{}: the daemon at http://{} owns this database since {} ({}); send runs there with \
+         `tuner submit`, end it, or name another file with --db",
+        db.display(), owner.address, owner.started_at, owner.owner
+    )]
+    Owned {
+        /// The database.
+        db: PathBuf,
+        /// The daemon.
+        owner: Box<DaemonRow>,
+    },
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ServeError {
+    /// Whether another argument is the way out (exit code 2), rather than repairing the machine.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_bad_input(),
+            _ => true,
+        }
+    }
+}
+
+/// A run as the database has it; `None` where there is none of that name.
+///
+/// # Errors
+/// The database cannot be read.
+pub async fn stored_run(store: &Store, id: &str) -> Result<Option<view::RunView>, StoreError> {
+    app::stored_run(store, id).await
+}
+
+/// The latest runs as the database has them.
+///
+/// # Errors
+/// The database cannot be read.
+pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<view::RunView>, StoreError> {
+    let filter = tuner_store::RunFilter {
+        limit,
+        ..tuner_store::RunFilter::default()
+    };
+    let rows = store.runs(&filter).await?;
+    Ok(rows.into_iter().map(app::run_view).collect())
+}
+
+/// Serves until `ending` turns true; `ready` is told the address once requests are answered.
+///
+/// # Errors
+/// [`ServeError`]: it does not start. Once it serves, it goes on until it is told to end.
+pub async fn serve(
+    settings: Settings,
+    ending: watch::Receiver<bool>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    let loopback = settings.listen.ip().is_loopback();
+    check_token(&settings, loopback)?;
+    let folders = canonical(&settings.folders)?;
+    let listener = listen(settings.listen).await?;
+    let address = listener.local_addr().unwrap_or(settings.listen);
+    let store = Store::open_patient(&settings.db).await?;
+    let instance = instance();
+    let claimed = store
+        .claim(&reachable(address).to_string(), &instance)
+        .await;
+    if let Ok(Err(owner)) = claimed {
+        store.close().await?;
+        return Err(ServeError::Owned {
+            db: settings.db,
+            owner: Box::new(owner),
+        });
+    }
+    let _claimed = claimed?;
+    let app = Arc::new(
+        App::new(Parts {
+            store: store.clone(),
+            folders,
+            token: settings.token,
+            loopback,
+            instance: instance.clone(),
+            ending,
+        })
+        .await?,
+    );
+    tracing::info!(%address, db = %settings.db.display(), instance, "serving");
+    ready(address);
+    let http = tokio::spawn(http::serve(Arc::clone(&app), listener));
+    let publisher = tokio::spawn(stream::publish(Arc::clone(&app)));
+    dispatch::dispatch(Arc::clone(&app), settings.engines.max(1)).await;
+    for (task, name) in [(http, "http"), (publisher, "events")] {
+        if let Err(error) = task.await {
+            tracing::error!(%error, name, "a part of the daemon panicked; please report this");
+        }
+    }
+    app.close_readers().await;
+    store.release(&instance).await?;
+    store.close().await?;
+    tracing::info!("ended; everything announced is stored");
+    Ok(())
+}
+
+fn check_token(settings: &Settings, loopback: bool) -> Result<(), ServeError> {
+    match &settings.token {
+        None if !loopback => Err(ServeError::NeedsToken(settings.listen)),
+        Some(token) if token.len() < SHORTEST_TOKEN => Err(ServeError::ShortToken),
+        _ => Ok(()),
+    }
+}
+
+fn canonical(folders: &[PathBuf]) -> Result<Vec<PathBuf>, ServeError> {
+    let one = |path: &PathBuf| {
+        let real = path.canonicalize().and_then(|real| {
+            std::fs::read_dir(&real)?;
+            Ok(real)
+        });
+        real.map_err(|why| ServeError::Folder {
+            path: path.clone(),
+            why,
+        })
+    };
+    folders.iter().map(one).collect()
+}
+
+async fn listen(listen: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(listen).await.map_err(|why| {
+        if why.kind() == std::io::ErrorKind::AddrInUse {
+            ServeError::PortTaken { listen }
+        } else {
+            ServeError::CannotListen { listen, why }
+        }
+    })
+}
+
+/// The address under which clients of this machine reach a listener.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// A name that no other daemon has: time, process and the kernel's own randomness.
+fn instance() -> String {
+    use tuner_core::units::ContentHash;
+    let mut chance = [0_u8; 16];
+    if let Ok(mut source) = std::fs::File::open("/dev/urandom") {
+        // Short of randomness the time and the process still tell instances apart.
+        let _ = std::io::Read::read_exact(&mut source, &mut chance);
+    }
+    let now = jiff::Timestamp::now().as_nanosecond().to_le_bytes();
+    let hash = ContentHash::of([&now[..], &std::process::id().to_le_bytes(), &chance]);
+    hash.short().to_owned()
+}

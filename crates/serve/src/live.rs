@@ -1,0 +1,354 @@
+//! Runs under way, as memory has them: fed by the engines, read by the event streams.
+//!
+//! Nothing here grows with the number of results: a run's state is counts and the falls of its best
+//! time, and it leaves when the run does.
+
+use super::view::{PointView, RunView, TaskView};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::{broadcast, watch};
+use tuner_engine::{Event, TrialEvent};
+
+/// Events that a slow reader may be behind; older ones are dropped for it, and it is told so.
+const BACKLOG: usize = 1024;
+
+/// Points of a curve, at most. A best time falls tens of times; this is a seat belt.
+const CURVE: usize = 4096;
+
+/// A run under way.
+#[derive(Debug)]
+pub(super) struct LiveRun {
+    state: Mutex<LiveState>,
+    /// What happens, each an event of the engine as JSON.
+    events: broadcast::Sender<Arc<str>>,
+    stop: watch::Sender<bool>,
+    /// Its engine is done with it, and the database says how it ended.
+    over: watch::Sender<bool>,
+    /// Somebody asked for the stop, rather than the daemon's own end.
+    asked: AtomicBool,
+    /// Wall time its engine was at work before, seconds.
+    spent_s: f64,
+}
+
+#[derive(Debug)]
+struct LiveState {
+    view: RunView,
+    /// The engine's first event, as JSON.
+    started: Option<Arc<str>>,
+    began: Instant,
+    fresh: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LiveRun {
+    /// A run whose engine is about to begin.
+    #[must_use]
+    pub(super) fn new(view: RunView, spent_s: f64) -> Self {
+        Self {
+            state: Mutex::new(LiveState {
+                view,
+                started: None,
+                began: Instant::now(),
+                fresh: 0,
+            }),
+            events: broadcast::channel(BACKLOG).0,
+            stop: watch::channel(false).0,
+            over: watch::channel(false).0,
+            asked: AtomicBool::new(false),
+            spent_s,
+        }
+    }
+
+    /// Takes in what the engine says.
+    pub(super) fn take(&self, event: &Event) {
+        let mut state = lock(&self.state);
+        match event {
+            Event::RunStarted { .. } => state.start(event),
+            Event::Trial(trial) => state.trial(trial),
+            Event::RunFinished { .. } | Event::Note { .. } => {}
+        }
+        // Under the lock, so that a reader that takes a snapshot and then listens misses nothing
+        // and sees nothing twice.
+        if self.events.receiver_count() > 0 {
+            let _ = self.events.send(json(event));
+        }
+    }
+
+    /// Changes what is shown, outside the engine's events.
+    pub(super) fn edit(&self, change: impl FnOnce(&mut RunView)) {
+        change(&mut lock(&self.state).view);
+    }
+
+    /// The run at this moment.
+    #[must_use]
+    pub(super) fn view(&self) -> RunView {
+        lock(&self.state).snapshot()
+    }
+
+    /// The run at this moment, the engine's first event, and everything after.
+    #[must_use]
+    pub(super) fn listen(&self) -> (RunView, Option<Arc<str>>, broadcast::Receiver<Arc<str>>) {
+        let state = lock(&self.state);
+        let listener = self.events.subscribe();
+        (state.snapshot(), state.started.clone(), listener)
+    }
+
+    /// Wall time that its engine has been at work, now and before, seconds.
+    #[must_use]
+    pub(super) fn spent_s(&self) -> f64 {
+        self.spent_s + lock(&self.state).began.elapsed().as_secs_f64()
+    }
+
+    /// Ends the run after the candidate on the device.
+    pub(super) fn stop(&self, asked: bool) {
+        self.asked.fetch_or(asked, Ordering::Relaxed);
+        self.stop.send_replace(true);
+    }
+
+    /// Whether somebody asked for the end.
+    #[must_use]
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Turns true when the engine is done with the run.
+    #[must_use]
+    pub(super) fn over(&self) -> watch::Receiver<bool> {
+        self.over.subscribe()
+    }
+
+    /// Turns true when the run shall end.
+    #[must_use]
+    pub(super) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+}
+
+fn json(event: &Event) -> Arc<str> {
+    serde_json::to_string(event).unwrap_or_default().into()
+}
+
+impl LiveState {
+    fn start(&mut self, event: &Event) {
+        let Event::RunStarted {
+            device,
+            device_kind,
+            strategy,
+            seed,
+            tasks,
+            evals,
+            budget_s,
+            ..
+        } = event
+        else {
+            return;
+        };
+        self.started = Some(json(event));
+        self.began = Instant::now();
+        self.fresh = 0;
+        let view = &mut self.view;
+        view.evals = 0;
+        view.device.clone_from(device);
+        view.device_kind = Some(*device_kind);
+        view.strategy = Some(strategy.clone());
+        view.seed = Some(seed.to_string());
+        (view.evals_limit, view.budget_s) = (*evals, *budget_s);
+        view.tasks = tasks
+            .iter()
+            .map(|task| TaskView {
+                kernel: task.kernel.clone(),
+                problem: task.problem.clone(),
+                valid: Some(task.valid.clone()),
+                evals: 0,
+                best_us: None,
+                best_config: None,
+                default_us: None,
+                verdicts: BTreeMap::new(),
+                curve: Vec::new(),
+            })
+            .collect();
+    }
+
+    fn trial(&mut self, trial: &TrialEvent) {
+        self.fresh += u64::from(!trial.resumed);
+        self.view.evals = trial.evals;
+        self.view.clock_s = trial.clock_s;
+        let Some(task) = self.view.tasks.get_mut(trial.task) else {
+            return;
+        };
+        task.evals += 1;
+        *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
+        if trial.origin == "default" {
+            task.default_us = trial.time_us;
+        }
+        if let Some(us) = trial.time_us.filter(|_| trial.new_best) {
+            task.best_us = Some(us);
+            task.best_config = Some(trial.config.clone());
+            if task.curve.len() < CURVE {
+                let evals = task.evals;
+                task.curve.push(PointView { evals, us });
+            }
+        }
+    }
+
+    fn snapshot(&self) -> RunView {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let mut view = self.view.clone();
+        if view.state == "running" {
+            view.elapsed_s = Some(elapsed);
+            view.rate = Some(self.fresh as f64 / elapsed.max(1e-3));
+        }
+        view
+    }
+}
+
+/// All runs under way.
+#[derive(Debug)]
+pub(super) struct Live {
+    runs: Mutex<HashMap<String, Arc<LiveRun>>>,
+    /// Counts changes of anything that the API shows.
+    version: AtomicU64,
+    /// Candidates judged since the start, by verdict.
+    verdicts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self {
+            runs: Mutex::default(),
+            version: AtomicU64::new(1),
+            verdicts: Mutex::default(),
+        }
+    }
+}
+
+impl Live {
+    /// Adds a run.
+    pub(super) fn add(&self, run: &Arc<LiveRun>) {
+        let id = run.view().id;
+        lock(&self.runs).insert(id, Arc::clone(run));
+        self.changed();
+    }
+
+    /// Takes a run away; those that listen to it meet the end of its events.
+    pub(super) fn remove(&self, id: &str) {
+        if let Some(run) = lock(&self.runs).remove(id) {
+            run.over.send_replace(true);
+        }
+        self.changed();
+    }
+
+    /// The run of that name, if it is under way.
+    #[must_use]
+    pub(super) fn get(&self, id: &str) -> Option<Arc<LiveRun>> {
+        lock(&self.runs).get(id).cloned()
+    }
+
+    /// All runs, latest first.
+    #[must_use]
+    pub(super) fn all(&self) -> Vec<Arc<LiveRun>> {
+        let mut runs: Vec<(String, Arc<LiveRun>)> = lock(&self.runs)
+            .iter()
+            .map(|(id, run)| (id.clone(), Arc::clone(run)))
+            .collect();
+        runs.sort_by(|(a, _), (b, _)| b.cmp(a));
+        runs.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// Counts a judged candidate.
+    pub(super) fn count(&self, trial: &TrialEvent) {
+        if !trial.resumed {
+            *lock(&self.verdicts)
+                .entry(trial.verdict.name())
+                .or_insert(0) += 1;
+        }
+        self.changed();
+    }
+
+    /// Candidates judged since the start, by verdict.
+    #[must_use]
+    pub(super) fn verdicts(&self) -> BTreeMap<&'static str, u64> {
+        lock(&self.verdicts).clone()
+    }
+
+    /// Notes that something the API shows has changed.
+    pub(super) fn changed(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Differs from an earlier value when something has changed since.
+    #[must_use]
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::broadcast::error::TryRecvError;
+    use tuner_core::record::Verdict;
+
+    fn run() -> LiveRun {
+        let view = serde_json::json!({
+            "id": "r", "state": "running", "message": "", "request": null, "device": "d",
+            "device_kind": null, "strategy": null, "seed": null, "evals_limit": null,
+            "budget_s": null, "evals": 0, "clock_s": 0.0, "elapsed_s": null, "rate": null,
+            "notes": [], "submitted_at": null, "started_at": null, "ended_at": null,
+            "tasks": [{ "kernel": "k", "problem": "p", "valid": null, "evals": 0, "best_us": null,
+                        "best_config": null, "default_us": null, "verdicts": {}, "curve": [] }],
+        });
+        LiveRun::new(serde_json::from_value(view).unwrap(), 0.0)
+    }
+
+    fn trial(number: u64, us: Option<f64>) -> Event {
+        Event::Trial(TrialEvent {
+            task: 0,
+            kernel: "k".to_owned(),
+            problem: "p".to_owned(),
+            sequence: number,
+            config: Vec::new(),
+            verdict: us.map_or(Verdict::Crashed, |_| Verdict::Ok),
+            time_us: us,
+            best_us: us,
+            new_best: us.is_some(),
+            origin: "default".to_owned(),
+            evals: number + 1,
+            clock_s: 0.0,
+            resumed: false,
+        })
+    }
+
+    #[test]
+    fn who_falls_behind_the_backlog_is_told_how_far_and_catches_up_by_a_snapshot() {
+        let run = run();
+        let (_, _, mut slow) = run.listen();
+        let all = BACKLOG as u64 + 500;
+        for number in 0..all {
+            run.take(&trial(number, None));
+        }
+        assert_eq!(slow.try_recv(), Err(TryRecvError::Lagged(500)));
+        let (view, _, mut again) = run.listen();
+        assert_eq!(view.evals, all);
+        assert_eq!(again.try_recv(), Err(TryRecvError::Empty));
+    }
+
+    #[test]
+    fn a_runs_state_is_counts_and_the_falls_of_its_best_time() {
+        let run = run();
+        for (number, us) in [(0, Some(9.0)), (1, None), (2, Some(7.5))] {
+            run.take(&trial(number, us));
+        }
+        let view = run.view();
+        let task = &view.tasks[0];
+        let curve: Vec<(u64, f64)> = task.curve.iter().map(|p| (p.evals, p.us)).collect();
+        assert_eq!(curve, [(1, 9.0), (3, 7.5)]);
+        assert_eq!((task.evals, task.best_us), (3, Some(7.5)));
+        assert_eq!(task.verdicts[&Verdict::Crashed], 1);
+    }
+}

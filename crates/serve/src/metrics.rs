@@ -1,0 +1,108 @@
+//! `/metrics`, in Prometheus' text format.
+
+use super::app::App;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use tuner_store::StoreError;
+
+/// The page.
+pub(super) async fn page(app: &App) -> Result<String, StoreError> {
+    let mut text = String::new();
+    let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, f64)]| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let plain = |value: f64| vec![(String::new(), value)];
+    let label =
+        |name: &str, value: &str, count: u64| (format!("{{{name}=\"{value}\"}}"), count as f64);
+    family(
+        "tuner_build_info",
+        "gauge",
+        "Version of the tuner.",
+        &[label("version", env!("CARGO_PKG_VERSION"), 1)],
+    );
+    let uptime = app.began.elapsed().as_secs_f64();
+    family(
+        "tuner_uptime_seconds",
+        "gauge",
+        "Seconds since the daemon started.",
+        &plain(uptime),
+    );
+    let judged: Vec<_> = app
+        .live
+        .verdicts()
+        .into_iter()
+        .map(|(verdict, count)| label("verdict", verdict, count))
+        .collect();
+    family(
+        "tuner_candidates_total",
+        "counter",
+        "Candidates judged and stored since the start.",
+        &judged,
+    );
+    let counts = app.read(async |store| store.queue_counts().await).await?;
+    let queue: Vec<_> = counts
+        .into_iter()
+        .map(|(state, count)| label("state", &state, count))
+        .collect();
+    family("tuner_runs", "gauge", "Runs of the queue by state.", &queue);
+    family(
+        "tuner_engines_busy",
+        "gauge",
+        "Devices with an engine at work.",
+        &plain(app.live.all().len() as f64),
+    );
+    let answers: Vec<_> = ["2xx", "4xx", "5xx", "other"]
+        .into_iter()
+        .zip(&app.answers)
+        .map(|(class, count)| label("class", class, count.load(Ordering::Relaxed)))
+        .collect();
+    family(
+        "tuner_http_responses_total",
+        "counter",
+        "Answers by class of status.",
+        &answers,
+    );
+    let streams = app.streams.load(Ordering::Relaxed) as f64;
+    family(
+        "tuner_event_streams",
+        "gauge",
+        "Open event streams.",
+        &plain(streams),
+    );
+    let missed = app.missed.load(Ordering::Relaxed) as f64;
+    family(
+        "tuner_events_missed_total",
+        "counter",
+        "Events that slow readers missed.",
+        &plain(missed),
+    );
+    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
+    let mut log = app.store.path().as_os_str().to_owned();
+    log.push("-wal");
+    let bytes = size(app.store.path()) + size(std::path::Path::new(&log));
+    family(
+        "tuner_database_bytes",
+        "gauge",
+        "Size of the database and its log.",
+        &plain(bytes as f64),
+    );
+    if let Some(bytes) = resident_bytes() {
+        family(
+            "process_resident_memory_bytes",
+            "gauge",
+            "Memory of the daemon, its workers not included.",
+            &plain(bytes as f64),
+        );
+    }
+    Ok(text)
+}
+
+/// Resident memory of this process (`/proc/self/statm`, second field, pages).
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

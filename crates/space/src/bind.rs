@@ -1,0 +1,489 @@
+//! A specification with one configuration put in: every expression evaluated.
+
+use super::construct::{Resolved, resolve};
+use super::expr::{Expr, Program, TermId, Val};
+use super::{
+    Config, DeviceLimits, ElementType, ExprError, Fill, KernelSpec, Launch, Reference, Role, Space,
+    SpaceError,
+};
+use std::sync::Arc;
+use tuner_core::value::Value;
+
+/// Everything about one configuration on one problem and device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// Macros for the template: parameters, then derived values, then problem sizes.
+    pub macros: Vec<(String, Value)>,
+    /// The arguments, in order.
+    pub arguments: Vec<BoundArgument>,
+    /// The launches that happen, in order.
+    pub launches: Vec<BoundLaunch>,
+    /// The reference kernel's launch, where the reference is a kernel.
+    pub reference: Option<BoundLaunch>,
+    /// Compiler options, names in braces replaced.
+    pub options: Vec<String>,
+    /// Floating-point operations of a run.
+    pub flops: Option<f64>,
+    /// Bytes a run moves at least.
+    pub bytes: Option<f64>,
+    /// Terms of the sum that an output element is.
+    pub terms: Option<f64>,
+}
+
+/// One argument.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundArgument {
+    /// Name.
+    pub name: String,
+    /// Element type.
+    pub ty: ElementType,
+    /// What the kernel does with it.
+    pub role: Role,
+    /// Extents; empty for scalars.
+    pub shape: Vec<u64>,
+    /// What an input is filled with.
+    pub fill: Option<Fill>,
+    /// A scalar's value.
+    pub value: Option<Value>,
+}
+
+impl BoundArgument {
+    /// Number of elements, 1 for a scalar.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.elements() * self.ty.bytes()
+    }
+}
+
+/// One launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundLaunch {
+    /// The kernel function.
+    pub entry: String,
+    /// Indices of the arguments it takes.
+    pub args: Vec<usize>,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory a block, bytes.
+    pub shared: u32,
+}
+
+/// Why a specification cannot be put to a problem or a configuration.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum BindError {
+    /// No problem of that name.
+    #[error("unknown problem `{name}`: the problems are {known}")]
+    UnknownProblem {
+        /// As given.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The space cannot be built.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// An expression is wrong.
+    #[error("{what}: {error}")]
+    Expression {
+        /// Whose expression.
+        what: String,
+        /// What is wrong.
+        error: ExprError,
+    },
+    /// The configuration belongs to another space.
+    #[error("the configuration does not fit the kernel's parameters")]
+    Config,
+    /// An expression has no usable value for this configuration.
+    #[error("{what} is {value} (`{text}`), but must be {wanted}")]
+    Value {
+        /// Whose expression.
+        what: String,
+        /// What it came to.
+        value: String,
+        /// The expression.
+        text: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+}
+
+/// A specification with problem and device put in, its expressions compiled: binds many
+/// configurations fast.
+#[derive(Debug, Clone)]
+pub struct Binder {
+    spec: Arc<KernelSpec>,
+    sizes: Vec<(String, Value)>,
+    program: Program,
+    /// The constraints.
+    rules: Program,
+}
+
+impl KernelSpec {
+    fn known_problem(&self, name: &str) -> Result<&super::Problem, BindError> {
+        self.problem(name).ok_or_else(|| {
+            let all = self.problems.iter().chain(&self.check_problems);
+            let known: Vec<&str> = all.map(|problem| problem.name.as_str()).collect();
+            BindError::UnknownProblem {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    /// The valid configurations for a problem on a device.
+    ///
+    /// # Errors
+    /// An unknown problem, or what [`Space::build`] refuses.
+    pub fn space(&self, problem: &str, limits: &DeviceLimits) -> Result<Space, BindError> {
+        let environment = self.environment(self.known_problem(problem)?, limits);
+        let parameters = self.parameters.clone();
+        Ok(Space::build(
+            &self.kernel,
+            parameters,
+            &self.constraints,
+            &environment,
+        )?)
+    }
+
+    /// Compiles all expressions for a problem and a device.
+    ///
+    /// # Errors
+    /// An unknown problem, or expressions that are wrong for it.
+    pub fn binder(&self, problem: &str, limits: &DeviceLimits) -> Result<Binder, BindError> {
+        let problem = self.known_problem(problem)?;
+        let environment = self.environment(problem, limits);
+        let mut resolved = resolve(&self.parameters, &environment)?;
+        let mut roots = resolved.derived.clone();
+        let mut failed = None;
+        walk(
+            self,
+            &mut |what, expr| match resolved.terms.lower(expr, &resolved.scope) {
+                Ok(root) => roots.push(root),
+                Err(error) => {
+                    failed.get_or_insert(BindError::Expression {
+                        what: what(),
+                        error,
+                    });
+                }
+            },
+        );
+        let mut rules = Vec::with_capacity(self.constraints.len());
+        for constraint in &self.constraints {
+            let lowered = resolved.terms.lower(&constraint.rule, &resolved.scope);
+            rules.push(lowered.map_err(|error| BindError::Expression {
+                what: "a constraint".to_owned(),
+                error,
+            })?);
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        Ok(Binder {
+            spec: Arc::new(self.clone()),
+            sizes: problem.sizes.clone(),
+            program: compile(&mut resolved, &roots),
+            rules: compile(&mut resolved, &rules),
+        })
+    }
+
+    /// Evaluates everything for one configuration; for many, make a [`Binder`] once.
+    ///
+    /// # Errors
+    /// As [`KernelSpec::binder`] and [`Binder::bind`].
+    pub fn bind(
+        &self,
+        problem: &str,
+        limits: &DeviceLimits,
+        config: &Config,
+    ) -> Result<Bound, BindError> {
+        self.binder(problem, limits)?.bind(config)
+    }
+}
+
+fn compile(resolved: &mut Resolved, roots: &[TermId]) -> Program {
+    Program::over_config(&mut resolved.terms, roots)
+}
+
+/// Visits every expression outside `derived` and `constraints`, always in the same order.
+fn walk<'s>(spec: &'s KernelSpec, visit: &mut impl FnMut(&dyn Fn() -> String, &'s Expr)) {
+    for argument in &spec.arguments {
+        for (axis, extent) in argument.shape.iter().enumerate() {
+            visit(&|| format!("extent {axis} of `{}`", argument.name), extent);
+        }
+        if let Some(value) = &argument.value {
+            visit(&|| format!("the value of `{}`", argument.name), value);
+        }
+    }
+    let reference = match &spec.reference {
+        Reference::Kernel { launch, .. } => Some(&**launch),
+        Reference::Oracle(_) => None,
+    };
+    for launch in spec.launches.iter().chain(reference) {
+        if let Some(when) = &launch.when {
+            visit(&|| format!("`when` of `{}`", launch.entry), when);
+        }
+        for (axis, extent) in ["x", "y", "z"].iter().zip(&launch.grid) {
+            visit(&|| format!("grid {axis} of `{}`", launch.entry), extent);
+        }
+        for (axis, extent) in ["x", "y", "z"].iter().zip(&launch.block) {
+            visit(&|| format!("block {axis} of `{}`", launch.entry), extent);
+        }
+        visit(
+            &|| format!("shared bytes of `{}`", launch.entry),
+            &launch.shared,
+        );
+    }
+    if let Some(flops) = &spec.flops {
+        visit(&|| "metric flops".to_owned(), flops);
+    }
+    if let Some(bytes) = &spec.bytes {
+        visit(&|| "metric bytes".to_owned(), bytes);
+    }
+    if let Some(terms) = &spec.terms {
+        visit(&|| "gate terms".to_owned(), terms);
+    }
+}
+
+impl Binder {
+    /// The specification.
+    #[must_use]
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+
+    /// Whether every constraint holds for this problem and device: a configuration that is valid on
+    /// one problem may not be on another. A constraint without a value does not hold.
+    #[must_use]
+    pub fn holds(&self, config: &Config) -> bool {
+        let parameters = &self.spec.parameters;
+        let value = |var: u32| {
+            let at = var as usize;
+            let choice = config.choices().get(at).map(|choice| *choice as usize);
+            let values = parameters.get(at).map(|parameter| &parameter.values);
+            let chosen = choice
+                .zip(values)
+                .and_then(|(choice, values)| values.get(choice));
+            chosen.map_or(Val::Unset, Val::from)
+        };
+        let verdicts = self.rules.evaluate(value);
+        verdicts.iter().all(|verdict| verdict.truth() == Some(true))
+    }
+
+    /// Evaluates everything for one configuration, valid or not.
+    ///
+    /// # Errors
+    /// An expression without a usable value, such as a grid of 0 blocks.
+    pub fn bind(&self, config: &Config) -> Result<Bound, BindError> {
+        let spec = &*self.spec;
+        let fits = config.choices().len() == spec.parameters.len()
+            && config
+                .choices()
+                .iter()
+                .zip(&spec.parameters)
+                .all(|(choice, parameter)| (*choice as usize) < parameter.values.len());
+        if !fits {
+            return Err(BindError::Config);
+        }
+        let chosen = |at: usize| &spec.parameters[at].values[config.choices()[at] as usize];
+        let values = self.program.evaluate(|var| Val::from(chosen(var as usize)));
+        let (derived, values) = values.split_at(spec.derived.len());
+        let mut macros: Vec<(String, Value)> = (spec.parameters.iter().enumerate())
+            .map(|(at, parameter)| (parameter.name.clone(), chosen(at).clone()))
+            .collect();
+        for ((name, expr), value) in spec.derived.iter().zip(derived) {
+            let what = || format!("the derived value `{name}`");
+            macros.push((name.clone(), scalar(&what, expr, value)?));
+        }
+        macros.extend(self.sizes.iter().cloned());
+        let mut reader = Reader {
+            exprs: Vec::new(),
+            values: values.iter(),
+        };
+        walk(spec, &mut |what, expr| reader.exprs.push((what(), expr)));
+        let mut exprs = std::mem::take(&mut reader.exprs).into_iter();
+        let mut next = || exprs.next().zip(reader.values.next());
+        assemble(spec, macros, &mut next)
+    }
+}
+
+struct Reader<'s, 'v> {
+    exprs: Vec<(String, &'s Expr)>,
+    values: std::slice::Iter<'v, Val>,
+}
+
+type Next<'n, 's, 'v> = &'n mut dyn FnMut() -> Option<((String, &'s Expr), &'v Val)>;
+
+/// Builds the result from the values, which come in the order of `walk`.
+fn assemble(
+    spec: &KernelSpec,
+    macros: Vec<(String, Value)>,
+    next: Next<'_, '_, '_>,
+) -> Result<Bound, BindError> {
+    let mut arguments = Vec::new();
+    for argument in &spec.arguments {
+        let mut shape = Vec::new();
+        for _ in &argument.shape {
+            shape.push(extent(next)?);
+        }
+        let value = match argument.value {
+            Some(_) => Some(number(next)?),
+            None => None,
+        };
+        arguments.push(BoundArgument {
+            name: argument.name.clone(),
+            ty: argument.ty,
+            role: argument.role,
+            shape,
+            fill: argument.fill,
+            value,
+        });
+    }
+    let mut launches = Vec::new();
+    for each in &spec.launches {
+        launches.extend(launch(each, next)?);
+    }
+    let reference = match &spec.reference {
+        Reference::Kernel { launch: each, .. } => launch(each, next)?,
+        Reference::Oracle(_) => None,
+    };
+    let mut amount = |given: &Option<Expr>| match given {
+        Some(_) => number(next).map(|value| value.as_f64()),
+        None => Ok(None),
+    };
+    let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
+    let terms = amount(&spec.terms)?;
+    Ok(Bound {
+        arguments,
+        launches,
+        reference,
+        options: spec
+            .options
+            .iter()
+            .map(|option| fill_in(option, &macros))
+            .collect(),
+        macros,
+        flops,
+        bytes,
+        terms,
+    })
+}
+
+/// A launch, or `None` where its `when` is false; then its extents need no value.
+fn launch(launch: &Launch, next: Next<'_, '_, '_>) -> Result<Option<BoundLaunch>, BindError> {
+    let happens = match launch.when {
+        Some(_) => {
+            let ((what, expr), value) = taken(next)?;
+            let truth = value.truth();
+            truth.ok_or_else(|| unusable(what, expr, value, "true or false"))?
+        }
+        None => true,
+    };
+    if !happens {
+        for _ in 0..7 {
+            taken(next)?;
+        }
+        return Ok(None);
+    }
+    let mut extents = [0_u32; 6];
+    for each in &mut extents {
+        *each = small(next, 1, "a whole number from 1 to 2^31 - 1")?;
+    }
+    let [gx, gy, gz, bx, by, bz] = extents;
+    Ok(Some(BoundLaunch {
+        entry: launch.entry.clone(),
+        args: launch.args.clone(),
+        grid: [gx, gy, gz],
+        block: [bx, by, bz],
+        shared: small(next, 0, "a whole number from 0 to 2^31 - 1")?,
+    }))
+}
+
+fn taken<'s, 'v>(next: Next<'_, 's, 'v>) -> Result<((String, &'s Expr), &'v Val), BindError> {
+    // `walk` and `assemble` go through the same parts.
+    next().ok_or(BindError::Config)
+}
+
+fn unusable(what: String, expr: &Expr, value: &Val, wanted: &'static str) -> BindError {
+    let value = match value {
+        Val::Fault(fault) => fault.to_string(),
+        Val::Int(value) => value.to_string(),
+        Val::Float(value) => format!("{value:?}"),
+        Val::List(_) | Val::Unset => "a list".to_owned(),
+        other => other
+            .to_value()
+            .map_or_else(String::new, |value| value.to_string()),
+    };
+    BindError::Value {
+        what,
+        value,
+        text: expr.text().to_owned(),
+        wanted,
+    }
+}
+
+fn scalar(what: &dyn Fn() -> String, expr: &Expr, value: &Val) -> Result<Value, BindError> {
+    let wanted = "a number within 64 bits, a boolean or text";
+    value
+        .to_value()
+        .ok_or_else(|| unusable(what(), expr, value, wanted))
+}
+
+fn number(next: Next<'_, '_, '_>) -> Result<Value, BindError> {
+    let ((what, expr), value) = taken(next)?;
+    match value.to_value() {
+        Some(Value::Text(_)) | None => Err(unusable(what, expr, value, "a finite number")),
+        Some(value) => Ok(value),
+    }
+}
+
+/// A whole number; a float counts where it is whole, because `/` always gives one.
+fn whole(value: &Val) -> Option<i128> {
+    match value {
+        Val::Float(float) if float.fract() == 0.0 && float.abs() < 1e18 => Some(*float as i128),
+        _ => value.int(),
+    }
+}
+
+fn extent(next: Next<'_, '_, '_>) -> Result<u64, BindError> {
+    let ((what, expr), value) = taken(next)?;
+    whole(value)
+        .and_then(|number| u64::try_from(number).ok())
+        .filter(|number| (1..=1 << 48).contains(number))
+        .ok_or_else(|| unusable(what, expr, value, "a positive whole number"))
+}
+
+fn small(next: Next<'_, '_, '_>, least: u32, wanted: &'static str) -> Result<u32, BindError> {
+    let ((what, expr), value) = taken(next)?;
+    whole(value)
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| (least..=i32::MAX as u32).contains(number))
+        .ok_or_else(|| unusable(what, expr, value, wanted))
+}
+
+/// The names in braces of a compiler option.
+pub(super) fn braced(option: &str) -> impl Iterator<Item = &str> {
+    option.split('{').skip(1).filter_map(|rest| {
+        let (name, _) = rest.split_once('}')?;
+        let letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let valid = !name.is_empty()
+            && name.chars().all(letter)
+            && !name.starts_with(|c: char| c.is_ascii_digit());
+        valid.then_some(name)
+    })
+}
+
+fn fill_in(option: &str, macros: &[(String, Value)]) -> String {
+    macros
+        .iter()
+        .fold(option.to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), &value.to_string())
+        })
+}

@@ -1,0 +1,151 @@
+//! The expression language: Python's expressions over parameters, derived values, problem sizes
+//! and device limits, parsed once and evaluated as straight-line code over slots.
+//!
+//! Nothing is ever handed to an interpreter: the grammar below is all there is. Whole numbers are
+//! exact to 127 bits; beyond that, and for division by zero, evaluation gives a [`Fault`].
+
+mod lexer;
+mod number;
+mod ops;
+mod parser;
+mod program;
+mod terms;
+mod val;
+
+pub use ops::Op;
+pub use parser::{Expr, Node};
+pub use val::{Fault, Val};
+
+pub use program::Program;
+pub(crate) use program::Splits;
+pub(crate) use terms::Symbol;
+pub use terms::{Bits, Kind, Scope, Term, TermId, Terms};
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is wrong with an expression, and where in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExprError {
+    /// The expression.
+    pub text: Arc<str>,
+    /// The bytes of `text` that are wrong.
+    pub at: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl ExprError {
+    pub(crate) fn new(text: &str, at: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            at,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for ExprError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.at.start).unwrap_or(&self.text);
+        let marked = self.text.get(self.at.clone()).unwrap_or("");
+        // A long expression is shown around the place that is wrong.
+        let skipped = before.chars().count().saturating_sub(60);
+        let shown: String = self.text.chars().skip(skipped).take(120).collect();
+        writeln!(f, "{}", self.message)?;
+        writeln!(f, "  {}", shown.replace(['\n', '\t'], " "))?;
+        write!(
+            f,
+            "  {}{}",
+            " ".repeat(before.chars().count() - skipped),
+            "^".repeat(marked.chars().count().clamp(1, 60))
+        )?;
+        match &self.help {
+            Some(help) => write!(f, "\n  help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ExprError {}
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluateError {
+    /// It is wrong whatever the values: an unknown name, text where a number belongs.
+    #[error(transparent)]
+    Expression(#[from] ExprError),
+    /// It has no value for these values.
+    #[error("{0}")]
+    Fault(Fault),
+    /// It comes to a list, or to a whole number beyond 64 bits.
+    #[error("the result is no number, boolean or text that fits in 64 bits")]
+    NoValue,
+}
+
+impl Expr {
+    /// Evaluates with these names defined.
+    ///
+    /// # Errors
+    /// See [`EvaluateError`].
+    pub fn evaluate(
+        &self,
+        names: &[(String, tuner_core::value::Value)],
+    ) -> Result<tuner_core::value::Value, EvaluateError> {
+        let mut scope = Scope::default();
+        for (name, value) in names {
+            scope.insert(name, Symbol::Const(Val::from(value)));
+        }
+        let mut terms = Terms::default();
+        let root = terms.lower(self, &scope)?;
+        match terms.constant(root) {
+            Some(Val::Fault(fault)) => Err(EvaluateError::Fault(*fault)),
+            Some(value) => value.to_value().ok_or(EvaluateError::NoValue),
+            None => Err(EvaluateError::NoValue),
+        }
+    }
+}
+
+/// The known name nearest to a mistyped one; `None` where none is near.
+#[must_use]
+pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // Any single letter is one edit from any other.
+    let limit = match typed.chars().count() {
+        0 | 1 => 0,
+        length => 1 + length / 4,
+    };
+    known
+        .map(|name| (distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Edits between two names (insert, delete, replace, swap of neighbours), ignoring case.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,209 @@
+//! Terms as straight-line code over registers: the bytecode every evaluation runs on.
+
+use super::ops::{Op, apply};
+use super::terms::{Term, TermId, Terms};
+use super::val::Val;
+use std::collections::{HashMap, HashSet};
+
+/// One instruction: applies `op` to some registers and writes another.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    pub(crate) args: Box<[u32]>,
+    pub(crate) dst: u32,
+}
+
+/// Straight-line code. Registers are the inputs, then constants, then results.
+#[derive(Debug, Clone)]
+pub struct Program {
+    registers: Vec<Val>,
+    pub(crate) steps: Vec<Step>,
+    /// Number of steps after which each phase is done.
+    pub(crate) ends: Vec<usize>,
+    /// Where each asked-for term ends up, phase after phase.
+    pub(crate) outputs: Vec<u32>,
+    /// For programs over a configuration: the parameter each input register holds.
+    pub(crate) vars: Vec<u32>,
+}
+
+/// How a flattened sum or product is made from an input that holds part of it.
+pub(crate) type Splits = HashMap<TermId, Vec<TermId>>;
+
+impl Program {
+    /// Compiles the terms of `phases`, each phase computing what the ones before it have not,
+    /// given `inputs` in the first registers. `splits` says which operands to take for a sum or
+    /// product instead of its own.
+    pub(crate) fn compile(
+        terms: &Terms,
+        phases: &[&[TermId]],
+        inputs: &[TermId],
+        splits: &Splits,
+    ) -> Self {
+        let mut program = Self {
+            registers: vec![Val::Unset; inputs.len()],
+            steps: Vec::new(),
+            ends: Vec::new(),
+            outputs: Vec::new(),
+            vars: Vec::new(),
+        };
+        let mut place: HashMap<TermId, u32> = inputs
+            .iter()
+            .enumerate()
+            .map(|(at, input)| (*input, at as u32))
+            .collect();
+        for roots in phases {
+            program.phase(terms, roots, splits, &mut place);
+            program.ends.push(program.steps.len());
+            let outputs = roots.iter().map(|root| place[root]);
+            program.outputs.extend(outputs);
+        }
+        program
+    }
+
+    fn phase(
+        &mut self,
+        terms: &Terms,
+        roots: &[TermId],
+        splits: &Splits,
+        place: &mut HashMap<TermId, u32>,
+    ) {
+        let operands = |id: TermId| match (splits.get(&id), terms.term(id)) {
+            (Some(args), _) => &args[..],
+            (None, Term::Op(_, args)) => &args[..],
+            (None, _) => &[],
+        };
+        let mut needed: Vec<TermId> = Vec::new();
+        let mut seen: HashSet<TermId> = HashSet::new();
+        let mut open: Vec<TermId> = roots.to_vec();
+        while let Some(id) = open.pop() {
+            if place.contains_key(&id) || !seen.insert(id) {
+                continue;
+            }
+            match terms.term(id) {
+                Term::Const(value) => {
+                    place.insert(id, self.registers.len() as u32);
+                    self.registers.push(value.clone());
+                }
+                Term::Var(_) => unreachable!("every parameter a program reads is an input"),
+                Term::Op(..) => {
+                    needed.push(id);
+                    open.extend(operands(id));
+                }
+            }
+        }
+        // Operands are made before the terms that use them, so this is an order of evaluation.
+        needed.sort_unstable();
+        for id in needed {
+            let Term::Op(op, _) = terms.term(id) else {
+                continue;
+            };
+            let dst = self.registers.len() as u32;
+            self.registers.push(Val::Unset);
+            self.steps.push(Step {
+                op: *op,
+                args: operands(id).iter().map(|arg| place[arg]).collect(),
+                dst,
+            });
+            place.insert(id, dst);
+        }
+    }
+
+    /// Compiles terms over a configuration; `vars` names the parameters they read.
+    pub fn over_config(terms: &mut Terms, roots: &[TermId]) -> Self {
+        let mut vars = super::Bits::default();
+        for root in roots {
+            vars.union(terms.vars(*root));
+        }
+        let vars: Vec<u32> = vars.iter().collect();
+        let inputs: Vec<TermId> = vars
+            .iter()
+            .map(|var| terms.var(*var, super::terms::Kind::Any))
+            .collect();
+        let mut program = Self::compile(terms, &[roots], &inputs, &Splits::new());
+        program.vars = vars;
+        program
+    }
+
+    /// Fresh registers, constants in place.
+    pub(crate) fn registers(&self) -> Vec<Val> {
+        self.registers.clone()
+    }
+
+    /// Runs all steps; the caller has written the input registers.
+    pub(crate) fn run(&self, registers: &mut [Val]) {
+        for step in &self.steps {
+            registers[step.dst as usize] = step.run(registers);
+        }
+    }
+
+    /// Evaluates over a configuration, given each parameter's value.
+    pub fn evaluate(&self, value: impl Fn(u32) -> Val) -> Vec<Val> {
+        let mut registers = self.registers();
+        for (at, var) in self.vars.iter().enumerate() {
+            registers[at] = value(*var);
+        }
+        self.run(&mut registers);
+        self.outputs
+            .iter()
+            .map(|output| registers[*output as usize].clone())
+            .collect()
+    }
+}
+
+impl Step {
+    /// The result, given the registers.
+    #[inline]
+    pub(crate) fn run(&self, registers: &[Val]) -> Val {
+        match *self.args {
+            [a] => apply(self.op, &[&registers[a as usize]]),
+            [a, b] => {
+                let (a, b) = (&registers[a as usize], &registers[b as usize]);
+                let quick = match (a, b) {
+                    (Val::Int(a), Val::Int(b)) => quick(self.op, *a, *b),
+                    _ => None,
+                };
+                quick.unwrap_or_else(|| apply(self.op, &[a, b]))
+            }
+            ref many => self.run_many(many, registers),
+        }
+    }
+
+    fn run_many(&self, args: &[u32], registers: &[Val]) -> Val {
+        if let Op::Add | Op::Mul = self.op {
+            let mut whole: Option<i128> = Some(i128::from(self.op == Op::Mul));
+            for arg in args {
+                whole = match (whole, &registers[*arg as usize]) {
+                    (Some(so_far), Val::Int(next)) => match quick(self.op, so_far, *next) {
+                        Some(Val::Int(result)) => Some(result),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+            }
+            if let Some(result) = whole {
+                return Val::Int(result);
+            }
+        }
+        let args: Vec<&Val> = args.iter().map(|arg| &registers[*arg as usize]).collect();
+        apply(self.op, &args)
+    }
+}
+
+/// The everyday operations on whole numbers within 64 bits, which make up nearly all of a
+/// diagram's construction; `apply` does the rest, and the same.
+#[inline]
+fn quick(op: Op, a: i128, b: i128) -> Option<Val> {
+    let (x, y) = (i64::try_from(a).ok()?, i64::try_from(b).ok()?);
+    Some(match op {
+        Op::Add => Val::Int(a + b),
+        Op::Mul => Val::Int(i128::from(x) * i128::from(y)),
+        Op::Lt => Val::Bool(x < y),
+        Op::Le => Val::Bool(x <= y),
+        Op::Gt => Val::Bool(x > y),
+        Op::Ge => Val::Bool(x >= y),
+        Op::Eq => Val::Bool(x == y),
+        Op::Ne => Val::Bool(x != y),
+        Op::Mod if y > 0 => Val::Int(i128::from(x.rem_euclid(y))),
+        _ => return None,
+    })
+}

@@ -1,0 +1,430 @@
+//! From sections to a checked specification: everything that form alone does not show.
+
+use super::de::Spanned;
+use super::origin::{Origin, Places};
+use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
+use crate::construct::{Place, resolve};
+use crate::expr::suggest;
+use crate::{
+    Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
+    Parameter, Problem, SpaceError,
+};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tuner_core::value::Value;
+
+/// Collects what is wrong, and the expressions whose names are still to be checked.
+pub(super) struct Checker<'s> {
+    pub(super) source: &'s str,
+    pub(super) errors: Vec<Diagnostic>,
+    /// Expressions of arguments, launches and so on.
+    pub(super) formulas: Vec<(Expr, Range<usize>)>,
+    pub(super) derived: Vec<Range<usize>>,
+    pub(super) rules: Vec<Range<usize>>,
+    /// Arguments and launches.
+    pub(super) places: Places,
+}
+
+/// Checks a kernel's file.
+pub(super) fn spec(
+    document: Document,
+    source: &str,
+    path: &Path,
+) -> Result<KernelSpec, Vec<Diagnostic>> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut checker = Checker::new(source);
+    let parameters = checker.parameters(&document.parameters, true);
+    let derived = checker.derived(document.derived.as_ref());
+    let constraints = checker.constraints(document.constraints.unwrap_or_default());
+    let problems = checker.problems(&document.problems);
+    let check_problems = checker.problems(&document.check_problems.unwrap_or_default());
+    checker.names(&document.parameters, &document.problems, &derived);
+    let arguments = checker.arguments(document.arguments);
+    let launches = checker.launches(document.launches, &arguments);
+    let reference = checker.reference(document.reference, folder, &arguments);
+    let (flops, bytes) = match document.metric {
+        Some(metric) => (
+            metric.flops.and_then(|flops| checker.formula(flops)),
+            metric.bytes.and_then(|bytes| checker.formula(bytes)),
+        ),
+        None => (None, None),
+    };
+    let mut gate = document.gate;
+    let terms = gate.as_mut().and_then(|gate| gate.terms.take());
+    let terms = terms.and_then(|terms| checker.formula(terms));
+    let gate = checker.gate(gate);
+    let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
+    let compile = document.compile.unwrap_or_default();
+    let options = checker.options(compile.options.unwrap_or_default());
+    if problems.is_empty() {
+        checker.error("`problems` is empty", 0..1, "name at least one problem");
+    }
+    let baseline = checker.baseline(document.baseline);
+    let Some(reference) = reference else {
+        return Err(checker.errors);
+    };
+    let spec = KernelSpec {
+        path: path.to_owned(),
+        kernel: checker.kernel_name(document.kernel),
+        summary: document.summary.unwrap_or_default(),
+        source: folder.join(document.source.value),
+        problems,
+        check_problems,
+        parameters,
+        derived,
+        constraints,
+        arguments,
+        launches,
+        reference,
+        gate,
+        flops,
+        bytes,
+        terms,
+        seeds,
+        options,
+        include: compile
+            .include
+            .unwrap_or_default()
+            .into_iter()
+            .map(|include| folder.join(PathBuf::from(include)))
+            .collect(),
+        baseline,
+        origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
+    };
+    checker.resolve_all(&spec);
+    if checker.errors.is_empty() {
+        Ok(spec)
+    } else {
+        Err(checker.errors)
+    }
+}
+
+impl<'s> Checker<'s> {
+    pub(super) fn new(source: &'s str) -> Self {
+        Self {
+            source,
+            errors: Vec::new(),
+            formulas: Vec::new(),
+            derived: Vec::new(),
+            rules: Vec::new(),
+            places: Places::default(),
+        }
+    }
+
+    pub(super) fn error(
+        &mut self,
+        message: impl Into<String>,
+        at: Range<usize>,
+        help: impl Into<String>,
+    ) {
+        self.errors.push(Diagnostic::new(message, at).help(help));
+    }
+
+    fn expression_error(&mut self, error: &ExprError, at: Range<usize>) {
+        let error = Diagnostic::in_expression(error, at, self.source);
+        // Every problem checks the same expressions.
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn parse(&mut self, formula: &Formula) -> Option<Expr> {
+        Expr::parse(&formula.value.0)
+            .map_err(|error| self.expression_error(&error, formula.at.clone()))
+            .ok()
+    }
+
+    /// Parses an expression and keeps it for the check of its names.
+    pub(super) fn formula(&mut self, formula: Formula) -> Option<Expr> {
+        let expr = self.parse(&formula)?;
+        self.formulas.push((expr.clone(), formula.at));
+        Some(expr)
+    }
+
+    fn baseline(&mut self, baseline: Option<BaselineText>) -> Vec<String> {
+        let Some(BaselineText { command }) = baseline else {
+            return Vec::new();
+        };
+        if command.value.is_empty() {
+            self.error("the command is empty", command.at, "name a program");
+        }
+        command.value
+    }
+
+    fn kernel_name(&mut self, name: Spanned<String>) -> String {
+        let valid = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.value.is_empty() || !name.value.chars().all(valid) || name.value.starts_with('.') {
+            self.error(
+                format!("`{}` cannot be a kernel's name", name.value),
+                name.at,
+                "use letters, digits and `_`, because files are named after it",
+            );
+        }
+        name.value
+    }
+
+    /// A name expressions and macros can use.
+    pub(super) fn name(&mut self, name: &Spanned<String>, is_macro: bool) {
+        const WORDS: [&str; 11] = [
+            "and", "or", "not", "in", "is", "if", "else", "lambda", "True", "False", "defined",
+        ];
+        let text = name.value.as_str();
+        let letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let valid = text.chars().all(letter)
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && !text.is_empty();
+        if !valid {
+            self.error(
+                format!("`{text}` cannot be a name"),
+                name.at.clone(),
+                "use letters, digits and `_`, beginning with a letter: it becomes a macro",
+            );
+        } else if WORDS.contains(&text) || matches!(text, "true" | "false") {
+            self.error(
+                format!("`{text}` is a word of the expression language"),
+                name.at.clone(),
+                "choose another name",
+            );
+        } else if is_macro && text.starts_with("DEVICE_") {
+            self.error(
+                format!("`{text}` is a name of the device's"),
+                name.at.clone(),
+                "names beginning with DEVICE_ are taken: choose another",
+            );
+        }
+    }
+
+    pub(super) fn derived(&mut self, derived: Option<&Ordered<Formula>>) -> Vec<(String, Expr)> {
+        let mut parsed = Vec::new();
+        for (name, formula) in derived.iter().flat_map(|derived| &derived.0) {
+            self.name(name, true);
+            if let Some(expr) = self.parse(formula) {
+                self.derived.push(formula.at.clone());
+                parsed.push((name.value.clone(), expr));
+            }
+        }
+        parsed
+    }
+
+    pub(super) fn constraints(
+        &mut self,
+        texts: Vec<super::schema::ConstraintText>,
+    ) -> Vec<Constraint> {
+        let mut constraints = Vec::new();
+        for text in texts {
+            if let Some(rule) = self.parse(&text.rule) {
+                self.rules.push(text.rule.at);
+                let why = text.why;
+                constraints.push(Constraint { rule, why });
+            }
+        }
+        constraints
+    }
+
+    fn problems(&mut self, problems: &Ordered<Ordered<Scalar>>) -> Vec<Problem> {
+        let mut checked = Vec::new();
+        for (name, sizes) in &problems.0 {
+            let mut values = Vec::new();
+            for (size, value) in &sizes.0 {
+                self.name(size, true);
+                if let Value::Text(_) = value.value.0 {
+                    self.error(
+                        format!("the size `{}` is text", size.value),
+                        value.at.clone(),
+                        "sizes are numbers or booleans",
+                    );
+                }
+                values.push((size.value.clone(), value.value.0.clone()));
+            }
+            checked.push(Problem {
+                name: name.value.clone(),
+                sizes: values,
+            });
+        }
+        checked
+    }
+
+    /// Parameters, sizes and derived values share one set of names.
+    fn names(
+        &mut self,
+        parameters: &Ordered<ParameterText>,
+        problems: &Ordered<Ordered<Scalar>>,
+        derived: &[(String, Expr)],
+    ) {
+        let is_parameter = |name: &str| parameters.0.iter().any(|(known, _)| known.value == name);
+        for (_, sizes) in &problems.0 {
+            for (size, _) in &sizes.0 {
+                let other = if is_parameter(&size.value) {
+                    "a parameter"
+                } else if derived.iter().any(|(name, _)| *name == size.value) {
+                    "a derived value"
+                } else {
+                    continue;
+                };
+                self.error(
+                    format!("`{}` is a size and {other}", size.value),
+                    size.at.clone(),
+                    "rename one of them",
+                );
+            }
+        }
+        for (at, (name, _)) in derived.iter().enumerate() {
+            if is_parameter(name) {
+                let at = self.derived[at].clone();
+                let message = format!("`{name}` is a derived value and a parameter");
+                self.error(message, at, "rename one of them");
+            }
+        }
+    }
+
+    fn gate(&mut self, gate: Option<super::schema::GateText>) -> Gate {
+        let mut tolerance = |given: Option<Spanned<f64>>| {
+            let given = given?;
+            if given.value < 0.0 {
+                self.error("a tolerance cannot be negative", given.at, "write its size");
+            }
+            Some(given.value)
+        };
+        let atol = tolerance(gate.as_ref().and_then(|gate| gate.atol.clone()));
+        let rtol = tolerance(gate.as_ref().and_then(|gate| gate.rtol.clone()));
+        Gate {
+            atol,
+            rtol,
+            deterministic: gate
+                .as_ref()
+                .and_then(|gate| gate.deterministic)
+                .unwrap_or(true),
+            same_value_writes: gate
+                .and_then(|gate| gate.same_value_writes)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn seeds(
+        &mut self,
+        seeds: Vec<Ordered<Scalar>>,
+        parameters: &[Parameter],
+    ) -> Vec<Vec<(String, Value)>> {
+        let mut checked = Vec::new();
+        for seed in seeds {
+            let mut values = Vec::new();
+            for (name, value) in seed.0 {
+                let names = || parameters.iter().map(|parameter| parameter.name.as_str());
+                let Some(at) = names().position(|known| known == name.value) else {
+                    let near = suggest(&name.value, names());
+                    let help = match near {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!(
+                            "the parameters are {}",
+                            names().collect::<Vec<_>>().join(", ")
+                        ),
+                    };
+                    self.error(format!("unknown parameter `{}`", name.value), name.at, help);
+                    continue;
+                };
+                let parameter = &parameters[at];
+                match parameter.index_of(&value.value.0) {
+                    Some(index) => {
+                        values.push((name.value, parameter.values[index as usize].clone()));
+                    }
+                    None => self.not_a_value(parameter, &value, "the seed's"),
+                }
+            }
+            checked.push(values);
+        }
+        checked
+    }
+
+    /// Options, with the names in braces kept for the check of names.
+    fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
+        for option in &options {
+            for name in crate::bind::braced(&option.value) {
+                if let Ok(expr) = Expr::parse(name) {
+                    let start = self.source[option.at.clone()].find(name).unwrap_or(0);
+                    let start = option.at.start + start;
+                    self.formulas.push((expr, start..start + name.len()));
+                }
+            }
+        }
+        options.into_iter().map(|option| option.value).collect()
+    }
+
+    /// Checks the names in all expressions, for every problem.
+    fn resolve_all(&mut self, spec: &KernelSpec) {
+        // The limits only matter as numbers here.
+        let limits = DeviceLimits {
+            sm_count: 132,
+            shared_bytes: 232_448,
+            cc: 90,
+            max_threads: 1024,
+        };
+        if !self.errors.is_empty() {
+            return;
+        }
+        for problem in spec.problems.iter().chain(&spec.check_problems) {
+            let environment = spec.environment(problem, &limits);
+            self.resolve(&spec.parameters, &spec.constraints, &environment);
+        }
+    }
+
+    /// Checks the names in all expressions, given what is defined.
+    pub(super) fn resolve(
+        &mut self,
+        parameters: &[Parameter],
+        constraints: &[Constraint],
+        environment: &Environment,
+    ) {
+        let mut resolved = match resolve(parameters, environment) {
+            Ok(resolved) => resolved,
+            Err(error) => return self.unresolved(&error, environment),
+        };
+        let rules = constraints.iter().map(|constraint| &constraint.rule);
+        let rules: Vec<_> = rules.zip(self.rules.clone()).collect();
+        for (expr, at) in rules {
+            if let Err(error) = resolved.terms.lower(expr, &resolved.scope) {
+                self.expression_error(&error, at);
+            }
+        }
+        for (expr, at) in self.formulas.clone() {
+            if let Err(error) = resolved.terms.lower(&expr, &resolved.scope) {
+                self.expression_error(&error, at);
+            }
+        }
+    }
+
+    fn unresolved(&mut self, error: &SpaceError, environment: &Environment) {
+        match error {
+            SpaceError::Expression {
+                place: Place::Derived(at),
+                error,
+                ..
+            } => self.expression_error(error, self.derived[*at].clone()),
+            SpaceError::Cycle(names) => {
+                let first = environment
+                    .derived
+                    .iter()
+                    .position(|(name, _)| Some(name) == names.first());
+                let at = first
+                    .and_then(|at| self.derived.get(at).cloned())
+                    .unwrap_or(0..1);
+                let error = Diagnostic::new(
+                    format!(
+                        "derived values depend on each other in a circle: {}",
+                        names.join(" → ")
+                    ),
+                    at,
+                )
+                .help("write one of them without the others");
+                if !self.errors.contains(&error) {
+                    self.errors.push(error);
+                }
+            }
+            other => {
+                let error = Diagnostic::new(other.to_string(), 0..1);
+                if !self.errors.contains(&error) {
+                    self.errors.push(error);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Search space files: YAML text to a checked [`KernelSpec`], with every mistake shown where it
+//! stands.
+
+mod bare;
+mod check;
+mod de;
+mod launch;
+mod node;
+mod origin;
+mod parameters;
+mod python;
+mod read;
+mod schema;
+
+pub use bare::BareSpace;
+pub(crate) use origin::Origin;
+pub use origin::{ArgumentPlace, Places};
+pub use schema::json_schema;
+
+use super::{Diagnostics, KernelSpec};
+use std::path::Path;
+
+impl KernelSpec {
+    /// Reads and checks a search space file. `path` names the file in messages; paths inside it
+    /// are resolved from its folder. Touches no file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
+        let failed = |items| Diagnostics::new(path.display().to_string(), text, items);
+        let node = node::read(text).map_err(|item| {
+            let item = if text.trim().is_empty() {
+                item.help("a kernel's file has the keys version, kernel, source, problems, parameters, arguments, launches and reference")
+            } else {
+                item
+            };
+            failed(vec![item])
+        })?;
+        let document = read::document(&node, text).map_err(failed)?;
+        check::spec(document, text, path).map_err(failed)
+    }
+}

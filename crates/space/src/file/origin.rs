@@ -1,0 +1,129 @@
+//! Where constraints, arguments and launches of a file stand, for messages about what only the
+//! space as a whole or the kernel's source can tell.
+
+use super::super::{BareSpace, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The text a space was read from.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    file: String,
+    text: Arc<str>,
+    /// The bytes of every constraint.
+    rules: Vec<Range<usize>>,
+    places: Places,
+}
+
+/// The bytes of what is compared with the kernel's source.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// By argument.
+    pub arguments: Vec<ArgumentPlace>,
+    /// The entry's name, by launch.
+    pub launches: Vec<Range<usize>>,
+    /// The entry's name of the reference kernel.
+    pub reference: Option<Range<usize>>,
+}
+
+/// The bytes of an argument's values.
+#[derive(Debug, Clone)]
+pub struct ArgumentPlace {
+    /// Of its type.
+    pub ty: Range<usize>,
+    /// Of its role.
+    pub role: Range<usize>,
+}
+
+impl Origin {
+    pub(super) fn new(file: &Path, text: &str, rules: Vec<Range<usize>>) -> Self {
+        Self {
+            file: file.display().to_string(),
+            text: text.into(),
+            rules,
+            places: Places::default(),
+        }
+    }
+
+    pub(super) fn with(mut self, places: Places) -> Self {
+        self.places = places;
+        self
+    }
+
+    fn diagnostics(&self, message: String, rule: Option<usize>, help: &str) -> Diagnostics {
+        let at = rule.and_then(|rule| self.rules.get(rule).cloned());
+        let help = (!help.is_empty()).then(|| help.to_owned());
+        let item = Diagnostic { message, help, at };
+        Diagnostics::new(&*self.file, &self.text, vec![item])
+    }
+
+    fn empty(&self, space: &Space, what: &str) -> Option<Diagnostics> {
+        let reason = space.empty_reason()?;
+        Some(self.diagnostics(
+            format!("{what} has no valid configuration: {reason}"),
+            space.empty_rule(),
+            "loosen this constraint, or give its parameters other values",
+        ))
+    }
+
+    fn refused(&self, error: &SpaceError, rule: Option<usize>) -> Diagnostics {
+        self.diagnostics(error.to_string(), rule, "")
+    }
+}
+
+impl KernelSpec {
+    /// Why a space of this kernel is empty, shown at the constraint to blame; `None` when it is
+    /// not. `device` is the device's name, for the message.
+    #[must_use]
+    pub fn explain_empty(&self, space: &Space, problem: &str, device: &str) -> Option<Diagnostics> {
+        let what = format!("problem `{problem}` on {device}");
+        self.origin.empty(space, &what)
+    }
+
+    /// Why a space of this kernel cannot be built, shown at the constraint to blame.
+    #[must_use]
+    pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
+        let mut texts = self.constraints.iter().map(|each| each.rule.text());
+        let rule = error.rule(&mut texts);
+        self.origin.refused(error, rule)
+    }
+
+    /// Where its arguments and launches stand.
+    #[must_use]
+    pub fn places(&self) -> &Places {
+        &self.origin.places
+    }
+
+    /// Problems of its file that show only beside the kernel's source.
+    #[must_use]
+    pub fn faults(&self, items: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics::new(&*self.origin.file, &self.origin.text, items)
+    }
+}
+
+impl BareSpace {
+    /// Why the space is empty, shown at the constraint to blame; `None` when it is not.
+    #[must_use]
+    pub fn explain_empty(&self, space: &Space) -> Option<Diagnostics> {
+        self.origin.empty(space, &format!("`{}`", self.name))
+    }
+
+    /// Why the space cannot be built, shown at the constraint to blame.
+    #[must_use]
+    pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
+        let mut texts = self.constraints.iter().map(|each| each.rule.text());
+        let rule = error.rule(&mut texts);
+        self.origin.refused(error, rule)
+    }
+}
+
+impl SpaceError {
+    /// The position of the constraint to blame among these.
+    fn rule<'t>(&self, texts: &mut impl Iterator<Item = &'t str>) -> Option<usize> {
+        match self {
+            Self::TooCoupled { rule, .. } => texts.position(|text| text == rule),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Lists of values written in Python, as T1 files have them: literals, `range`, `list` and
+//! simple comprehensions. Parsed, never handed to an interpreter.
+
+use crate::expr::{Program, Scope, Symbol, Terms, Val};
+use crate::{Expr, ExprError};
+use tuner_core::value::Value;
+
+/// A list may have this many values.
+const MOST_VALUES: i128 = 1_000_000;
+
+/// The values of a list in Python source.
+pub(super) fn list(text: &str) -> Result<Vec<Value>, ExprError> {
+    let values = sequence(text, 0)?;
+    let converted: Option<Vec<Value>> = values.iter().map(Val::to_value).collect();
+    converted.ok_or_else(|| {
+        ExprError::new(text, 0..text.len(), "a value is no number, boolean or text")
+            .help("list integers, floats, booleans or strings")
+    })
+}
+
+fn sequence(text: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
+    let trimmed = text.trim();
+    if depth > 8 {
+        return Err(ExprError::new(text, 0..text.len(), "nested too deeply"));
+    }
+    if let Some(inner) = call(trimmed, "list").or_else(|| call(trimmed, "tuple")) {
+        return sequence(inner, depth + 1);
+    }
+    if let Some(inner) = call(trimmed, "range") {
+        return range(text, inner);
+    }
+    let bracketed = trimmed
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    if let Some(inner) = bracketed
+        && let Some((value, rest)) = inner.split_once(" for ")
+    {
+        return comprehension(text, value, rest, depth);
+    }
+    match evaluate(text, None)? {
+        Val::List(items) => Ok(items.to_vec()),
+        single => Ok(vec![single]),
+    }
+}
+
+/// What stands between the brackets of `name(…)`.
+fn call<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let rest = text.strip_prefix(name)?.trim_start();
+    rest.strip_prefix('(')?.strip_suffix(')')
+}
+
+fn evaluate(text: &str, variable: Option<(&str, &Val)>) -> Result<Val, ExprError> {
+    let expr = Expr::parse(text)?;
+    let mut scope = Scope::default();
+    if let Some((name, value)) = variable {
+        scope.insert(name, Symbol::Const(value.clone()));
+    }
+    let mut terms = Terms::default();
+    let root = terms.lower(&expr, &scope)?;
+    let value = Program::over_config(&mut terms, &[root])
+        .evaluate(|_| Val::Unset)
+        .pop();
+    match value {
+        Some(Val::Fault(fault)) => Err(ExprError::new(text, 0..text.len(), fault.to_string())),
+        Some(value) => Ok(value),
+        None => Err(ExprError::new(text, 0..text.len(), "this has no value")),
+    }
+}
+
+fn range(text: &str, arguments: &str) -> Result<Vec<Val>, ExprError> {
+    let Val::List(bounds) = evaluate(&format!("[{arguments}]"), None)? else {
+        return Err(ExprError::new(text, 0..text.len(), "`range` takes numbers"));
+    };
+    let bounds: Option<Vec<i128>> = bounds.iter().map(Val::int).collect();
+    let (from, to, step) = match bounds.as_deref() {
+        Some([to]) => (0, *to, 1),
+        Some([from, to]) => (*from, *to, 1),
+        Some([from, to, step]) if *step != 0 => (*from, *to, *step),
+        _ => {
+            return Err(ExprError::new(
+                text,
+                0..text.len(),
+                "`range` takes one to three whole numbers, the step not 0",
+            ));
+        }
+    };
+    let count = (to.saturating_sub(from).saturating_add(step - step.signum()) / step).max(0);
+    if count > MOST_VALUES {
+        return Err(ExprError::new(
+            text,
+            0..text.len(),
+            "more than a million values",
+        ));
+    }
+    Ok((0..count).map(|at| Val::Int(from + at * step)).collect())
+}
+
+/// `[value for name in items if condition]`.
+fn comprehension(text: &str, value: &str, rest: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
+    let wrong = |message: &str| {
+        ExprError::new(text, 0..text.len(), message).help("write the values out: [1, 2, 4]")
+    };
+    let (name, rest) = rest
+        .split_once(" in ")
+        .ok_or_else(|| wrong("a comprehension needs `in`"))?;
+    if rest.contains(" for ") {
+        return Err(wrong("a comprehension over two lists is not understood"));
+    }
+    let (items, condition) = match rest.split_once(" if ") {
+        Some((items, condition)) => (items, Some(condition)),
+        None => (rest, None),
+    };
+    let mut values = Vec::new();
+    for item in sequence(items, depth + 1)? {
+        let variable = Some((name.trim(), &item));
+        let kept = match condition {
+            Some(condition) => evaluate(condition, variable)?.truth() == Some(true),
+            None => true,
+        };
+        if kept {
+            values.push(evaluate(value, variable)?);
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,379 @@
+//! The shape of a search space file, as Rust types: what is read, and what editors are told.
+
+use super::de::Spanned;
+use crate::{ElementType, Fill, Role, SameValueWrites};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use tuner_core::value::Value;
+
+/// A tunable kernel: its template, its parameters and how to run and judge it.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "search space")]
+pub(super) struct Document {
+    /// Version of this format: 1.
+    #[schemars(range(min = 1, max = 1))]
+    #[expect(
+        dead_code,
+        reason = "checked while the file is read; kept for the schema"
+    )]
+    pub(super) version: Spanned<u64>,
+    /// The kernel's name, as commands take it.
+    pub(super) kernel: Spanned<String>,
+    /// What it computes, in one line.
+    pub(super) summary: Option<String>,
+    /// The template, relative to this file.
+    pub(super) source: Spanned<String>,
+    /// Problems that are tuned and ranked, each with its sizes.
+    pub(super) problems: Ordered<Ordered<Scalar>>,
+    /// Problems for correctness only, never timed.
+    pub(super) check_problems: Option<Ordered<Ordered<Scalar>>>,
+    /// Tunable parameters; each is a macro for the template.
+    pub(super) parameters: Ordered<ParameterText>,
+    /// Values computed from parameters and sizes, usable in every expression and as macros.
+    pub(super) derived: Option<Ordered<Formula>>,
+    /// What valid configurations satisfy.
+    pub(super) constraints: Option<Vec<ConstraintText>>,
+    /// The kernel's arguments, in order.
+    pub(super) arguments: Vec<ArgumentText>,
+    /// The launches, in order.
+    pub(super) launches: Vec<LaunchText>,
+    /// What the result is compared with.
+    pub(super) reference: ReferenceText,
+    /// Tolerances; without them the oracle's error model decides.
+    pub(super) gate: Option<GateText>,
+    /// Work done, for throughput and physical limits.
+    pub(super) metric: Option<MetricText>,
+    /// Known good points; what is not named takes its default.
+    pub(super) seeds: Option<Vec<Ordered<Scalar>>>,
+    /// Options for the compiler.
+    pub(super) compile: Option<CompileText>,
+    /// An optional peer to compare with.
+    pub(super) baseline: Option<BaselineText>,
+}
+
+/// A file with only parameters and constraints.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "bare space")]
+pub(super) struct Bare {
+    /// Version of this format: 1.
+    #[expect(
+        dead_code,
+        reason = "checked while the file is read; kept for the schema"
+    )]
+    pub(super) version: Option<Spanned<u64>>,
+    /// The space's name.
+    pub(super) name: Option<String>,
+    /// Tunable parameters.
+    pub(super) parameters: Ordered<ParameterText>,
+    /// Values computed from parameters.
+    pub(super) derived: Option<Ordered<Formula>>,
+    /// What valid configurations satisfy.
+    pub(super) constraints: Option<Vec<ConstraintText>>,
+}
+
+/// A tunable parameter: `values` or `range`.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ParameterText {
+    /// The values it may take, without repeats.
+    pub(super) values: Option<Spanned<Vec<Spanned<Plain>>>>,
+    /// The values it may take, as a range.
+    pub(super) range: Option<Spanned<RangeText>>,
+    /// The value a configuration has that does not say otherwise; the first when left out.
+    pub(super) default: Option<Scalar>,
+    /// What it means.
+    pub(super) doc: Option<String>,
+}
+
+/// Numbers from `from` to `to`, both included where a step meets it.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RangeText {
+    /// First value.
+    pub(super) from: Scalar,
+    /// Last value.
+    pub(super) to: Scalar,
+    /// Distance of neighbours; 1 when left out.
+    pub(super) step: Option<Scalar>,
+}
+
+/// A condition, and what a rejected configuration is told.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConstraintText {
+    /// A Python expression that is true for valid configurations.
+    pub(super) rule: Formula,
+    /// Why it must hold.
+    pub(super) why: Option<String>,
+}
+
+/// One argument of the kernel.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArgumentText {
+    /// Its name, for messages and `args` of launches.
+    pub(super) name: Spanned<String>,
+    /// The element type.
+    #[serde(rename = "type")]
+    pub(super) ty: Spanned<ElementType>,
+    /// What the kernel does with it.
+    pub(super) role: Spanned<Role>,
+    /// Its extents; not for scalars.
+    pub(super) shape: Option<Spanned<Vec<Formula>>>,
+    /// What inputs are filled with.
+    pub(super) fill: Option<Spanned<Fill>>,
+    /// A scalar's value.
+    pub(super) value: Option<Formula>,
+}
+
+/// One launch.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LaunchText {
+    /// The kernel function's name.
+    pub(super) entry: Spanned<String>,
+    /// Launched only where this is true.
+    pub(super) when: Option<Formula>,
+    /// The arguments it takes, by name; all when left out.
+    pub(super) args: Option<Vec<Spanned<String>>>,
+    /// Blocks in x, y, z.
+    pub(super) grid: Spanned<Vec<Formula>>,
+    /// Threads a block in x, y, z.
+    pub(super) block: Spanned<Vec<Formula>>,
+    /// Dynamic shared memory a block, bytes.
+    pub(super) shared: Option<Formula>,
+}
+
+/// `oracle`, or `source`, `entry`, `grid` and `block` of a reference kernel.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReferenceText {
+    /// A built-in reference, computed in float64 on the CPU.
+    pub(super) oracle: Option<Spanned<String>>,
+    /// A CUDA file, relative to this file.
+    pub(super) source: Option<Spanned<String>>,
+    /// Its kernel function, which takes the kernel's arguments in order.
+    pub(super) entry: Option<Spanned<String>>,
+    /// Blocks in x, y, z.
+    pub(super) grid: Option<Spanned<Vec<Formula>>>,
+    /// Threads a block in x, y, z.
+    pub(super) block: Option<Spanned<Vec<Formula>>>,
+    /// Dynamic shared memory a block, bytes; 0 when left out.
+    pub(super) shared: Option<Formula>,
+    /// A built-in reference that a reference kernel is compared with once; brings adversarial inputs.
+    pub(super) proven_by: Option<Spanned<String>>,
+}
+
+/// How results are compared.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GateText {
+    /// Absolute tolerance.
+    pub(super) atol: Option<Spanned<f64>>,
+    /// Relative tolerance.
+    pub(super) rtol: Option<Spanned<f64>>,
+    /// Terms of the sum that an output element is, where the metric does not show it: the tolerance
+    /// beside a reference kernel grows with it.
+    pub(super) terms: Option<Formula>,
+    /// Repeated runs must agree bit for bit; true when left out.
+    pub(super) deterministic: Option<bool>,
+    /// Whether unordered plain stores of the same value are let pass; a race when left out.
+    pub(super) same_value_writes: Option<SameValueWrites>,
+}
+
+/// Work of one run.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MetricText {
+    /// Floating-point operations.
+    pub(super) flops: Option<Formula>,
+    /// Bytes moved at least.
+    pub(super) bytes: Option<Formula>,
+}
+
+/// Options for the compiler.
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CompileText {
+    /// Added to the command line; `{NAME}` becomes the value of that macro.
+    pub(super) options: Option<Vec<Spanned<String>>>,
+    /// Folders searched for included files, relative to this file.
+    pub(super) include: Option<Vec<String>>,
+}
+
+/// A program that times a peer implementation.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BaselineText {
+    /// Program and arguments.
+    pub(super) command: Spanned<Vec<String>>,
+}
+
+/// A parameter value.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(transparent)]
+pub(super) struct Plain(pub(super) Value);
+
+impl JsonSchema for Plain {
+    fn schema_name() -> Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "An integer, a float, a boolean or a string.",
+            "type": ["integer", "number", "boolean", "string"],
+        })
+    }
+}
+
+/// A value with its place.
+pub(super) type Scalar = Spanned<Plain>;
+
+/// The text of an expression: a string, or a number or boolean that stands for itself.
+#[derive(Debug, Clone)]
+pub(super) struct FormulaText(pub(super) String);
+
+/// An expression with its place.
+pub(super) type Formula = Spanned<FormulaText>;
+
+impl<'de> Deserialize<'de> for FormulaText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = FormulaText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an expression (text or a number)")
+            }
+
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<FormulaText, E> {
+                Ok(FormulaText(value.to_string()))
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<FormulaText, E> {
+                Ok(FormulaText(value.to_string()))
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<FormulaText, E> {
+                Ok(FormulaText(format!("{value:?}")))
+            }
+
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<FormulaText, E> {
+                Ok(FormulaText(value.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_any(Text)
+    }
+}
+
+impl JsonSchema for FormulaText {
+    fn schema_name() -> Cow<'static, str> {
+        "Expression".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A Python expression over parameters, derived values, problem sizes \
+                and DEVICE_SM_COUNT, DEVICE_SHARED_BYTES, DEVICE_CC, DEVICE_MAX_THREADS.",
+            "type": ["string", "integer", "number", "boolean"],
+        })
+    }
+}
+
+/// A mapping whose order means something.
+#[derive(Debug, Clone)]
+pub(super) struct Ordered<T>(pub(super) Vec<(Spanned<String>, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// A mapping's key: a name even where it looks like a number.
+struct Key(String);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Key, E> {
+                Ok(Key(value.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_identifier(Name)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
+            type Value = Ordered<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping from names")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Ordered<T>, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(key) = map.next_key::<Spanned<Key>>()? {
+                    let name = Spanned {
+                        value: key.value.0,
+                        at: key.at,
+                    };
+                    pairs.push((name, map.next_value()?));
+                }
+                Ok(Ordered(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Pairs(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Ordered<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let each = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "additionalProperties": each })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Spanned<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// The JSON Schema of search space files, for editors.
+#[must_use]
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Document).to_value()
+}

@@ -1,0 +1,36 @@
+//! What may be tried: parameters, expressions and constraints as an exact, compressed set.
+//!
+//! A constraint is parsed once ([`Expr`]), its names are resolved to shared terms, and the
+//! parameters are split into groups that share no constraint. Each group becomes a decision
+//! diagram: one layer a parameter, one node for all partial choices with the same completions.
+//! Nothing is ever enumerated, so spaces of 10^15 configurations are ordinary.
+
+mod bind;
+mod build;
+mod construct;
+mod diagnostic;
+mod diagram;
+mod expr;
+mod file;
+mod frontier;
+mod groups;
+mod interval;
+mod outlook;
+mod parameter;
+mod set;
+mod spec;
+mod states;
+
+pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
+pub use construct::{Constraint, Environment, Place, SpaceError};
+pub use construct::{Resolved, resolve};
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use expr::{Bits, Kind, Program, Scope, Term, TermId, Terms};
+pub use expr::{EvaluateError, Expr, ExprError, Fault, Node, Op, Val, suggest};
+pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
+pub use parameter::{Config, Neighbourhood, Parameter};
+pub use set::{ConfigError, Space};
+pub use spec::{
+    Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
+    SameValueWrites,
+};

@@ -1,0 +1,116 @@
+//! Parameters and configurations.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use tuner_core::value::Value;
+
+/// One tunable parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Name; the macro's name in the template.
+    pub name: String,
+    /// The values it may take, in declared order, without repeats.
+    pub values: Arc<[Value]>,
+    /// Index of the default value.
+    pub default: u32,
+    /// What it means, for people; may be empty.
+    pub doc: String,
+    /// The values are numbers that only rise or only fall, so one step up or down means something.
+    pub ordered: bool,
+}
+
+impl Parameter {
+    /// A parameter whose default is its first value.
+    #[must_use]
+    pub fn new(name: impl Into<String>, values: impl Into<Arc<[Value]>>) -> Self {
+        let values: Arc<[Value]> = values.into();
+        Self {
+            name: name.into(),
+            ordered: is_ordered(&values),
+            values,
+            default: 0,
+            doc: String::new(),
+        }
+    }
+
+    /// The same parameter with the value of this index as its default.
+    #[must_use]
+    pub fn with_default(mut self, index: u32) -> Self {
+        self.default = index;
+        self
+    }
+
+    /// The index of a value; numbers are found by value, so `1` finds `1.0`, unless the very
+    /// value is there.
+    #[must_use]
+    pub fn index_of(&self, wanted: &Value) -> Option<u32> {
+        let exact = self.values.iter().position(|value| value == wanted);
+        exact
+            .or_else(|| {
+                let number = wanted.as_f64()?;
+                self.values
+                    .iter()
+                    .position(|value| value.as_f64() == Some(number))
+            })
+            .map(|at| at as u32)
+    }
+}
+
+fn is_ordered(values: &[Value]) -> bool {
+    if values.iter().any(|value| matches!(value, Value::Bool(_))) {
+        return false;
+    }
+    let Some(numbers) = values
+        .iter()
+        .map(Value::as_f64)
+        .collect::<Option<Vec<f64>>>()
+    else {
+        return false;
+    };
+    numbers.is_sorted_by(|a, b| a < b) || numbers.is_sorted_by(|a, b| a > b)
+}
+
+/// One configuration: for every parameter, in declared order, the index of its chosen value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Config(Box<[u32]>);
+
+impl Config {
+    /// A configuration of these choices.
+    #[must_use]
+    pub fn new(choices: impl Into<Box<[u32]>>) -> Self {
+        Self(choices.into())
+    }
+
+    /// The choices, in the order of the parameters.
+    #[must_use]
+    pub fn choices(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The same configuration with one choice changed.
+    #[must_use]
+    pub fn with(&self, parameter: usize, choice: u32) -> Self {
+        let mut choices = self.0.clone();
+        choices[parameter] = choice;
+        Self(choices)
+    }
+}
+
+/// Which configurations count as neighbours: always those that differ in one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Neighbourhood {
+    /// Any other value of it.
+    Hamming,
+    /// The next value up or down where its values are ordered; any other value where they are not.
+    Adjacent,
+}
+
+/// The position of the first value that stands earlier in the list too.
+pub(super) fn repeated(values: &[Value]) -> Option<usize> {
+    // Most lists rise, and nothing in them can repeat.
+    if values.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
+    let mut seen = HashSet::with_capacity(values.len());
+    values.iter().position(|value| !seen.insert(value))
+}

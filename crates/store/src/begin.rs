@@ -1,0 +1,287 @@
+//! Beginning, continuing and ending a run: the few rows that everything else hangs on.
+
+use super::error::StoreError;
+use super::owner;
+use super::rows::config_text;
+use super::run::{RunEnd, RunId, RunStart, TaskStart};
+use super::writer::now;
+use sqlx::{Connection as _, SqliteConnection};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tuner_core::record::{DeviceKind, Provenance, TaskKey};
+
+/// The rows that a task's trials refer to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenTask {
+    pub(super) task: i64,
+    pub(super) problem: i64,
+    pub(super) provenance: i64,
+}
+
+pub(super) type OpenTasks = BTreeMap<TaskKey, OpenTask>;
+
+/// The name of a device kind in the database and in JSON.
+pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Cuda => "cuda",
+        DeviceKind::Vgpu => "vgpu",
+        DeviceKind::Replay => "replay",
+    }
+}
+
+/// The device kind of that name.
+pub(super) fn kind_from_name(name: &str) -> Option<DeviceKind> {
+    [DeviceKind::Cuda, DeviceKind::Vgpu, DeviceKind::Replay]
+        .into_iter()
+        .find(|kind| kind_name(*kind) == name)
+}
+
+/// Stores a new run.
+pub(super) async fn begin(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    id: &RunId,
+    start: &RunStart,
+) -> Result<OpenTasks, StoreError> {
+    let result: Result<OpenTasks, sqlx::Error> = async {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        let run = insert_run(&mut transaction, id, start).await?;
+        let mut tasks = OpenTasks::new();
+        for task in &start.tasks {
+            let open = open_task(&mut transaction, run, start, task).await?;
+            tasks.insert(start.key(task), open);
+        }
+        transaction.commit().await?;
+        Ok(tasks)
+    }
+    .await;
+    result.map_err(|error| StoreError::from_sqlx(path, &error))
+}
+
+async fn insert_run(
+    connection: &mut SqliteConnection,
+    id: &RunId,
+    start: &RunStart,
+) -> Result<i64, sqlx::Error> {
+    let device = &start.device;
+    let device_id: i64 = sqlx::query_scalar(
+        "INSERT INTO devices (name, kind, arch, environment) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (name, kind) DO UPDATE SET arch = ?3, environment = ?4 RETURNING id",
+    )
+    .bind(device.name.clone())
+    .bind(kind_name(device.kind))
+    .bind(device.arch.clone())
+    .bind(config_text(&device.environment))
+    .fetch_one(&mut *connection)
+    .await?;
+    let recording = device.recording.as_ref();
+    sqlx::query_scalar(
+        "INSERT INTO runs (name, device, selector, recording_path, recording_hash, seed, strategy,
+                           settings, state, owner, started_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?) RETURNING id",
+    )
+    .bind(id.to_string())
+    .bind(device_id)
+    .bind(device.selector.clone())
+    .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
+    .bind(recording.map(|source| source.hash.to_string()))
+    .bind(start.seed.to_string())
+    .bind(start.strategy.clone())
+    .bind(start.settings.to_string())
+    .bind(owner::current())
+    .bind(now().to_string())
+    .fetch_one(&mut *connection)
+    .await
+}
+
+/// Finds or makes the rows of a task; the same call serves a new and a continued run.
+async fn open_task(
+    connection: &mut SqliteConnection,
+    run: i64,
+    start: &RunStart,
+    task: &TaskStart,
+) -> Result<OpenTask, sqlx::Error> {
+    let kernel = open_kernel(connection, start, task).await?;
+    let problem: i64 = sqlx::query_scalar(
+        "INSERT INTO problems (kernel, name, sizes) VALUES (?1, ?2, ?3)
+         ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
+    )
+    .bind(kernel)
+    .bind(task.problem.clone())
+    .bind(config_text(&task.sizes))
+    .fetch_one(&mut *connection)
+    .await?;
+    let definition: i64 = sqlx::query_scalar(
+        "INSERT INTO definitions (body) VALUES (?1)
+         ON CONFLICT (body) DO UPDATE SET body = body RETURNING id",
+    )
+    .bind(serde_json::to_string(&task.definition).unwrap_or_default())
+    .fetch_one(&mut *connection)
+    .await?;
+    let task_id: i64 = sqlx::query_scalar(
+        "INSERT INTO tasks (run, problem, definition, default_config, space_path)
+         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (run, problem)
+         DO UPDATE SET definition = ?3, default_config = ?4, space_path = ?5 RETURNING id",
+    )
+    .bind(run)
+    .bind(problem)
+    .bind(definition)
+    .bind(task.default_config.as_ref().map(config_text))
+    .bind(
+        task.space_path
+            .as_ref()
+            .map(|path| path.to_string_lossy().into_owned()),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(OpenTask {
+        task: task_id,
+        problem,
+        provenance: provenance_row(connection, &task.provenance).await?,
+    })
+}
+
+/// Finds or makes the row of a kernel's version. A row from before references were noted belongs to
+/// the first reference that comes; a further reference makes a version of its own.
+async fn open_kernel(
+    connection: &mut SqliteConnection,
+    start: &RunStart,
+    task: &TaskStart,
+) -> Result<i64, sqlx::Error> {
+    let version = start.version(task);
+    let reference = task.reference_hash.as_ref().map(ToString::to_string);
+    let known: Option<i64> = sqlx::query_scalar(
+        "UPDATE kernels SET reference_hash = coalesce(reference_hash, ?3)
+         WHERE name = ?1 AND version = ?2
+           AND (reference_hash IS NULL OR ?3 IS NULL OR reference_hash = ?3) RETURNING id",
+    )
+    .bind(task.kernel.clone())
+    .bind(version.clone())
+    .bind(reference.clone())
+    .fetch_optional(&mut *connection)
+    .await?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    sqlx::query_scalar(
+        "INSERT INTO kernels (name, version, template_hash, reference_hash)
+         VALUES (?1, iif(EXISTS (SELECT 1 FROM kernels WHERE name = ?1 AND version = ?2),
+                         ?2 || '#' || ?4, ?2), ?3, ?4)
+         ON CONFLICT (name, version) DO UPDATE SET name = name RETURNING id",
+    )
+    .bind(task.kernel.clone())
+    .bind(version)
+    .bind(task.template_hash.as_ref().map(ToString::to_string))
+    .bind(reference)
+    .fetch_one(&mut *connection)
+    .await
+}
+
+/// Provenance has no unique index, because its columns may be null and nulls are never equal.
+async fn provenance_row(
+    connection: &mut SqliteConnection,
+    provenance: &Provenance,
+) -> Result<i64, sqlx::Error> {
+    let known: Option<i64> = sqlx::query_scalar(
+        "SELECT id FROM provenance WHERE git_commit IS ?1 AND dirty = ?2 AND host = ?3
+         AND tuner_version = ?4 AND driver IS ?5 AND nvrtc_version IS ?6 AND diff_hash IS ?7",
+    )
+    .bind(provenance.commit.clone())
+    .bind(i64::from(provenance.dirty))
+    .bind(provenance.host.clone())
+    .bind(provenance.tuner_version.clone())
+    .bind(provenance.driver.clone())
+    .bind(provenance.nvrtc_version.clone())
+    .bind(provenance.diff_hash.clone())
+    .fetch_optional(&mut *connection)
+    .await?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    sqlx::query_scalar(
+        "INSERT INTO provenance (git_commit, dirty, host, tuner_version, driver, nvrtc_version,
+                                 diff_hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+    )
+    .bind(provenance.commit.clone())
+    .bind(i64::from(provenance.dirty))
+    .bind(provenance.host.clone())
+    .bind(provenance.tuner_version.clone())
+    .bind(provenance.driver.clone())
+    .bind(provenance.nvrtc_version.clone())
+    .bind(provenance.diff_hash.clone())
+    .fetch_one(&mut *connection)
+    .await
+}
+
+/// Takes over an unfinished run; also gives the announcements that await their result.
+pub(super) async fn reopen(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    id: &RunId,
+    start: &RunStart,
+) -> Result<(OpenTasks, Vec<(i64, Vec<u8>)>), StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut transaction = connection
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .map_err(fail)?;
+    let found: Option<(i64, String, Option<String>)> =
+        sqlx::query_as("SELECT id, state, owner FROM runs WHERE name = ?")
+            .bind(id.to_string())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(fail)?;
+    let Some((run, state, owner)) = found else {
+        return Err(StoreError::broken(path, format!("there is no run {id}")));
+    };
+    if state == "running" && owner.as_deref().is_some_and(owner::is_alive) {
+        return Err(StoreError::broken(
+            path,
+            format!(
+                "run {id} is being continued by another process; leave out --resume to start a \
+                 new run"
+            ),
+        ));
+    }
+    let result: Result<_, sqlx::Error> = async {
+        sqlx::query("UPDATE runs SET state = 'running', owner = ?, ended_at = NULL WHERE id = ?")
+            .bind(owner::current())
+            .bind(run)
+            .execute(&mut *transaction)
+            .await?;
+        let mut tasks = OpenTasks::new();
+        for task in &start.tasks {
+            let open = open_task(&mut transaction, run, start, task).await?;
+            tasks.insert(start.key(task), open);
+        }
+        let announced: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+            "SELECT v.task, c.hash FROM verdicts v JOIN candidates c ON c.id = v.candidate
+             JOIN tasks t ON t.id = v.task WHERE t.run = ? AND v.sequence IS NULL",
+        )
+        .bind(run)
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok((tasks, announced))
+    }
+    .await;
+    result.map_err(fail)
+}
+
+/// Marks a run as ended.
+pub(super) async fn finish(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    id: &RunId,
+    end: RunEnd,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE runs SET state = ?, owner = NULL, ended_at = ? WHERE name = ?")
+        .bind(end.name())
+        .bind(now().to_string())
+        .bind(id.to_string())
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(|error| StoreError::from_sqlx(path, &error))
+}

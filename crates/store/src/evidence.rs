@@ -1,0 +1,176 @@
+//! What stands behind a measured time, and times taken again at the end of a run.
+
+use super::Store;
+use super::error::StoreError;
+use super::rows::{config_text, insert_many, integer, samples_from_text, samples_text, unsigned};
+use super::run::RunId;
+use super::writer::{Command, now};
+use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
+use std::path::Path;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::record::{ConfigValues, Measurement, OtherMode, TaskKey, TimingEvidence};
+use tuner_core::statistics::{interval_of_median, median};
+use tuner_core::units::{ContentHash, Micros};
+
+/// Inserts evidence of the stage for verdicts.
+pub(super) async fn insert_evidence(
+    connection: &mut SqliteConnection,
+    stage: &'static str,
+    rows: &[(i64, &TimingEvidence)],
+) -> Result<(), sqlx::Error> {
+    insert_many(
+        connection,
+        "INSERT OR REPLACE INTO timing_evidence (verdict, stage, cache, launches, cycles, \
+         clock_mhz, reference, reference_us, ratios, ratio, ratio_low, ratio_high, flags, \
+         other_cache, other_p50_us, other_p90_us, other_low_us, other_high_us, other_samples) \
+         VALUES ",
+        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "",
+        rows,
+        |values, (verdict, evidence)| {
+            let interval = interval_of_median(&evidence.reference_ratios);
+            let other = evidence.other.as_ref();
+            values.add(*verdict)?;
+            values.add(stage)?;
+            values.add(evidence.cache.name())?;
+            values.add(i64::from(evidence.launches))?;
+            values.add(samples_text(&evidence.cycles))?;
+            values.add(samples_text(&evidence.clock_mhz))?;
+            values.add(evidence.reference.as_ref().map(ToString::to_string))?;
+            values.add(evidence.reference_us)?;
+            values.add(samples_text(&evidence.reference_ratios))?;
+            values.add(median(&evidence.reference_ratios))?;
+            values.add(interval.map(|[low, _]| low))?;
+            values.add(interval.map(|[_, high]| high))?;
+            values.add(serde_json::to_string(&evidence.flags).unwrap_or_else(|_| "[]".into()))?;
+            values.add(other.map(|mode| mode.cache.name()))?;
+            values.add(other.map(|mode| mode.p50.get()))?;
+            values.add(other.map(|mode| mode.p90.get()))?;
+            values.add(other.map(|mode| mode.ci95[0].get()))?;
+            values.add(other.map(|mode| mode.ci95[1].get()))?;
+            values.add(other.map(|mode| samples_text(&mode.samples)))
+        },
+    )
+    .await
+}
+
+/// The evidence in a row with the columns of [`super::rows::TRIAL_COLUMNS`]; `None` where there is
+/// none.
+pub(super) fn evidence_from_row(
+    row: &sqlx::sqlite::SqliteRow,
+) -> Result<Option<Box<TimingEvidence>>, sqlx::Error> {
+    let mode = |column: &str| -> Result<Option<CacheMode>, sqlx::Error> {
+        let name: Option<String> = row.try_get(column)?;
+        Ok(name.and_then(|name| CacheMode::from_name(&name)))
+    };
+    let Some(cache) = mode("cache")? else {
+        return Ok(None);
+    };
+    let numbers = |column: &str| -> Result<Vec<f64>, sqlx::Error> {
+        Ok(samples_from_text(&row.try_get::<String, _>(column)?))
+    };
+    let time = |column: &str| -> Result<Option<Micros>, sqlx::Error> {
+        Ok(row.try_get::<Option<f64>, _>(column)?.and_then(Micros::new))
+    };
+    let times = (
+        time("other_p50_us")?,
+        time("other_p90_us")?,
+        time("other_low_us")?,
+        time("other_high_us")?,
+    );
+    let other = match (mode("other_cache")?, times) {
+        (Some(cache), (Some(p50), Some(p90), Some(low), Some(high))) => Some(OtherMode {
+            cache,
+            p50,
+            p90,
+            ci95: [low, high],
+            samples: numbers("other_samples")?,
+        }),
+        _ => None,
+    };
+    let flags: String = row.try_get("flags")?;
+    let reference: Option<String> = row.try_get("reference")?;
+    Ok(Some(Box::new(TimingEvidence {
+        cache,
+        launches: u32::try_from(unsigned(row.try_get("launches")?)).unwrap_or(0),
+        cycles: numbers("cycles")?,
+        clock_mhz: numbers("clock_mhz")?,
+        reference: reference.map(ContentHash::from_stored),
+        reference_us: row.try_get("reference_us")?,
+        reference_ratios: numbers("ratios")?,
+        flags: serde_json::from_str(&flags).unwrap_or_default(),
+        other,
+    })))
+}
+
+/// Keeps a time that was taken again at the end of a run as the one that counts.
+pub(super) async fn publish(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    task: i64,
+    config: &ConfigValues,
+    time: &Measurement,
+) -> Result<(), StoreError> {
+    let result: Result<bool, sqlx::Error> = async {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        let verdict: Option<i64> = sqlx::query_scalar(
+            "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
+             JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",
+        )
+        .bind(task)
+        .bind(config_text(config))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(verdict) = verdict else {
+            return Ok(false);
+        };
+        sqlx::query(
+            "INSERT OR REPLACE INTO final_times (verdict, p50_us, p90_us, ci_low_us, ci_high_us,
+             protocol, sample_count, samples_us, timed_at) VALUES (?,?,?,?,?,?,?,?,?)",
+        )
+        .bind(verdict)
+        .bind(time.p50.get())
+        .bind(time.p90.get())
+        .bind(time.ci95[0].get())
+        .bind(time.ci95[1].get())
+        .bind(time.protocol.clone())
+        .bind(integer(time.samples.len() as u64))
+        .bind(samples_text(&time.samples))
+        .bind(now().to_string())
+        .execute(&mut *transaction)
+        .await?;
+        if let Some(evidence) = &time.evidence {
+            insert_evidence(&mut transaction, "final", &[(verdict, evidence)]).await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
+    }
+    .await;
+    match result {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(StoreError::broken(
+            path,
+            "the configuration that was timed again has no first time",
+        )),
+        Err(error) => Err(StoreError::from_sqlx(path, &error)),
+    }
+}
+
+impl Store {
+    /// Keeps a time that was taken again at the end of a run, in a fresh process, as the one that
+    /// counts; the first stays beside it. The run may have ended.
+    ///
+    /// # Errors
+    /// The database cannot be written, or the configuration has no first time in that run.
+    pub async fn publish(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        config: &ConfigValues,
+        time: Measurement,
+    ) -> Result<(), StoreError> {
+        let place = (run.clone(), task.clone(), config.clone());
+        self.ask(|reply| Command::Publish(place, Box::new(time), reply))
+            .await
+    }
+}

@@ -1,0 +1,491 @@
+//! The leaderboard is a query: the best measurement of every candidate, ranked within kernel,
+//! problem, device and kind of time.
+//!
+//! Only the newest version of a kernel ranks: within each group, that of the latest run which has
+//! a time (an edited template, changed sizes or another recorded file make a new version).
+
+use super::baselines::peer;
+use super::begin::{kind_from_name, kind_name};
+use super::error::StoreError;
+use super::rank::{Timed, places};
+use super::rows::{TRIAL_COLUMNS, config_from_text, timing_from_name, timing_name, trial_from_row};
+use super::run::RecordingSource;
+use super::times::{TimeRow, best_times};
+use sqlx::query::QueryAs;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{AssertSqlSafe, FromRow, Row as _, Sqlite, SqliteConnection};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use tuner_core::record::{
+    ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
+};
+use tuner_core::units::Seed;
+
+/// Which devices a question is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceFilter {
+    /// The stored name, whatever its case.
+    Name(String),
+    /// All of a kind.
+    Kind(DeviceKind),
+    /// Runs whose resolved selector this was, such as `cuda:1`.
+    Selector(String),
+    /// Runs on this recorded file, by content or by path.
+    Recording(RecordingSource),
+}
+
+/// What to rank.
+#[derive(Debug, Clone, Default)]
+pub struct LeaderboardQuery {
+    /// One kernel, or all.
+    pub kernel: Option<String>,
+    /// Some devices, or all.
+    pub device: Option<DeviceFilter>,
+    /// One problem, or all.
+    pub problem: Option<String>,
+    /// Rows a group; all when `None`.
+    pub top: Option<usize>,
+    /// Kinds of time; all when empty.
+    pub timings: Vec<TimingKind>,
+    /// Only results of trees at these commits; all when `None`.
+    pub commits: Option<Vec<String>>,
+}
+
+impl LeaderboardQuery {
+    /// The commits as the queries take them.
+    fn commits_text(&self) -> Option<String> {
+        let commits = self.commits.as_ref()?;
+        Some(serde_json::json!(commits).to_string())
+    }
+}
+
+/// One ranked group.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// Kind of device.
+    pub device_kind: DeviceKind,
+    /// Kind of time.
+    pub timing: TimingKind,
+    /// The problem's sizes.
+    pub sizes: ConfigValues,
+    /// The device's names in expressions and their values.
+    pub environment: ConfigValues,
+    /// Target such as `sm_90`; may be empty.
+    pub arch: String,
+    /// Parameters and constraints, as of the latest run.
+    pub definition: Definition,
+    /// Where the search space lay when it was tuned last; `None` on replay.
+    pub space_path: Option<PathBuf>,
+    /// The default configuration, as of the latest run, where it is valid.
+    pub default_config: Option<ConfigValues>,
+    /// Identity of what the rows were compared with; `None` on replay, and for results from before
+    /// it was noted.
+    pub reference_hash: Option<String>,
+    /// Driver of the best row, where it has one.
+    pub driver: Option<String>,
+    /// Ranked rows, best first.
+    pub rows: Vec<LeaderboardRow>,
+    /// Every timed configuration, as JSON text, with its median in microseconds, best first.
+    times: Vec<(String, f64)>,
+    pub(super) problem_id: i64,
+    pub(super) device_id: i64,
+}
+
+impl Board {
+    /// The best row and what an export says around it; `None` when no row was asked for.
+    #[must_use]
+    pub fn entry(&self) -> Option<tuner_core::entry::Entry> {
+        Some(tuner_core::entry::Entry {
+            best: self.rows.first()?.clone(),
+            sizes: self.sizes.clone(),
+            environment: self.environment.clone(),
+            definition: self.definition.clone(),
+            driver: self.driver.clone(),
+            times: self
+                .times
+                .iter()
+                .filter_map(|(config, us)| Some((config_from_text(config).ok()?, *us)))
+                .collect(),
+        })
+    }
+}
+
+/// How many candidates of a kernel, problem and device got a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictCount {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Candidates.
+    pub count: u64,
+}
+
+/// A candidate with the verdict that counts: its best time, or else its latest failure.
+#[derive(Debug, Clone)]
+pub struct StoredCandidate {
+    /// What was stored.
+    pub trial: TrialRecord,
+    /// When, RFC 3339 UTC.
+    pub judged_at: String,
+}
+
+#[derive(sqlx::FromRow)]
+pub(super) struct GroupRow {
+    kernel: String,
+    problem: String,
+    problem_id: i64,
+    sizes: String,
+    device: String,
+    device_id: i64,
+    device_kind: String,
+    arch: String,
+    environment: String,
+    pub(super) timing: Option<String>,
+    definition: String,
+    pub(super) default_config: Option<String>,
+    space_path: Option<String>,
+    template_hash: Option<String>,
+    reference_hash: Option<String>,
+}
+
+const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS problem_id, p.sizes,
+        d.name AS device, d.id AS device_id, d.kind AS device_kind, d.arch, d.environment,
+        (SELECT m.kind FROM verdicts v JOIN measurements m ON m.verdict = v.id
+         JOIN provenance o ON o.id = v.provenance
+         WHERE v.task = t.id AND v.verdict = 'ok'
+           AND (?8 IS NULL OR o.git_commit IN (SELECT value FROM json_each(?8))) LIMIT 1) AS timing,
+        f.body AS definition, t.default_config, t.space_path, k.template_hash, k.reference_hash
+     FROM tasks t
+     JOIN runs r ON r.id = t.run
+     JOIN devices d ON d.id = r.device
+     JOIN problems p ON p.id = t.problem
+     JOIN kernels k ON k.id = p.kernel
+     JOIN definitions f ON f.id = t.definition
+     WHERE (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
+       AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
+       AND (?5 IS NULL OR r.selector = ?5)
+       AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
+       AND EXISTS (SELECT 1 FROM verdicts v JOIN provenance o ON o.id = v.provenance
+                   WHERE v.task = t.id
+                   AND (?8 IS NULL OR o.git_commit IN (SELECT value FROM json_each(?8))))
+     ORDER BY t.id DESC";
+
+/// Tasks that the query selects, newest first.
+async fn groups(
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<GroupRow>, sqlx::Error> {
+    filtered(GROUPS, query)
+        .bind(query.commits_text())
+        .fetch_all(connection)
+        .await
+}
+
+/// A question whose parameters 1 to 7 are the query's kernel, problem and device.
+pub(super) fn filtered<T>(
+    sql: &'static str,
+    query: &LeaderboardQuery,
+) -> QueryAs<'static, Sqlite, T, SqliteArguments>
+where
+    T: for<'r> FromRow<'r, SqliteRow>,
+{
+    let (mut name, mut kind, mut selector, mut recording) = (None, None, None, None);
+    match &query.device {
+        None => {}
+        Some(DeviceFilter::Name(wanted)) => name = Some(wanted.clone()),
+        Some(DeviceFilter::Kind(wanted)) => kind = Some(kind_name(*wanted)),
+        Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted.clone()),
+        Some(DeviceFilter::Recording(wanted)) => recording = Some(wanted),
+    }
+    sqlx::query_as(sql)
+        .bind(query.kernel.clone())
+        .bind(query.problem.clone())
+        .bind(name)
+        .bind(kind)
+        .bind(selector)
+        .bind(recording.map(|source| source.hash.to_string()))
+        .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
+}
+
+/// Of each kernel, problem, device and kind of time the newest version with a time; in that order.
+pub(super) async fn newest(
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<GroupRow>, sqlx::Error> {
+    let mut newest: BTreeMap<(String, String, String, String, String), GroupRow> = BTreeMap::new();
+    let mut references: BTreeMap<[String; 5], Option<String>> = BTreeMap::new();
+    for group in groups(connection, query).await? {
+        let template = group.template_hash.clone().unwrap_or_default();
+        let version = [
+            group.kernel.clone(),
+            group.problem.clone(),
+            group.device.clone(),
+            group.device_kind.clone(),
+            template,
+        ];
+        let reference = references
+            .entry(version)
+            .or_insert_with(|| group.reference_hash.clone());
+        // Compared with a reference that was edited since: no longer known to be right, even where
+        // nothing passed the new one.
+        if *reference != group.reference_hash {
+            continue;
+        }
+        let Some(timing) = group.timing.clone() else {
+            continue;
+        };
+        let wanted = query.timings.is_empty()
+            || timing_from_name(&timing).is_some_and(|kind| query.timings.contains(&kind));
+        if wanted {
+            let key = (
+                group.kernel.clone(),
+                group.problem.clone(),
+                group.device.clone(),
+                group.device_kind.clone(),
+                timing,
+            );
+            newest.entry(key).or_insert(group);
+        }
+    }
+    Ok(newest.into_values().collect())
+}
+
+/// Ranks every group that the query selects; sorted by kernel, problem, device, kind.
+pub(super) async fn boards(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<Board>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut boards = Vec::new();
+    for group in newest(connection, query).await.map_err(fail)? {
+        boards.push(board(connection, group, query).await.map_err(fail)?);
+    }
+    Ok(boards)
+}
+
+async fn board(
+    connection: &mut SqliteConnection,
+    group: GroupRow,
+    query: &LeaderboardQuery,
+) -> Result<Board, sqlx::Error> {
+    let timing = group.timing.clone().unwrap_or_default();
+    let place = (group.problem_id, group.device_id);
+    let times = best_times(connection, place, &timing, query.commits_text()).await?;
+    let timed: Vec<Timed> = times.iter().map(TimeRow::timed).collect();
+    let kind = timing_from_name(&timing).unwrap_or(TimingKind::Measured);
+    let peer = peer(connection, place, kind).await?;
+    let default_us = group.default_config.as_ref().and_then(|default| {
+        let row = times.iter().find(|row| row.config == *default)?;
+        Some(row.p50_us)
+    });
+    let mut board = described(group)?;
+    let shown = times
+        .iter()
+        .zip(places(&timed))
+        .take(query.top.unwrap_or(usize::MAX));
+    for (time, place) in shown {
+        let (driver, mut row) = full_row(connection, &board, time.verdict).await?;
+        row.rank = place.rank;
+        row.tied_with_best = place.tied_with_best;
+        row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
+        row.speedup_vs_baseline = peer
+            .as_ref()
+            .and_then(|peer| peer.speedup(row.time_us_p50, time.reference()));
+        if board.rows.is_empty() {
+            board.driver = driver;
+        }
+        board.rows.push(row);
+    }
+    board.times = times
+        .into_iter()
+        .map(|row| (row.config, row.p50_us))
+        .collect();
+    Ok(board)
+}
+
+/// A group's board without its rows.
+pub(super) fn described(group: GroupRow) -> Result<Board, sqlx::Error> {
+    let timing = group.timing.unwrap_or_default();
+    let decode = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
+    Ok(Board {
+        device_kind: kind_from_name(&group.device_kind).unwrap_or(DeviceKind::Cuda),
+        timing: timing_from_name(&timing).unwrap_or(TimingKind::Measured),
+        sizes: config_from_text(&group.sizes).map_err(decode)?,
+        environment: config_from_text(&group.environment).map_err(decode)?,
+        arch: group.arch,
+        definition: serde_json::from_str(&group.definition).map_err(decode)?,
+        driver: None,
+        default_config: group
+            .default_config
+            .as_deref()
+            .and_then(|text| config_from_text(text).ok()),
+        space_path: group.space_path.map(PathBuf::from),
+        reference_hash: group.reference_hash,
+        rows: Vec::new(),
+        times: Vec::new(),
+        problem_id: group.problem_id,
+        device_id: group.device_id,
+        key: TaskKey {
+            kernel: group.kernel,
+            problem: group.problem,
+            device: group.device,
+        },
+    })
+}
+
+/// A row of the leaderboard and its driver; places and ratios are the caller's to fill.
+pub(super) async fn full_row(
+    connection: &mut SqliteConnection,
+    board: &Board,
+    verdict: i64,
+) -> Result<(Option<String>, LeaderboardRow), sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
+            o.git_commit, o.dirty, o.diff_hash, o.driver, k.template_hash, x.cubin_hash, x.registers,
+            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at
+         FROM verdicts v
+         JOIN times m ON m.verdict = v.id
+         JOIN candidates c ON c.id = v.candidate
+         JOIN problems p ON p.id = c.problem
+         JOIN kernels k ON k.id = p.kernel
+         JOIN tasks t ON t.id = v.task
+         JOIN runs r ON r.id = t.run
+         JOIN provenance o ON o.id = v.provenance
+         LEFT JOIN compilations x ON x.candidate = c.id
+         WHERE v.id = ?",
+    )
+    .bind(verdict)
+    .fetch_one(connection)
+    .await?;
+    // Others made recorded times from sources unknown to us: no commit or hash of ours applies.
+    let ours = board.timing != TimingKind::Recorded;
+    let commit: Option<String> = row
+        .try_get::<Option<String>, _>("git_commit")?
+        .filter(|_| ours);
+    let dirty = row.try_get::<i64, _>("dirty")? != 0;
+    let unsigned = |column: &str| -> Result<Option<u64>, sqlx::Error> {
+        Ok(row
+            .try_get::<Option<i64>, _>(column)?
+            .and_then(|value| u64::try_from(value).ok()))
+    };
+    let seed: String = row.try_get("seed")?;
+    let leaderboard_row = LeaderboardRow {
+        rank: 0,
+        kernel: board.key.kernel.clone(),
+        problem: board.key.problem.clone(),
+        device: board.key.device.clone(),
+        device_kind: board.device_kind,
+        timing: board.timing,
+        config: config_from_text(row.try_get("config")?)
+            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+        time_us_p50: row.try_get("p50_us")?,
+        time_us_p90: row.try_get("p90_us")?,
+        ci95_us: [row.try_get("ci_low_us")?, row.try_get("ci_high_us")?],
+        samples: unsigned("sample_count")?.unwrap_or(0),
+        tied_with_best: false,
+        speedup_vs_default: None,
+        speedup_vs_baseline: None,
+        dirty: commit.is_some().then_some(dirty),
+        diff_hash: row
+            .try_get::<Option<String>, _>("diff_hash")?
+            .filter(|_| ours),
+        stale: None,
+        commit,
+        template_hash: row
+            .try_get::<Option<String>, _>("template_hash")?
+            .filter(|_| ours),
+        cubin_hash: row
+            .try_get::<Option<String>, _>("cubin_hash")?
+            .filter(|_| ours),
+        registers: unsigned("registers")?.and_then(|value| u32::try_from(value).ok()),
+        spill_bytes: unsigned("spill_bytes")?,
+        shared_bytes: unsigned("shared_bytes")?,
+        max_error: row.try_get("max_error")?,
+        seed: Seed(seed.parse().unwrap_or(0)),
+        run_id: row.try_get("name")?,
+        measured_at: row.try_get("judged_at")?,
+    };
+    Ok((row.try_get("driver")?, leaderboard_row))
+}
+
+/// Verdicts of the newest version of each kernel, problem and device; every candidate counts once
+/// a verdict.
+pub(super) async fn verdict_counts(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    query: &LeaderboardQuery,
+) -> Result<Vec<VerdictCount>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let mut newest: BTreeMap<(TaskKey, String), (i64, i64)> = BTreeMap::new();
+    for group in groups(connection, query).await.map_err(fail)? {
+        let key = TaskKey {
+            kernel: group.kernel,
+            problem: group.problem,
+            device: group.device,
+        };
+        newest
+            .entry((key, group.device_kind))
+            .or_insert((group.problem_id, group.device_id));
+    }
+    let mut counts = Vec::new();
+    for ((key, _), (problem, device)) in newest {
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT v.verdict, count(DISTINCT v.candidate) FROM tasks t
+             JOIN runs r ON r.id = t.run JOIN verdicts v ON v.task = t.id
+             WHERE t.problem = ? AND r.device = ? GROUP BY v.verdict",
+        )
+        .bind(problem)
+        .bind(device)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(fail)?;
+        let mut group: Vec<VerdictCount> = rows
+            .into_iter()
+            .filter_map(|(verdict, count)| {
+                Some(VerdictCount {
+                    key: key.clone(),
+                    verdict: Verdict::from_name(&verdict)?,
+                    count: u64::try_from(count).ok()?,
+                })
+            })
+            .collect();
+        group.sort_by_key(|count| count.verdict);
+        counts.extend(group);
+    }
+    Ok(counts)
+}
+
+/// See [`super::Store::candidates`]; in the order in which candidates were first judged.
+pub(super) async fn candidates(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    board: &Board,
+) -> Result<Vec<StoredCandidate>, StoreError> {
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+    let sql = format!(
+        "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
+         WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
+         ORDER BY c.id, v.verdict <> 'ok', m.p50_us, iif(m.kind IS NULL, -v.id, v.id)"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(board.problem_id)
+        .bind(board.device_id)
+        .bind(timing_name(board.timing))
+        .fetch_all(connection)
+        .await
+        .map_err(fail)?;
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for row in &rows {
+        let (_, trial) = trial_from_row(row).map_err(fail)?;
+        if seen.insert(trial.candidate_hash.clone()) {
+            let judged_at = row.try_get("judged_at").map_err(fail)?;
+            candidates.push(StoredCandidate { trial, judged_at });
+        }
+    }
+    Ok(candidates)
+}

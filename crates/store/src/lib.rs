@@ -1,0 +1,470 @@
+//! The only door to SQLite: runs, verdicts, measurements, and the questions asked about them.
+//!
+//! One writer task a [`Store`] groups whatever waits into one transaction and answers after its
+//! COMMIT, which has reached the disk: what an [`Ack`] announced survives `kill -9` and power loss.
+//! Two processes may write the same database at once; SQLite's lock makes them take turns.
+
+mod baselines;
+mod begin;
+mod error;
+mod evidence;
+mod history;
+mod leaderboard;
+mod open;
+mod owner;
+mod profiles;
+mod queue;
+mod rank;
+mod resume;
+mod rows;
+mod run;
+mod runs;
+mod times;
+mod top;
+mod writer;
+
+pub use error::StoreError;
+pub use history::{Moment, Reign, RunFacts, Step, TimeLine};
+pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
+pub use profiles::{Profile, ProfileSource};
+pub use queue::{DaemonRow, JobState, NewJob, QueuedJob};
+pub use run::{
+    DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
+};
+pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
+pub use top::{Attempt, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
+
+use sqlx::{Connection as _, SqliteConnection};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey, TrialRecord, Verdict};
+use writer::{Command, Writer};
+
+/// Where results go unless `--db` says otherwise.
+pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
+
+/// The newest schema version this program knows.
+#[must_use]
+pub fn schema_version() -> i64 {
+    open::known_version()
+}
+
+/// How long the daemon waits for another process's lock: a day.
+const PATIENT_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// A handle to a database; cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    path: Arc<Path>,
+    /// `None` for a store opened to read.
+    commands: Option<mpsc::Sender<Command>>,
+    reader: Arc<Mutex<Option<SqliteConnection>>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.path).finish()
+    }
+}
+
+/// The promise that a result is stored: resolves after its transaction was committed.
+#[derive(Debug)]
+#[must_use = "a result is stored when this has resolved, not before"]
+pub struct Ack {
+    path: Arc<Path>,
+    reply: oneshot::Receiver<Result<(), StoreError>>,
+}
+
+impl Ack {
+    /// Waits on a thread that runs no async code.
+    ///
+    /// # Errors
+    /// The result could not be stored.
+    pub fn wait(self) -> Result<(), StoreError> {
+        let path = self.path;
+        self.reply
+            .blocking_recv()
+            .unwrap_or_else(|_| Err(closed(&path)))
+    }
+}
+
+impl Future for Ack {
+    type Output = Result<(), StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.reply)
+            .poll(context)
+            .map(|answer| answer.unwrap_or_else(|_| Err(closed(&self.path))))
+    }
+}
+
+fn closed(path: &Path) -> StoreError {
+    StoreError::broken(path, "the store was closed before this was written")
+}
+
+impl Store {
+    /// Opens a database for writing and reading; makes it, and the directories above it, where
+    /// missing. Needs a tokio runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// See [`StoreError`]: not a database, newer, damaged, read-only, locked.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = open::writable(path).await?;
+        Ok(Self::writing(path, connection, open::BUSY_TIMEOUT))
+    }
+
+    fn writing(path: &Path, connection: SqliteConnection, busy_timeout: Duration) -> Self {
+        let (sender, receiver) = mpsc::channel(writer::QUEUE);
+        let writer = Writer::new(path.to_owned(), connection, busy_timeout);
+        tokio::spawn(writer.run(receiver));
+        Self {
+            path: path.into(),
+            commands: Some(sender),
+            reader: Arc::default(),
+        }
+    }
+
+    /// Opens a database like [`Store::open`], for a process that has time: where another one holds
+    /// the lock (a backup), writes wait for a day and not for a minute.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_patient(path: &Path) -> Result<Self, StoreError> {
+        let mut connection = open::writable(path).await?;
+        sqlx::query("PRAGMA busy_timeout = 86400000")
+            .execute(&mut connection)
+            .await
+            .map_err(|error| StoreError::from_sqlx(path, &error))?;
+        Ok(Self::writing(path, connection, PATIENT_TIMEOUT))
+    }
+
+    /// Opens an existing database to read, also where nothing may be written.
+    ///
+    /// # Errors
+    /// See [`StoreError`]: missing, not a database, newer, damaged.
+    pub async fn open_read(path: &Path) -> Result<Self, StoreError> {
+        let connection = open::readable(path).await?;
+        Ok(Self {
+            path: path.into(),
+            commands: None,
+            reader: Arc::new(Mutex::new(Some(connection))),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores a new run and its tasks.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn begin_run(&self, start: RunStart) -> Result<RunId, StoreError> {
+        self.begin_run_as(None, start).await
+    }
+
+    /// Stores a new run under a name that it was given before, as a queued run has one.
+    ///
+    /// # Errors
+    /// The name is taken, or the database cannot be written.
+    pub async fn begin_run_as(
+        &self,
+        id: Option<RunId>,
+        start: RunStart,
+    ) -> Result<RunId, StoreError> {
+        let id = id.unwrap_or_else(RunId::new);
+        self.ask(|reply| Command::Begin(id, Box::new(start), reply))
+            .await
+    }
+
+    /// Takes over an unfinished run found by [`Store::unfinished_run`]; it keeps its name.
+    ///
+    /// # Errors
+    /// Another process took it over first, or the database cannot be written.
+    pub async fn reopen_run(&self, run: &RunId, start: RunStart) -> Result<(), StoreError> {
+        let run = run.clone();
+        self.ask(|reply| Command::Reopen(run, Box::new(start), reply))
+            .await
+    }
+
+    /// Hands over a judged candidate; waits only where thousands are queued. Stored when the
+    /// [`Ack`] resolves.
+    ///
+    /// # Errors
+    /// The store is closed.
+    pub async fn submit(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        trial: TrialRecord,
+    ) -> Result<Ack, StoreError> {
+        self.queue(run, task, trial, false).await
+    }
+
+    /// Stores a verdict of `timeout` before a launch that may hang or take the machine with it, so
+    /// that a resumed run does not pay again. Wait for the [`Ack`], launch, then [`Store::submit`]
+    /// what came of it: that replaces the announcement.
+    ///
+    /// # Errors
+    /// The store is closed.
+    pub async fn announce(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        mut trial: TrialRecord,
+    ) -> Result<Ack, StoreError> {
+        trial.verdict = Verdict::Timeout;
+        trial.measurement = None;
+        if trial.detail.is_empty() {
+            "the launch never came back: the tuner or the machine ended during it"
+                .clone_into(&mut trial.detail);
+        }
+        self.queue(run, task, trial, true).await
+    }
+
+    /// Marks a run as ended; all its submitted trials are stored before it.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn finish_run(&self, run: &RunId, end: RunEnd) -> Result<(), StoreError> {
+        let run = run.clone();
+        self.ask(|reply| Command::Finish(run, end, reply)).await
+    }
+
+    /// The latest run with the same kernels, template versions, problems, device and seed that was
+    /// interrupted, failed or killed; with its trials in the order they were told.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn unfinished_run(&self, start: &RunStart) -> Result<Option<StoredRun>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        resume::unfinished(&self.path, connection, start).await
+    }
+
+    /// The run of that name with its trials, to go on with it; `None` where it has not begun.
+    ///
+    /// # Errors
+    /// The kernels changed since it began, or the database cannot be read.
+    pub async fn begun_run(
+        &self,
+        id: &RunId,
+        start: &RunStart,
+    ) -> Result<Option<StoredRun>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        resume::named(&self.path, connection, id, start).await
+    }
+
+    /// The ranked rows of every group that the query selects.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn leaderboard(
+        &self,
+        query: &LeaderboardQuery,
+    ) -> Result<Vec<LeaderboardRow>, StoreError> {
+        let boards = self.boards(query).await?;
+        Ok(boards.into_iter().flat_map(|board| board.rows).collect())
+    }
+
+    /// The leaderboard with what an export needs beside each group's rows.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn boards(&self, query: &LeaderboardQuery) -> Result<Vec<Board>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        leaderboard::boards(&self.path, connection, query).await
+    }
+
+    /// How many candidates got which verdict.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn verdict_counts(
+        &self,
+        query: &LeaderboardQuery,
+    ) -> Result<Vec<VerdictCount>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        leaderboard::verdict_counts(&self.path, connection, query).await
+    }
+
+    /// Every candidate of a board's kernel, problem and device with its latest verdict, failed ones
+    /// too, for exports that carry them.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn candidates(&self, board: &Board) -> Result<Vec<StoredCandidate>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        leaderboard::candidates(&self.path, connection, board).await
+    }
+
+    /// Which configuration was best after each run, oldest first; sorted by kernel, problem and
+    /// device. `top` and `timings` of the query do not matter.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<Reign>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        history::reigns(&self.path, connection, query).await
+    }
+
+    /// The runs behind a board's times, oldest first, each with its trials as they were told.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn time_lines(&self, board: &Board) -> Result<Vec<TimeLine>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        history::time_lines(&self.path, connection, board).await
+    }
+
+    /// Every commit that a result is of.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn commits(&self) -> Result<Vec<String>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        history::commits(&self.path, connection).await
+    }
+
+    /// Profiles of a candidate on a board's device, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn profiles(
+        &self,
+        board: &Board,
+        config: &ConfigValues,
+    ) -> Result<Vec<Profile>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        profiles::of(&self.path, connection, board, config).await
+    }
+
+    /// Keeps a profile of a stored candidate in place of the older one of that source.
+    ///
+    /// # Errors
+    /// The database cannot be written, or the candidate is not in it.
+    pub async fn store_profile(
+        &self,
+        board: &Board,
+        config: &ConfigValues,
+        profile: Profile,
+    ) -> Result<(), StoreError> {
+        let place = (board.problem_id, board.device_id);
+        let config = config.clone();
+        self.ask(|reply| Command::Profile(place, config, Box::new(profile), reply))
+            .await
+    }
+
+    /// Names of the kernels with any verdict.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn kernels(&self) -> Result<Vec<String>, StoreError> {
+        let mut reader = self.reader().await?;
+        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
+        runs::kernels(&self.path, connection).await
+    }
+
+    /// Writes what is queued, and closes the database for every clone of this handle.
+    ///
+    /// # Errors
+    /// The log could not be folded into the database; nothing stored is lost by that.
+    pub async fn close(self) -> Result<(), StoreError> {
+        if let Some(reader) = self.reader.lock().await.take() {
+            let _ = reader.close().await;
+        }
+        if self.commands.is_some() {
+            self.ask(Command::Close).await?;
+        }
+        Ok(())
+    }
+
+    async fn queue(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        trial: TrialRecord,
+        announced: bool,
+    ) -> Result<Ack, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Submit {
+            run: run.clone(),
+            task: task.clone(),
+            trial: Box::new(trial),
+            announced,
+            reply,
+        })
+        .await?;
+        Ok(Ack {
+            path: Arc::clone(&self.path),
+            reply: answer,
+        })
+    }
+
+    /// Runs work on the writer's connection, after everything submitted before.
+    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(
+                &'c Path,
+                &'c mut SqliteConnection,
+            )
+                -> Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'c>>
+            + Send
+            + 'static,
+    {
+        self.ask(|reply: writer::Reply<T>| {
+            Command::Errand(Box::new(move |path, connection| {
+                Box::pin(async move {
+                    let _ = reply.send(work(path, connection).await);
+                })
+            }))
+        })
+        .await
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(writer::Reply<T>) -> Command,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(command(reply)).await?;
+        answer.await.unwrap_or_else(|_| Err(closed(&self.path)))
+    }
+
+    async fn send(&self, command: Command) -> Result<(), StoreError> {
+        let Some(commands) = &self.commands else {
+            return Err(StoreError::ReadOnly {
+                path: PathBuf::from(&*self.path),
+                detail: "it was opened to read".to_owned(),
+            });
+        };
+        commands.send(command).await.map_err(|_| closed(&self.path))
+    }
+
+    /// The reading connection, opened on first use.
+    async fn reader(
+        &self,
+    ) -> Result<tokio::sync::MutexGuard<'_, Option<SqliteConnection>>, StoreError> {
+        let mut reader = self.reader.lock().await;
+        if reader.is_none() {
+            *reader = Some(open::readable(&self.path).await?);
+        }
+        Ok(reader)
+    }
+}

@@ -1,0 +1,52 @@
+//! Which process drives a run: a `running` run whose process is gone was killed, and may be
+//! resumed; one whose process lives must be left alone.
+
+/// This process, as host, id and start time: ids are reused, start times with them are not.
+pub(super) fn current() -> String {
+    let id = std::process::id();
+    format!(
+        "{}/{id}/{}",
+        tuner_core::provenance::host(),
+        started(id).unwrap_or_default()
+    )
+}
+
+/// Whether that process still runs. A process of another host counts as alive: nothing here can
+/// tell, and two writers of one run would mix their orders.
+pub(super) fn is_alive(owner: &str) -> bool {
+    let mut parts = owner.rsplitn(3, '/');
+    let (Some(start), Some(id), Some(host)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    if host != tuner_core::provenance::host() {
+        return true;
+    }
+    id.parse::<u32>()
+        .ok()
+        .and_then(started)
+        .is_some_and(|now| now == start)
+}
+
+/// Start time of a process in clock ticks since boot (field 22 of `/proc/ID/stat`).
+fn started(id: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may hold anything.
+    let (_, after) = stat.rsplit_once(')')?;
+    // A zombie is no longer driving anything.
+    let mut fields = after.split_whitespace();
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_process_is_alive_and_its_namesake_of_another_time_is_not() {
+        let me = super::current();
+        assert!(super::is_alive(&me));
+        assert!(!super::is_alive(&format!("{me}0")));
+        assert!(!super::is_alive("nonsense"));
+    }
+}

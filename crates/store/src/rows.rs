@@ -1,0 +1,481 @@
+//! Trials to rows and back. Rows are inserted many a statement, because a statement costs a round
+//! trip to SQLite's thread and a row does not.
+
+use super::evidence::{evidence_from_row, insert_evidence};
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments as _, AssertSqlSafe, Row as _, SqliteConnection};
+use std::fmt::Write as _;
+use tuner_core::record::{
+    Compilation, ConfigValues, Hazard, Measurement, TimingEvidence, TimingKind, TrialRecord,
+    Verdict, config_as_object,
+};
+use tuner_core::units::{ContentHash, Micros};
+
+/// Rows a statement inserts, largest first. Few sizes, so that all stay prepared.
+const CHUNKS: [usize; 3] = [64, 8, 1];
+
+/// A trial on its way into the database.
+pub(super) struct PendingTrial {
+    pub(super) task: i64,
+    pub(super) problem: i64,
+    pub(super) provenance: i64,
+    pub(super) trial: TrialRecord,
+    /// Written before the launch, to be replaced after it.
+    pub(super) announced: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ConfigText(#[serde(with = "config_as_object")] ConfigValues);
+
+/// A configuration as the JSON object kept in the database; equal configurations, equal text.
+pub(super) fn config_text(config: &ConfigValues) -> String {
+    // Values are finite numbers, booleans and text under text keys: this cannot fail.
+    let mut object = String::with_capacity(16 * config.len() + 2);
+    object.push('{');
+    for (index, (name, value)) in config.iter().enumerate() {
+        if index > 0 {
+            object.push(',');
+        }
+        object.push_str(&serde_json::to_string(name).unwrap_or_default());
+        object.push(':');
+        object.push_str(&serde_json::to_string(value).unwrap_or_default());
+    }
+    object.push('}');
+    object
+}
+
+/// Reads [`config_text`] back.
+pub(super) fn config_from_text(text: &str) -> Result<ConfigValues, serde_json::Error> {
+    serde_json::from_str::<ConfigText>(text).map(|config| config.0)
+}
+
+/// Samples as a JSON array whose numbers read back to the same bits.
+pub(super) fn samples_text(samples: &[f64]) -> String {
+    let mut text = String::with_capacity(12 * samples.len() + 2);
+    text.push('[');
+    for (index, sample) in samples.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{sample:?}");
+    }
+    text.push(']');
+    text
+}
+
+/// Reads [`samples_text`] back; the standard parser is exact, serde_json's default is not.
+pub(super) fn samples_from_text(text: &str) -> Vec<f64> {
+    text.trim_matches(['[', ']'])
+        .split(',')
+        .filter_map(|number| number.trim().parse().ok())
+        .collect()
+}
+
+/// A hash as it lies in the database: the bytes that its digits stand for.
+pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
+    let text = hash.as_str();
+    let bytes: Option<Vec<u8>> = (text.len() == 64)
+        .then(|| {
+            (0..32)
+                .map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok())
+                .collect()
+        })
+        .flatten();
+    bytes.unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+/// Reads [`hash_bytes`] back.
+pub(super) fn hash_from_bytes(bytes: &[u8]) -> ContentHash {
+    ContentHash::from_stored(if bytes.len() == 32 {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    } else {
+        String::from_utf8_lossy(bytes).into_owned()
+    })
+}
+
+pub(super) fn integer(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Inserts rows in chunks; `add` pushes the values of one row.
+pub(super) async fn insert_many<T>(
+    connection: &mut SqliteConnection,
+    head: &str,
+    row: &str,
+    tail: &str,
+    items: &[T],
+    add: impl Fn(&mut SqliteArguments, &T) -> Result<(), sqlx::error::BoxDynError>,
+) -> Result<(), sqlx::Error> {
+    let mut rest = items;
+    while !rest.is_empty() {
+        let size = CHUNKS
+            .into_iter()
+            .find(|size| *size <= rest.len())
+            .unwrap_or(1);
+        let (now, later) = rest.split_at(size);
+        let sql = format!("{head}{}{tail}", vec![row; size].join(","));
+        let mut arguments = SqliteArguments::default();
+        for item in now {
+            add(&mut arguments, item).map_err(sqlx::Error::Encode)?;
+        }
+        sqlx::query_with(AssertSqlSafe(sql), arguments)
+            .execute(&mut *connection)
+            .await?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Inserts the trials and everything that hangs on them; runs inside the writer's transaction.
+pub(super) async fn insert_trials(
+    connection: &mut SqliteConnection,
+    trials: &[&PendingTrial],
+    replaces: &[(i64, Vec<u8>)],
+    judged_at: &str,
+) -> Result<(), sqlx::Error> {
+    for (task, hash) in replaces {
+        sqlx::query(
+            "DELETE FROM verdicts WHERE task = ?1 AND sequence IS NULL AND candidate IN
+             (SELECT id FROM candidates WHERE hash = ?2)",
+        )
+        .bind(*task)
+        .bind(hash.clone())
+        .execute(&mut *connection)
+        .await?;
+    }
+    let first: i64 = sqlx::query_scalar("SELECT coalesce(max(id), 0) + 1 FROM verdicts")
+        .fetch_one(&mut *connection)
+        .await?;
+    let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
+    insert_candidates(connection, &rows).await?;
+    insert_verdicts(connection, &rows, judged_at).await?;
+    insert_compilations(connection, &rows).await?;
+    insert_measurements(connection, &rows).await?;
+    insert_hazards(connection, &rows).await?;
+    insert_counters(connection, &rows).await
+}
+
+async fn insert_candidates(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    insert_many(
+        connection,
+        "INSERT INTO candidates (problem, hash, config) VALUES ",
+        "(?,?,?)",
+        " ON CONFLICT DO NOTHING",
+        rows,
+        |values, (_, row)| {
+            values.add(row.problem)?;
+            values.add(hash_bytes(&row.trial.candidate_hash))?;
+            values.add(config_text(&row.trial.config))
+        },
+    )
+    .await
+}
+
+async fn insert_verdicts(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+    judged_at: &str,
+) -> Result<(), sqlx::Error> {
+    insert_many(
+        connection,
+        "INSERT INTO verdicts (id, task, candidate, provenance, sequence, verdict, detail, \
+         max_error, charged_us, origin, judged_at) VALUES ",
+        "(?,?,(SELECT id FROM candidates WHERE problem=? AND hash=?),?,?,?,?,?,?,?,?)",
+        "",
+        rows,
+        |values, (id, row)| {
+            let trial = &row.trial;
+            values.add(*id)?;
+            values.add(row.task)?;
+            values.add(row.problem)?;
+            values.add(hash_bytes(&trial.candidate_hash))?;
+            values.add(row.provenance)?;
+            values.add((!row.announced).then(|| integer(trial.sequence)))?;
+            values.add(trial.verdict.name())?;
+            values.add(trial.detail.clone())?;
+            values.add(trial.max_error)?;
+            values.add(integer(trial.charged_us))?;
+            values.add(trial.origin.clone())?;
+            values.add(judged_at.to_owned())
+        },
+    )
+    .await
+}
+
+async fn insert_compilations(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    let compiled: Vec<(&PendingTrial, &Compilation)> = rows
+        .iter()
+        .filter_map(|(_, row)| Some((*row, row.trial.compilation.as_ref()?)))
+        .collect();
+    insert_many(
+        connection,
+        "INSERT INTO compilations (candidate, cubin_hash, nvrtc_version, arch, registers, \
+         spill_bytes, stack_bytes, shared_bytes, compile_us, ptx_bytes, sass_bytes) VALUES ",
+        "((SELECT id FROM candidates WHERE problem=? AND hash=?),?,?,?,?,?,?,?,?,?,?)",
+        " ON CONFLICT DO NOTHING",
+        &compiled,
+        |values, (row, facts)| {
+            values.add(row.problem)?;
+            values.add(hash_bytes(&row.trial.candidate_hash))?;
+            values.add(facts.cubin_hash.to_string())?;
+            values.add(facts.nvrtc_version.clone())?;
+            values.add(facts.arch.clone())?;
+            values.add(i64::from(facts.registers))?;
+            values.add(integer(facts.spill_bytes))?;
+            values.add(integer(facts.stack_bytes))?;
+            values.add(integer(facts.shared_bytes))?;
+            values.add(integer(facts.compile_us))?;
+            values.add(integer(facts.ptx_bytes))?;
+            values.add(integer(facts.sass_bytes))
+        },
+    )
+    .await
+}
+
+async fn insert_measurements(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    let timed: Vec<(i64, &Measurement)> = rows
+        .iter()
+        .filter_map(|(id, row)| Some((*id, row.trial.measurement.as_ref()?)))
+        .collect();
+    insert_many(
+        connection,
+        "INSERT INTO measurements (verdict, kind, p50_us, p90_us, ci_low_us, ci_high_us, \
+         protocol, reused, sample_count, samples_us) VALUES ",
+        "(?,?,?,?,?,?,?,?,?,?)",
+        "",
+        &timed,
+        |values, (id, time)| {
+            values.add(*id)?;
+            values.add(timing_name(time.kind))?;
+            values.add(time.p50.get())?;
+            values.add(time.p90.get())?;
+            values.add(time.ci95[0].get())?;
+            values.add(time.ci95[1].get())?;
+            values.add(time.protocol.clone())?;
+            values.add(i64::from(time.reused))?;
+            values.add(integer(time.samples.len() as u64))?;
+            values.add(samples_text(&time.samples))
+        },
+    )
+    .await?;
+    let measured: Vec<(i64, &TimingEvidence)> = timed
+        .iter()
+        .filter_map(|(id, time)| Some((*id, time.evidence.as_deref()?)))
+        .collect();
+    insert_evidence(connection, "race", &measured).await
+}
+
+async fn insert_hazards(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    let hazards: Vec<(i64, i64, String)> = rows
+        .iter()
+        .flat_map(|(id, row)| {
+            (0..).zip(&row.trial.hazards).map(|(ordinal, hazard)| {
+                (
+                    *id,
+                    ordinal,
+                    serde_json::to_string(hazard).unwrap_or_default(),
+                )
+            })
+        })
+        .collect();
+    insert_many(
+        connection,
+        "INSERT INTO hazards (verdict, ordinal, body) VALUES ",
+        "(?,?,?)",
+        "",
+        &hazards,
+        |values, (id, ordinal, body)| {
+            values.add(*id)?;
+            values.add(*ordinal)?;
+            values.add(body.clone())
+        },
+    )
+    .await
+}
+
+async fn insert_counters(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    let counted: Vec<(i64, String)> = rows
+        .iter()
+        .filter_map(|(id, row)| Some((*id, row.trial.counters.as_ref()?.to_string())))
+        .collect();
+    insert_many(
+        connection,
+        "INSERT INTO counters (verdict, body) VALUES ",
+        "(?,?)",
+        "",
+        &counted,
+        |values, (id, body)| {
+            values.add(*id)?;
+            values.add(body.clone())
+        },
+    )
+    .await
+}
+
+/// The name of a timing kind in the database and in JSON.
+pub(super) fn timing_name(kind: TimingKind) -> &'static str {
+    match kind {
+        TimingKind::Measured => "measured",
+        TimingKind::Predicted => "predicted",
+        TimingKind::Recorded => "recorded",
+    }
+}
+
+/// The timing kind of that name.
+pub(super) fn timing_from_name(name: &str) -> Option<TimingKind> {
+    [
+        TimingKind::Measured,
+        TimingKind::Predicted,
+        TimingKind::Recorded,
+    ]
+    .into_iter()
+    .find(|kind| timing_name(*kind) == name)
+}
+
+/// Columns that [`trial_from_row`] reads, with the joins they need.
+pub(super) const TRIAL_COLUMNS: &str =
+    "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.charged_us,
+        v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
+        x.arch, x.registers, x.spill_bytes, x.stack_bytes, x.shared_bytes, x.compile_us,
+        x.ptx_bytes, x.sass_bytes, m.kind,
+        m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.protocol, m.reused, m.samples_us,
+        e.cache, e.launches, e.cycles, e.clock_mhz, e.reference, e.reference_us, e.ratios, e.flags,
+        e.other_cache, e.other_p50_us, e.other_p90_us, e.other_low_us, e.other_high_us,
+        e.other_samples,
+        n.body AS counters,
+        (SELECT json_group_array(json(body) ORDER BY ordinal) FROM hazards WHERE verdict = v.id)
+            AS hazards
+     FROM verdicts v
+     JOIN tasks t ON t.id = v.task
+     JOIN candidates c ON c.id = v.candidate
+     JOIN problems p ON p.id = c.problem
+     JOIN kernels k ON k.id = p.kernel
+     LEFT JOIN compilations x ON x.candidate = c.id
+     LEFT JOIN times m ON m.verdict = v.id
+     LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
+     LEFT JOIN counters n ON n.verdict = v.id ";
+
+/// A trial as it was submitted; `None` for its sequence when only announced.
+pub(super) fn trial_from_row(
+    row: &sqlx::sqlite::SqliteRow,
+) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
+    let decode = |text: String| sqlx::Error::Decode(text.into());
+    let verdict: String = row.try_get("verdict")?;
+    let config: String = row.try_get("config")?;
+    let hazards: String = row.try_get("hazards")?;
+    let hazards: Vec<Hazard> =
+        serde_json::from_str(&hazards).map_err(|error| decode(format!("hazards: {error}")))?;
+    let sequence: Option<i64> = row.try_get("sequence")?;
+    let trial = TrialRecord {
+        sequence: unsigned(sequence.unwrap_or(0)),
+        config: config_from_text(&config).map_err(|error| decode(format!("config: {error}")))?,
+        candidate_hash: hash_from_bytes(&row.try_get::<Vec<u8>, _>("hash")?),
+        verdict: Verdict::from_name(&verdict)
+            .ok_or_else(|| decode(format!("unknown verdict {verdict:?}")))?,
+        detail: row.try_get("detail")?,
+        hazards,
+        compilation: compilation_from_row(row)?,
+        max_error: row.try_get("max_error")?,
+        measurement: measurement_from_row(row)?,
+        charged_us: unsigned(row.try_get("charged_us")?),
+        origin: row.try_get("origin")?,
+        counters: row
+            .try_get::<Option<String>, _>("counters")?
+            .and_then(|text| serde_json::from_str(&text).ok()),
+    };
+    Ok((sequence.map(unsigned), trial))
+}
+
+fn compilation_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Compilation>, sqlx::Error> {
+    let Some(cubin_hash) = row.try_get::<Option<String>, _>("cubin_hash")? else {
+        return Ok(None);
+    };
+    let template: Option<String> = row.try_get("template_hash")?;
+    Ok(Some(Compilation {
+        template_hash: ContentHash::from_stored(template.unwrap_or_default()),
+        cubin_hash: ContentHash::from_stored(cubin_hash),
+        nvrtc_version: row.try_get("nvrtc_version")?,
+        arch: row.try_get("arch")?,
+        registers: u32::try_from(row.try_get::<i64, _>("registers")?).unwrap_or(0),
+        spill_bytes: unsigned(row.try_get("spill_bytes")?),
+        stack_bytes: unsigned(row.try_get("stack_bytes")?),
+        shared_bytes: unsigned(row.try_get("shared_bytes")?),
+        compile_us: unsigned(row.try_get("compile_us")?),
+        ptx_bytes: unsigned(row.try_get::<Option<i64>, _>("ptx_bytes")?.unwrap_or(0)),
+        sass_bytes: unsigned(row.try_get::<Option<i64>, _>("sass_bytes")?.unwrap_or(0)),
+    }))
+}
+
+fn measurement_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Measurement>, sqlx::Error> {
+    let Some(kind) = row.try_get::<Option<String>, _>("kind")? else {
+        return Ok(None);
+    };
+    let time = |column: &str| -> Result<Micros, sqlx::Error> {
+        let us: f64 = row.try_get(column)?;
+        Micros::try_from(us).map_err(|text| sqlx::Error::Decode(text.into()))
+    };
+    Ok(Some(Measurement {
+        kind: timing_from_name(&kind)
+            .ok_or_else(|| sqlx::Error::Decode(format!("unknown timing {kind:?}").into()))?,
+        p50: time("p50_us")?,
+        p90: time("p90_us")?,
+        ci95: [time("ci_low_us")?, time("ci_high_us")?],
+        samples: samples_from_text(&row.try_get::<String, _>("samples_us")?),
+        protocol: row.try_get("protocol")?,
+        reused: row.try_get::<i64, _>("reused")? != 0,
+        evidence: evidence_from_row(row)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tuner_core::value::Value;
+
+    proptest! {
+        #[test]
+        fn samples_read_back_to_the_same_bits(samples: Vec<f64>) {
+            let samples: Vec<f64> = samples.into_iter().filter(|s| s.is_finite()).collect();
+            let again = samples_from_text(&samples_text(&samples));
+            prop_assert_eq!(
+                samples.iter().map(|s| s.to_bits()).collect::<Vec<_>>(),
+                again.iter().map(|s| s.to_bits()).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn a_configuration_reads_back_in_its_order_with_its_types() {
+        let config: ConfigValues = vec![
+            ("Z".to_owned(), Value::Int(1)),
+            ("A".to_owned(), Value::Float(1.0)),
+            ("M".to_owned(), Value::Bool(true)),
+            ("T".to_owned(), Value::Text("float4 \"x\"".into())),
+        ];
+        let text = config_text(&config);
+        assert_eq!(text, r#"{"Z":1,"A":1.0,"M":true,"T":"float4 \"x\""}"#);
+        assert_eq!(config_from_text(&text).unwrap(), config);
+    }
+}

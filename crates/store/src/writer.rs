@@ -1,0 +1,352 @@
+//! The one writer: takes what is waiting, writes it in one transaction, and only then says so.
+//!
+//! A commit costs a flush to the disk, a millisecond or ten; results come every few microseconds on
+//! replay. So the task takes everything that queued up during the last commit: the slower the disk,
+//! the larger the groups, and no timer is needed.
+
+use super::baselines;
+use super::begin::{self, OpenTask};
+use super::error::StoreError;
+use super::evidence;
+use super::open;
+use super::profiles::{self, Profile};
+use super::queue::Errand;
+use super::rows::{self, PendingTrial};
+use super::run::{RunEnd, RunId, RunStart};
+use sqlx::{Connection as _, SqliteConnection};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tuner_core::baseline_record::BaselineRecord;
+use tuner_core::record::{ConfigValues, Measurement, TaskKey, TrialRecord};
+
+/// Commands that may wait; beyond it, submitting waits (memory stays bounded).
+pub(super) const QUEUE: usize = 4096;
+
+/// Trials a transaction takes at most, so that other processes get their turn.
+const GROUP: usize = 1024;
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+pub(super) enum Command {
+    Submit {
+        run: RunId,
+        task: TaskKey,
+        trial: Box<TrialRecord>,
+        announced: bool,
+        reply: Reply<()>,
+    },
+    Begin(RunId, Box<RunStart>, Reply<RunId>),
+    Reopen(RunId, Box<RunStart>, Reply<()>),
+    Finish(RunId, RunEnd, Reply<()>),
+    Errand(Errand),
+    Profile((i64, i64), ConfigValues, Box<Profile>, Reply<()>),
+    Publish((RunId, TaskKey, ConfigValues), Box<Measurement>, Reply<()>),
+    Baseline((RunId, TaskKey), Box<BaselineRecord>, Reply<()>),
+    Close(Reply<()>),
+}
+
+pub(super) struct Writer {
+    pub(super) path: PathBuf,
+    pub(super) connection: SqliteConnection,
+    /// How long a statement waits for another process's lock.
+    busy_timeout: Duration,
+    /// Device and inode of the open file.
+    file: Option<(u64, u64)>,
+    /// The last write failed, so the connection is opened again before the next.
+    suspect: bool,
+    open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
+    /// Announced and not yet resolved: task and candidate.
+    announced: BTreeSet<(i64, Vec<u8>)>,
+    stored: u64,
+    /// Tasks whose results could not be written, and why. Later results of the same are refused
+    /// with it: a gap in the middle of a run's order would be worse than its early end.
+    failed: BTreeMap<i64, StoreError>,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, connection: SqliteConnection, busy_timeout: Duration) -> Self {
+        Self {
+            file: open::file_identity(&path).ok(),
+            path,
+            connection,
+            busy_timeout,
+            suspect: false,
+            open: BTreeMap::new(),
+            announced: BTreeSet::new(),
+            stored: 0,
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Runs until every handle is gone or one says close.
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut waiting = Vec::with_capacity(GROUP);
+        let mut closing = None;
+        while closing.is_none() && commands.recv_many(&mut waiting, GROUP).await > 0 {
+            let mut group = Vec::new();
+            for command in waiting.drain(..) {
+                match command {
+                    Command::Submit {
+                        run,
+                        task,
+                        trial,
+                        announced,
+                        reply,
+                    } => match self.pending(&run, &task, *trial, announced) {
+                        Ok(trial) => group.push((trial, reply)),
+                        Err(error) => answer(reply, Err(error)),
+                    },
+                    Command::Close(reply) => closing = Some(reply),
+                    control => {
+                        self.write(&mut group).await;
+                        self.control(control).await;
+                    }
+                }
+            }
+            self.write(&mut group).await;
+        }
+        // The last connection to close folds the log into the database.
+        let path = self.path;
+        let closed = self
+            .connection
+            .close()
+            .await
+            .map_err(|error| StoreError::from_sqlx(&path, &error));
+        if let Some(reply) = closing {
+            answer(reply, closed);
+        }
+    }
+
+    fn pending(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        trial: TrialRecord,
+        announced: bool,
+    ) -> Result<PendingTrial, StoreError> {
+        let open = self
+            .open
+            .get(run)
+            .and_then(|tasks| tasks.get(task))
+            .ok_or_else(|| {
+                StoreError::broken(
+                    &self.path,
+                    format!(
+                        "run {run} has no open task {} {}",
+                        task.kernel, task.problem
+                    ),
+                )
+            })?;
+        Ok(PendingTrial {
+            task: open.task,
+            problem: open.problem,
+            provenance: open.provenance,
+            trial,
+            announced,
+        })
+    }
+
+    /// The connection is fit for a write, on the file that has the database's name.
+    async fn ready(&mut self) -> Result<(), StoreError> {
+        if open::file_identity(&self.path).ok() != self.file {
+            let path = self.path.clone();
+            return Err(StoreError::Replaced { path });
+        }
+        if self.suspect || self.connection.is_in_transaction() {
+            let fresh = open::again(&self.path, self.busy_timeout).await?;
+            let old = std::mem::replace(&mut self.connection, fresh);
+            // What is left of a failed transaction is rolled back; there is nothing else to lose.
+            let _ = old.close_hard().await;
+            self.suspect = false;
+        }
+        Ok(())
+    }
+
+    /// Notes whether a write failed.
+    fn noted<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.suspect |= result.is_err();
+        result
+    }
+
+    /// One transaction for the whole group, then the answers.
+    async fn write(&mut self, group: &mut Vec<(PendingTrial, Reply<()>)>) {
+        if group.is_empty() {
+            return;
+        }
+        let refused = group.extract_if(.., |(trial, _)| self.failed.contains_key(&trial.task));
+        for (trial, reply) in refused {
+            answer(
+                reply,
+                self.failed.get(&trial.task).cloned().map_or(Ok(()), Err),
+            );
+        }
+        let (trials, replies): (Vec<_>, Vec<_>) = group.drain(..).unzip();
+        if trials.is_empty() {
+            return;
+        }
+        let result = match self.ready().await {
+            Ok(()) => self.insert(&trials).await,
+            Err(error) => {
+                let tasks = trials.iter().map(|trial| trial.task);
+                self.failed.extend(tasks.map(|task| (task, error.clone())));
+                Err(error)
+            }
+        };
+        let result = self.noted(result);
+        if result.is_ok() {
+            self.stored += trials.len() as u64;
+        }
+        for reply in replies {
+            answer(reply, result.clone());
+        }
+    }
+
+    async fn insert(&mut self, trials: &[PendingTrial]) -> Result<(), StoreError> {
+        // An announcement and its result may share a group: only the result is then written.
+        let resolved: BTreeSet<(i64, &str)> = trials
+            .iter()
+            .filter(|row| !row.announced)
+            .map(|row| (row.task, row.trial.candidate_hash.as_str()))
+            .collect();
+        let rows: Vec<&PendingTrial> = trials
+            .iter()
+            .filter(|row| {
+                !row.announced || !resolved.contains(&(row.task, row.trial.candidate_hash.as_str()))
+            })
+            .collect();
+        let replaces: Vec<(i64, Vec<u8>)> = rows
+            .iter()
+            // Replay and the virtual GPU announce nothing, and then nothing needs comparing.
+            .filter(|_| !self.announced.is_empty())
+            .map(|row| (row.task, rows::hash_bytes(&row.trial.candidate_hash)))
+            .filter(|key| self.announced.contains(key))
+            .collect();
+        let judged_at = now();
+        let committed = async {
+            let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
+            rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
+            transaction.commit().await
+        }
+        .await;
+        if let Err(error) = committed {
+            let lost = trials.len() as u64;
+            let error = StoreError::from_sqlx(&self.path, &error).with_counts(self.stored, lost);
+            let tasks = trials.iter().map(|row| row.task);
+            self.failed.extend(tasks.map(|task| (task, error.clone())));
+            return Err(error);
+        }
+        for key in replaces {
+            self.announced.remove(&key);
+        }
+        for row in rows.into_iter().filter(|row| row.announced) {
+            let hash = rows::hash_bytes(&row.trial.candidate_hash);
+            self.announced.insert((row.task, hash));
+        }
+        Ok(())
+    }
+
+    async fn control(&mut self, command: Command) {
+        let ready = self.ready().await;
+        match command {
+            Command::Begin(id, start, reply) => {
+                let result = match ready {
+                    Ok(()) => begin::begin(&self.path, &mut self.connection, &id, &start).await,
+                    Err(error) => Err(error),
+                };
+                let result = self.noted(result).map(|tasks| {
+                    self.open.insert(id.clone(), tasks);
+                    id
+                });
+                answer(reply, result);
+            }
+            Command::Reopen(id, start, reply) => {
+                let result = match ready {
+                    Ok(()) => begin::reopen(&self.path, &mut self.connection, &id, &start).await,
+                    Err(error) => Err(error),
+                };
+                let result = self.noted(result).map(|(tasks, announced)| {
+                    // A run that is taken up again, after the disk was freed for example, may write
+                    // again.
+                    for open in tasks.values() {
+                        self.failed.remove(&open.task);
+                    }
+                    self.open.insert(id, tasks);
+                    self.announced.extend(announced);
+                });
+                answer(reply, result);
+            }
+            Command::Finish(id, end, reply) => {
+                let result = match ready {
+                    Ok(()) => begin::finish(&self.path, &mut self.connection, &id, end).await,
+                    Err(error) => Err(error),
+                };
+                if result.is_ok() {
+                    self.open.remove(&id);
+                }
+                answer(reply, self.noted(result));
+            }
+            // It answers itself, with an error where the connection is of no use.
+            Command::Errand(errand) => errand(&self.path, &mut self.connection).await,
+            Command::Profile(place, config, profile, reply) => {
+                let connection = &mut self.connection;
+                let stored =
+                    profiles::store(&self.path, connection, place, &config, &profile).await;
+                answer(reply, self.noted(ready.and(stored)));
+            }
+            Command::Publish((run, task, config), time, reply) => {
+                let stored = match self.task(&run, &task).await {
+                    Ok(task) => {
+                        let connection = &mut self.connection;
+                        evidence::publish(&self.path, connection, task, &config, &time).await
+                    }
+                    Err(error) => Err(error),
+                };
+                answer(reply, self.noted(ready.and(stored)));
+            }
+            Command::Baseline((run, task), record, reply) => {
+                let stored = match self.task(&run, &task).await {
+                    Ok(task) => {
+                        baselines::store(&self.path, &mut self.connection, task, &record).await
+                    }
+                    Err(error) => Err(error),
+                };
+                answer(reply, self.noted(ready.and(stored)));
+            }
+            // Both are handled where they arrive.
+            Command::Submit { .. } | Command::Close(_) => {}
+        }
+    }
+}
+
+impl Writer {
+    /// The row of a task, of a run that may have ended.
+    async fn task(&mut self, run: &RunId, key: &TaskKey) -> Result<i64, StoreError> {
+        let found: Result<Option<i64>, sqlx::Error> = sqlx::query_scalar(
+            "SELECT t.id FROM tasks t JOIN runs r ON r.id = t.run
+             JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
+             WHERE r.name = ? AND k.name = ? AND p.name = ?",
+        )
+        .bind(run.as_str().to_owned())
+        .bind(key.kernel.clone())
+        .bind(key.problem.clone())
+        .fetch_optional(&mut self.connection)
+        .await;
+        let missing = || format!("run {run} has no task {} {}", key.kernel, key.problem);
+        found
+            .map_err(|error| StoreError::from_sqlx(&self.path, &error))?
+            .ok_or_else(|| StoreError::broken(&self.path, missing()))
+    }
+}
+
+/// This moment, RFC 3339 UTC to the millisecond.
+pub(super) fn now() -> Arc<str> {
+    format!("{:.3}", jiff::Timestamp::now()).into()
+}
+
+/// Answers; a caller that no longer waits has given up its interest, not its data.
+fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) {
+    let _ = reply.send(result);
+}
