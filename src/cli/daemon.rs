@@ -24,19 +24,44 @@ pub(super) struct TokenFile {
     token_file: Option<PathBuf>,
 }
 
-/// The token, where there is one.
+/// The token, where there is one. A file or variable that is there and holds none is a mistake that
+/// must not pass for "no token wanted".
 pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
-    let text = match &file.token_file {
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-            usage(format!(
-                "{}: the token cannot be read: {error}; name a file with --token-file",
-                path.display()
-            ))
-        })?),
-        None => std::env::var("TUNER_TOKEN").ok(),
+    let (place, text) = match &file.token_file {
+        Some(path) => (path.display().to_string(), secret(path)?),
+        None => match std::env::var("TUNER_TOKEN") {
+            Ok(text) => ("the environment variable TUNER_TOKEN".to_owned(), text),
+            Err(std::env::VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(usage(format!("TUNER_TOKEN: {error}"))),
+        },
     };
-    let token = text.map(|text| text.trim().to_owned());
-    Ok(token.filter(|token| !token.is_empty()))
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(usage(format!(
+            "{place} holds no token; put one there (`openssl rand -hex 32`), or leave it out to \
+             work without a token"
+        )));
+    }
+    Ok(Some(token.to_owned()))
+}
+
+/// The text of a file that only its owner and group may read.
+fn secret(path: &Path) -> Result<String, CliError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let unreadable = |error| {
+        usage(format!(
+            "{}: the token cannot be read: {error}; name a file with --token-file",
+            path.display()
+        ))
+    };
+    let facts = std::fs::metadata(path).map_err(unreadable)?;
+    if facts.is_file() && facts.permissions().mode() & 0o007 != 0 {
+        return Err(usage(format!(
+            "{0}: everybody on this machine may read the token; type `chmod 600 {0}`",
+            path.display()
+        )));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
 }
 
 /// The living daemon that owns the database; `None` where there is no database or no daemon.
@@ -186,7 +211,7 @@ impl Display {
                 self.snapshot(&view);
             }
             "end" => return serde_json::from_str(data).map(Some).map_err(odd),
-            "shutdown" => eprintln!("the daemon ends; the run goes on when it is back"),
+            "shutdown" => say!("the daemon ends; the run goes on when it is back"),
             // `lag`: a snapshot follows.
             _ => {}
         }
@@ -224,7 +249,7 @@ impl Display {
             Some(progress) => progress.catch_up(view),
             None if view.state == "queued" && !self.waiting => {
                 self.waiting = true;
-                eprintln!("run {} waits for {}", view.id, view.device);
+                say!("run {} waits for {}", view.id, view.device);
             }
             None => {}
         }

@@ -43,7 +43,7 @@ impl EventLog {
             .and_then(|()| out.flush());
         if let Err(error) = written {
             if error.kind() != std::io::ErrorKind::BrokenPipe {
-                eprintln!("warning: the event log ends here: {error}");
+                say!("warning: the event log ends here: {error}");
             }
             self.out = None;
         }
@@ -70,7 +70,7 @@ pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
             if last {
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            eprintln!("stopping after the candidate on the device (once more: at once)");
+            say!("stopping after the candidate on the device (once more: at once)");
             let _ = sender.send(true);
         }
     });

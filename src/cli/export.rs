@@ -92,12 +92,12 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
         if refused.is_empty() {
             let kernel = Some(args.kernel.as_str());
             args.selection.explain_nothing(&store, kernel).await?;
-            eprintln!(
+            say!(
                 "nothing to export: no candidate of `{}` passed",
                 args.kernel
             );
         } else {
-            eprintln!(
+            say!(
                 "nothing to export: `{}` has only predicted times; measure on a GPU, or add \
                  --allow-predicted",
                 args.kernel
@@ -106,7 +106,7 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
         return Ok(None);
     }
     for board in refused {
-        eprintln!(
+        say!(
             "left out: {} (predicted; --allow-predicted)",
             board_name(&board)
         );
@@ -123,7 +123,7 @@ async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String,
         Target::Header => {
             let limited = export::own_sizes_only(&args.kernel, &entries).map_err(usage)?;
             for line in limited {
-                eprintln!("note: {line}");
+                say!("note: {line}");
             }
             export::header(&args.kernel, &entries)
         }
@@ -170,6 +170,6 @@ fn print_exactly(text: &str) -> Result<(), CliError> {
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     atomic::write(path, text.as_bytes())
         .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))?;
-    eprintln!("wrote {}", path.display());
+    say!("wrote {}", path.display());
     Ok(())
 }

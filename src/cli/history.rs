@@ -14,7 +14,7 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
     if let Some((commit, contained)) = provenance::commits_of(&folder, name, &known) {
         if contained.is_empty() {
-            eprintln!(
+            say!(
                 "no result is of commit {} or of one it contains",
                 short(&commit)
             );

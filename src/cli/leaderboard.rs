@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         format => flat(format, &boards),
     };
     output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
-    eprint!("{}", summary(&counts));
+    say_part!("{}", summary(&counts));
     stale::warn(&boards);
     Ok(exit::DONE)
 }

@@ -121,7 +121,7 @@ pub(crate) type CommandResult = Result<u8, CliError>;
 pub(crate) fn main() -> ExitCode {
     // Before the arguments: they name GPUs of the tables.
     if let Err(error) = tables() {
-        eprintln!("{error}");
+        say!("{error}");
         return ExitCode::from(exit::USAGE);
     }
     let cli = match Cli::try_parse() {
@@ -139,11 +139,11 @@ pub(crate) fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => ExitCode::from(code),
         Err(CliError::Usage(text)) => {
-            eprintln!("{}", text.trim_end());
+            say!("{}", text.trim_end());
             ExitCode::from(exit::USAGE)
         }
         Err(CliError::Failed(error)) => {
-            eprintln!("error: {error:#}");
+            say!("error: {error:#}");
             ExitCode::from(exit::FAILED)
         }
     }
@@ -198,6 +198,8 @@ fn init_tracing(command: &Command) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would tell of a log that cannot be written by a panic.
+        .log_internal_errors(false)
         .with_ansi(output::stderr_is_terminal())
         .with_target(false);
     let _ = if json {

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let text = format_rows(args.format, &predictor.space, &rows).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     if let Some(cost) = predictor.cost() {
-        eprintln!("{cost}");
+        say!("{cost}");
     }
     Ok(exit::DONE)
 }

@@ -102,7 +102,7 @@ impl Progress {
                 if let Some(bar) = &self.bar {
                     bar.finish_and_clear();
                 }
-                eprintln!(
+                say!(
                     "{} after {} ({evals} configurations)",
                     why(*reason),
                     format_duration(self.began.elapsed())
@@ -149,7 +149,7 @@ impl Progress {
                     bar.set_message(status);
                     bar.tick();
                 }
-                None => eprintln!("{status}"),
+                None => say!("{status}"),
             }
         }
     }
@@ -205,7 +205,7 @@ impl Progress {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => say!("{text}"),
         }
     }
 }

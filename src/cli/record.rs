@@ -45,9 +45,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         } else {
             "there are only predicted or recorded times, and those are not ours to publish"
         };
-        eprintln!(
+        say!(
             "nothing to record for `{}`: {why}; `tuner run {} --device cuda` measures",
-            args.kernel, args.kernel
+            args.kernel,
+            args.kernel
         );
         return Ok(exit::NOTHING_PASSED);
     }
@@ -82,7 +83,7 @@ fn write(args: &Args, device: &str, entries: &[Entry]) -> Result<(), CliError> {
     std::fs::create_dir_all(&directory)
         .and_then(|()| atomic::write(&path, text.as_bytes()))
         .map_err(|error| failed(anyhow::anyhow!("{}: {error}", path.display())))?;
-    eprintln!("wrote {}", path.display());
+    say!("wrote {}", path.display());
     Ok(())
 }
 

@@ -86,7 +86,7 @@ async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let boards = store.boards(&query).await.map_err(store_error)?;
     if boards.is_empty() {
         args.selection.explain_nothing(&store, kernel).await?;
-        eprintln!("nothing to report: no candidate passed");
+        say!("nothing to report: no candidate passed");
         return Ok(None);
     }
     let wishes = gather::Wishes {
@@ -115,7 +115,7 @@ fn write(directory: &Path, files: &Files) -> Result<(), CliError> {
     }
     put("report.md", &files.markdown)?;
     put("report.html", &files.html)?;
-    eprintln!(
+    say!(
         "wrote {} and report.md, {} plots",
         directory.join("report.html").display(),
         files.plots.len()

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         prepared.look_ahead(shutdown.clone()).await?;
         prepared.settle();
         for note in &prepared.notes {
-            eprintln!("{note}");
+            say!("{note}");
         }
         let mut progress = Progress::new(prepared.charged());
         let mut sink = |event: &Event| {
@@ -106,7 +106,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
         // A token that is wanted and missing is found out before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
         known.map_err(daemon::client_error)?;
-        eprintln!("the daemon at http://{} carries this out", client.address());
+        say!("the daemon at http://{} carries this out", client.address());
         let taken_up = if args.resume {
             submit::take_up(&args.db, &request).await?
         } else {
@@ -122,7 +122,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
         return Err(failure);
     }
     for note in &view.notes {
-        eprintln!("{note}");
+        say!("{note}");
     }
     let report = daemon::report(&view, began.elapsed());
     conclude(&report, args, view.device_kind, &events)
@@ -137,7 +137,7 @@ fn conclude(
 ) -> CommandResult {
     let summary = summary(report, args, kind);
     if events.is_stdout() {
-        eprint!("{summary}");
+        say_part!("{summary}");
     } else {
         output::print(&summary).map_err(anyhow::Error::from)?;
     }

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     print(args.format, space, &report)?;
     for note in space.fault_notes() {
-        eprintln!("note: {note}");
+        say!("note: {note}");
     }
     match built.empty {
         Some(empty) => Err(usage(&empty)),

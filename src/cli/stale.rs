@@ -68,7 +68,7 @@ pub(super) fn warn(boards: &[Board]) {
         let stale = board.rows.iter().any(|row| row.stale == Some(true));
         if stale && !told.contains(&kernel) {
             told.push(kernel);
-            eprintln!(
+            say!(
                 "warning: stale: the template or the reference of {kernel} was edited since these \
                  results; \
                  `tuner run {kernel}` tunes what is there now"

@@ -92,7 +92,7 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
         }
         None => {
             let store = Store::open_read(&args.db).await.map_err(store_error)?;
-            eprintln!("note: no daemon runs; `tuner serve` carries out what is queued");
+            say!("note: no daemon runs; `tuner serve` carries out what is queued");
             stored_runs(&store, args.top).await.map_err(store_error)?
         }
     };

@@ -17,7 +17,8 @@ use tuner_store::{RunId, Store};
 #[command(after_help = "\
 Examples:
   tuner stop 20260301T120000000-1a2b3c
-  tuner stop --all")]
+  tuner stop --all
+  tuner stop --offline 20260301T120000000-1a2b3c   # where the daemon does not start any more")]
 pub(crate) struct Args {
     /// The runs, as `tuner status` names them
     #[arg(value_name = "RUN", required_unless_present = "all")]
@@ -26,6 +27,10 @@ pub(crate) struct Args {
     /// Every run that waits or is under way
     #[arg(long, conflicts_with = "runs")]
     all: bool,
+
+    /// Without a daemon: takes runs out of the database's queue that were under way when it ended
+    #[arg(long, conflicts_with_all = ["all", "server"])]
+    offline: bool,
 
     /// Database of results and of the queue
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
@@ -42,6 +47,9 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(async {
+        if args.offline {
+            return offline(args).await;
+        }
         match daemon::find(args.server.as_deref(), &args.db, &args.token).await? {
             Some(client) => by_daemon(args, &client).await,
             None => by_hand(args, &args.db).await,
@@ -94,6 +102,28 @@ async fn open(client: &Client) -> Result<Vec<String>, CliError> {
         }
     }
     Ok(ids)
+}
+
+async fn offline(args: &Args) -> Result<String, CliError> {
+    if let Some(row) = daemon::owner(&args.db).await? {
+        return Err(usage(format!(
+            "the daemon at {} is alive and stops its runs itself; leave --offline out",
+            row.address
+        )));
+    }
+    let store = Store::open(&args.db).await.map_err(store_error)?;
+    let mut text = String::new();
+    for id in &args.runs {
+        let stopped = store.cancel_offline(&RunId::from_text(id)).await;
+        if !stopped.map_err(store_error)? {
+            return Err(usage(format!(
+                "run `{id}` neither waits nor is under way; `tuner status` lists the runs"
+            )));
+        }
+        text.push_str(&said(id, "stopped"));
+    }
+    store.close().await.map_err(store_error)?;
+    Ok(text)
 }
 
 async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {

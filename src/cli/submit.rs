@@ -66,7 +66,7 @@ async fn local(args: &Args) -> Result<String, CliError> {
     let id = enqueue(&args.db, &request, &folder).await?;
     match owner {
         Some(row) => ring(&row.address, &id).await,
-        None => eprintln!(
+        None => say!(
             "note: no daemon runs; `tuner serve --db {}` carries it out",
             args.db.display()
         ),
@@ -102,7 +102,7 @@ pub(super) async fn take_up(db: &Path, request: &job::Request) -> Result<Option<
     let found = found.map_err(store_error)?;
     closed.map_err(store_error)?;
     if found.is_none() {
-        eprintln!("note: no unfinished run of the same kernels, device and seed: a new one begins");
+        say!("note: no unfinished run of the same kernels, device and seed: a new one begins");
     }
     Ok(found)
 }

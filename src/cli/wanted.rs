@@ -1,6 +1,6 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
-use tuner_engine::job::Request;
+use tuner_engine::job::{Jobs, Request};
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]
@@ -40,8 +40,8 @@ pub(super) struct Wanted {
     seed: u64,
 
     /// Candidates prepared (compiled) at once [default: number of cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[arg(long, value_name = "N")]
+    jobs: Option<Jobs>,
 
     /// Do not ask the baselines' commands of the spaces, which take some seconds each
     #[arg(long)]

@@ -250,7 +250,18 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     prepared.settle();
     prepared.spend(Duration::try_from_secs_f64(queued.spent_s).unwrap_or_default());
     run.edit(|view| view.notes.clone_from(&prepared.notes));
+    let mut begun = false;
+    let handle = tokio::runtime::Handle::current();
     let mut sink = |event: &Event| {
+        if !begun {
+            begun = true;
+            let (store, id) = (app.store.clone(), queued.id.clone());
+            handle.spawn(async move {
+                if let Err(error) = store.job_works(&id).await {
+                    tracing::warn!(run = %id, %error, "that it began cannot be noted");
+                }
+            });
+        }
         run.take(event);
         if let Event::Trial(trial) = event {
             app.live.count(trial);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// bridges a laptop's sleeping disk, and then the message is worth more than the patience.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
 /// The newest schema version this program knows.
 pub(super) fn known_version() -> i64 {

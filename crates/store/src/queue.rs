@@ -59,6 +59,9 @@ impl JobState {
     }
 }
 
+/// Daemons that a run may take down while it is set up, before it is set aside.
+const ATTEMPTS_MAX: i64 = 2;
+
 /// The daemon that a database's row names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonRow {
@@ -203,8 +206,38 @@ impl Store {
     pub async fn start_job(&self, id: &RunId) -> Result<bool, StoreError> {
         let changed = self
             .execute(
-                "UPDATE queue SET state = 'running', started_at = coalesce(started_at, ?1)
+                "UPDATE queue SET state = 'running', started_at = coalesce(started_at, ?1),
+                     attempts = attempts + 1
                  WHERE name = ?2 AND state = 'queued'",
+                vec![now().to_string(), id.to_string()],
+            )
+            .await?;
+        Ok(changed > 0)
+    }
+
+    /// Notes that a run's engine is at work: should the daemon end now, the run is not why.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn job_works(&self, id: &RunId) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE queue SET attempts = 0 WHERE name = ?1",
+            vec![id.to_string()],
+        )
+        .await
+        .map(drop)
+    }
+
+    /// Takes a run out of the queue whatever its state there, for a database whose daemon does not
+    /// start; false when the run is not open.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn cancel_offline(&self, id: &RunId) -> Result<bool, StoreError> {
+        let changed = self
+            .execute(
+                "UPDATE queue SET state = 'stopped', ended_at = ?1, message = 'stopped on request'
+                 WHERE name = ?2 AND state IN ('queued', 'running')",
                 vec![now().to_string(), id.to_string()],
             )
             .await?;
@@ -239,7 +272,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let open = matches!(state, JobState::Queued | JobState::Running);
         self.execute(
-            "UPDATE queue SET state = ?1, message = ?2, spent_s = CAST(?3 AS REAL),
+            "UPDATE queue SET state = ?1, message = ?2, spent_s = CAST(?3 AS REAL), attempts = 0,
                 ended_at = nullif(?4, '') WHERE name = ?5",
             vec![
                 state.name().to_owned(),
@@ -332,6 +365,16 @@ async fn claim(
     .bind(address.to_owned())
     .bind(instance.to_owned())
     .bind(now().to_string())
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query(
+        "UPDATE queue SET state = 'failed', ended_at = ?1, message =
+             'set aside: the daemon ended ' || attempts || ' times while it set this run up; look \
+              into its log, lower --jobs, and submit it again'
+         WHERE state = 'running' AND attempts >= ?2",
+    )
+    .bind(now().to_string())
+    .bind(ATTEMPTS_MAX)
     .execute(&mut *transaction)
     .await?;
     sqlx::query("UPDATE queue SET state = 'queued' WHERE state = 'running'")

@@ -73,9 +73,9 @@ pub(super) fn together(base_us: Option<f64>) -> usize {
 /// What the base timed against itself says of the clock.
 pub(super) fn told_of_the_clock(control: &Cost) {
     let [low, high] = control.interval;
-    eprintln!("the base against itself: {low:.4} to {high:.4}");
+    say!("the base against itself: {low:.4} to {high:.4}");
     if low > 1.0 || high < 1.0 {
-        eprintln!(
+        say!(
             "note: it differs from itself by more than noise; changes within that are called the \
              same"
         );
@@ -88,7 +88,7 @@ pub(super) fn summarize(control: &Cost, costs: &[Option<Cost>]) {
     let (same, other): (Vec<&Cost>, Vec<&Cost>) =
         timed.iter().copied().partition(|cost| cost.same(control));
     let slower = other.iter().filter(|cost| cost.ratio > 1.0).count();
-    eprintln!(
+    say!(
         "{} timed: {slower} slower than the base, {} faster, {} the same as far as 95 % intervals \
          tell (one equal change in twenty lies outside by chance)",
         timed.len(),

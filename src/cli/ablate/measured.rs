@@ -136,7 +136,7 @@ impl Bench {
         let workers = vec![Worker::new(settings)];
         let evaluator = CudaEvaluator::new(facts, Arc::new(compiler), vec![task], workers);
         for note in evaluator.open().map_err(job::closed)? {
-            eprintln!("{note}");
+            say!("{note}");
         }
         Ok(Self {
             evaluator,
@@ -173,7 +173,7 @@ impl Bench {
                 }
             }
             done += few.len();
-            eprintln!("timed {done} of {}", timed.len());
+            say!("timed {done} of {}", timed.len());
         }
         summarize(&control, &costs[1..]);
         share(changes, &mut gated, &mut costs);
@@ -216,7 +216,7 @@ impl Bench {
             return Err(bad_base(&self.device, *verdict, detail));
         }
         let others = &changes[1..];
-        eprintln!("compiling {} changes", others.len());
+        say!("compiling {} changes", others.len());
         let state = || ();
         let prepared = in_order(others, self.threads, state, |change, ()| {
             prepare(&change.config)

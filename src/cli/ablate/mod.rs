@@ -145,7 +145,7 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
         DeviceSelector::Auto => {
             let (real, note) = job::automatic();
             if let Some(note) = note {
-                eprintln!("{note}");
+                say!("{note}");
             }
             Ok(if real {
                 DeviceSelector::Cuda(0)
@@ -281,7 +281,7 @@ impl Subject<'_> {
         }
         let (kernel, db) = (self.kernel, args.db.display());
         if !args.db.exists() {
-            eprintln!("no database {db}: the default configuration");
+            say!("no database {db}: the default configuration");
             return Ok(self.space.default_config());
         }
         // A predicted time never stands for a measured one.
@@ -290,16 +290,18 @@ impl Subject<'_> {
             TimingKind::Predicted | TimingKind::Recorded => "predicted",
         };
         let Some(best) = self.best(args)? else {
-            eprintln!(
+            say!(
                 "{db} has no {timing} result of {kernel} on problem {} and {}: the default \
                  configuration",
-                self.problem, self.device
+                self.problem,
+                self.device
             );
             return Ok(self.space.default_config());
         };
-        eprintln!(
+        say!(
             "the best in {db}: {:.3} us, {timing}, run {}",
-            best.time_us_p50, best.run_id
+            best.time_us_p50,
+            best.run_id
         );
         self.space
             .config_from_values(&best.config)
@@ -355,7 +357,7 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
         .map(String::as_str)
         .collect();
     if !fixed.is_empty() {
-        eprintln!("no other value is valid by itself: {}", fixed.join(", "));
+        say!("no other value is valid by itself: {}", fixed.join(", "));
     }
     Ok(changes)
 }
@@ -365,13 +367,13 @@ fn pathologies(space: &Space, base: &Config, mut code: Code<'_>) -> Result<Vec<C
     let mut spills = |config: &Config| code.spill_bytes(config);
     let Inversions { found, left_out } = inversion::inversions(space, base, &mut spills)?;
     if !left_out.is_empty() {
-        eprintln!(
+        say!(
             "left out, for no valid configuration shows it with the same tiles and threads: {}",
             left_out.join(", ")
         );
     }
     if found.is_empty() && left_out.is_empty() {
-        eprintln!("no known pathology can be told from the names of this space's parameters");
+        say!("no known pathology can be told from the names of this space's parameters");
     }
     let changes = found.into_iter().map(|inverted| {
         let (old, new) = (space.values(base), space.values(&inverted.config));

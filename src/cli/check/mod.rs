@@ -172,7 +172,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                 );
             }
             template::Finding::NeverMentioned { name: parameter } => {
-                eprintln!(
+                say!(
                     "warning: {yaml}: the template {name} never mentions the parameter \
                      {parameter}: its values make no difference to the code"
                 );
@@ -197,7 +197,7 @@ fn report_declarations(
     let problems: Vec<_> = each.collect();
     let (limits, arch) = (&target.limits, &target.arch);
     for warning in declarations::check(kernel.declared(), &problems, limits, arch, compiler)? {
-        eprintln!("{warning}");
+        say!("{warning}");
     }
     Ok(())
 }
@@ -241,7 +241,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         let bad =
             |error: tuner_space::BindError| CliError::Usage(format!("error: {yaml}: {error}"));
         let space = spec.space(problem, &target.limits).map_err(bad)?;
-        eprintln!(
+        say!(
             "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
             space.count(),
             space.cartesian(),
@@ -345,7 +345,7 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
         .iter()
         .filter(|row| row.spill_bytes.is_some_and(|bytes| bytes > 0))
         .count();
-    eprintln!(
+    say!(
         "{} for {}: {} pairs: {}{range}; {spilling} spill",
         kernel.spec.kernel,
         target.arch,
@@ -371,7 +371,7 @@ fn show_tolerances(rows: &[CheckRow]) {
         }
     }
     for (kernel, text, problems) in shown {
-        eprintln!("tolerance of {kernel} ({}): {text}", problems.join(", "));
+        say!("tolerance of {kernel} ({}): {text}", problems.join(", "));
     }
 }
 
@@ -381,7 +381,7 @@ fn show_details(rows: &[CheckRow]) {
         .iter()
         .filter(|row| row.detail.lines().nth(1).is_some());
     for row in failed.take(DETAILS_SHOWN) {
-        eprintln!(
+        say!(
             "\n{} {} {}: --config {}\n{}",
             row.kernel,
             row.problem,

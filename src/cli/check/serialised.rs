@@ -147,11 +147,11 @@ pub(super) fn tell(rows: &[CheckRow]) {
     let warned: Vec<&CheckRow> = rows.iter().filter(|row| !row.warnings.is_empty()).collect();
     for row in warned.iter().take(TOLD) {
         for warning in &row.warnings {
-            eprintln!("warning: {} {}: {warning}", row.kernel, row.problem);
+            say!("warning: {} {}: {warning}", row.kernel, row.problem);
         }
     }
     if warned.len() > TOLD {
-        eprintln!("and {} more rows with warnings", warned.len() - TOLD);
+        say!("and {} more rows with warnings", warned.len() - TOLD);
     }
 }
 
@@ -178,7 +178,7 @@ pub(super) fn defaults(kernel: &Kernel, tasks: &[Task], target: &Target) {
         let most = blocks.max().unwrap_or(0);
         if let Some(why) = few_blocks(most, target.limits.sm_count) {
             let yaml = catalog::shown(&kernel.path);
-            eprintln!(
+            say!(
                 "warning: {yaml}: problem {}, default configuration: {why}",
                 problem.name
             );

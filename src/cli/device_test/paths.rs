@@ -108,7 +108,7 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
         passed &= ok;
         let detail = result.unwrap_or_else(|why| why);
         let ms = began.elapsed().as_secs_f64() * 1e3;
-        eprintln!("{} {name}: {detail}", if ok { "ok  " } else { "FAIL" });
+        say!("{} {name}: {detail}", if ok { "ok  " } else { "FAIL" });
         rows.push(json!({ "test": name, "ok": ok, "detail": detail, "ms": ms }));
     }
     Ok((json!({ "device": tried.facts.name, "tests": rows }), passed))

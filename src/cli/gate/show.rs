@@ -70,19 +70,23 @@ pub(super) fn tell(answer: &Answer) {
     for line in &answer.problems {
         match line.outcome {
             Outcome::Regression => {
-                eprintln!(
+                say!(
                     "regression: {} {}: {}",
-                    line.kernel, line.problem, line.detail
+                    line.kernel,
+                    line.problem,
+                    line.detail
                 );
             }
             Outcome::Wrong => {
-                eprintln!(
+                say!(
                     "wrong result: {} {}: {}",
-                    line.kernel, line.problem, line.detail
+                    line.kernel,
+                    line.problem,
+                    line.detail
                 );
             }
             Outcome::Skipped => {
-                eprintln!("skipped: {} {}: {}", line.kernel, line.problem, line.detail);
+                say!("skipped: {} {}: {}", line.kernel, line.problem, line.detail);
             }
             Outcome::Passed => {}
         }
@@ -90,13 +94,13 @@ pub(super) fn tell(answer: &Answer) {
     if let Some(promotion) = &answer.promotion {
         for finding in &promotion.findings {
             let sign = if finding.holds { "holds" } else { "fails" };
-            eprintln!("{sign}: {} ({})", finding.clause, finding.because);
+            say!("{sign}: {} ({})", finding.clause, finding.because);
         }
         let verdict = if promotion.accepted {
             "may be promoted"
         } else {
             "is not promoted"
         };
-        eprintln!("the leaderboard's best {verdict} by: {}", promotion.rules);
+        say!("the leaderboard's best {verdict} by: {}", promotion.rules);
     }
 }

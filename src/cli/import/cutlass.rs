@@ -28,7 +28,7 @@ pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
         )));
     };
     if rows.is_empty() {
-        eprintln!("{}: no operation passed", args.file.display());
+        say!("{}: no operation passed", args.file.display());
         return Ok(exit::NOTHING_PASSED);
     }
     let store = Store::open(&args.db).await.map_err(store_error)?;
@@ -111,9 +111,12 @@ async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<()
         .store_baseline(&run, &board.key, record)
         .await
         .map_err(store_error)?;
-    eprintln!(
+    say!(
         "{} on {}: {:.3} us by {}",
-        board.key.problem, board.key.device, row.runtime_us, row.operation
+        board.key.problem,
+        board.key.device,
+        row.runtime_us,
+        row.operation
     );
     Ok(())
 }

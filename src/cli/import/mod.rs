@@ -132,10 +132,10 @@ fn space(args: &Args, text: &str) -> CommandResult {
             atomic::write(path, yaml.as_bytes()).map_err(|error| {
                 usage(format!("{}: cannot be written: {error}", path.display()))
             })?;
-            eprintln!("wrote {}", path.display());
+            say!("wrote {}", path.display());
         }
     }
-    eprintln!(
+    say!(
         "{}: {} parameters, {} constraints, {} valid configurations",
         bare.name,
         bare.parameters.len(),

@@ -28,7 +28,7 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     let store = Store::open(db).await.map_err(store_error)?;
     let start = start(&recording, file)?;
     if imported_before(&store, &start).await? {
-        eprintln!(
+        say!(
             "{}: was imported into {} before",
             file.display(),
             db.display()
@@ -38,7 +38,7 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     }
     let (rows, passed) = fill(&store, &recording, start).await?;
     store.close().await.map_err(store_error)?;
-    eprintln!(
+    say!(
         "{}: {rows} recorded rows of {} on {} into {}, {passed} with a time",
         file.display(),
         recording.kernel(),
@@ -46,7 +46,7 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
         db.display()
     );
     if recording.excluded_rows() > 0 {
-        eprintln!(
+        say!(
             "note: {} rows violate the file's own constraints and are left out",
             recording.excluded_rows()
         );

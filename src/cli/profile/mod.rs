@@ -113,7 +113,7 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     let mut boards = store.boards(&query).await.map_err(store_error)?;
     if boards.is_empty() {
         args.selection.explain_nothing(&store, kernel).await?;
-        eprintln!(
+        say!(
             "nothing to profile: no candidate of `{}` passed",
             args.kernel
         );
@@ -149,9 +149,11 @@ async fn one(
     };
     let skip = |why: &str| {
         let key = &board.key;
-        eprintln!(
+        say!(
             "left out: {} {} on {}: {why}",
-            key.kernel, key.problem, key.device
+            key.kernel,
+            key.problem,
+            key.device
         );
     };
     if board.timing == TimingKind::Recorded {
@@ -176,7 +178,7 @@ async fn one(
         }
         None => {
             if wanted {
-                eprintln!("note: ncu is not installed; the virtual GPU's counters instead");
+                say!("note: ncu is not installed; the virtual GPU's counters instead");
             }
             match virtual_gpu::profile(kernel, board, best)? {
                 Some(profile) => profile,

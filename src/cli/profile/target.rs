@@ -79,6 +79,6 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
             level: Level::Screening,
         })
         .map_err(|error| failed(error.into()))?;
-    eprintln!("{}: {}", judgement.verdict, judgement.detail);
+    say!("{}: {}", judgement.verdict, judgement.detail);
     Ok(exit::DONE)
 }

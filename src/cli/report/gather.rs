@@ -225,9 +225,10 @@ fn predict(
         return;
     };
     let note = |error: &CliError| {
-        eprintln!(
+        say!(
             "note: {} {}: nothing predicted: {error}",
-            name.kernel, name.problem
+            name.kernel,
+            name.problem
         );
     };
     let device = DeviceSelector::Vgpu(arch.name.to_owned());

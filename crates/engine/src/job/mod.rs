@@ -6,6 +6,7 @@
 
 mod around;
 mod cuda;
+mod jobs;
 mod setup;
 mod tasks;
 
@@ -19,6 +20,7 @@ use crate::{
     ReplayEvaluator, Report, VirtualEvaluator, format_duration, parse_budget,
 };
 use around::Around;
+pub use jobs::{JOBS_MAX, Jobs};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -66,7 +68,8 @@ pub struct Request {
     pub seed: u64,
     /// Candidates prepared at once; default: number of cores.
     #[serde(default)]
-    pub jobs: Option<u16>,
+    #[schema(value_type = Option<u16>, minimum = 1, maximum = 1024)]
+    pub jobs: Option<Jobs>,
     /// Leaves the baselines' commands of the spaces out.
     #[serde(default)]
     pub no_baseline: bool,
@@ -166,7 +169,7 @@ impl Request {
     fn jobs(&self) -> usize {
         self.jobs.map_or_else(
             || std::thread::available_parallelism().map_or(1, usize::from),
-            |jobs| usize::from(jobs).max(1),
+            |jobs| usize::from(jobs.get()),
         )
     }
 }
@@ -208,7 +211,7 @@ pub struct Prepared {
     /// The limits are the asker's own, not the default.
     limited: bool,
     strategy_given: bool,
-    jobs: Option<u16>,
+    jobs: Option<Jobs>,
     /// Peers to compare with, by task.
     baselines: Vec<Option<Baseline>>,
     /// What the asker should know; each a line.

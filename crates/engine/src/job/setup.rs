@@ -213,7 +213,9 @@ fn prior(
 /// The compiler with as many workers as candidates are prepared at once.
 pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
     let mut settings = CompilerSettings::default();
-    settings.jobs = request.jobs.map_or(settings.jobs, usize::from);
+    settings.jobs = request
+        .jobs
+        .map_or(settings.jobs, |jobs| usize::from(jobs.get()));
     Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
 }
 

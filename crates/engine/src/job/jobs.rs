@@ -1,0 +1,74 @@
+//! How many candidates are prepared at once.
+
+use serde::{Deserialize, Serialize};
+
+/// Most candidates that a run may prepare at once. Each is a thread and a compiler process; a machine
+/// has some thousands of both for everything that runs on it.
+pub const JOBS_MAX: u16 = 1024;
+
+/// Candidates prepared at once, 1 to [`JOBS_MAX`]: a number beyond it cannot be made, so neither the
+/// command line nor a request can exhaust the machine's threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct Jobs(u16);
+
+/// A number of jobs that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} jobs: ask for 1 to {JOBS_MAX}, or leave it out for one a core")]
+pub struct JobsError(u16);
+
+impl Jobs {
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl TryFrom<u16> for Jobs {
+    type Error = JobsError;
+
+    fn try_from(number: u16) -> Result<Self, JobsError> {
+        if (1..=JOBS_MAX).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(JobsError(number))
+        }
+    }
+}
+
+impl From<Jobs> for u16 {
+    fn from(jobs: Jobs) -> Self {
+        jobs.0
+    }
+}
+
+impl std::str::FromStr for Jobs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: u16 = text
+            .parse()
+            .map_err(|_| format!("`{text}` is no number from 1 to {JOBS_MAX}"))?;
+        Self::try_from(number).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_beyond_the_limit_cannot_be_read() {
+        for (text, right) in [
+            ("1", true),
+            ("1024", true),
+            ("0", false),
+            ("1025", false),
+            ("65535", false),
+        ] {
+            assert_eq!(serde_json::from_str::<Jobs>(text).is_ok(), right, "{text}");
+            assert_eq!(text.parse::<Jobs>().is_ok(), right, "{text}");
+        }
+    }
+}

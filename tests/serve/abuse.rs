@@ -1,0 +1,193 @@
+//! Requests and surroundings that must not take the daemon down, and secrets that are none.
+
+use super::{Daemon, RECORDED, recorded_folder, serve, wait_for};
+use sqlx::Connection as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Runs a statement on the database of a daemon that does not run.
+fn sql(db: &Path, text: &'static str) -> u64 {
+    let path = format!("sqlite://{}", db.display());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut connection = sqlx::SqliteConnection::connect(&path).await.unwrap();
+        let done = sqlx::query(text).execute(&mut connection).await.unwrap();
+        done.rows_affected()
+    })
+}
+
+/// A database with one run that a daemon took up and never finished.
+fn abandoned(db: &Path) -> String {
+    let daemon = Daemon::start(db);
+    let id = daemon.submit(20, 1, "random");
+    daemon.wait(&id, "finished");
+    daemon.kill();
+    assert_eq!(sql(db, "UPDATE queue SET state = 'running'"), 1);
+    id
+}
+
+#[test]
+fn a_number_of_jobs_that_no_machine_has_is_refused_and_the_daemon_lives() {
+    let dir = TempDir::new().unwrap();
+    let daemon = Daemon::start(&dir.path().join("t.db"));
+    for jobs in ["65535", "0", "1025", "-1", "70000"] {
+        let body =
+            format!("{{\"device\": \"replay:{RECORDED}\", \"evals\": 20, \"jobs\": {jobs}}}");
+        let (status, answer) = daemon.post("/api/v1/runs", &body);
+        assert!((400..500).contains(&status), "{jobs}: {status} {answer}");
+    }
+    assert_eq!(daemon.get("/healthz").1["status"], "ok");
+    let id = daemon.submit(20, 1, "random");
+    daemon.wait(&id, "finished");
+}
+
+#[test]
+fn a_stored_request_beyond_the_limits_fails_alone() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let id = abandoned(&db);
+    sql(
+        &db,
+        "UPDATE queue SET state = 'queued', request = json_set(request, '$.jobs', 65535)",
+    );
+    let daemon = Daemon::start(&db);
+    let run = daemon.wait(&id, "failed");
+    let message = run["message"].as_str().unwrap();
+    assert!(message.contains("65535 jobs"), "{message}");
+    assert_eq!(daemon.get("/healthz").1["status"], "ok");
+}
+
+#[test]
+fn a_run_that_took_two_daemons_down_while_it_was_set_up_is_set_aside() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let id = abandoned(&db);
+    sql(&db, "UPDATE queue SET attempts = 1");
+    let daemon = Daemon::start(&db);
+    daemon.wait(&id, "finished");
+    daemon.kill();
+    sql(&db, "UPDATE queue SET state = 'running', attempts = 2");
+    let daemon = Daemon::start(&db);
+    let run = daemon.wait(&id, "failed");
+    let message = run["message"].as_str().unwrap();
+    assert!(message.contains("set aside"), "{message}");
+    assert!(message.contains("--jobs"), "{message}");
+}
+
+#[test]
+fn a_run_of_a_daemon_that_is_gone_can_be_stopped_offline() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let id = abandoned(&db);
+    let stop = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+        command
+            .args(["stop", "--offline", &id, "--db"])
+            .arg(&db)
+            .env_remove("TUNER_TOKEN");
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    let (code, text) = stop();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains(": stopped"), "{text}");
+    let (code, text) = stop();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("tuner status"), "{text}");
+    let daemon = Daemon::start(&db);
+    daemon.wait(&id, "stopped");
+    let (code, text) = stop();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("leave --offline out"), "{text}");
+}
+
+#[test]
+fn a_token_that_is_none_is_refused_at_the_start() {
+    let dir = TempDir::new().unwrap();
+    let (db, file) = (dir.path().join("t.db"), dir.path().join("token"));
+    for (text, mode, words) in [
+        ("", 0o600, "holds no token"),
+        (" \n\t", 0o600, "holds no token"),
+        ("short", 0o600, "shorter than 16"),
+        ("a-token-of-some-length", 0o644, "chmod 600"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let output = serve(&db).arg("--token-file").arg(&file).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text:?}: {message}");
+        assert!(message.contains(words), "{text:?}: {message}");
+    }
+    for text in ["", "  "] {
+        let output = serve(&db).env("TUNER_TOKEN", text).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text:?}: {message}");
+        assert!(message.contains("TUNER_TOKEN holds no token"), "{message}");
+    }
+    assert!(!db.exists());
+}
+
+#[test]
+fn a_daemon_whose_log_nobody_reads_works_and_ends_with_0() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let mut command = serve(&db);
+    let mut child = command
+        .env("TUNER_LOG", "debug")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The reader of the log goes away, as `head` does.
+    drop(child.stderr.take());
+    let mut line = String::new();
+    let output = child.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+    let submit = |seed: &str| {
+        let device = format!("replay:{}", recorded_folder().join(RECORDED).display());
+        Command::new(env!("CARGO_BIN_EXE_tuner"))
+            .args(["run", "--device", &device, "--evals", "50", "--seed", seed])
+            .arg("--db")
+            .arg(&db)
+            .env_remove("TUNER_TOKEN")
+            .output()
+            .unwrap()
+    };
+    for seed in ["1", "2"] {
+        let done = submit(seed);
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(0), "{text}");
+    }
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = wait_for("the daemon's end", || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[test]
+fn a_run_whose_standard_error_is_closed_ends_as_any_other() {
+    let dir = TempDir::new().unwrap();
+    let device = format!("replay:{}", recorded_folder().join(RECORDED).display());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .args(["run", "--device", &device, "--evals", "300", "--db"])
+        .arg(dir.path().join("t.db"))
+        .env_remove("TUNER_TOKEN")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
