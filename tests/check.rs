@@ -58,7 +58,7 @@ arguments:
   - { name: y, type: f32, role: output, shape: [N] }
 launches:
   - { entry: scale, grid: [\"ceil_div(N, BLOCK)\", 1, 1], block: [BLOCK, 1, 1] }
-reference: { source: ../templates/scale/kernel.cu, entry: scale, grid: [1, 1, 1], block: [1, 1, 1] }
+reference: { source: ../templates/scale/kernel.cu, entry: scale, grid: [\"ceil_div(N, 128)\", 1, 1], block: [128, 1, 1] }
 ";
 
 /// A project of one kernel.
