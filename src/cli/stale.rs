@@ -69,8 +69,8 @@ pub(super) fn warn(boards: &[Board]) {
         if stale && !told.contains(&kernel) {
             told.push(kernel);
             say!(
-                "warning: stale: the template or the reference of {kernel} was edited since these \
-                 results; \
+                "warning: stale: the template of {kernel} was edited since these results, or its \
+                 reference was; \
                  `tuner run {kernel}` tunes what is there now"
             );
         }
