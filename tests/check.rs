@@ -195,11 +195,11 @@ fn a_broken_template_fails_at_its_own_line() {
 
 #[test]
 fn a_reference_that_does_not_compile_is_the_authors_to_mend() {
-    let own = "source: reference.cu, entry: other, grid: [1,";
+    let own = "source: reference.cu, entry: other, grid: [";
     let dir = scaled(
         KERNEL,
         &SPACE.replace(
-            "source: ../templates/scale/kernel.cu, entry: scale, grid: [1,",
+            "source: ../templates/scale/kernel.cu, entry: scale, grid: [",
             own,
         ),
     );

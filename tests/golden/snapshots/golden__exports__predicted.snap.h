@@ -68,6 +68,142 @@ SOFTMAX_TUNED_CONST softmax_tuned_entry softmax_tuned_table[] = {
 };
 #define SOFTMAX_TUNED_COUNT 1
 
+/* A value: `kind` 1 is whole, 2 is real, and 0 is none (a division by zero, a number beyond 64
+ * bits). Nothing here is undefined for any input; a rule without a value does not hold. */
+typedef struct softmax_tuned_number { int kind; long long whole; double real; } softmax_tuned_number;
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_none(void) {
+  const softmax_tuned_number r = {0, 0, 0.0};
+  return r;
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_int(long long whole) {
+  const softmax_tuned_number r = {1, whole, 0.0};
+  return r;
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_real(double real) {
+  const double most = 1.7976931348623157e308;
+  const softmax_tuned_number r = {real >= -most && real <= most ? 2 : 0, 0, real};
+  return r;
+}
+
+SOFTMAX_TUNED_FUNCTION double softmax_tuned_double(softmax_tuned_number a) { return a.kind == 1 ? (double)a.whole : a.real; }
+
+/* 1 for true, 0 for false, -1 for no value. */
+SOFTMAX_TUNED_FUNCTION int softmax_tuned_truth(softmax_tuned_number a) {
+  if (!a.kind) return -1;
+  return a.kind == 1 ? a.whole != 0 : a.real != 0.0;
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_and(softmax_tuned_number a, softmax_tuned_number b) { return softmax_tuned_truth(a) == 1 ? b : a; }
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_if(softmax_tuned_number condition, softmax_tuned_number a, softmax_tuned_number b) {
+  return condition.kind ? (softmax_tuned_truth(condition) ? a : b) : condition;
+}
+
+/* The order of a whole and a real number, without rounding. */
+SOFTMAX_TUNED_FUNCTION int softmax_tuned_mixed(long long a, double b) {
+  if (b >= 9223372036854775808.0) return -1;
+  if (b < -9223372036854775808.0) return 1;
+  if (a != (long long)b) return a < (long long)b ? -1 : 1;
+  return (b < (double)a) - (b > (double)a);
+}
+
+SOFTMAX_TUNED_FUNCTION int softmax_tuned_order(softmax_tuned_number a, softmax_tuned_number b) {
+  if (a.kind == 1 && b.kind == 1) return (a.whole > b.whole) - (a.whole < b.whole);
+  if (a.kind == 1) return softmax_tuned_mixed(a.whole, b.real);
+  if (b.kind == 1) return -softmax_tuned_mixed(b.whole, a.real);
+  return (a.real > b.real) - (a.real < b.real);
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_eq(softmax_tuned_number a, softmax_tuned_number b) {
+  return a.kind && b.kind ? softmax_tuned_int(softmax_tuned_order(a, b) == 0) : softmax_tuned_none();
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_le(softmax_tuned_number a, softmax_tuned_number b) {
+  return a.kind && b.kind ? softmax_tuned_int(softmax_tuned_order(a, b) <= 0) : softmax_tuned_none();
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_neg(softmax_tuned_number a) {
+  if (a.kind == 2) return softmax_tuned_real(-a.real);
+  return a.kind && a.whole >= -9223372036854775807LL ? softmax_tuned_int(-a.whole) : softmax_tuned_none();
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_mul(softmax_tuned_number a, softmax_tuned_number b) {
+  const long long most = 9223372036854775807LL, least = -most - 1;
+  const long long x = a.whole, y = b.whole;
+  if (!a.kind || !b.kind) return softmax_tuned_none();
+  if (a.kind == 2 || b.kind == 2) return softmax_tuned_real(softmax_tuned_double(a) * softmax_tuned_double(b));
+  if (x > 0 && (y > 0 ? x > most / y : y < least / x)) return softmax_tuned_none();
+  if (x < 0 && (y > 0 ? x < least / y : y < most / x)) return softmax_tuned_none();
+  return softmax_tuned_int(x * y);
+}
+
+SOFTMAX_TUNED_FUNCTION double softmax_tuned_down(double a) {
+  if (a >= 4503599627370496.0 || a <= -4503599627370496.0) return a;
+  return (double)(long long)a > a ? (double)(long long)a - 1.0 : (double)(long long)a;
+}
+
+/* The remainder with the sign of a, exactly. */
+SOFTMAX_TUNED_FUNCTION double softmax_tuned_remainder(double a, double b) {
+  const double y = b < 0.0 ? -b : b;
+  double x = a < 0.0 ? -a : a, step = y;
+  while (step <= x - step) step *= 2.0;
+  for (; step >= y; step *= 0.5) {
+    if (x >= step) x -= step;
+  }
+  return a < 0.0 ? -x : x;
+}
+
+SOFTMAX_TUNED_FUNCTION double softmax_tuned_floorreal(double a, double b) {
+  const double rest = softmax_tuned_remainder(a, b);
+  const double below = rest != 0.0 && (b < 0.0) != (rest < 0.0) ? 1.0 : 0.0;
+  const double quotient = (a - rest) / b - below;
+  return quotient - softmax_tuned_down(quotient) > 0.5 ? softmax_tuned_down(quotient) + 1.0 : softmax_tuned_down(quotient);
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_ceildiv(softmax_tuned_number a, softmax_tuned_number b) {
+  if (!a.kind || !b.kind || softmax_tuned_double(b) == 0.0) return softmax_tuned_none();
+  if (a.kind == 2 || b.kind == 2) return softmax_tuned_real(-softmax_tuned_floorreal(-softmax_tuned_double(a), softmax_tuned_double(b)));
+  if (b.whole == -1) return softmax_tuned_neg(a);
+  return softmax_tuned_int(a.whole / b.whole + (a.whole % b.whole != 0 && (a.whole < 0) == (b.whole < 0)));
+}
+
+SOFTMAX_TUNED_FUNCTION double softmax_tuned_modreal(double a, double b) {
+  const double rest = softmax_tuned_remainder(a, b);
+  return rest != 0.0 && (b < 0.0) != (rest < 0.0) ? rest + b : rest;
+}
+
+SOFTMAX_TUNED_FUNCTION softmax_tuned_number softmax_tuned_mod(softmax_tuned_number a, softmax_tuned_number b) {
+  if (!a.kind || !b.kind || softmax_tuned_double(b) == 0.0) return softmax_tuned_none();
+  if (a.kind == 2 || b.kind == 2) return softmax_tuned_real(softmax_tuned_modreal(softmax_tuned_double(a), softmax_tuned_double(b)));
+  if (b.whole == -1) return softmax_tuned_int(0);
+  return softmax_tuned_int(a.whole % b.whole +
+               (a.whole % b.whole != 0 && (a.whole < 0) != (b.whole < 0) ? b.whole : 0));
+}
+
+SOFTMAX_TUNED_FUNCTION int softmax_tuned_rules_0(long long r, long long n) {
+  /* KEEP != 2 or (THREAD_VECTORS * WIDTH <= 128 and THREAD_VECTORS <= 64): a thread's part of a row must fit in its registers */
+  const softmax_tuned_number v0 = softmax_tuned_if(softmax_tuned_eq(softmax_tuned_mod(softmax_tuned_int(n), softmax_tuned_int(8LL)), softmax_tuned_int(0LL)), softmax_tuned_int(8LL), softmax_tuned_int(1LL));
+  const softmax_tuned_number v1 = softmax_tuned_ceildiv(softmax_tuned_int(n), softmax_tuned_mul(v0, softmax_tuned_int(256LL)));
+  if (!(softmax_tuned_truth(softmax_tuned_and(softmax_tuned_le(softmax_tuned_mul(v0, v1), softmax_tuned_int(128LL)), softmax_tuned_le(v1, softmax_tuned_int(64LL)))) == 1)) return 0;
+  /* SHARED_BYTES + 1024 <= DEVICE_SHARED_BYTES: the rows must fit in shared memory */
+  /* For the tuned sizes only, C cannot state it: unknown name `DEVICE_SHARED_BYTES`. */
+  if (!(r == 64 && n == 1024)) return 0;
+  return 1;
+}
+
+/* Whether an entry's rules hold for other sizes; those without sizes hold as they stand. */
+SOFTMAX_TUNED_FUNCTION int softmax_tuned_obeys(int entry, long long r, long long n) {
+  switch (entry) {
+  case 0:
+    return softmax_tuned_rules_0(r, n);
+  default:
+    return 1;
+  }
+}
+
 SOFTMAX_TUNED_FUNCTION int softmax_tuned_same(const char *a, const char *b) {
   while (*a && *a == *b) { ++a; ++b; }
   return *a == *b;
@@ -79,7 +215,8 @@ SOFTMAX_TUNED_FUNCTION double softmax_tuned_ratio(double a, double b) {
 }
 
 /* The device's entry whose problem is nearest: the smallest sum of |log2 ratio| over the
- * sizes, which is the smallest product of ratios. The first of equals; null when there is
+ * sizes, which is the smallest product of ratios.
+ * Only entries whose rules hold for the sizes asked. The first of equals; null when there is
  * none. */
 SOFTMAX_TUNED_FUNCTION const softmax_tuned_entry *softmax_tuned_lookup(const char *device, long long r, long long n) {
   const softmax_tuned_entry *best = 0;
@@ -89,7 +226,8 @@ SOFTMAX_TUNED_FUNCTION const softmax_tuned_entry *softmax_tuned_lookup(const cha
     double distance = softmax_tuned_same(device, entry->device) ? 1.0 : 0.0;
     distance *= softmax_tuned_ratio((double)r, (double)entry->r);
     distance *= softmax_tuned_ratio((double)n, (double)entry->n);
-    if (distance > 0.0 && (!best || distance < nearest)) {
+    if (distance > 0.0 && (!best || distance < nearest) &&
+        softmax_tuned_obeys(i, r, n)) {
       best = entry;
       nearest = distance;
     }
