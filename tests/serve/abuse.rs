@@ -64,11 +64,22 @@ fn a_run_that_took_two_daemons_down_while_it_was_set_up_is_set_aside() {
     let dir = TempDir::new().unwrap();
     let db = dir.path().join("t.db");
     let id = abandoned(&db);
-    sql(&db, "UPDATE queue SET attempts = 1");
+    let note = dir.path().join("t.db-crash");
+    // Killed while it set the run up: no fault of the run.
+    sql(&db, "UPDATE queue SET attempts = 2");
     let daemon = Daemon::start(&db);
     daemon.wait(&id, "finished");
     daemon.kill();
+    // Crashed once.
+    sql(&db, "UPDATE queue SET state = 'running', attempts = 1");
+    std::fs::write(&note, "a panic").unwrap();
+    let daemon = Daemon::start(&db);
+    daemon.wait(&id, "finished");
+    assert!(!note.exists());
+    daemon.kill();
+    // Crashed twice.
     sql(&db, "UPDATE queue SET state = 'running', attempts = 2");
+    std::fs::write(&note, "a panic").unwrap();
     let daemon = Daemon::start(&db);
     let run = daemon.wait(&id, "failed");
     let message = run["message"].as_str().unwrap();

@@ -138,6 +138,7 @@ async fn begin(
         // The search computes for milliseconds between awaits: it has a thread of its own.
         let conduct = || handle.block_on(conduct(&app, &queued, &run));
         if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
+            super::crash::forget(app.store.path());
             // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
             let message = "the tuner panicked while it set the run up; please report this";
             let spent = run.spent_s();

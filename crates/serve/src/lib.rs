@@ -15,6 +15,7 @@ mod app;
 pub mod client;
 mod clocks;
 mod confine;
+mod crash;
 mod dispatch;
 mod guard;
 mod http;
@@ -158,7 +159,11 @@ pub async fn serve(
     let store = Store::open_patient(&settings.db).await?;
     let instance = instance();
     let claimed = store
-        .claim(&reachable(address).to_string(), &instance)
+        .claim(
+            &reachable(address).to_string(),
+            &instance,
+            crash::happened(&settings.db),
+        )
         .await;
     if let Ok(Err(owner)) = claimed {
         store.close().await?;
@@ -168,6 +173,8 @@ pub async fn serve(
         });
     }
     let _claimed = claimed?;
+    crash::forget(&settings.db);
+    crash::watch(&settings.db);
     let app = Arc::new(
         App::new(Parts {
             store: store.clone(),
@@ -192,6 +199,7 @@ pub async fn serve(
     app.close_readers().await;
     store.release(&instance).await?;
     store.close().await?;
+    crash::forget(&settings.db);
     tracing::info!("ended; everything announced is stored");
     Ok(())
 }

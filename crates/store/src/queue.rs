@@ -88,7 +88,8 @@ struct JobRow {
 
 impl Store {
     /// Makes this process the daemon of the database, unless a living one is. What that one left
-    /// running is queued again. `Err(row)` inside names the living one.
+    /// running is queued again; where it `crashed`, a run that it was setting up, as one before it
+    /// was, is set aside. `Err(row)` inside names the living one.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -96,12 +97,13 @@ impl Store {
         &self,
         address: &str,
         instance: &str,
+        crashed: bool,
     ) -> Result<Result<(), DaemonRow>, StoreError> {
         let (address, instance) = (address.to_owned(), instance.to_owned());
         self.write(move |path, connection| {
             let (address, instance) = (address.clone(), instance.clone());
             Box::pin(async move {
-                claim(connection, &address, &instance)
+                claim(connection, &address, &instance, crashed)
                     .await
                     .map_err(|error| StoreError::from_sqlx(path, &error))
             })
@@ -348,6 +350,7 @@ async fn claim(
     connection: &mut SqliteConnection,
     address: &str,
     instance: &str,
+    crashed: bool,
 ) -> Result<Result<(), DaemonRow>, sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     if let Some(row) = daemon(&mut transaction).await?
@@ -367,9 +370,17 @@ async fn claim(
     .bind(now().to_string())
     .execute(&mut *transaction)
     .await?;
+    // A daemon that was killed was not ended by what it set up.
+    sqlx::query(
+        "UPDATE queue SET attempts = attempts - 1
+         WHERE state = 'running' AND attempts > 0 AND NOT ?",
+    )
+    .bind(crashed)
+    .execute(&mut *transaction)
+    .await?;
     sqlx::query(
         "UPDATE queue SET state = 'failed', ended_at = ?1, message =
-             'set aside: the daemon ended ' || attempts || ' times while it set this run up; look \
+             'set aside: the daemon crashed ' || attempts || ' times while it set this run up; look \
               into its log, lower --jobs, and submit it again'
          WHERE state = 'running' AND attempts >= ?2",
     )

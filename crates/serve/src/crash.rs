@@ -1,0 +1,33 @@
+//! A note beside the database that a daemon panicked, for the next one: a run that was being set up then
+//! is suspect, while one that was under way when the machine or somebody ended the daemon is not.
+
+use std::path::{Path, PathBuf};
+
+/// Where the note lies.
+fn note(db: &Path) -> PathBuf {
+    let mut name = db.as_os_str().to_owned();
+    name.push("-crash");
+    name.into()
+}
+
+/// Notes every panic before the process may end by it: one that cannot unwind aborts.
+pub(super) fn watch(db: &Path) {
+    let path = note(db);
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // Without the note the run is merely tried once more.
+        let _ = std::fs::write(&path, panic.to_string());
+        usual(panic);
+    }));
+}
+
+/// Whether a daemon of this database panicked and nobody went on from it.
+pub(super) fn happened(db: &Path) -> bool {
+    note(db).exists()
+}
+
+/// Forgets a panic: it was caught, or the next daemon has taken it into account.
+pub(super) fn forget(db: &Path) {
+    // Mostly there is none.
+    let _ = std::fs::remove_file(note(db));
+}
