@@ -12,7 +12,7 @@ use tuner_core::units::{Micros, Seed};
 use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Series, Study, measure};
-use tuner_search::{Settings, Told, evolve_with};
+use tuner_search::{Observation, Settings, evolve_with};
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,15 +48,15 @@ fn space(parameters: usize) -> Result<Space, Box<dyn std::error::Error>> {
     )?)
 }
 
-fn time(config: &Config) -> Told {
+fn time(config: &Config) -> Observation {
     let far: u32 = config
         .choices()
         .iter()
         .map(|choice| choice.abs_diff(5))
         .sum();
     Micros::new(10.0 + f64::from(far)).map_or(
-        Told::Failed(tuner_core::record::Verdict::Crashed),
-        Told::exactly,
+        Observation::Failed(tuner_core::record::Verdict::Crashed),
+        Observation::exactly,
     )
 }
 

@@ -337,7 +337,7 @@ fn an_output_that_nobody_wrote_is_named() {
 
 #[test]
 fn an_honest_device_passes_every_level() {
-    for level in [Level::Screening, Level::Timing, Level::Check, Level::Elite] {
+    for level in [Level::Screening, Level::Timing, Level::Check, Level::Final] {
         for plan in [plan(), with_reference(Some("reduce_sum"), 1e-3)] {
             judge_at(level, Lie::Honest, &plan).unwrap();
         }
@@ -347,7 +347,7 @@ fn an_honest_device_passes_every_level() {
 #[test]
 fn a_rare_difference_shows_in_fifty_runs() {
     judge_at(Level::Screening, Lie::RarelyUnsteady, &plan()).unwrap();
-    let rejection = judge_at(Level::Elite, Lie::RarelyUnsteady, &plan()).unwrap_err();
+    let rejection = judge_at(Level::Final, Lie::RarelyUnsteady, &plan()).unwrap_err();
     assert_eq!(rejection.verdict, Verdict::Nondeterministic);
 }
 

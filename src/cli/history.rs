@@ -5,7 +5,7 @@ use super::output::{self, Format};
 use super::results::usage;
 use std::fmt::Write as _;
 use tuner_core::provenance;
-use tuner_store::{Moment, Reign, Store};
+use tuner_store::{BestPeriod, Moment, Store};
 
 /// The commits whose results stood at a commit: its own and those it contains. Without git, or of a
 /// commit that git does not know here, those stored whose hash begins with the name.
@@ -73,12 +73,12 @@ const HEADINGS: [&str; 11] = [
 ];
 
 /// The reigns in the asked-for format.
-pub(super) fn text(format: Format, reigns: &[Reign]) -> Result<String, CliError> {
+pub(super) fn text(format: Format, reigns: &[BestPeriod]) -> Result<String, CliError> {
     if format == Format::Json {
         let text = serde_json::to_string_pretty(reigns);
         return text.map_err(|error| CliError::Failed(error.into()));
     }
-    let cells = |reign: &Reign| -> Vec<String> {
+    let cells = |reign: &BestPeriod| -> Vec<String> {
         let timing = format!("{:?}", reign.timing).to_lowercase();
         let mut config = String::new();
         for (name, value) in &reign.config {

@@ -8,7 +8,7 @@ use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey};
-use tuner_store::{Board, Reign, VerdictCount};
+use tuner_store::{BestPeriod, Board, VerdictCount};
 
 /// Show the best configurations, ranked
 ///
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-async fn read_history(args: &Args) -> Result<Vec<Reign>, CliError> {
+async fn read_history(args: &Args) -> Result<Vec<BestPeriod>, CliError> {
     let store = args.selection.open().await?;
     let kernel = args.kernel.as_deref();
     let query = args.selection.query(kernel, None);

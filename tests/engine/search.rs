@@ -6,7 +6,7 @@ use rand_distr::Distribution as _;
 use std::collections::BTreeSet;
 use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
-use tuner_search::{Facts, Proposal, Ready, STRATEGIES, Told, strategy};
+use tuner_search::{CompileStats, Observation, Proposal, Ready, STRATEGIES, strategy};
 use tuner_space::{Config, Space};
 
 const RULES: [&str; 4] = [
@@ -17,11 +17,11 @@ const RULES: [&str; 4] = [
 ];
 
 /// Deterministic results: some fail, the rest have a slope.
-fn outcome(config: &Config) -> Told {
+fn outcome(config: &Config) -> Observation {
     let sum: u32 = config.choices().iter().map(|choice| choice * 7 % 11).sum();
     match sum % 5 {
-        0 => Told::Failed(Verdict::CompileFailed),
-        _ => Told::exactly(Micros::new(f64::from(sum) + 1.0).unwrap()),
+        0 => Observation::Failed(Verdict::CompileFailed),
+        _ => Observation::exactly(Micros::new(f64::from(sum) + 1.0).unwrap()),
     }
 }
 
@@ -236,7 +236,7 @@ fn a_space_where_everything_fails_is_searched_to_its_end() {
         let mut search = strategy(name, &space, Seed(5), &[space.default_config()]).unwrap();
         let mut count = 0_u128;
         while let Some(proposal) = search.ask() {
-            search.tell(proposal.id, Told::Failed(Verdict::LaunchFailed));
+            search.tell(proposal.id, Observation::Failed(Verdict::LaunchFailed));
             count += 1;
         }
         assert_eq!(count, space.count(), "{name}");
@@ -251,7 +251,7 @@ fn a_space_of_one_configuration_is_one_proposal() {
         let only = search.ask().unwrap();
         assert!(search.ask().is_none(), "{name}");
         assert_eq!(search.choose(&[ready(only.id)]), 0, "{name}");
-        search.tell(only.id, Told::exactly(Micros::new(1.0).unwrap()));
+        search.tell(only.id, Observation::exactly(Micros::new(1.0).unwrap()));
         assert!(search.ask().is_none() && search.exhausted(), "{name}");
     }
 }
@@ -279,7 +279,7 @@ fn valley_with_window(choose: bool) -> f64 {
             let next = flying.remove(place);
             let time = valley(&next.config);
             best = best.min(time);
-            search.tell(next.id, Told::exactly(Micros::new(time).unwrap()));
+            search.tell(next.id, Observation::exactly(Micros::new(time).unwrap()));
         }
         best.ln()
     };
@@ -305,9 +305,9 @@ fn best_after(space: &Space, seed: u64, predicts: bool, evals: usize) -> f64 {
         10.0 + ((hash >> 40) % 1000) as f64
     };
     let told_of = |flying: &[Proposal]| -> Vec<Ready> {
-        let facts = |each: &Proposal| Facts {
+        let facts = |each: &Proposal| CompileStats {
             predicted: Micros::new(3.0 * truth(&each.config)),
-            ..Facts::default()
+            ..CompileStats::default()
         };
         flying
             .iter()
@@ -333,7 +333,7 @@ fn best_after(space: &Space, seed: u64, predicts: bool, evals: usize) -> f64 {
         let next = flying.remove(search.choose(&told_of(&flying)));
         let time = truth(&next.config);
         best = best.min(time);
-        search.tell(next.id, Told::exactly(Micros::new(time).unwrap()));
+        search.tell(next.id, Observation::exactly(Micros::new(time).unwrap()));
     }
     best.ln()
 }
@@ -368,7 +368,7 @@ fn with_errors_told_the_search_does_not_chase_noise() {
                 sum += truth.ln() / 40.0;
             }
             let time = Micros::new(truth * f64::exp(noise.sample(&mut rng))).unwrap();
-            search.tell(proposal.id, Told::Time { time, error });
+            search.tell(proposal.id, Observation::Time { time, error });
         }
         sum
     };

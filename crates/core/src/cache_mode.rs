@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What the caches hold when a launch begins. Times of different modes are never compared: on a
-/// GPU whose second-level cache holds the problem they differ by a half, and so do their winners.
+/// GPU whose L2 cache holds the problem they differ by a half, and so do their winners.
 #[derive(
     Debug,
     Clone,

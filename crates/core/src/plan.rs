@@ -192,7 +192,7 @@ pub struct Plan {
 
 /// Which form of its code a device runs. The other is left out of its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carry {
+pub enum CodeFormat {
     /// PTX, and for the model of its time the candidate's machine code: the virtual GPU.
     Ptx,
     /// Machine code: a real GPU.
@@ -204,11 +204,11 @@ pub enum Carry {
 impl Code {
     /// Only what the device runs.
     #[must_use]
-    pub fn packed(mut self, carry: Carry) -> Self {
+    pub fn packed(mut self, carry: CodeFormat) -> Self {
         match carry {
-            Carry::Ptx => self.cubin = std::sync::Arc::new([]),
-            Carry::Cubin => self.ptx = "".into(),
-            Carry::PtxAsCubin => {
+            CodeFormat::Ptx => self.cubin = std::sync::Arc::new([]),
+            CodeFormat::Cubin => self.ptx = "".into(),
+            CodeFormat::PtxAsCubin => {
                 self.cubin = self.ptx.as_bytes().into();
                 self.ptx = "".into();
             }
@@ -220,8 +220,8 @@ impl Code {
 impl Plan {
     /// With only the code that the device runs.
     #[must_use]
-    pub fn packed(mut self, carry: Carry) -> Self {
-        if carry != Carry::Ptx {
+    pub fn packed(mut self, carry: CodeFormat) -> Self {
+        if carry != CodeFormat::Ptx {
             self.code = self.code.packed(carry);
         }
         if let PlanReference::Kernel {

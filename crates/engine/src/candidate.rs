@@ -17,14 +17,14 @@ use tuner_kernel::build::{Built, PlanBuilder, Unbuilt};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::Compiler;
-use tuner_search::Facts;
+use tuner_search::CompileStats;
 use tuner_space::{BindError, Config, DeviceLimits};
 
 /// Seeds of the inputs that every candidate meets.
 pub(super) const SEEDS: [u64; 1] = [0x5eed];
 
 /// One kernel and problem to tune, with the problems that must be right besides.
-pub struct VirtualTask {
+pub struct KernelTask {
     /// The problem that is timed.
     pub timed: PlanBuilder,
     /// The kernel's check problems.
@@ -33,7 +33,7 @@ pub struct VirtualTask {
     pub prior: Option<Arc<dyn Prior>>,
 }
 
-impl VirtualTask {
+impl KernelTask {
     /// The task of one problem; all check problems of the kernel come along.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl VirtualTask {
         };
         Ok(Preparation::Ready {
             candidate: work.candidate.clone(),
-            facts: Some(Facts {
+            facts: Some(CompileStats {
                 predicted,
                 ..super::schedule::compiled(&work.compilation)
             }),

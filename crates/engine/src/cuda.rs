@@ -1,7 +1,7 @@
 //! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
 //! GPU.
 
-use super::candidate::{SEEDS, VirtualTask, Work, plain};
+use super::candidate::{KernelTask, SEEDS, Work, plain};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,9 @@ use tuner_core::record::{Measurement, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::{Worker, WorkerError};
-use tuner_device::worker::protocol::{Contest, Job, Measuring, Rival, Standing};
+use tuner_device::worker::protocol::{
+    IncumbentPlan, Job, MeasureRequest, RelativeTime, TimingComparison,
+};
 use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::Judgement;
@@ -22,7 +24,7 @@ use tuner_space::Config;
 /// One kernel and problem to tune on a real GPU.
 pub struct CudaTask {
     /// What is built and checked.
-    pub task: VirtualTask,
+    pub task: KernelTask,
     /// The configuration that serves as the fixed reference, where it is valid: the default one.
     pub default: Option<Config>,
 }
@@ -35,7 +37,7 @@ pub struct CudaEvaluator {
     /// The fixed reference of each task.
     references: Vec<Mutex<Fixed>>,
     /// Workers without a candidate.
-    idle: Mutex<Vec<Bench>>,
+    idle: Mutex<Vec<GpuSlot>>,
     freed: Condvar,
     devices: usize,
     /// What is known of candidates by what decides it: machine code, launches and shapes.
@@ -53,9 +55,9 @@ enum Fixed {
 }
 
 /// A worker with the best candidate of each task on its GPU.
-struct Bench {
+struct GpuSlot {
     worker: Worker,
-    rivals: HashMap<usize, Rival>,
+    rivals: HashMap<usize, IncumbentPlan>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,7 +73,7 @@ impl CudaEvaluator {
         tasks: Vec<CudaTask>,
         workers: Vec<Worker>,
     ) -> Self {
-        let bench = |worker| Bench {
+        let bench = |worker| GpuSlot {
             worker,
             rivals: HashMap::new(),
         };
@@ -88,7 +90,7 @@ impl CudaEvaluator {
     }
 
     /// Does something with a worker that nobody else uses.
-    fn with_bench<T>(&self, work: impl FnOnce(&mut Bench) -> T) -> T {
+    fn with_bench<T>(&self, work: impl FnOnce(&mut GpuSlot) -> T) -> T {
         let mut idle = locked(&self.idle);
         let mut bench = loop {
             match idle.pop() {
@@ -110,7 +112,7 @@ impl CudaEvaluator {
 
     /// The task's fixed reference: the default configuration where it passes the gate, so that the
     /// ratios of different runs are to the same kernel.
-    fn reference(&self, task: usize, bench: &mut Bench) -> Result<Option<Plan>, BoxError> {
+    fn reference(&self, task: usize, bench: &mut GpuSlot) -> Result<Option<Plan>, BoxError> {
         let mut fixed = locked(&self.references[task]);
         if matches!(*fixed, Fixed::Unknown) {
             *fixed = match self.default_plan(task, &mut bench.worker)? {
@@ -146,12 +148,12 @@ impl CudaEvaluator {
         &self,
         task: usize,
         job: Job,
-        bench: &mut Bench,
-    ) -> Result<(Judgement, Option<Standing>), BoxError> {
+        bench: &mut GpuSlot,
+    ) -> Result<(Judgement, Option<RelativeTime>), BoxError> {
         let plan = job.timed.clone();
         let reference = self.reference(task, bench)?;
         let own = reference.is_none();
-        let measuring = Measuring {
+        let measuring = MeasureRequest {
             job,
             reference,
             incumbent: bench.rivals.get(&task).cloned(),
@@ -168,7 +170,7 @@ impl CudaEvaluator {
             }
             if standing.replaces_incumbent {
                 let ratio = standing.ratio;
-                bench.rivals.insert(task, Rival { plan, ratio });
+                bench.rivals.insert(task, IncumbentPlan { plan, ratio });
             }
         }
         Ok((judgement, standing))
@@ -180,7 +182,7 @@ impl CudaEvaluator {
     pub fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
         self.with_bench(|bench| {
             let plan = self.reference(task, bench).ok()??;
-            let contest = Contest {
+            let contest = TimingComparison {
                 reference: Some(plan.clone()),
                 plans: vec![plan],
                 seed: SEEDS[0],
@@ -211,7 +213,7 @@ impl CudaEvaluator {
                 Err(unbuilt) => return Err(unbuilt.detail.into()),
             }
         }
-        let contest = Contest {
+        let contest = TimingComparison {
             reference: None,
             plans,
             seed,
@@ -240,7 +242,7 @@ impl CudaEvaluator {
         }
         self.with_bench(|bench| {
             let reference = self.reference(task, bench)?;
-            let contest = Contest {
+            let contest = TimingComparison {
                 reference,
                 plans,
                 seed,

@@ -4,7 +4,7 @@ use tuner_core::record::{Compilation, Hazard, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_judge::timing::Measured;
-use tuner_search::Facts;
+use tuner_search::CompileStats;
 use tuner_space::Config;
 
 /// Any error of a device; the run ends with it.
@@ -84,7 +84,7 @@ pub enum Preparation<W> {
         /// Identity of the candidate.
         candidate: ContentHash,
         /// What the search may know of it before it is evaluated.
-        facts: Option<Facts>,
+        facts: Option<CompileStats>,
         /// What the device needs.
         work: W,
     },

@@ -34,7 +34,7 @@ mod virtual_gpu;
 pub mod vouch;
 mod window;
 
-pub use candidate::{VirtualTask, Work};
+pub use candidate::{KernelTask, Work};
 pub use cuda::{CudaEvaluator, CudaTask};
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};

@@ -155,7 +155,7 @@ fn schedule<E: Evaluator>(
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
     let window = match order {
-        Order::Fixed => Window::thrifty(WINDOW),
+        Order::Fixed => Window::one_per_result(WINDOW),
         Order::Arrival => Window::pool(plan.jobs + DEVICE_QUEUE + evaluator.devices() - 1),
     };
     Ok(Schedule::new(

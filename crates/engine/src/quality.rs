@@ -11,7 +11,7 @@ use std::time::Instant;
 use tuner_core::recorded::Outcome;
 use tuner_core::units::{Micros, Seed};
 use tuner_device::replay::Recording;
-use tuner_search::{Proposal, Ready, Strategy, Told};
+use tuner_search::{Observation, Proposal, Ready, Strategy};
 use tuner_space::Space;
 
 /// What to measure.
@@ -259,12 +259,12 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
                         score: optimum / time.get(),
                     });
                 }
-                Told::Time {
+                Observation::Time {
                     time: seen,
                     error: study.noise,
                 }
             }
-            Outcome::Failed { verdict, .. } => Told::Failed(verdict),
+            Outcome::Failed { verdict, .. } => Observation::Failed(verdict),
         };
         search.tell(proposal.id, told);
     }
@@ -275,7 +275,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
 /// A proposal, and the number of results after which its turn may come.
 struct Flying {
     proposal: Proposal,
-    ripe_at: u64,
+    earliest_turn: u64,
 }
 
 /// Proposals in flight, with the rules of a pool that compiles ahead.
@@ -301,13 +301,16 @@ impl Flights {
     fn next(&mut self, told: u64, search: &mut dyn Strategy) -> Option<Proposal> {
         while self.allowance > 0 && self.has_room(told, search) {
             let Some(proposal) = search.ask() else { break };
-            let ripe_at = self.window.ripe_at(told, self.list.len());
-            self.list.push(Flying { proposal, ripe_at });
+            let earliest_turn = self.window.earliest_turn(told, self.list.len());
+            self.list.push(Flying {
+                proposal,
+                earliest_turn,
+            });
             self.allowance -= 1;
         }
         let more = self.allowance + self.window.per_result();
         self.allowance = more.min(self.window.compiling());
-        let first = self.list.iter().map(|each| each.ripe_at).min()?;
+        let first = self.list.iter().map(|each| each.earliest_turn).min()?;
         let (places, ready) = self.ripe(first.max(told));
         let place = search.choose(&ready);
         Some(self.list.remove(*places.get(place)?).proposal)
@@ -315,7 +318,7 @@ impl Flights {
 
     /// Whether one more fits, once the search gave up another if need be.
     fn has_room(&mut self, told: u64, search: &mut dyn Strategy) -> bool {
-        let compiling = self.list.iter().filter(|each| each.ripe_at > told);
+        let compiling = self.list.iter().filter(|each| each.earliest_turn > told);
         if compiling.count() >= self.window.compiling() {
             return false;
         }
@@ -333,7 +336,7 @@ impl Flights {
     /// Those whose turn may come.
     fn ripe(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
         let ripe = self.list.iter().enumerate();
-        ripe.filter(|(_, each)| each.ripe_at <= told)
+        ripe.filter(|(_, each)| each.earliest_turn <= told)
             .map(|(place, each)| {
                 let (id, facts) = (each.proposal.id, None);
                 (place, Ready { id, facts })

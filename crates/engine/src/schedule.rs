@@ -9,14 +9,14 @@ use tuner_core::record::{
     Compilation, ConfigValues, Measurement, TaskKey, TimingKind, TrialRecord, Verdict,
 };
 use tuner_core::units::{ContentHash, Micros};
-use tuner_search::{Facts, Ready, Strategy, Told};
+use tuner_search::{CompileStats, Observation, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
 
 /// Half the width of a 95 % interval, in standard errors.
 const DEVIATIONS_95: f64 = 1.96;
 
-/// A configuration to try before the search has its say.
+/// A configuration to try before the search proposes any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartPoint {
     /// The configuration.
@@ -45,7 +45,7 @@ pub(super) struct Flight<W> {
     pub(super) origin: &'static str,
     pub(super) state: State<W>,
     /// The number of results after which its turn may come.
-    ripe_at: u64,
+    earliest_turn: u64,
     /// The search chose it.
     had_turn: bool,
 }
@@ -53,7 +53,7 @@ pub(super) struct Flight<W> {
 /// How far a candidate is.
 pub(super) enum State<W> {
     Preparing,
-    Prepared(ContentHash, W, Option<Facts>),
+    Prepared(ContentHash, W, Option<CompileStats>),
     OnDevice,
     Judged(Finished),
 }
@@ -212,9 +212,9 @@ impl<W> Schedule<W> {
             self.asked += 1;
             self.allowance -= 1;
             self.next_ticket += 1;
-            let ripe_at = self.window.ripe_at(self.told, self.flights.len());
+            let earliest_turn = self.window.earliest_turn(self.told, self.flights.len());
             self.flights.push_back(Flight {
-                ripe_at,
+                earliest_turn,
                 had_turn: false,
                 ticket: self.next_ticket,
                 task,
@@ -282,9 +282,13 @@ impl<W> Schedule<W> {
     /// among those that are ripe, once all of them are prepared, so that threads change nothing.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
-            let first = self.flights.iter().map(|flight| flight.ripe_at).min()?;
-            let ripe_at = first.max(self.told);
-            let ripe = |flight: &Flight<W>| flight.ripe_at <= ripe_at;
+            let first = self
+                .flights
+                .iter()
+                .map(|flight| flight.earliest_turn)
+                .min()?;
+            let earliest_turn = first.max(self.told);
+            let ripe = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let mut preparing = self.flights.iter().filter(|flight| ripe(flight));
             if preparing.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
@@ -427,7 +431,7 @@ impl<W> Schedule<W> {
 }
 
 /// What is known of a candidate before its turn.
-fn facts<W>(state: &State<W>) -> Option<Facts> {
+fn facts<W>(state: &State<W>) -> Option<CompileStats> {
     match state {
         State::Prepared(_, _, facts) => *facts,
         State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
@@ -437,8 +441,8 @@ fn facts<W>(state: &State<W>) -> Option<Facts> {
 }
 
 /// What the compiler said.
-pub(super) fn compiled(compilation: &Compilation) -> Facts {
-    Facts {
+pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
+    CompileStats {
         registers: compilation.registers,
         spill_bytes: compilation.spill_bytes,
         shared_bytes: compilation.shared_bytes,
@@ -446,13 +450,13 @@ pub(super) fn compiled(compilation: &Compilation) -> Facts {
     }
 }
 
-fn told(trial: &TrialRecord) -> Told {
+fn told(trial: &TrialRecord) -> Observation {
     match &trial.measurement {
-        Some(measurement) if trial.verdict == Verdict::Ok => Told::Time {
+        Some(measurement) if trial.verdict == Verdict::Ok => Observation::Time {
             time: measurement.p50,
             error: error(measurement),
         },
-        _ => Told::Failed(trial.verdict),
+        _ => Observation::Failed(trial.verdict),
     }
 }
 

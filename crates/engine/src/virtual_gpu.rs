@@ -1,6 +1,6 @@
 //! The virtual GPU as the engine sees it: compile here, judge in a worker process.
 
-use super::candidate::{VirtualTask, Work};
+use super::candidate::{KernelTask, Work};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::vouch;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use tuner_space::Config;
 pub struct VirtualEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
-    tasks: Vec<VirtualTask>,
+    tasks: Vec<KernelTask>,
     worker: Mutex<Worker>,
     /// Judgements by what decides them: machine code, launches and shapes.
     known: Mutex<HashMap<ContentHash, Judgement>>,
@@ -33,7 +33,7 @@ impl VirtualEvaluator {
     pub fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
-        tasks: Vec<VirtualTask>,
+        tasks: Vec<KernelTask>,
         worker: Worker,
     ) -> Self {
         Self {

@@ -20,7 +20,7 @@ impl Window {
     /// A window of that many candidates, at least one. One is compiled for every result, so none
     /// is given up.
     #[must_use]
-    pub fn thrifty(size: usize) -> Self {
+    pub fn one_per_result(size: usize) -> Self {
         let size = size.max(1);
         Self {
             compiling: size,
@@ -35,7 +35,7 @@ impl Window {
     #[must_use]
     pub fn pool(size: usize) -> Self {
         match size {
-            0 | 1 => Self::thrifty(1),
+            0 | 1 => Self::one_per_result(1),
             size => Self {
                 compiling: size,
                 most: 2 * size,
@@ -73,7 +73,7 @@ impl Window {
     /// after `told` results and with `before` others in flight. The first ones come in order, as
     /// the compiler is done with them.
     #[must_use]
-    pub fn ripe_at(self, told: u64, before: usize) -> u64 {
+    pub fn earliest_turn(self, told: u64, before: usize) -> u64 {
         if told == 0 {
             before as u64
         } else {

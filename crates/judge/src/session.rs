@@ -96,7 +96,7 @@ pub trait Session {
     /// Frees every buffer.
     fn reset(&mut self);
 
-    /// Allocates a buffer with guard bands around it, nobody having written it.
+    /// Allocates a buffer with guard regions around it, nobody having written it.
     ///
     /// # Errors
     /// `out_of_memory`.

@@ -171,7 +171,7 @@ fn by_counters(
     limits
 }
 
-/// Memory, the second-level cache, shared memory.
+/// Memory, the L2 cache, shared memory.
 fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
     let Reading {
         arch,

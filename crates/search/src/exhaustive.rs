@@ -1,7 +1,7 @@
 //! Every configuration once, in a seeded pseudo-random order, so that stopping early leaves a
 //! fair sample and not one corner of the space.
 
-use super::{Proposal, Strategy, Told};
+use super::{Observation, Proposal, Strategy};
 use std::collections::{HashSet, VecDeque};
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
@@ -66,9 +66,9 @@ impl Strategy for Exhaustive {
         None
     }
 
-    fn tell(&mut self, _id: u64, _told: Told) {}
+    fn tell(&mut self, _id: u64, _told: Observation) {}
 
-    fn observe(&mut self, config: &Config, _told: Told) {
+    fn observe(&mut self, config: &Config, _told: Observation) {
         self.claim(config);
     }
 

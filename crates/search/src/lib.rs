@@ -42,7 +42,7 @@ pub struct Proposal {
 
 /// What became of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Told {
+pub enum Observation {
     /// It is right, and this fast.
     Time {
         /// The measured time.
@@ -55,7 +55,7 @@ pub enum Told {
     Failed(Verdict),
 }
 
-impl Told {
+impl Observation {
     /// A time without an error that is known.
     #[must_use]
     pub fn exactly(time: Micros) -> Self {
@@ -65,7 +65,7 @@ impl Told {
 
 /// What the compiler and a model of the device say of a candidate that was not evaluated yet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Facts {
+pub struct CompileStats {
     /// Registers a thread.
     pub registers: u32,
     /// Bytes a thread that ptxas spilled.
@@ -82,7 +82,7 @@ pub struct Ready {
     /// The proposal.
     pub id: u64,
     /// What is known of it; `None` where the device knows nothing, as with recorded data.
-    pub facts: Option<Facts>,
+    pub facts: Option<CompileStats>,
 }
 
 /// A search over one space.
@@ -115,11 +115,11 @@ pub trait Strategy: Send {
     }
 
     /// Takes the result of the proposal `id`. An unknown or already told `id` changes nothing.
-    fn tell(&mut self, id: u64, told: Told);
+    fn tell(&mut self, id: u64, told: Observation);
 
     /// Takes a result from elsewhere, such as an interrupted run: the configuration counts as
     /// proposed and its result as told.
-    fn observe(&mut self, config: &Config, told: Told);
+    fn observe(&mut self, config: &Config, told: Observation);
 
     /// The name it is chosen by.
     fn name(&self) -> &'static str;

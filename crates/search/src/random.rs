@@ -1,7 +1,7 @@
 //! Uniform draws without replacement: the baseline every other strategy must beat.
 
 use super::fresh::Fresh;
-use super::{Proposal, Strategy, Told};
+use super::{Observation, Proposal, Strategy};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use tuner_core::units::Seed;
@@ -34,9 +34,9 @@ impl Strategy for Random {
         })
     }
 
-    fn tell(&mut self, _id: u64, _told: Told) {}
+    fn tell(&mut self, _id: u64, _told: Observation) {}
 
-    fn observe(&mut self, config: &Config, _told: Told) {
+    fn observe(&mut self, config: &Config, _told: Observation) {
         self.fresh.claim(config);
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 /// Time the daemon has to take a connection and to begin its answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why the daemon gave no answer, or not the one that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Response<Incoming>, ClientError> {
         let sending = self.exchange(method, path, body);
-        match tokio::time::timeout(PATIENCE, sending).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, sending).await {
             Ok(response) => response,
             Err(_) => Err(self.unreachable("no answer in time")),
         }

@@ -24,7 +24,7 @@ const NOTE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(10);
 
 /// How long the daemon's end waits for candidates on their devices.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(60);
 
 /// Carries out the queue until the daemon ends; then stops the engines, in order.
 pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
@@ -66,7 +66,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
     for run in busy.values() {
         run.stop(false);
     }
-    let drained = tokio::time::timeout(PATIENCE, async {
+    let drained = tokio::time::timeout(SHUTDOWN_GRACE, async {
         while let Some(left) = working.join_next().await {
             leave(&mut busy, left);
         }
@@ -75,7 +75,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
         tracing::warn!(
             runs = busy.len(),
             "candidates are still on their devices after {} s; their runs go on at the next start",
-            PATIENCE.as_secs()
+            SHUTDOWN_GRACE.as_secs()
         );
     }
 }

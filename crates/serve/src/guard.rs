@@ -13,7 +13,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 
 /// Time a request has to send its body and get its answer's head. Streams go on after their head.
-const PATIENCE: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Served without a token: a page without data, and whether the daemon lives.
 const OPEN: [&str; 5] = [
@@ -35,11 +35,11 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         .or_else(|| unauthorized(&app, request.headers(), &path));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
-        None => match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        None => match tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await {
             Ok(response) => response,
             Err(_) => Problem::new(
                 StatusCode::REQUEST_TIMEOUT,
-                format!("no answer within {} s", PATIENCE.as_secs()),
+                format!("no answer within {} s", REQUEST_TIMEOUT.as_secs()),
             )
             .into_response(),
         },

@@ -12,21 +12,21 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 /// Bytes of a request's body, at most.
-pub(super) const MOST_BODY: usize = 64 * 1024;
+pub(super) const MAX_BODY: usize = 64 * 1024;
 
 /// Connections at once; more wait in the system's queue.
-const MOST_CONNECTIONS: usize = 8192;
+const MAX_CONNECTIONS: usize = 8192;
 
 /// Time a client has to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
 
 /// Time that open connections have when the daemon ends.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Everything behind the listener.
 pub(super) fn router(app: &Arc<App>) -> Router {
     api::router(Arc::clone(app))
-        .layer(DefaultBodyLimit::max(MOST_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn_with_state(
             Arc::clone(app),
             guard::guard,
@@ -36,7 +36,7 @@ pub(super) fn router(app: &Arc<App>) -> Router {
 /// Serves until the daemon ends, then lets open requests finish.
 pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     let router = router(&app);
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut ending = app.ending.clone();
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
@@ -63,8 +63,8 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     }
     drop(listener);
     // All permits are back when all connections are closed.
-    let most = u32::try_from(MOST_CONNECTIONS - 1).unwrap_or(u32::MAX);
-    let closed = tokio::time::timeout(FAREWELL, room.acquire_many(most));
+    let most = u32::try_from(MAX_CONNECTIONS - 1).unwrap_or(u32::MAX);
+    let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(most));
     if closed.await.is_err() {
         tracing::debug!("connections are cut");
     }
@@ -87,7 +87,7 @@ async fn converse(stream: TcpStream, router: Router, app: &App) {
         result = connection.as_mut() => result,
         () = ended(&mut ending) => {
             connection.as_mut().graceful_shutdown();
-            match tokio::time::timeout(FAREWELL, connection).await {
+            match tokio::time::timeout(SHUTDOWN_GRACE, connection).await {
                 Ok(result) => result,
                 Err(_) => return,
             }

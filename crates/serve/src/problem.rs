@@ -71,7 +71,7 @@ impl From<JsonRejection> for Problem {
         let detail = match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => format!(
                 "the body is longer than {} bytes; a run is asked for in a few hundred",
-                super::http::MOST_BODY
+                super::http::MAX_BODY
             ),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 "send the header `Content-Type: application/json`".to_owned()

@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
 /// Streams that may be open at once.
-pub(super) const MOST_STREAMS: usize = 4096;
+pub(super) const MAX_STREAMS: usize = 4096;
 
 /// Chunks on their way to one client.
 const QUEUE: usize = 8;
@@ -84,11 +84,11 @@ where
     F: FnOnce(Arc<App>, Client) -> T,
     T: Future<Output = Result<(), Gone>> + Send + 'static,
 {
-    if app.streams.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
+    if app.streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS {
         app.streams.fetch_sub(1, Ordering::Relaxed);
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{MOST_STREAMS} event streams are open; close one, or poll /api/v1/runs"),
+            format!("{MAX_STREAMS} event streams are open; close one, or poll /api/v1/runs"),
         ));
     }
     let (sender, chunks) = mpsc::channel(QUEUE);

@@ -10,7 +10,7 @@ use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
 /// A group that needs more memory than this to build is refused.
-const MOST_BYTES: usize = 400 << 20;
+const MAX_BYTES: usize = 400 << 20;
 
 /// Why a group cannot be built.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Group<'_> {
         };
         let transitions = from.len() * allowed.len();
         *bytes += transitions * size_of::<u32>();
-        if *bytes > MOST_BYTES {
+        if *bytes > MAX_BYTES {
             return Err(too_large());
         }
         let mut next = Merger::new(layer);
@@ -118,7 +118,7 @@ impl Group<'_> {
                     NONE
                 });
             }
-            if next.bytes() > MOST_BYTES {
+            if next.bytes() > MAX_BYTES {
                 return Err(too_large());
             }
         }

@@ -75,7 +75,7 @@ pub struct Diagnostics {
 }
 
 /// More than this many problems are not shown: they tend to follow from the first.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 impl Diagnostics {
     /// Problems of a file, in the order of their places.
@@ -151,13 +151,13 @@ fn locate(source: &str, at: usize) -> (usize, usize, Range<usize>) {
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, item) in self.items.iter().take(MOST_SHOWN).enumerate() {
+        for (number, item) in self.items.iter().take(MAX_SHOWN).enumerate() {
             if number > 0 {
                 f.write_str("\n")?;
             }
             self.render(item, f)?;
         }
-        match self.items.len().saturating_sub(MOST_SHOWN) {
+        match self.items.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => write!(f, "\n{}: {more} more errors", self.file),
         }

@@ -27,7 +27,7 @@ pub struct Moment {
 /// from the end of one run to the end of another: what was best for a second within a run is no
 /// news.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Reign {
+pub struct BestPeriod {
     /// Kernel name.
     pub kernel: String,
     /// Problem name.
@@ -99,7 +99,7 @@ pub(super) async fn reigns(
     path: &Path,
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
-) -> Result<Vec<Reign>, StoreError> {
+) -> Result<Vec<BestPeriod>, StoreError> {
     let rows: Vec<BestOfTask> = filtered(BEST_OF_TASKS, query)
         .fetch_all(connection)
         .await
@@ -119,18 +119,18 @@ pub(super) async fn reigns(
 }
 
 /// The reigns of one group from the best results of its runs in order.
-fn succession(rows: Vec<BestOfTask>) -> Vec<Reign> {
+fn succession(rows: Vec<BestOfTask>) -> Vec<BestPeriod> {
     // The best of each version: a template that is put back finds its old results again.
     let mut best: BTreeMap<i64, usize> = BTreeMap::new();
-    let mut reigns: Vec<Reign> = Vec::new();
-    let mut throne: Option<(i64, usize)> = None;
+    let mut reigns: Vec<BestPeriod> = Vec::new();
+    let mut current: Option<(i64, usize)> = None;
     for (index, row) in rows.iter().enumerate() {
         let champion = best.entry(row.problem_id).or_insert(index);
         if row.p50_us < rows[*champion].p50_us {
             *champion = index;
         }
         let next = (row.problem_id, *champion);
-        let same = throne.is_some_and(|(problem, old)| {
+        let same = current.is_some_and(|(problem, old)| {
             problem == next.0 && rows[old].config == rows[next.1].config
         });
         if same {
@@ -138,7 +138,7 @@ fn succession(rows: Vec<BestOfTask>) -> Vec<Reign> {
                 reign.time_us_p50 = rows[next.1].p50_us;
             }
         } else {
-            let ended_by = match throne {
+            let ended_by = match current {
                 Some((problem, _)) if problem != next.0 => "another version of the kernel",
                 _ => "a faster configuration",
             };
@@ -149,7 +149,7 @@ fn succession(rows: Vec<BestOfTask>) -> Vec<Reign> {
             }
             reigns.extend(reign(&rows[next.1], moment(row)));
         }
-        throne = Some(next);
+        current = Some(next);
     }
     reigns
 }
@@ -164,8 +164,8 @@ fn moment(row: &BestOfTask) -> Moment {
     }
 }
 
-fn reign(row: &BestOfTask, since: Moment) -> Option<Reign> {
-    Some(Reign {
+fn reign(row: &BestOfTask, since: Moment) -> Option<BestPeriod> {
+    Some(BestPeriod {
         kernel: row.kernel.clone(),
         problem: row.problem.clone(),
         device: row.device.clone(),

@@ -24,7 +24,7 @@ mod top;
 mod writer;
 
 pub use error::StoreError;
-pub use history::{Moment, Reign, RunFacts, Step, TimeLine};
+pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, NewJob, QueuedJob};
@@ -314,7 +314,7 @@ impl Store {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<Reign>, StoreError> {
+    pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<BestPeriod>, StoreError> {
         let mut reader = self.reader().await?;
         let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
         history::reigns(&self.path, connection, query).await

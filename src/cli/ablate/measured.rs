@@ -23,8 +23,8 @@ use tuner_device::gpu::GpuFacts;
 use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_engine::job;
 use tuner_engine::{
-    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, Preparation,
-    VirtualTask, Work, like,
+    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, KernelTask,
+    Preparation, Work, like,
 };
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let code = Code::of(&kernel, &problem, &limits, &arch);
     let changes = subject.changes(args, code)?;
     let task =
-        VirtualTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
+        KernelTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
     let bench = Bench::open(&gpu, task, &changes[0].config, args.jobs)?;
     let outcomes = bench.all(&changes)?;
     let names = [subject.kernel, subject.problem, subject.device];
@@ -116,7 +116,7 @@ struct Bench {
 impl Bench {
     fn open(
         gpu: &GpuFacts,
-        task: VirtualTask,
+        task: KernelTask,
         base: &Config,
         jobs: Option<u16>,
     ) -> Result<Self, CliError> {

@@ -5,7 +5,7 @@ use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
 use anyhow::Context as _;
 use std::sync::Arc;
-use tuner_core::plan::{Carry, Code, Plan};
+use tuner_core::plan::{Code, CodeFormat, Plan};
 use tuner_device::DeviceSelector;
 use tuner_device::gpu;
 use tuner_device::gpu::GpuFacts;
@@ -23,7 +23,7 @@ pub(super) struct Bench {
     builder: PlanBuilder,
     compiler: Compiler,
     pub(super) worker: Worker,
-    carry: Carry,
+    carry: CodeFormat,
 }
 
 /// The GPU and a compiler for it.
@@ -81,7 +81,7 @@ impl Bench {
     }
 
     /// The form of code that the GPU runs.
-    pub(super) fn carry(&self) -> Carry {
+    pub(super) fn carry(&self) -> CodeFormat {
         self.carry
     }
 

@@ -4,7 +4,7 @@ use super::Subject;
 use super::bench::{Bench, failed};
 use crate::cli::CliError;
 use serde_json::{Value, json};
-use tuner_device::worker::protocol::Contest;
+use tuner_device::worker::protocol::TimingComparison;
 use tuner_judge::timing::paired::Decision;
 
 /// What `duel` takes.
@@ -49,7 +49,7 @@ pub(super) fn duel(ordinal: u32, args: &DuelArgs) -> Result<(Value, bool), CliEr
     let mut counts = [0u32; 3];
     for _ in 0..args.trials {
         // The same data each time: what differs is the clock.
-        let contest = Contest {
+        let contest = TimingComparison {
             reference: None,
             plans: plans.clone(),
             seed: 1,
@@ -101,7 +101,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
             Err(error) => rows.push(json!({ "config": config, "error": error.to_string() })),
         }
     }
-    let contest = Contest {
+    let contest = TimingComparison {
         reference: None,
         plans,
         seed: args.seed,

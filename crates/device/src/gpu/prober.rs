@@ -14,7 +14,7 @@ const NULLS: u32 = 500;
 const COPIES: u32 = 8;
 /// Bytes of each buffer of the copy, at least and at most.
 const COPY_BYTES: (u64, u64) = (64 << 20, 512 << 20);
-/// Bytes read from the second-level cache in a sample.
+/// Bytes read from the L2 cache in a sample.
 const CACHE_BYTES: u64 = 8 << 30;
 /// Threads of a probe's block.
 const THREADS: u32 = 256;

@@ -15,7 +15,7 @@ use tuner_judge::stopwatch::Subject;
 
 /// Most sets of buffers that rotate: a graph of 500 launches still uses each.
 const SETS_MAX: u64 = 256;
-/// The sets together are this many times the second-level cache.
+/// The sets together are this many times the L2 cache.
 const CACHE_MULTIPLE: u64 = 3;
 /// Share of the free memory that the sets of one subject may take: one in so many.
 const MEMORY_SHARE: u64 = 4;

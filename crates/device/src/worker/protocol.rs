@@ -27,30 +27,30 @@ pub enum Request {
     /// Judge one candidate: check problems first, then the timed one.
     Judge(Box<Job>),
     /// Judge one candidate and time it against others, on a real GPU.
-    Measure(Box<Measuring>),
+    Measure(Box<MeasureRequest>),
     /// Measure what the device can do at best.
     Calibrate,
     /// Compare two candidates that are known to be right.
-    Duel(Box<Contest>),
+    Duel(Box<TimingComparison>),
     /// Time the best candidates once more.
-    Finale(Box<Contest>),
+    Finale(Box<TimingComparison>),
 }
 
 /// A candidate to be timed, with what it is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measuring {
+pub struct MeasureRequest {
     /// The candidate.
     pub job: Job,
     /// The fixed reference of its kernel and problem, which is known to be right; `None` while
     /// there is none: the candidate is its own.
     pub reference: Option<Plan>,
     /// The best candidate so far.
-    pub incumbent: Option<Rival>,
+    pub incumbent: Option<IncumbentPlan>,
 }
 
 /// A candidate that was timed before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rival {
+pub struct IncumbentPlan {
     /// It.
     pub plan: Plan,
     /// Its time over that of the reference.
@@ -59,7 +59,7 @@ pub struct Rival {
 
 /// Candidates that are compared with each other. Each is judged right on the contest's seed first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contest {
+pub struct TimingComparison {
     /// The fixed reference.
     pub reference: Option<Plan>,
     /// The candidates, all of one problem; in a duel the challenger and the incumbent.
@@ -70,7 +70,7 @@ pub struct Contest {
 
 /// Where a candidate stands after it was timed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct RelativeTime {
     /// Its time over that of the reference.
     pub ratio: f64,
     /// It is the best so far: the first one, or the winner of a duel.
@@ -115,7 +115,7 @@ pub enum Response {
     /// The device is open.
     Opened(Box<Opened>),
     /// The judgement of a timed candidate, and its standing where it has a time.
-    Measured(Box<Judgement>, Option<Standing>),
+    Measured(Box<Judgement>, Option<RelativeTime>),
     /// What the device can do at best.
     Calibrated(Box<Calibration>),
     /// The result of a duel; `None` when it gave none.

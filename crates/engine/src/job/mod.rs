@@ -4,7 +4,7 @@
 //! a device and the engine's plan, and refuses what is wrong with it; [`Prepared::execute`] runs it
 //! on an open store.
 
-mod around;
+mod final_stage;
 mod cuda;
 mod jobs;
 mod setup;
@@ -19,7 +19,7 @@ use crate::{
     Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
     ReplayEvaluator, Report, VirtualEvaluator, format_duration, parse_budget,
 };
-use around::Around;
+use final_stage::FinalStage;
 pub use jobs::{JOBS_MAX, Jobs};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -405,7 +405,7 @@ impl Prepared {
                     return Err(cuda::stand_in());
                 }
                 let seed = self.plan.start.seed.0;
-                let mut around = Around::new(&self.plan.tasks, self.baselines);
+                let mut around = FinalStage::new(&self.plan.tasks, self.baselines);
                 let stop = shutdown.clone();
                 around.visit(Moment::Before, evaluator, &stop).await;
                 let report = {

@@ -4,8 +4,8 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::{
-    Evaluator as _, Plan, Prior, ReplayEvaluator, Task, VirtualEvaluator, VirtualPrior,
-    VirtualTask, like,
+    Evaluator as _, KernelTask, Plan, Prior, ReplayEvaluator, Task, VirtualEvaluator, VirtualPrior,
+    like,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
 pub(super) struct Planned {
     pub(super) tasks: Vec<Task>,
     pub(super) stored: Vec<TaskStart>,
-    pub(super) builders: Vec<VirtualTask>,
+    pub(super) builders: Vec<KernelTask>,
     /// Peers that the spaces name, by task.
     pub(super) baselines: Vec<Option<Baseline>>,
     pub(super) notes: Vec<String>,
@@ -167,7 +167,7 @@ impl Planned {
         };
         for one in planned {
             let kernel = &kernels[one.kernel];
-            let builder = VirtualTask::new(kernel, &one.task.key.problem, &limits, &facts.arch);
+            let builder = KernelTask::new(kernel, &one.task.key.problem, &limits, &facts.arch);
             let mut builder = builder.map_err(usage)?;
             builder.prior.clone_from(&prior);
             all.builders.push(builder);

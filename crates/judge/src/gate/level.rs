@@ -15,7 +15,7 @@ pub enum Level {
     Check,
     /// A new best, and what is published: five seeds, all adversarial inputs, fifty runs bit for
     /// bit.
-    Elite,
+    Final,
 }
 
 impl Level {
@@ -25,7 +25,7 @@ impl Level {
         let count = match self {
             Self::Screening | Self::Check => 1,
             Self::Timing => 3,
-            Self::Elite => 5,
+            Self::Final => 5,
         };
         // Far apart, and the same ones each time.
         (0..count)
@@ -37,7 +37,7 @@ impl Level {
     #[must_use]
     pub fn runs(self) -> u32 {
         match self {
-            Self::Elite => 50,
+            Self::Final => 50,
             _ => 2,
         }
     }
@@ -50,7 +50,7 @@ impl Level {
             Self::Screening | Self::Timing => 0,
             // A few tens of milliseconds of the virtual GPU, less than the compile took.
             Self::Check => 10_000_000,
-            Self::Elite => u64::MAX,
+            Self::Final => u64::MAX,
         }
     }
 }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn levels_share_their_first_seed_and_none_twice() {
-        let elite = Level::Elite.seeds(7);
+        let elite = Level::Final.seeds(7);
         assert_eq!((Level::Screening.seeds(7), elite.len()), (vec![7], 5));
         assert!(elite.starts_with(&Level::Timing.seeds(7)));
         let distinct: std::collections::BTreeSet<_> = elite.iter().collect();

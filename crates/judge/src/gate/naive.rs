@@ -17,7 +17,7 @@ use tuner_core::plan::{Code, PlanArgument, PlanLaunch, PlanReference, Role};
 
 /// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
 /// once for all of them.
-const PATIENCE: u64 = 3;
+const REFERENCE_LIMIT_FACTOR: u64 = 3;
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
@@ -89,7 +89,11 @@ impl Gate<'_> {
             None => self.first_block(data, &kernel)?,
         };
         let whole = naive.cost.map(|cost| cost.saturating_mul(launch.blocks()));
-        let patience = if pass.sampled { 1 } else { PATIENCE };
+        let patience = if pass.sampled {
+            1
+        } else {
+            REFERENCE_LIMIT_FACTOR
+        };
         let limit = self.demands.whole_limit.saturating_mul(patience);
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));

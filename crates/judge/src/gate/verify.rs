@@ -98,7 +98,7 @@ const SMALL_ELEMENTS: u64 = 1 << 16;
 
 /// An honest kernel executes fewer lane instructions than so many for each operation and byte of
 /// its problem.
-const HONEST: f64 = 256.0;
+const MAX_WORK_RATIO: f64 = 256.0;
 
 /// Evidence that a candidate passed. Only this module makes one for kernels that ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -431,9 +431,9 @@ impl Gate<'_> {
         let needed = plan
             .flops
             .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
-        if needed.is_some_and(|needed| done as f64 > HONEST * needed) {
+        if needed.is_some_and(|needed| done as f64 > MAX_WORK_RATIO * needed) {
             let detail = format!(
-                "{spent}, over {HONEST} times what the whole problem {} asks for",
+                "{spent}, over {MAX_WORK_RATIO} times what the whole problem {} asks for",
                 plan.problem
             );
             return Err(self.reject(Verdict::Timeout, detail));

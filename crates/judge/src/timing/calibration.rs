@@ -19,7 +19,7 @@ pub enum Probe {
     Null,
     /// Copies a buffer larger than the caches: bytes read plus bytes written count as work.
     DramCopy,
-    /// Reads a buffer that the second-level cache holds, again and again: bytes read.
+    /// Reads a buffer that the L2 cache holds, again and again: bytes read.
     CacheRead,
     /// Tensor-core products of 16-bit floats from registers: floating-point operations.
     Tensor,
@@ -71,7 +71,7 @@ pub struct Calibration {
     pub null_us: Option<f64>,
     /// Bytes copied (read plus written), GB/s.
     pub dram_gb_s: Option<f64>,
-    /// Bytes read from the second-level cache, GB/s.
+    /// Bytes read from the L2 cache, GB/s.
     pub cache_gb_s: Option<f64>,
     /// Tensor cores, 16-bit floats, TFLOP/s.
     pub tensor_tflops: Option<f64>,

@@ -15,7 +15,7 @@ pub(super) use genetic::Genetic;
 pub(super) use local::Local;
 
 use super::fresh::Fresh;
-use super::{Proposal, Strategy, Told};
+use super::{Observation, Proposal, Strategy};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 
 /// Wishes in a row that bring nothing new before a uniform draw is proposed instead.
-const PATIENCE: usize = 400;
+const MAX_REPEATED_DRAWS: usize = 400;
 
 /// One method, apart from bookkeeping.
 pub(super) trait Method: Send {
@@ -63,7 +63,7 @@ impl<M: Method> Classic<M> {
         if let Some(config) = self.fresh.take_start() {
             return Some((config, "start"));
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_REPEATED_DRAWS {
             let wish = self.method.wish(self.fresh.space(), &mut self.rng);
             let Some(config) = wish else {
                 if self.pending.is_empty() {
@@ -86,10 +86,10 @@ impl<M: Method> Classic<M> {
             .judge(config, cost, self.fresh.space(), &mut self.rng);
     }
 
-    fn learn(&mut self, config: Config, told: Told) {
+    fn learn(&mut self, config: Config, told: Observation) {
         let cost = match told {
-            Told::Time { time, .. } => time.get(),
-            Told::Failed(_) => f64::INFINITY,
+            Observation::Time { time, .. } => time.get(),
+            Observation::Failed(_) => f64::INFINITY,
         };
         self.judge(&config, cost);
         self.costs.insert(config, cost);
@@ -104,13 +104,13 @@ impl<M: Method> Strategy for Classic<M> {
         Some(Proposal { id, config, origin })
     }
 
-    fn tell(&mut self, id: u64, told: Told) {
+    fn tell(&mut self, id: u64, told: Observation) {
         if let Some(config) = self.pending.remove(&id) {
             self.learn(config, told);
         }
     }
 
-    fn observe(&mut self, config: &Config, told: Told) {
+    fn observe(&mut self, config: &Config, told: Observation) {
         if self.fresh.claim(config) {
             self.learn(config.clone(), told);
         }

@@ -1,7 +1,7 @@
 //! What was proposed, and what became of it.
 
 use super::Settings;
-use crate::Told;
+use crate::Observation;
 use crate::encode::Encoder;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -71,9 +71,9 @@ impl Archive {
     }
 
     /// Takes a result; returns its rank if it is among the `keep` fastest.
-    pub(super) fn learn(&mut self, place: usize, told: Told, keep: usize) -> Option<usize> {
+    pub(super) fn learn(&mut self, place: usize, told: Observation, keep: usize) -> Option<usize> {
         self.told += 1;
-        let Told::Time { time, error } = told else {
+        let Observation::Time { time, error } = told else {
             self.failed += 1;
             self.entries[place].result = Some(Outcome::Failed);
             return None;

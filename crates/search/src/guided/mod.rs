@@ -14,10 +14,10 @@
 //! that the model holds are bounded.
 
 mod archive;
-mod facts;
+mod compile_stats;
 mod improvement;
 mod pool;
-mod promise;
+mod acquisition;
 mod settings;
 mod waiting;
 
@@ -26,11 +26,11 @@ pub use settings::Settings;
 use super::encode::Encoder;
 use super::fresh::Fresh;
 use super::variation::Variation;
-use super::{Facts, Proposal, Ready, Strategy, Told};
+use super::{CompileStats, Observation, Proposal, Ready, Strategy};
+use acquisition::Acquisition;
 use archive::{Archive, Scale, keep_fastest_and_sample};
-use facts::Correction;
+use compile_stats::Correction;
 use pool::Pool;
-use promise::Promise;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -72,7 +72,7 @@ pub(super) struct Guided {
 
 /// What was believed of a candidate when it was chosen.
 struct Expected {
-    facts: Facts,
+    facts: CompileStats,
     target: f64,
     scale: Scale,
 }
@@ -158,8 +158,8 @@ impl Guided {
     }
 
     /// What the model promises, with what is waiting brought up to date.
-    fn promise(&mut self) -> Promise {
-        let promise = Promise::new(&self.archive, &self.process, &self.held, &self.settings);
+    fn promise(&mut self) -> Acquisition {
+        let promise = Acquisition::new(&self.archive, &self.process, &self.held, &self.settings);
         self.signal = promise.signal;
         self.waiting
             .catch_up(self.model, &self.encoder, &self.process);
@@ -180,7 +180,7 @@ impl Guided {
     }
 
     /// The place in `ready` of the one to measure next, and what the model promised if it was asked.
-    fn pick(&mut self, ready: &[Ready]) -> (usize, Option<Promise>) {
+    fn pick(&mut self, ready: &[Ready]) -> (usize, Option<Acquisition>) {
         let of = |id: u64| ready.iter().position(|each| each.id == id);
         let mut unweighed = self.waiting.list.iter().filter(|each| !each.weighed);
         if let Some(place) = unweighed.find_map(|waiter| of(waiter.id)) {
@@ -195,7 +195,7 @@ impl Guided {
 
     /// What each of them promises now, the oldest first. Those that the model had no say in are
     /// left out.
-    fn promises(&self, promise: &Promise, ready: &[Ready]) -> Vec<(usize, f64)> {
+    fn promises(&self, promise: &Acquisition, ready: &[Ready]) -> Vec<(usize, f64)> {
         let mut scores = Vec::with_capacity(ready.len());
         for waiter in self.waiting.list.iter().filter(|waiter| waiter.weighed) {
             let Some(place) = ready.iter().position(|each| each.id == waiter.id) else {
@@ -214,7 +214,7 @@ impl Guided {
 
     /// A waiting proposal is measured from now on: the model holds it. `believed`: what is known
     /// of it, and the model's promises with the proposal's point up to date.
-    fn launch(&mut self, id: u64, believed: Option<(Facts, Promise)>) {
+    fn launch(&mut self, id: u64, believed: Option<(CompileStats, Acquisition)>) {
         let Some(waiter) = self.waiting.take(id) else {
             return;
         };
@@ -383,9 +383,9 @@ impl Guided {
         }
     }
 
-    fn learn(&mut self, place: usize, told: Told) {
+    fn learn(&mut self, place: usize, told: Observation) {
         if let Some(expected) = self.expected.remove(&place)
-            && let Told::Time { time, .. } = told
+            && let Observation::Time { time, .. } = told
         {
             let target = expected.scale.target(time.get().ln());
             let centre = expected.scale.centre;
@@ -450,14 +450,14 @@ impl Strategy for Guided {
         Some(place)
     }
 
-    fn tell(&mut self, id: u64, told: Told) {
+    fn tell(&mut self, id: u64, told: Observation) {
         self.launch(id, None);
         if let Some(place) = self.pending.remove(&id) {
             self.learn(place, told);
         }
     }
 
-    fn observe(&mut self, config: &Config, told: Told) {
+    fn observe(&mut self, config: &Config, told: Observation) {
         if self.fresh.claim(config) {
             let place = self.file(config.clone());
             self.learn(place, told);

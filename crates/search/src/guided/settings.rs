@@ -4,7 +4,7 @@
 /// `docs/search.md` has the study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Configurations tried before the model has its say.
+    /// Configurations tried before the model is asked.
     pub opening: usize,
     /// Draws among which each of the opening is the farthest from those before it.
     pub opening_draws: usize,

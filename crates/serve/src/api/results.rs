@@ -19,7 +19,7 @@ use tuner_core::units::ContentHash;
 use tuner_store::{CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
 
 /// Rows a group, at most.
-const MOST_ROWS: u32 = 1000;
+const MAX_ROWS: u32 = 1000;
 
 /// Which results.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -45,7 +45,7 @@ impl BoardQuery {
             kernel: self.kernel.clone(),
             device: self.device.clone().map(DeviceFilter::Name),
             problem: self.problem.clone(),
-            top: Some(self.top.unwrap_or(20).clamp(1, MOST_ROWS) as usize),
+            top: Some(self.top.unwrap_or(20).clamp(1, MAX_ROWS) as usize),
             timings: self.timing.into_iter().collect(),
             commits: None,
         }

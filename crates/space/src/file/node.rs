@@ -43,7 +43,7 @@ impl Kind {
 /// Deeper nesting is refused, so that no input can exhaust the stack.
 const DEEPEST: usize = 64;
 /// Aliases may repeat parts of the file up to this many nodes in all.
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 
 impl Node {
     pub(super) fn span(&self) -> Range<usize> {
@@ -152,7 +152,7 @@ impl Reader<'_> {
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) => {
                     self.nodes += node.size();
-                    if self.nodes > MOST_NODES {
+                    if self.nodes > MAX_NODES {
                         return Err(
                             Diagnostic::new("aliases repeat too much of the file", bytes)
                                 .help("write the values out"),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use tuner_core::value::Value;
 
 /// A range may have this many values.
-const MOST_VALUES: usize = 4_000_000;
+const MAX_VALUES: usize = 4_000_000;
 const TOO_MANY: &str = "the range has more than four million values";
 
 impl Checker<'_> {
@@ -144,7 +144,7 @@ fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
             _ => last.ceil() as i128,
         };
         let steps = last.saturating_sub(first) / distance;
-        if steps >= MOST_VALUES as i128 {
+        if steps >= MAX_VALUES as i128 {
             return bad(TOO_MANY, "widen the step");
         }
         let value = |at: i128| i64::try_from(first + at * distance).ok();
@@ -152,7 +152,7 @@ fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
     }
     // A fraction of a step is forgiven, so that 0.1 to 0.3 by 0.1 has three values.
     let steps = ((last - first) / distance + 1e-9).floor();
-    if steps >= MOST_VALUES as f64 {
+    if steps >= MAX_VALUES as f64 {
         return bad(TOO_MANY, "widen the step");
     }
     Ok((0..=steps as i64)

@@ -6,7 +6,7 @@ use crate::{Expr, ExprError};
 use tuner_core::value::Value;
 
 /// A list may have this many values.
-const MOST_VALUES: i128 = 1_000_000;
+const MAX_VALUES: i128 = 1_000_000;
 
 /// The values of a list in Python source.
 pub(super) fn list(text: &str) -> Result<Vec<Value>, ExprError> {
@@ -85,7 +85,7 @@ fn range(text: &str, arguments: &str) -> Result<Vec<Val>, ExprError> {
         }
     };
     let count = (to.saturating_sub(from).saturating_add(step - step.signum()) / step).max(0);
-    if count > MOST_VALUES {
+    if count > MAX_VALUES {
         return Err(ExprError::new(
             text,
             0..text.len(),

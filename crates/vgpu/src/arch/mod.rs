@@ -67,9 +67,9 @@ pub struct Arch {
     pub tensor_cycles: u32,
     /// Cycles of a load from shared memory.
     pub shared_cycles: u32,
-    /// Cycles of a load that hits the first-level cache.
+    /// Cycles of a load that hits the L1 cache.
     pub l1_cycles: u32,
-    /// Cycles of a load that hits the second-level cache.
+    /// Cycles of a load that hits the L2 cache.
     pub l2_cycles: u32,
     /// Cycles of a load from device memory.
     pub dram_cycles: u32,
@@ -77,11 +77,11 @@ pub struct Arch {
     pub shared_bytes_per_clock: u32,
     /// First-level cache and shared memory together, bytes.
     pub l1_bytes: u32,
-    /// Bytes that the first-level cache gives.
+    /// Bytes that the L1 cache gives.
     pub l1_bytes_per_clock: u32,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
-    /// Bytes a clock that the second-level cache gives to all multiprocessors together.
+    /// Bytes a clock that the L2 cache gives to all multiprocessors together.
     pub l2_bytes_per_clock: u32,
     /// Memory bandwidth, GB/s.
     pub dram_gb_s: f64,

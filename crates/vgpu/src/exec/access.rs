@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::team::{EXISTS, Team};
+use super::cta::{Cta, EXISTS};
 use super::warp::Warp;
 use crate::hazard::global::GlobalView;
 use crate::hazard::shadow::Access;
@@ -86,7 +86,7 @@ pub(super) fn split(address: u64) -> (Area, u64) {
     }
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     /// Checks an access; `None` when it must not happen.
     #[inline]
     pub(super) fn touch(&mut self, w: &mut Warp, area: Area, at: u64, t: Touch) -> Option<Place> {

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::access::{Place, Touch};
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
 use crate::lower::program::{Atom, AtomOp, AtomType, Data};
 use crate::num::half::{self, Bfloat16, Fp16};
 use crate::num::{Round, double, single};
 
-impl Team<'_> {
+impl Cta<'_> {
     pub(super) fn atom(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
         let bytes = a.ty.bytes();
         self.count(w, &a.at, mask, bytes, true);

@@ -1,6 +1,6 @@
 //! Barriers of a block, whole or named.
 
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
@@ -35,7 +35,7 @@ pub(super) struct Barrier {
 /// A reduction's result for lanes of a warp: warp, mask, kind, row, votes for, votes.
 pub(super) type Reduced = (usize, u32, u8, u32, u32, u32);
 
-impl Team<'_> {
+impl Cta<'_> {
     /// A path arrives. True when it has to wait.
     pub(super) fn arrive_at(&mut self, w: &Warp, bar: &Bar, mask: u32) -> bool {
         let first = mask.trailing_zeros() as usize & 31;

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use super::cta::{Context, Cta, Spare};
 use super::step;
 use super::stuck;
-use super::team::{Context, Spare, Team};
 use super::transfer::lanes;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
@@ -26,7 +26,7 @@ pub(super) enum Progress {
 
 /// A block that runs in slices.
 pub(super) struct Block<'a> {
-    pub(super) team: Team<'a>,
+    pub(super) team: Cta<'a>,
     warps: Vec<Warp>,
     spent: u64,
     random: Option<u64>,
@@ -49,7 +49,7 @@ impl<'a> Block<'a> {
             .seed
             .map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
         Block {
-            team: Team::new(context, block, spare),
+            team: Cta::new(context, block, spare),
             warps,
             spent: 0,
             random,

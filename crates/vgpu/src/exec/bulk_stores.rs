@@ -3,7 +3,7 @@
 //! The executor copies at once. To find a store that comes too early, it remembers who wrote each
 //! word last when the copy was issued, and looks again at the wait.
 
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
@@ -18,7 +18,7 @@ pub(super) struct Reading {
     pc: u32,
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     /// Adds words to the open group of a thread.
     pub(super) fn bulk_reads(&mut self, thread: usize, words: &[u32]) {
         if !self.context.checks.races {

@@ -1,12 +1,12 @@
 //! Warp-wide operations: shuffles, votes, matches, reductions, warp barriers.
 
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{AtomOp, Data, NONE, Shuffle, WarpOp};
 
-impl Team<'_> {
+impl Cta<'_> {
     /// Groups of active lanes by member mask, or `None` when lanes named are not here yet.
     /// `here` are the lanes at the instruction.
     pub(super) fn groups(w: &Warp, mask_row: u32, here: u32) -> Option<Vec<u32>> {

@@ -1,15 +1,15 @@
 //! `cp.async` and `cp.async.bulk`.
 
 use super::access::{Place, Touch};
+use super::cta::Cta;
 use super::order::Copied;
 use super::rows::Kind;
-use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
 
-impl Team<'_> {
+impl Cta<'_> {
     pub(super) fn copy_async(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) {
         if self.copy_rows(w, c, mask) {
             return;

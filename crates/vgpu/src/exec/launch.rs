@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
-use super::team::{Context, fresh_state};
+use super::cta::{Context, fresh_state};
 use super::trace::BlockTrace;
 use super::workers::run_blocks;
 use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};

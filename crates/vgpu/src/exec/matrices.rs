@@ -1,15 +1,15 @@
 //! Matrix instructions: fragments to and from shared memory, products.
 
 use super::access::Touch;
+use super::cta::Cta;
 use super::rows::Kind;
-use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::exec::regs::Row;
 use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
 use crate::num::{layout, mma};
 
-impl Team<'_> {
+impl Cta<'_> {
     /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i.
     pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
         let mask = rows_of(data.len());

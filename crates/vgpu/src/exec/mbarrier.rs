@@ -1,7 +1,7 @@
 //! `mbarrier`: phases, pending arrivals, bytes expected of asynchronous copies.
 
 use super::access::Touch;
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{Clock, join};
@@ -47,7 +47,7 @@ impl Mbarrier {
     }
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     pub(super) fn mbarrier(&mut self, w: &mut Warp, at: &Address, op: &MbarOp, mask: u32) {
         if let MbarOp::PendingCount { state, dest } = op {
             for lane in lanes(mask) {

@@ -3,15 +3,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::split;
+use super::cta::Cta;
 use super::regs::{Lane, U32, U64};
-use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::lower::CARRY;
 use crate::lower::program::{Area, Call, CarryOp, Data, Op};
 
 /// Executes the rarer register operations; `false` when it is none of them.
-pub(super) fn registers(team: &Team<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
+pub(super) fn registers(team: &Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
@@ -161,13 +161,7 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
 }
 
 /// Copies call parameters of the active lanes; `results` copies back.
-pub(super) fn copy_parameters(
-    team: &Team<'_>,
-    w: &mut Warp,
-    call: &Call,
-    results: bool,
-    mask: u32,
-) {
+pub(super) fn copy_parameters(team: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
     let base = team.context.program.local_bytes as usize;
     let list = if results {
         &call.results

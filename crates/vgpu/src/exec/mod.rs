@@ -12,7 +12,7 @@ mod block;
 mod warp;
 mod step;
 mod stuck;
-mod team;
+mod cta;
 mod access;
 mod order;
 mod transfer;

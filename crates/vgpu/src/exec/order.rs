@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::PoisonError;
 
-use super::team::Team;
+use super::cta::Cta;
 use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
 use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
@@ -28,7 +28,7 @@ pub(super) struct Copied {
     pub(super) words: u32,
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     fn published(&mut self, thread: usize, device_wide: bool) -> Published {
         let clock = self.clocks.release(thread);
         Published {

@@ -6,7 +6,7 @@
 //! instruction reads. Only bytes that somebody uses are judged, and counted as read.
 
 use super::access::Touch;
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::lower::program::{Data, Mem, every_byte};
@@ -18,7 +18,7 @@ impl Mem {
     }
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     pub(super) fn load_partly(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let bytes = m.width * m.data.len() as u32;
         for lane in lanes(mask) {

@@ -1,15 +1,15 @@
 //! Accesses of a whole warp: one check of all addresses, then word by word without calls where the
 //! epoch shows that an access is ordered.
 //!
-//! What is out of the ordinary goes lane by lane through [`Team::touch`], which says what is wrong:
+//! What is out of the ordinary goes lane by lane through [`Cta::touch`], which says what is wrong:
 //! a warp with a bad address as a whole, a lane that reads unwritten bytes, a word whose order
 //! needs vector clocks. The order of the effects is the same: lane after lane.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::{Touch, word_mask};
+use super::cta::Cta;
 use super::regs::FULL;
-use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
@@ -111,7 +111,7 @@ fn extent(at: &[u64; 32], mask: u32) -> (u64, u64, u64) {
     (low, high, bits)
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     /// The offsets of an access of `bytes` (a power of two) by the lanes of `mask`, if it is all in
     /// one allocation or in shared memory and all aligned.
     pub(super) fn row(&mut self, w: &Warp, a: &Address, mask: u32, bytes: u32) -> Option<Row> {
@@ -302,7 +302,7 @@ impl Team<'_> {
     #[inline(always)]
     fn shared_order<const N: usize>(&mut self, w: &Warp, row: &Row, mask: u32, kind: Kind) {
         let epoch = Epoch::of(&self.clocks);
-        // Two lanes of this warp have just read the same: one more is no news.
+        // Two lanes of this warp have just read the same: one more changes nothing.
         let repeats = if kind.write {
             0
         } else {

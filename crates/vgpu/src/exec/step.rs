@@ -1,9 +1,9 @@
 //! The inner loop: one path of a warp until it waits, splits, ends or used up its turn.
 
+use super::cta::Cta;
 use super::misc;
 use super::regs::{FULL, Regs, Slots};
-use super::team::Team;
-use super::warp::{Meeting, Path, State, Warp};
+use super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
@@ -21,7 +21,7 @@ enum Next {
 }
 
 /// Runs one path of `w` for at most `turn` instructions. Returns how many it ran.
-pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
+pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
     let code: &[Inst] = &team.context.program.code;
     let skip_unless = team.context.skip_unless;
     let mut ran = 0u64;
@@ -117,13 +117,13 @@ pub(super) fn run(team: &mut Team<'_>, w: &mut Warp, path: usize, turn: u64) -> 
 }
 
 /// Whether a load is one whose value nobody needs, and whose addresses are known well enough.
-fn seen(team: &mut Team<'_>, inst: &Inst, pc: u32) -> bool {
+fn seen(team: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
     inst.keep & UNUSED != 0
         && team.context.skip_unless == ADDRESSES
         && team.warp_trace().is_some_and(|trace| trace.knows(pc))
 }
 
-fn count_flops(team: &mut Team<'_>, inst: &Inst, lanes: u64) {
+fn count_flops(team: &mut Cta<'_>, inst: &Inst, lanes: u64) {
     use crate::counters::Class;
     let n = lanes * u64::from(inst.flops);
     let c = &mut team.counters;
@@ -148,7 +148,7 @@ fn fma(r: &mut Regs, s: &Slots, mask: u32) {
 }
 
 fn execute(
-    team: &mut Team<'_>,
+    team: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     inst: &Inst,
@@ -212,7 +212,7 @@ fn execute(
 }
 
 fn control(
-    team: &mut Team<'_>,
+    team: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     inst: &Inst,
@@ -230,7 +230,7 @@ fn control(
             misc::copy_parameters(team, w, call, false, active);
             let pc = w.paths[path].pc;
             let parent = w.paths[path].meeting;
-            let meeting = w.meet(Meeting {
+            let meeting = w.meet(ReconvergencePoint {
                 pc: pc + 1,
                 expected: active,
                 arrived: 0,
@@ -297,7 +297,7 @@ fn leave_behind(w: &mut Warp, path: usize, active: u32, mask: u32) {
 }
 
 fn branch(
-    team: &mut Team<'_>,
+    team: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     (target, join): (u32, u32),
@@ -347,7 +347,7 @@ fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
             return parent;
         }
     }
-    w.meet(Meeting {
+    w.meet(ReconvergencePoint {
         pc: join,
         expected: mask,
         arrived: 0,
@@ -359,7 +359,7 @@ fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
 }
 
 fn table(
-    team: &mut Team<'_>,
+    team: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     (index, targets, join): (u32, &[u32], u32),
@@ -419,7 +419,7 @@ fn table(
 }
 
 /// `ret` of a function: lanes go to the return of the innermost call.
-fn leave_function(team: &mut Team<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
+fn leave_function(team: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
     let from = w.paths[path].meeting;
     w.paths[path].state = State::Gone;
     let mut at = from;
@@ -440,14 +440,14 @@ fn leave_function(team: &mut Team<'_>, w: &mut Warp, path: usize, active: u32) -
 
 /// A warp-wide operation: runs when every lane named is here, else the path waits.
 fn members(
-    team: &mut Team<'_>,
+    team: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     row: u32,
     op: &WarpOp,
     active: u32,
 ) -> Next {
-    if let Some(groups) = Team::groups(w, row, active) {
+    if let Some(groups) = Cta::groups(w, row, active) {
         for group in groups {
             team.collective(w, row, op, group, active);
         }
@@ -472,7 +472,7 @@ fn members(
     if here == active {
         return Next::Stop;
     }
-    if let Some(groups) = Team::groups(w, row, here) {
+    if let Some(groups) = Cta::groups(w, row, here) {
         for group in groups {
             team.collective(w, row, op, group, here);
         }

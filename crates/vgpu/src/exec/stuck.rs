@@ -1,12 +1,12 @@
 //! Blocks in which nothing can run: what is wrong, and letting go of what may.
 
-use super::team::Team;
+use super::cta::Cta;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Op, WarpOp};
 
 /// Nothing is ready. Lets something run, or reports why nothing can and halts the block.
-pub(super) fn resolve(team: &mut Team<'_>, warps: &mut [Warp]) {
+pub(super) fn resolve(team: &mut Cta<'_>, warps: &mut [Warp]) {
     for w in warps.iter_mut() {
         if retry_members(team, w) {
             return;
@@ -25,7 +25,7 @@ pub(super) fn resolve(team: &mut Team<'_>, warps: &mut [Warp]) {
 }
 
 /// Lanes named by a waiting operation may have exited since.
-fn retry_members(team: &Team<'_>, w: &mut Warp) -> bool {
+fn retry_members(team: &Cta<'_>, w: &mut Warp) -> bool {
     let mut any = false;
     for at in 0..w.paths.len() {
         let p = w.paths[at];
@@ -33,7 +33,7 @@ fn retry_members(team: &Team<'_>, w: &mut Warp) -> bool {
             continue;
         }
         if let Op::Warp { mask, .. } = &team.context.program.code[p.pc as usize].op
-            && Team::groups(w, *mask, p.mask).is_some()
+            && Cta::groups(w, *mask, p.mask).is_some()
         {
             w.paths[at].state = State::Ready;
             any = true;
@@ -43,7 +43,7 @@ fn retry_members(team: &Team<'_>, w: &mut Warp) -> bool {
 }
 
 /// Lanes of a warp wait at a barrier for the whole warp, while others wait for them to converge.
-fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
+fn divergent_barrier(team: &mut Cta<'_>, warps: &[Warp]) -> bool {
     for w in warps {
         let parked = w
             .meetings
@@ -75,7 +75,7 @@ fn divergent_barrier(team: &mut Team<'_>, warps: &[Warp]) -> bool {
 }
 
 /// Lanes wait for others that themselves wait for them to converge.
-fn absent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
+fn absent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let parked: u32 = w
             .meetings
@@ -101,7 +101,7 @@ fn absent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
 }
 
 /// Lanes wait for others at warp-wide operations that those never reach.
-fn divergent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
+fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let waiting: Vec<_> = w
             .paths
@@ -143,7 +143,7 @@ fn divergent_members(team: &mut Team<'_>, warps: &mut [Warp]) -> bool {
 }
 
 /// All that is left waits at barriers of the block.
-fn different_barriers(team: &mut Team<'_>) {
+fn different_barriers(team: &mut Cta<'_>) {
     let waiters = team.waiters();
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
         team.halted = Some("no thread can run");

@@ -1,7 +1,7 @@
 //! What warps did, for the timing model: the way that each took through the program, and where its
 //! memory accesses went.
 
-use super::team::Team;
+use super::cta::Cta;
 use super::transfer::lanes;
 
 /// Accesses that a warp keeps at most: a longer one is known by its beginning.
@@ -184,7 +184,7 @@ pub(super) fn begin(traced: bool, block: u32, warps: usize) -> Option<Box<BlockT
     })
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     /// The trace of the warp that runs.
     #[inline]
     pub(super) fn warp_trace(&mut self) -> Option<&mut WarpTrace> {

@@ -1,15 +1,15 @@
 //! Traffic of a warp access: bytes, sectors, wavefronts, bank conflicts.
 
 use super::access::split;
+use super::cta::Cta;
 use super::regs::FULL;
 use super::rows::Row;
-use super::team::Team;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::lower::program::{Address, Area};
 use crate::num::host::vectorised;
 
-impl Team<'_> {
+impl Cta<'_> {
     /// Counts an access that is in bounds and aligned.
     pub(super) fn count_row(&mut self, row: &Row, mask: u32, bytes: u32, write: bool) {
         let Some(allocation) = row.allocation else {

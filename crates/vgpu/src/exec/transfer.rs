@@ -1,9 +1,9 @@
 //! Loads and stores of a warp.
 
 use super::access::{Touch, split};
+use super::cta::Cta;
 use super::regs::{Lane, U32, U64};
 use super::rows::{Kind, Words};
-use super::team::Team;
 use super::warp::Warp;
 use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW};
 
@@ -74,7 +74,7 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Team<'_> {
+impl Cta<'_> {
     /// Whether an access counts as atomic.
     fn is_strong(&self, order: Order) -> bool {
         match order {

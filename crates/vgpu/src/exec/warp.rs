@@ -1,7 +1,7 @@
 //! A warp: its registers, local memory and paths.
 
+use super::cta::Context;
 use super::regs::Regs;
-use super::team::Context;
 use crate::lower::program::{Constant, NONE, Special};
 
 /// Why a path does not run.
@@ -28,7 +28,7 @@ pub(super) struct Path {
 
 /// A place where paths meet, or the return of a call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Meeting {
+pub(super) struct ReconvergencePoint {
     pub(super) pc: u32,
     pub(super) expected: u32,
     pub(super) arrived: u32,
@@ -46,7 +46,7 @@ pub(super) struct Warp {
     pub(super) index: usize,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
-    pub(super) meetings: Vec<Meeting>,
+    pub(super) meetings: Vec<ReconvergencePoint>,
     /// Local memory, then call parameters: `stride` bytes a lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
@@ -178,7 +178,7 @@ impl Warp {
         self.paths.iter().rposition(|p| p.state == State::Ready)
     }
 
-    pub(super) fn meet(&mut self, meeting: Meeting) -> u32 {
+    pub(super) fn meet(&mut self, meeting: ReconvergencePoint) -> u32 {
         if let Some(free) = self.meetings.iter().position(|m| !m.in_use) {
             self.meetings[free] = meeting;
             return free as u32;

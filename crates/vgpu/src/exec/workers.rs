@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
+use super::cta::{Context, Spare};
 use super::launch::{BlockSet, End, Launch, LaunchReport};
-use super::team::{Context, Spare};
 use super::trace::BlockTrace;
 use crate::counters::Counters;
 use crate::hazard::report::Collector;

@@ -1,4 +1,4 @@
-//! The first-level cache: lines of four sectors, least recently used out first.
+//! The L1 cache: lines of four sectors, least recently used out first.
 
 /// Ways of a set.
 const WAYS: usize = 8;

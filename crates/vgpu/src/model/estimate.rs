@@ -40,7 +40,7 @@ pub struct Estimate {
     /// Rounds in which the grid fills the device.
     pub waves: f64,
     /// What limits the launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`, `shared`
-    /// (loads and stores of shared memory and of the first-level cache), `l2`, `dram` or `latency`.
+    /// (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or `latency`.
     pub bound: &'static str,
     /// What the replayed blocks did.
     pub(crate) tally: Tally,

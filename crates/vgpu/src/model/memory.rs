@@ -1,4 +1,4 @@
-//! What a launch moves between the multiprocessors, the second-level cache and memory.
+//! What a launch moves between the multiprocessors, the L2 cache and memory.
 
 use super::sectors::Sectors;
 use super::sm::PRIVATE;
@@ -132,7 +132,7 @@ impl Neighbourhood {
     }
 }
 
-/// Share of the local memory of all resident threads that stays in the second-level cache.
+/// Share of the local memory of all resident threads that stays in the L2 cache.
 pub(super) fn local_hit_share(arch: &Arch, kernel: &Kernel, resident_threads: f64) -> f64 {
     let locals = kernel.code.iter().filter(|i| i.unit == Unit::Local);
     let frame = locals

@@ -95,7 +95,7 @@ const SLACK: u64 = 32;
 
 /// What a piece of machine code tells of the time at which it would be entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum LineEvidence {
     /// The anchors in it were executed then.
     Anchors(u64),
     /// The PTX instructions that it is named after were executed then.
@@ -147,7 +147,7 @@ fn follower(piece: u32, kernel: &Kernel, always: bool) -> Option<u32> {
 
 /// A warp on its way.
 #[derive(Debug)]
-pub(super) struct Walker {
+pub(super) struct SassAligner {
     /// The instruction that is next.
     pub(super) at: u32,
     /// Executions of each slot so far.
@@ -183,9 +183,9 @@ impl Missed {
     }
 }
 
-impl Walker {
-    pub(super) fn new(map: &Map) -> Walker {
-        Walker {
+impl SassAligner {
+    pub(super) fn new(map: &Map) -> SassAligner {
+        SassAligner {
             at: 0,
             used: vec![0; map.pcs.len()],
             accessed: vec![0; map.pcs.len()],
@@ -229,7 +229,7 @@ impl Walker {
     }
 
     /// What a piece itself tells of when it would be entered.
-    fn told(&self, piece: u32, map: &Map, history: &History) -> Told {
+    fn told(&self, piece: u32, map: &Map, history: &History) -> LineEvidence {
         let found = &map.pieces[piece as usize];
         let visit =
             |(slot, which): &(u32, u32)| history.visit(*slot, self.used[*slot as usize] + which);
@@ -238,14 +238,14 @@ impl Walker {
             // tells when.
             let last = quantile(found.probes.iter().map(visit), 0.7);
             let first = found.probes.iter().filter(|(_, which)| *which == 0);
-            return Told::Anchors(match last {
+            return LineEvidence::Anchors(match last {
                 NEVER => NEVER,
                 last => last.min(quantile(first.map(visit), 0.7)),
             });
         }
         let taken = found.guarded.iter().map(visit).min().unwrap_or(NEVER);
         if taken != NEVER {
-            return Told::Anchors(taken);
+            return LineEvidence::Anchors(taken);
         }
         let since = self.entered[piece as usize].map_or(0, |entered| entered + 1);
         let since = since.max(self.time.saturating_sub(SLACK));
@@ -253,9 +253,9 @@ impl Walker {
             .filter_map(|pc| history.next(*pc, since))
             .peekable();
         match times.peek() {
-            None if found.weak.is_empty() => Told::Nothing,
-            None => Told::Moved,
-            Some(_) => Told::Lines(quantile(times, 0.5)),
+            None if found.weak.is_empty() => LineEvidence::Nothing,
+            None => LineEvidence::Moved,
+            Some(_) => LineEvidence::Lines(quantile(times, 0.5)),
         }
     }
 
@@ -264,18 +264,20 @@ impl Walker {
         let at = |next: u32, depth: u32| self.score(next, kernel, map, history, depth);
         let told = self.told(piece, map, history);
         match told {
-            Told::Anchors(time) => time,
-            Told::Lines(time) if depth == 0 => time,
-            Told::Lines(time) => {
+            LineEvidence::Anchors(time) => time,
+            LineEvidence::Lines(time) if depth == 0 => time,
+            LineEvidence::Lines(time) => {
                 // Better evidence of what follows in any case is evidence of this piece too.
                 let sure = follower(piece, kernel, true);
                 let sure = sure.filter(|next| !map.pieces[*next as usize].probes.is_empty());
                 sure.map_or(time, |next| time.max(at(next, 0)))
             }
-            Told::Moved | Told::Nothing if depth == 0 => NEVER,
-            Told::Nothing => follower(piece, kernel, false).map_or(NEVER, |p| at(p, depth - 1)),
+            LineEvidence::Moved | LineEvidence::Nothing if depth == 0 => NEVER,
+            LineEvidence::Nothing => {
+                follower(piece, kernel, false).map_or(NEVER, |p| at(p, depth - 1))
+            }
             // What follows counts, a little later than if it were next.
-            Told::Moved => follower(piece, kernel, false)
+            LineEvidence::Moved => follower(piece, kernel, false)
                 .map(|p| at(p, depth - 1))
                 .filter(|time| *time >= self.time.saturating_sub(SLACK))
                 .map_or(NEVER, |time| time.saturating_add(1)),
@@ -451,7 +453,7 @@ impl Walker {
     /// Whether a piece tells nothing of its own: lanes that left may not be looked for there.
     fn moved(&self, to: u32, kernel: &Kernel, map: &Map, history: &History) -> bool {
         let piece = kernel.flow.piece(to);
-        piece.is_some_and(|p| self.told(p, map, history) == Told::Moved)
+        piece.is_some_and(|p| self.told(p, map, history) == LineEvidence::Moved)
     }
 
     /// Where split lanes meet: those that went another way come first.

@@ -8,7 +8,8 @@ use crate::gpu::nvml::Monitor;
 use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
-    Contest, Job, Measuring, Opened, Request, Response, Rival, Standing, send,
+    IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
+    send,
 };
 use std::io;
 use tuner_core::cache_mode::CacheMode;
@@ -38,11 +39,11 @@ const MEMORY_SHARE: u64 = 4;
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
-    open: Option<Bench>,
+    open: Option<OpenGpu>,
 }
 
 /// An open GPU with what it remembers between candidates.
-struct Bench {
+struct OpenGpu {
     session: GpuSession,
     references: References,
     calibration: Option<Calibration>,
@@ -96,7 +97,7 @@ impl Cuda {
             // A pipe that is gone shows at the next answer.
             let _ = send(&mut io::stdout(), &Response::Begins(step));
         }));
-        self.open = Some(Bench {
+        self.open = Some(OpenGpu {
             session,
             references: References::default(),
             calibration: None,
@@ -141,7 +142,7 @@ impl Served for Cuda {
 
 type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
-impl Bench {
+impl OpenGpu {
     fn handle(&mut self, request: &Request, begins: Begins<'_>) -> Result<Response, Failure> {
         match request {
             Request::Open(_) => Ok(Response::Failed("the device is open".to_owned())),
@@ -220,7 +221,11 @@ impl Bench {
         Ok(())
     }
 
-    fn measure(&mut self, measuring: &Measuring, begins: Begins<'_>) -> Result<Response, Failure> {
+    fn measure(
+        &mut self,
+        measuring: &MeasureRequest,
+        begins: Begins<'_>,
+    ) -> Result<Response, Failure> {
         let (judgement, proof) = self.judge(&measuring.job, begins)?;
         let (Some((plan, verified, _)), true) = (proof, measuring.job.timed.is_some()) else {
             return Ok(Response::Measured(Box::new(judgement), None));
@@ -238,11 +243,11 @@ impl Bench {
 
     fn time(
         &mut self,
-        measuring: &Measuring,
+        measuring: &MeasureRequest,
         plan: &Plan,
         verified: &Verified,
         seed: u64,
-    ) -> Result<(Judgement, Option<Standing>), Fault> {
+    ) -> Result<(Judgement, Option<RelativeTime>), Fault> {
         let reference = measuring.reference.as_ref().unwrap_or(plan);
         let task = self.task(reference, seed)?;
         self.meet(task, measuring.incumbent.as_ref(), seed)?;
@@ -280,7 +285,7 @@ impl Bench {
         } else {
             self.session.drop_subject(candidate);
         }
-        let standing = Standing {
+        let standing = RelativeTime {
             ratio: timed.ratio,
             replaces_incumbent: timed.replaces_incumbent,
         };
@@ -337,7 +342,7 @@ impl Bench {
     }
 
     /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
-    fn meet(&mut self, task: usize, rival: Option<&Rival>, seed: u64) -> Result<(), Fault> {
+    fn meet(&mut self, task: usize, rival: Option<&IncumbentPlan>, seed: u64) -> Result<(), Fault> {
         let key = rival.map(|rival| identity(&rival.plan));
         let known = self.timed[task].incumbent.as_ref().map(|(key, _)| key);
         if known == key.as_ref() {
@@ -368,7 +373,7 @@ impl Bench {
     /// the name of its verdict and a colon.
     fn verified(
         &mut self,
-        contest: &Contest,
+        contest: &TimingComparison,
         level: Level,
         begins: Begins<'_>,
     ) -> Result<Vec<Result<Verified, String>>, Failure> {
@@ -389,7 +394,11 @@ impl Bench {
         Ok(all)
     }
 
-    fn duel(&mut self, contest: &Contest, begins: Begins<'_>) -> Result<Response, Failure> {
+    fn duel(
+        &mut self,
+        contest: &TimingComparison,
+        begins: Begins<'_>,
+    ) -> Result<Response, Failure> {
         let verified = self.verified(contest, Level::Screening, begins)?;
         if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
             return Ok(Response::Failed(why.clone()));
@@ -411,9 +420,13 @@ impl Bench {
         Ok(fight().unwrap_or_else(|fault| Response::Failed(fault.detail)))
     }
 
-    fn finale(&mut self, contest: &Contest, begins: Begins<'_>) -> Result<Response, Failure> {
+    fn finale(
+        &mut self,
+        contest: &TimingComparison,
+        begins: Begins<'_>,
+    ) -> Result<Response, Failure> {
         // What is published has passed everything.
-        let verified = self.verified(contest, Level::Elite, begins)?;
+        let verified = self.verified(contest, Level::Final, begins)?;
         begins(Step::Time).map_err(Failure::Pipe)?;
         Ok(self
             .last_word(contest, verified)
@@ -422,7 +435,7 @@ impl Bench {
 
     fn last_word(
         &mut self,
-        contest: &Contest,
+        contest: &TimingComparison,
         verified: Vec<Result<Verified, String>>,
     ) -> Result<Response, Fault> {
         let right: Vec<usize> = (0..verified.len())

@@ -2,14 +2,16 @@
 
 mod running;
 
-use super::protocol::{Contest, Job, Measuring, Opened, Request, Response, Standing, send};
+use super::protocol::{
+    Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison, send,
+};
 use crate::gpu::fake;
 use crate::step::Step;
 use running::{Running, start};
 use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
-use tuner_core::plan::{Carry, Code};
+use tuner_core::plan::{Code, CodeFormat};
 use tuner_core::record::{Measurement, Verdict};
 use tuner_judge::judgement::Judgement;
 use tuner_judge::timing::calibration::Calibration;
@@ -27,7 +29,7 @@ pub struct Settings {
     /// The tuner's own kernels, for a real GPU.
     pub helpers: Option<Code>,
     /// Which form of a candidate's code it runs.
-    pub carry: Carry,
+    pub carry: CodeFormat,
     /// Deadline for opening the device.
     pub open: Duration,
     /// Deadline for reading code.
@@ -53,7 +55,7 @@ impl Settings {
             arguments: vec!["device-worker".into(), "--device".into(), selector.into()],
             environment: Vec::new(),
             helpers: None,
-            carry: Carry::Ptx,
+            carry: CodeFormat::Ptx,
             open: Duration::from_secs(60),
             load: Duration::from_secs(30),
             launch: Duration::from_secs(10),
@@ -72,9 +74,9 @@ impl Settings {
         Ok(Self {
             helpers: Some(helpers),
             carry: if stand_in {
-                Carry::PtxAsCubin
+                CodeFormat::PtxAsCubin
             } else {
-                Carry::Cubin
+                CodeFormat::Cubin
             },
             // Naive references of large problems take their time; the stand-in hangs for tests only.
             launch: Duration::from_secs(if stand_in { 2 } else { 10 }),
@@ -205,8 +207,8 @@ impl Worker {
     /// As for [`Worker::judge`].
     pub fn measure(
         &mut self,
-        mut measuring: Measuring,
-    ) -> Result<(Judgement, Option<Standing>), WorkerError> {
+        mut measuring: MeasureRequest,
+    ) -> Result<(Judgement, Option<RelativeTime>), WorkerError> {
         let carry = self.settings.carry;
         measuring.job = self.packed(measuring.job);
         measuring.reference = measuring.reference.map(|plan| plan.packed(carry));
@@ -236,7 +238,7 @@ impl Worker {
     ///
     /// # Errors
     /// One of them is wrong, or the device failed.
-    pub fn duel(&mut self, contest: Contest) -> Result<Option<DuelResult>, WorkerError> {
+    pub fn duel(&mut self, contest: TimingComparison) -> Result<Option<DuelResult>, WorkerError> {
         let request = Request::Duel(Box::new(self.packed_contest(contest)));
         match self.device(&request)? {
             Response::Dueled(result) => Ok(result.map(|result| *result)),
@@ -250,7 +252,7 @@ impl Worker {
     /// The device failed.
     pub fn finale(
         &mut self,
-        contest: Contest,
+        contest: TimingComparison,
     ) -> Result<Vec<Result<Measurement, String>>, WorkerError> {
         if let Some(running) = self.running.take() {
             running.kill();
@@ -269,7 +271,7 @@ impl Worker {
         job
     }
 
-    fn packed_contest(&self, mut contest: Contest) -> Contest {
+    fn packed_contest(&self, mut contest: TimingComparison) -> TimingComparison {
         let carry = self.settings.carry;
         contest.plans = contest.plans.into_iter().map(|p| p.packed(carry)).collect();
         contest.reference = contest.reference.map(|plan| plan.packed(carry));

@@ -56,7 +56,7 @@ pub struct Prediction {
     /// Blocks of the longest launch.
     pub blocks: u64,
     /// The limit of the longest launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`,
-    /// `shared` (loads and stores of shared memory and of the first-level cache), `l2`, `dram` or
+    /// `shared` (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or
     /// `latency`.
     pub bound: &'static str,
 }
@@ -165,7 +165,7 @@ const GLOBAL_CYCLES: f64 = 500.0;
 const LOADS_IN_FLIGHT: f64 = 4.0;
 /// Latency of a block-wide barrier, cycles.
 const BARRIER_CYCLES: f64 = 30.0;
-/// Bytes a clock that one multiprocessor gets from the second-level cache.
+/// Bytes a clock that one multiprocessor gets from the L2 cache.
 const L2_BYTES_PER_CLOCK: f64 = 64.0;
 
 /// Predicts the time of a candidate's launches. `bytes` is what must move between memory and chip

@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::map::Map;
 use super::sectors::Sectors;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
-use super::walk::{History, Missed, Walker};
+use super::walk::{History, Missed, SassAligner};
 use crate::arch::Arch;
 use crate::exec::trace::BlockTrace;
 use crate::sass::{Instr, Kernel, NO_BARRIER, Unit};
@@ -46,7 +46,7 @@ pub(crate) struct Tally {
     pub(crate) by_unit: [u64; 24],
     /// Scheduler cycles without an issue, by cause.
     pub(crate) stalled: [u64; STALLS],
-    /// Sectors asked of the first-level cache, and those it had.
+    /// Sectors asked of the L1 cache, and those it had.
     pub(crate) l1_sectors: u64,
     pub(crate) l1_hits: u64,
     /// Sectors written.
@@ -58,12 +58,12 @@ pub(crate) struct Tally {
     pub(crate) shared_conflicts: u64,
     /// Cycles for which each pipe of the schedulers was taken.
     pub(crate) pipe_cycles: [u64; PIPES],
-    /// Cycles of the load and store unit, of the share of the second-level cache, of that of
+    /// Cycles of the load and store unit, of the share of the L2 cache, of that of
     /// memory.
     pub(crate) lsu_cycles: u64,
     pub(crate) l2_cycles: f64,
     pub(crate) dram_cycles: f64,
-    /// Sectors asked of the second-level cache and of memory.
+    /// Sectors asked of the L2 cache and of memory.
     pub(crate) l2_sectors: f64,
     pub(crate) dram_sectors: f64,
     /// Barriers passed by warps.
@@ -85,13 +85,13 @@ pub(super) struct Work<'a> {
     pub(super) budget: u64,
     /// First-level cache, bytes.
     pub(super) l1_bytes: u64,
-    /// Share of the second-level cache's and of the memory's bytes a clock.
+    /// Share of the L2 cache's and of the memory's bytes a clock.
     pub(super) l2_rate: f64,
     pub(super) dram_rate: f64,
     /// Share of a block's own sectors that come from (or go to) memory when it first asks for
-    /// them; the second-level cache has the others, and all of them from then on.
+    /// them; the L2 cache has the others, and all of them from then on.
     pub(super) first_miss: f64,
-    /// Share of the sectors of local memory that the second-level cache has.
+    /// Share of the sectors of local memory that the L2 cache has.
     pub(super) local_hit_share: f64,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Outcome {
 }
 
 struct Warp {
-    walker: Walker,
+    walker: SassAligner,
     /// Its index in the block, and the block's number here.
     index: usize,
     replica: u64,
@@ -147,7 +147,7 @@ pub(super) struct Sm<'a> {
     slots: Vec<(usize, usize)>,
     free: Vec<usize>,
     l1: Cache,
-    /// Sectors that were asked of the second-level cache.
+    /// Sectors that were asked of the L2 cache.
     seen: Sectors,
     lsu: u64,
     l2: f64,
@@ -253,7 +253,7 @@ impl<'a> Sm<'a> {
         self.slots[slot] = (count, 0);
         for index in 0..count {
             let warp = Warp {
-                walker: Walker::new(self.work.map),
+                walker: SassAligner::new(self.work.map),
                 index,
                 replica: self.started as u64,
                 slot,

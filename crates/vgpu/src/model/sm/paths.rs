@@ -190,7 +190,7 @@ impl<'a> Sm<'a> {
             tally.l2_cycles += bytes / self.work.l2_rate;
             self.l2 = self.l2.max(self.lsu as f64) + bytes / self.work.l2_rate;
             end = end.max(self.l2 as u64 + u64::from(arch.l2_cycles));
-            // Sectors that the second-level cache has not are counted off in fractions.
+            // Sectors that the L2 cache has not are counted off in fractions.
             self.misses += fetched;
             if self.misses >= 1.0 {
                 let whole = self.misses.floor();

@@ -13,7 +13,7 @@ use tuner_store::{RunId, Store};
 const FINALISTS: usize = 5;
 
 /// The baselines of a run's tasks, and the best candidates so far.
-pub(super) struct Around {
+pub(super) struct FinalStage {
     tasks: Vec<Task>,
     /// By task.
     baselines: Vec<Option<Baseline>>,
@@ -21,7 +21,7 @@ pub(super) struct Around {
     best: Vec<Vec<(f64, ConfigValues)>>,
 }
 
-impl Around {
+impl FinalStage {
     pub(super) fn new(tasks: &[Task], baselines: Vec<Option<Baseline>>) -> Self {
         Self {
             best: vec![Vec::new(); tasks.len()],

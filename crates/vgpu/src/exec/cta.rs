@@ -146,7 +146,7 @@ pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
 }
 
 /// State shared by the warps of one block.
-pub(super) struct Team<'a> {
+pub(super) struct Cta<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) block: u32,
     pub(super) shared: Vec<u32>,
@@ -181,15 +181,15 @@ pub(super) struct Team<'a> {
     pub(super) running: usize,
 }
 
-impl<'a> Team<'a> {
-    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: Spare) -> Team<'a> {
+impl<'a> Cta<'a> {
+    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: Spare) -> Cta<'a> {
         let words = context.fresh_state.len();
         let mut shared_state = spare.shared_state;
         shared_state.clone_from(&context.fresh_state);
         let mut shadow = spare.shadow;
         shadow.renew(if context.checks.races { words } else { 0 });
         let exact_readers = context.program.partial_sync;
-        Team {
+        Cta {
             context,
             block,
             shared: filled(spare.shared, words, 0),

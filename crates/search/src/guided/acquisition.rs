@@ -14,7 +14,7 @@ const LEAST_VARIANCE: f64 = 1e-9;
 
 /// The model's answers, given the results known when it was made.
 #[derive(Debug)]
-pub(super) struct Promise {
+pub(super) struct Acquisition {
     /// Whitened targets: times.
     times: Vec<f64>,
     /// Whitened targets: works (0) or fails (-1); `None` while nothing failed.
@@ -29,7 +29,7 @@ pub(super) struct Promise {
     bound: Option<f64>,
 }
 
-impl Promise {
+impl Acquisition {
     /// Of the results in the archive; `held` are the places of the points that the process holds.
     pub(super) fn new(
         archive: &Archive,

@@ -5,7 +5,7 @@
 //! which fact: spills that cost nothing here get no weight, a prediction that orders the candidates
 //! well gets much.
 
-use crate::Facts;
+use crate::CompileStats;
 
 /// How many numbers stand for the facts, each near 1 where it matters.
 const FEATURES: usize = 4;
@@ -20,7 +20,7 @@ type Features = [f64; FEATURES];
 
 /// `expected` and, below, all errors are in the model's own scale; `centre` is its zero as a
 /// logarithm of microseconds.
-fn features(facts: &Facts, expected: f64, centre: f64) -> Features {
+fn features(facts: &CompileStats, expected: f64, centre: f64) -> Features {
     let log = |value: f64| value.max(0.0).ln_1p();
     [
         f64::from(facts.registers) / 64.0,
@@ -42,7 +42,7 @@ pub(super) struct Correction {
 
 impl Correction {
     /// Takes the target that a candidate came to, of which the model had expected another.
-    pub(super) fn learn(&mut self, facts: &Facts, expected: f64, centre: f64, target: f64) {
+    pub(super) fn learn(&mut self, facts: &CompileStats, expected: f64, centre: f64, target: f64) {
         if self.seen.len() == MOST {
             self.seen.remove(0);
         }
@@ -52,7 +52,7 @@ impl Correction {
     }
 
     /// What to add to the expected target.
-    pub(super) fn shift(&self, facts: &Facts, expected: f64, centre: f64) -> f64 {
+    pub(super) fn shift(&self, facts: &CompileStats, expected: f64, centre: f64) -> f64 {
         let Some((weights, means, reach)) = &self.weights else {
             return 0.0;
         };
@@ -122,8 +122,8 @@ mod tests {
     use super::*;
     use tuner_core::units::Micros;
 
-    fn facts(spill_bytes: u64, predicted: f64) -> Facts {
-        Facts {
+    fn facts(spill_bytes: u64, predicted: f64) -> CompileStats {
+        CompileStats {
             registers: 64,
             spill_bytes,
             shared_bytes: 1024,
