@@ -17,7 +17,7 @@ test: nvrtc
 	$(CARGO) test --workspace --locked
 
 nightly: nvrtc
-	$(CARGO) test --release --locked --test readme -- --ignored
+	$(CARGO) test --release --locked --test program readme:: -- --ignored
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked
@@ -26,7 +26,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(CARGO) test --locked --test licences
+	$(CARGO) test --locked --test program licences::
 
 nvrtc:
 	@scripts/get-nvrtc

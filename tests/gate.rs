@@ -1,6 +1,5 @@
 //! The gate against devices that lie: each fake does everything right but one thing.
 
-#[path = "gate/sampled.rs"]
 mod sampled;
 
 use std::collections::BTreeMap;

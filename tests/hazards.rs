@@ -2,21 +2,15 @@
 //! detector would blame. A `.cu` file dropped into `hazards/wrong` or `hazards/right` is a test;
 //! `hazards/case.rs` describes its header.
 //!
-//! `cargo test --test hazards -- --nocapture` prints the table. `TUNER_HAZARDS_ONLY=text` keeps
+//! `cargo test --test program hazards:: -- --nocapture` prints the table. `TUNER_HAZARDS_ONLY=text` keeps
 //! the cases whose name contains the text. Without NVRTC the suite fails, unless
 //! `TUNER_NO_NVRTC=1` says that this machine is not meant to have it.
 
-#[path = "hazards/case.rs"]
 mod case;
-#[path = "hazards/check.rs"]
 mod check;
-#[path = "hazards/compiler.rs"]
 mod compiler;
-#[path = "hazards/data.rs"]
 mod data;
-#[path = "hazards/judge.rs"]
 mod judge;
-#[path = "hazards/reference.rs"]
 mod reference;
 
 use std::path::{Path, PathBuf};

@@ -3,8 +3,7 @@
 //! The commands run one after the other, as a reader would type them, in a folder that looks like a
 //! fresh clone. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
 //! night, runs every kernel ([`NIGHTLY`]):
-//! `cargo test --release --test readme -- --ignored`
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+//! `cargo test --release --test program readme:: -- --ignored`
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;

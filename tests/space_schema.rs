@@ -1,8 +1,6 @@
 //! The JSON Schema that editors complete search spaces with is the one of the Rust types, and
 //! every shipped search space is read.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::path::{Path, PathBuf};
 use tuner_space::{KernelSpec, json_schema};
 
@@ -29,7 +27,7 @@ fn the_schema_is_that_of_the_types() {
     let written = std::fs::read_to_string(SCHEMA).unwrap_or_default();
     assert!(
         written == expected,
-        "{SCHEMA} is not up to date: run `{UPDATE}=1 cargo test --test space_schema`"
+        "{SCHEMA} is not up to date: run `{UPDATE}=1 cargo test --test program space_schema::`"
     );
 }
 

@@ -1,7 +1,5 @@
 //! The compressed set of configurations is exactly the set the constraints describe.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;

@@ -1,6 +1,6 @@
 //! The gate's comparison of a planted result, with a built-in oracle or a reference kernel.
 
-use crate::kernels::{How, Operation, Order, Problem};
+use crate::errors::kernels::{How, Operation, Order, Problem};
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::plan::{

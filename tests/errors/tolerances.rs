@@ -1,7 +1,7 @@
 //! What an output is compared under beside a reference kernel, and how that is told.
 
-use crate::judging::{By, Case, nearest, plan};
-use crate::kernels::{How, Operation, Order, Problem};
+use crate::errors::judging::{By, Case, nearest, plan};
+use crate::errors::kernels::{How, Operation, Order, Problem};
 use tuner_core::element::Element;
 use tuner_core::element::Element::{F16, F32, F64, I8, I32};
 use tuner_core::plan::{Plan, PlanFill, PlanReference};

@@ -1,7 +1,9 @@
 //! JSON of the commands that judge and predict. With the snapshots' NVRTC the whole document is
 //! compared, with any other one its keys.
 
-use crate::{folder_with_defects, json, lines, masked, nvrtc_is_the_snapshots, pretty, shape};
+use crate::golden::{
+    folder_with_defects, json, lines, masked, nvrtc_is_the_snapshots, pretty, shape,
+};
 use serde_json::Value;
 
 /// Compares a document under a name.

@@ -1,6 +1,6 @@
 //! Exported files, byte for byte.
 
-use crate::{folder, tuner};
+use crate::golden::{folder, tuner};
 
 const KERNEL: &str = "convolution2d 15x15 (BAT)";
 

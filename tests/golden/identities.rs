@@ -1,6 +1,6 @@
 //! The hashes that stored rows are found by.
 
-use crate::root;
+use crate::golden::root;
 use std::fmt::Write as _;
 use tuner_device::limits;
 use tuner_kernel::catalog::{Catalog, Kernel};
@@ -23,7 +23,7 @@ fn the_default_configuration_of_every_shipped_space_keeps_its_identity() {
             let binder = spec.binder(&problem.name, &limits).unwrap();
             let bound = binder.bind(&Config::new(defaults.clone())).unwrap();
             let source = render_bound(&kernel.template, &bound, "sm_90");
-            let identity = source.identity(crate::NVRTC);
+            let identity = source.identity(crate::golden::NVRTC);
             writeln!(text, "  {}: {}", problem.name, identity.as_str()).unwrap();
         }
     }

@@ -1,6 +1,6 @@
 //! Exit codes, commands, options, and the daemon's interface.
 
-use crate::{folder_with_defects, recorded, root, stdout, tuner};
+use crate::golden::{folder_with_defects, recorded, root, stdout, tuner};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -128,7 +128,10 @@ fn the_schema_of_search_spaces_is_the_committed_one() {
 fn the_daemon_describes_the_same_interface() {
     let folder = folder_with_defects();
     let document = daemon::openapi(&folder.path().join("serve.db"));
-    insta::assert_binary_snapshot!("openapi.json", crate::pretty(&document).into_bytes());
+    insta::assert_binary_snapshot!(
+        "openapi.json",
+        crate::golden::pretty(&document).into_bytes()
+    );
 }
 
 /// `tuner serve` for one question.

@@ -1,6 +1,6 @@
 //! A database of an earlier build opens, is brought up to date, and says what it said.
 
-use crate::{folder, json, lines, pretty, recorded, stdout};
+use crate::golden::{folder, json, lines, pretty, recorded, stdout};
 use std::path::Path;
 
 #[test]

@@ -1,6 +1,8 @@
 //! The same seed gives the same results.
 
-use crate::{folder, json, lines, masked, nvrtc_is_the_snapshots, pretty, recorded, root, stdout};
+use crate::golden::{
+    folder, json, lines, masked, nvrtc_is_the_snapshots, pretty, recorded, root, stdout,
+};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `tuner report`: the files, from every kind of database.
 
-use crate::support::{edit, project, run, tune, tuner, write};
+use crate::report::support::{edit, project, run, tune, tuner, write};
 use std::path::{Path, PathBuf};
 
 fn report(folder: &Path, more: &[&str]) -> (String, String) {

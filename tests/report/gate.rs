@@ -1,6 +1,6 @@
 //! `tuner gate`: what a CI sees.
 
-use crate::support::{json, project, run, tune, tuner, write};
+use crate::report::support::{json, project, run, tune, tuner, write};
 use std::path::Path;
 
 /// A project whose larger problem was tuned exhaustively.

@@ -1,6 +1,6 @@
 //! What other tools write and read: there and back again.
 
-use crate::support::{json, run, write};
+use crate::report::support::{json, run, write};
 use serde_json::Value as Json;
 use std::path::Path;
 

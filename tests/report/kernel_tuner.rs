@@ -1,7 +1,7 @@
 //! Round trips with the real Kernel Tuner, where pip can install it.
 
-use crate::interop::{CACHE, T1, imported};
-use crate::support::{json, run, write};
+use crate::report::interop::{CACHE, T1, imported};
+use crate::report::support::{json, run, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! `tuner profile`, with a profiler that is played.
 
-use crate::support::{json, project, run, tune, tuner, write};
+use crate::report::support::{json, project, run, tune, tuner, write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tuner_core::record::{

@@ -1,6 +1,6 @@
 //! The commit story, end to end.
 
-use crate::support::{commit, edit, git, json, project, run, tune};
+use crate::report::support::{commit, edit, git, json, project, run, tune};
 use std::collections::BTreeSet;
 use std::path::Path;
 

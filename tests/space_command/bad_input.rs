@@ -1,6 +1,6 @@
 //! Mistakes in a bare space or its command line: place, reason and fix, and exit code 2.
 
-use crate::support::{refused, space, space_in};
+use crate::space_command::support::{refused, space, space_in};
 use insta::assert_snapshot;
 
 const GOOD: &str = "parameters:\n  A: { values: [1, 2, 4] }\n  B: { values: [1, 2, 4] }\n";

@@ -1,6 +1,6 @@
 //! Files made to break a reader: told apart and refused, or read, in bounded time and memory.
 
-use crate::support::{refused, space};
+use crate::space_command::support::{refused, space};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -162,7 +162,7 @@ proptest! {
         which in 0..3_usize,
     ) {
         let mut text = [
-            crate::support::KERNEL,
+            crate::space_command::support::KERNEL,
             "parameters:\n  A: { values: [1, 2] }\n  B: { range: { from: 1, to: 9, step: 2 } }\nconstraints:\n  - { rule: \"A ** B < min(9, abs(-A))\", why: x }\n",
             "{\"params\": [{\"name\": \"A\", \"values\": [1, 2]}], \"constraints\": [\"A // 2 == 1\"]}",
         ][which].to_owned();

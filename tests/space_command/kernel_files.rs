@@ -1,6 +1,6 @@
 //! A kernel's file: problems, devices, and mistakes in its sections.
 
-use crate::support::{KERNEL, kernel_refused, space, space_in};
+use crate::space_command::support::{KERNEL, kernel_refused, space, space_in};
 use insta::assert_snapshot;
 
 #[test]

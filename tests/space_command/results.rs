@@ -1,6 +1,6 @@
 //! What `tuner space` prints, for every kind of file it reads.
 
-use crate::support::{KERNEL, space};
+use crate::space_command::support::{KERNEL, space};
 use serde_json::json;
 
 const T1: &str = r#"{
@@ -215,7 +215,10 @@ fn published_and_recorded_files_at_hand_are_counted() {
         ("recorded/conv2d_A100.json.gz", "4362"),
     ] {
         let path = shared.join(file);
-        let ran = crate::support::space_in(&here, &[path.to_str().unwrap(), "--format", "json"]);
+        let ran = crate::space_command::support::space_in(
+            &here,
+            &[path.to_str().unwrap(), "--format", "json"],
+        );
         assert_eq!(ran.json()["valid"], valid, "{file}");
     }
 }

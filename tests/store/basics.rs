@@ -1,6 +1,6 @@
 //! The store keeps what it said it keeps, and ranks it.
 
-use crate::support::{config, failed, hash, key, start, timed};
+use crate::store::support::{config, failed, hash, key, start, timed};
 use tuner_core::record::{DeviceKind, TimingKind, Verdict};
 use tuner_store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd, Store};
 

@@ -1,6 +1,6 @@
 //! What the other tests run as a process of its own, to kill it or to bind it.
 
-use crate::support::{config, key, start, timed};
+use crate::store::support::{config, key, start, timed};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +18,13 @@ pub(crate) fn command(job: &str, database: &Path, seed: u64, trials: u64) -> Com
 /// The arguments and environment that make this program a child.
 pub(crate) fn as_child(command: &mut Command, job: &str, database: &Path, seed: u64, trials: u64) {
     command
-        .args(["--exact", "child::entry", "--ignored", "--nocapture", "-q"])
+        .args([
+            "--exact",
+            "store::child::entry",
+            "--ignored",
+            "--nocapture",
+            "-q",
+        ])
         .env("STORE_TEST_JOB", job)
         .env("STORE_TEST_DATABASE", database)
         .env("STORE_TEST_SEED", seed.to_string())

@@ -1,6 +1,6 @@
 //! `tuner leaderboard`, `export` and `record` on made-up results.
 
-use crate::support::{config, failed, hash, key, start, timed};
+use crate::store::support::{config, failed, hash, key, start, timed};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value as Json;

@@ -1,7 +1,7 @@
 //! Broken, foreign, locked, full: each is a message with the way out, and nothing stored is lost.
 
-use crate::child::{as_child, command, last_number};
-use crate::support::{config, key, start, timed};
+use crate::store::child::{as_child, command, last_number};
+use crate::store::support::{config, key, start, timed};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The exported header compiles wherever it should, answers lookups, and refuses wrong values.
 
-use crate::support::{config, key, start, timed};
+use crate::store::support::{config, key, start, timed};
 use std::path::Path;
 use std::process::Command;
 use tuner_core::entry::Entry;

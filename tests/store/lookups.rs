@@ -1,7 +1,7 @@
 //! The exported lookup returns the nearest entry that obeys its rules for the sizes asked, or none.
 
-use crate::headers::{C11, CPP17, entries_of, nvrtc};
-use crate::support::start;
+use crate::store::headers::{C11, CPP17, entries_of, nvrtc};
+use crate::store::support::start;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Measured times with their evidence: stored to the bit, published, compared across runs and with
 //! peers.
 
-use crate::support::{config, hash, key, start, timed};
+use crate::store::support::{config, hash, key, start, timed};
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};

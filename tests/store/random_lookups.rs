@@ -1,7 +1,7 @@
 //! Random spaces and sizes: the answers of the compiled header against the tuner's own evaluator.
 
-use crate::headers::CPP17;
-use crate::lookups::{CHECKED, Made, Program, holds, named, nearest, obeys};
+use crate::store::headers::CPP17;
+use crate::store::lookups::{CHECKED, Made, Program, holds, named, nearest, obeys};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tuner_core::record::ConfigValues;

@@ -1,7 +1,7 @@
 //! What `tuner check` says of each case.
 
-use crate::case::{Case, Kind, Project};
-use crate::program::{rows, tuner};
+use crate::user_kernels::case::{Case, Kind, Project};
+use crate::user_kernels::program::{rows, tuner};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

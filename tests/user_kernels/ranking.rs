@@ -1,8 +1,8 @@
 //! What `tuner run` lets onto the leaderboard.
 
-use crate::case::{Case, Project};
-use crate::judge::{Outcomes, batches};
-use crate::program::{rows, tuner};
+use crate::user_kernels::case::{Case, Project};
+use crate::user_kernels::judge::{Outcomes, batches};
+use crate::user_kernels::program::{rows, tuner};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! What `tuner gate` says when the template of a tuned kernel turns wrong.
 
-use crate::case::{Case, Kind, Project};
-use crate::judge::Outcomes;
-use crate::program::tuner;
+use crate::user_kernels::case::{Case, Kind, Project};
+use crate::user_kernels::judge::Outcomes;
+use crate::user_kernels::program::tuner;
 use std::path::Path;
 
 /// Mistakes of a project that are tried: judging one is what `check` does already.

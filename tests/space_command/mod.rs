@@ -1,7 +1,5 @@
 //! `tuner space` as a user meets it: results, formats, and what bad input is told.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod bad_input;
 mod hostile;
 mod kernel_files;

@@ -1,5 +1,4 @@
 //! The store and the exports, as one program: linking costs more than testing.
-#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod basics;
 mod child;

@@ -1,7 +1,7 @@
 //! Small errors planted in right results: what the comparison finds by default, for each built-in
 //! oracle and for a reference kernel, and that it lets honest kernels pass.
 //!
-//! The table of docs/verdicts.md: `cargo test --test errors table -- --ignored --nocapture`.
+//! The table of docs/verdicts.md: `cargo test --test program table -- --ignored --nocapture`.
 
 mod judging;
 mod kernels;

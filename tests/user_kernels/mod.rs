@@ -26,9 +26,8 @@
 //! - A project's other cases are judged in one process, one after the other, and with `both_orders`
 //!   in the reverse order as well: none may profit or suffer from what is remembered of another.
 //!
-//! `cargo test --test user_kernels -- --nocapture` prints the table; `TUNER_USER_KERNELS_ONLY=text`
+//! `cargo test --test program user_kernels:: -- --nocapture` prints the table; `TUNER_USER_KERNELS_ONLY=text`
 //! keeps the cases whose name contains the text.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 mod case;
 mod judge;

@@ -1,6 +1,5 @@
 //! `tuner run` and `tuner replay` as a user has them: the real program, killed, interrupted,
 //! resumed, and given nonsense.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 mod endings;
 mod inputs;

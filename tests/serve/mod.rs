@@ -1,5 +1,4 @@
 //! `tuner serve` as its users have it: the real process, asked over HTTP, killed, and mistreated.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 mod abuse;
 mod api;

@@ -3,9 +3,8 @@
 //!
 //! Each test compares with files in `snapshots/`, written by an earlier build. A difference is a
 //! broken promise to somebody's scripts or database: it needs a reason in CHANGELOG.md before
-//! `INSTA_UPDATE=always cargo test --test golden` makes it the new state. `old.db` is never written
+//! `INSTA_UPDATE=always cargo test --test program golden::` makes it the new state. `old.db` is never written
 //! again; README.md beside it says how it was made.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 mod commands;
 mod exports;

@@ -1,0 +1,37 @@
+//! The program's integration tests: one binary, a module for each subject.
+//!
+//! `cargo test --test program` runs them all, `cargo test --test program golden::` those of one
+//! module.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+mod ablate;
+mod baseline;
+mod check;
+mod compile;
+mod cuda;
+mod declarations;
+mod defects;
+mod doctor;
+mod engine;
+mod errors;
+mod expectations;
+mod gate;
+mod golden;
+mod hazards;
+mod kernels;
+mod licences;
+mod planted;
+mod readme;
+mod report;
+mod run;
+mod serve;
+mod space_command;
+mod space_expressions;
+mod space_published;
+mod space_schema;
+mod space_sets;
+mod store;
+mod timing;
+mod user_kernels;
+mod virtual_run;
+mod worker;
