@@ -59,6 +59,9 @@ impl JobState {
     }
 }
 
+/// Runs that may wait in the queue.
+pub const MAX_QUEUED_RUNS: u64 = 10_000;
+
 /// Daemons that a run may take down while it is set up, before it is set aside.
 const ATTEMPTS_MAX: i64 = 2;
 
@@ -136,7 +139,8 @@ impl Store {
             .map_err(|error| StoreError::from_sqlx(&self.path, &error))
     }
 
-    /// Puts a run into the queue; it is there, whatever happens, when this returns.
+    /// Puts a run into the queue; it is there, whatever happens, when this returns. At most
+    /// [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -147,17 +151,25 @@ impl Store {
         self.write(move |path, connection| {
             let query = sqlx::query(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
-                 VALUES (?, ?, ?, ?, 'queued', ?)",
+                 SELECT ?, ?, ?, ?, 'queued', ?
+                 WHERE (SELECT count(*) FROM queue WHERE state = 'queued') < ?",
             )
             .bind(name.to_string())
             .bind(job.device.clone())
             .bind(job.request.clone())
             .bind(folder.clone())
-            .bind(now().to_string());
+            .bind(now().to_string())
+            .bind(MAX_QUEUED_RUNS.cast_signed());
             Box::pin(async move {
                 let done = query.execute(connection).await;
-                done.map(drop)
-                    .map_err(|error| StoreError::from_sqlx(path, &error))
+                let done = done.map_err(|error| StoreError::from_sqlx(path, &error))?;
+                if done.rows_affected() == 0 {
+                    return Err(StoreError::QueueFull {
+                        path: path.to_owned(),
+                        limit: MAX_QUEUED_RUNS,
+                    });
+                }
+                Ok(())
             })
         })
         .await?;
