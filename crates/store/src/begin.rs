@@ -235,7 +235,9 @@ pub(super) async fn reopen(
     let Some((run, state, owner)) = found else {
         return Err(StoreError::broken(path, format!("there is no run {id}")));
     };
-    if state == "running" && owner.as_deref().is_some_and(owner::is_alive) {
+    // This process may have failed to write down that it left the run.
+    let elsewhere = |owner: &str| owner != owner::current() && owner::is_alive(owner);
+    if state == "running" && owner.as_deref().is_some_and(elsewhere) {
         return Err(StoreError::broken(
             path,
             format!(

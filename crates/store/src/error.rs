@@ -139,7 +139,7 @@ pub enum StoreError {
     },
     /// The disk, a quota or a file-size limit is full.
     #[error(
-        "{}: the disk is full or a limit on file size is reached ({detail}). The {stored} results \
+        "{}: the disk is full or failing, or a limit on file size is reached ({detail}). The {stored} results \
          stored by this process are safe and nothing stored before is lost; {lost} judged after \
          them could not be stored. Free space, then continue with `tuner run … --resume`",
         path.display()
