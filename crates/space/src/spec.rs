@@ -82,7 +82,17 @@ pub struct Argument {
 }
 
 /// Element types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
     /// IEEE half.
@@ -150,7 +160,17 @@ impl ElementType {
 }
 
 /// What the kernel does with an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// A buffer it reads and must not change.
@@ -255,7 +275,17 @@ pub struct Gate {
 }
 
 /// Judgement on unordered plain stores of the same value to the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 pub enum SameValueWrites {
     /// Let pass.

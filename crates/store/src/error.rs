@@ -225,6 +225,7 @@ impl StoreError {
         let path = path.to_owned();
         let detail = match error {
             sqlx::Error::Database(database) => database.message().to_owned(),
+            sqlx::Error::Decode(said) => said.to_string(),
             other => other.to_string(),
         };
         // Beyond a quota or size limit: SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
@@ -261,6 +262,22 @@ impl StoreError {
             other => other,
         }
     }
+}
+
+/// Names the database that an error of SQLite is about.
+pub(super) trait At<T> {
+    fn at(self, path: &Path) -> Result<T, StoreError>;
+}
+
+impl<T> At<T> for Result<T, sqlx::Error> {
+    fn at(self, path: &Path) -> Result<T, StoreError> {
+        self.map_err(|error| StoreError::from_sqlx(path, &error))
+    }
+}
+
+/// Rows that contradict one another or a question, as an error beside SQLite's own.
+pub(super) fn broken(detail: impl Into<String>) -> sqlx::Error {
+    sqlx::Error::Decode(detail.into().into())
 }
 
 fn extended_code(error: &sqlx::Error) -> Option<i32> {

@@ -1,6 +1,6 @@
 //! Connections, and a schema that is up to date or a clear error.
 
-use super::error::{StoreError, primary_code};
+use super::error::{At as _, StoreError, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -40,12 +40,11 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
     create_parent(path)?;
     create_private(path)?;
     ignore_file_size_signal();
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let mut connection = options(path)
         .create_if_missing(true)
         .connect()
         .await
-        .map_err(fail)?;
+        .at(path)?;
     let result = async {
         refuse_foreign(path, &mut connection).await?;
         switch_to_wal(path, &mut connection).await?;
@@ -66,7 +65,7 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
 pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
     let options = options(path).busy_timeout(wait);
     let connection = options.connect().await;
-    connection.map_err(|error| StoreError::from_sqlx(path, &error))
+    connection.at(path)
 }
 
 /// What tells a file from another one that took its name.
@@ -118,8 +117,7 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
                     read_copy(path, "its older schema cannot be brought up to date in").await
                 }
                 migrated => {
-                    let closed = migrated?.close().await;
-                    closed.map_err(|error| StoreError::from_sqlx(path, &error))?;
+                    migrated?.close().await.at(path)?;
                     open_read_only(path, false).await
                 }
             }
@@ -164,28 +162,24 @@ async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreErro
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
         .execute(&mut connection)
         .await
-        .map_err(|error| StoreError::from_sqlx(path, &error))?;
-    connection
-        .close()
-        .await
-        .map_err(|error| StoreError::from_sqlx(path, &error))?;
+        .at(path)?;
+    connection.close().await.at(path)?;
     // SQLite goes on reading the file after its name is gone.
     open_read_only(&copy, true).await
 }
 
 async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let mut connection = options(path)
         .read_only(true)
         .immutable(immutable)
         .connect()
         .await
-        .map_err(fail)?;
+        .at(path)?;
     // Opening is lazy: the first read meets a damaged header or a log that cannot be opened.
     sqlx::query("SELECT count(*) FROM sqlite_schema")
         .execute(&mut connection)
         .await
-        .map_err(fail)?;
+        .at(path)?;
     Ok(connection)
 }
 
@@ -260,7 +254,7 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     )
     .fetch_one(connection)
     .await
-    .map_err(|error| StoreError::from_sqlx(path, &error))?;
+    .at(path)?;
     if tables > 0 && ours == 0 {
         return Err(StoreError::Foreign {
             path: path.to_owned(),
@@ -303,12 +297,11 @@ async fn check_history(
     path: &Path,
     connection: &mut SqliteConnection,
 ) -> Result<History, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let ours: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
             .fetch_one(&mut *connection)
             .await
-            .map_err(fail)?;
+            .at(path)?;
     if ours == 0 {
         return Ok(History::None);
     }
@@ -316,7 +309,7 @@ async fn check_history(
         sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations ORDER BY version")
             .fetch_all(&mut *connection)
             .await
-            .map_err(fail)?;
+            .at(path)?;
     let known = known_version();
     if let Some((found, _)) = applied.last().filter(|(version, _)| *version > known) {
         return Err(StoreError::Newer {
@@ -349,11 +342,7 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
     if matches!(check_history(path, connection).await?, History::Current) {
         return Ok(());
     }
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
-    let mut transaction = connection
-        .begin_with("BEGIN IMMEDIATE")
-        .await
-        .map_err(fail)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.at(path)?;
     // Another process may have been faster while we waited.
     if !matches!(
         check_history(path, &mut transaction).await?,
@@ -370,5 +359,5 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
                 other => StoreError::broken(path, other.to_string()),
             })?;
     }
-    transaction.commit().await.map_err(fail)
+    transaction.commit().await.at(path)
 }

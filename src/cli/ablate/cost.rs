@@ -56,7 +56,7 @@ pub(super) fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
 pub(super) fn refusal(why: &str) -> (Verdict, String) {
     let named = why
         .split_once(": ")
-        .and_then(|(name, detail)| Some((Verdict::from_name(name)?, detail)));
+        .and_then(|(name, detail)| Some((name.parse().ok()?, detail)));
     let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
     failure(verdict, detail)
 }

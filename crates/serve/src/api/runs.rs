@@ -200,7 +200,7 @@ pub(super) async fn stop(
             live.stop(true);
             return Ok(stopping(id, "running"));
         }
-        if app.store.cancel_job(&RunId::from_text(&id)).await? {
+        if app.store.cancel_job(&RunId::from_text(&id), false).await? {
             app.live.changed();
             return Ok(stopping(id, "stopped"));
         }
