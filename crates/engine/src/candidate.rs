@@ -181,22 +181,12 @@ fn refused(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
 /// What decides a judgement: equal machine code with equal launches on equal data, compared with
 /// the same reference, is one candidate, whatever its parameters are called.
 fn sameness(parts: &[&Built]) -> ContentHash {
-    let texts: Vec<String> = parts
-        .iter()
-        .map(|built| {
-            let plan = &built.plan;
-            format!(
-                "{}|{:?}|{:?}|{:?}|{:?}|{}",
-                built.image.facts.cubin_hash,
-                plan.problem,
-                plan.sizes,
-                plan.arguments,
-                plan.launches,
-                gate::expectation(plan)
-            )
-        })
-        .collect();
-    ContentHash::of(texts.iter().map(String::as_bytes))
+    let both = |built: &&Built| {
+        let code = built.image.facts.cubin_hash.as_str().as_bytes();
+        [built.plan.work(code), gate::expectation(&built.plan)]
+    };
+    let hashes: Vec<ContentHash> = parts.iter().flat_map(both).collect();
+    ContentHash::of(hashes.iter().map(|hash| hash.as_str().as_bytes()))
 }
 
 /// A judged candidate, as its judgement and its time say.
