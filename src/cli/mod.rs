@@ -10,6 +10,7 @@ pub(crate) mod device_worker;
 pub(crate) mod doctor;
 mod events;
 pub(crate) mod export;
+mod fleet;
 pub(crate) mod gate;
 mod history;
 pub(crate) mod import;
@@ -32,6 +33,7 @@ pub(crate) mod stop;
 pub(crate) mod submit;
 mod wanted;
 mod stale;
+pub(crate) mod worker;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
@@ -73,6 +75,7 @@ enum Command {
     Submit(submit::Args),
     Status(status::Args),
     Stop(stop::Args),
+    Worker(worker::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = tuner_kernel::compile::WORKER_COMMAND)]
@@ -177,6 +180,7 @@ fn run(command: Command) -> CommandResult {
         Command::Submit(args) => submit::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Stop(args) => stop::run(&args),
+        Command::Worker(args) => worker::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),
@@ -191,6 +195,7 @@ fn run(command: Command) -> CommandResult {
 fn init_tracing(command: &Command) {
     let (level, json) = match command {
         Command::Serve(args) => ("info", args.log == serve::LogStyle::Json),
+        Command::Worker(_) => ("info", false),
         _ => ("warn", false),
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("TUNER_LOG")

@@ -171,6 +171,21 @@ impl PlanBuilder {
         self.binder.holds(config)
     }
 
+    /// The search space and everything that is read for it.
+    #[must_use]
+    pub fn source(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Identity of the candidate that [`PlanBuilder::build`] makes of a configuration, without
+    /// compiling it; `None` where an expression has no usable value.
+    #[must_use]
+    pub fn identity(&self, config: &Config, nvrtc_version: &str) -> Option<ContentHash> {
+        let bound = self.binder.bind(config).ok()?;
+        let source = render_bound(&self.kernel.template, &bound, &self.arch);
+        Some(source.identity(nvrtc_version))
+    }
+
     /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
     ///
     /// # Errors

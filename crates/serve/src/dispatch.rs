@@ -242,7 +242,16 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         ))
     })?;
     let folder = queued.job.folder.as_deref().unwrap_or(Path::new("."));
-    let mut prepared = Prepared::new(&request, folder)?;
+    let mut prepared = match &app.fleet {
+        None => Prepared::new(&request, folder)?,
+        Some(fleet) => {
+            // What it asks of the server blocks, which a thread that awaits must not.
+            let (request, folder, fleet) = (request, folder.to_owned(), Arc::clone(fleet));
+            let setting_up = move || Prepared::on_fleet(&request, &folder, fleet);
+            let set_up = tokio::task::spawn_blocking(setting_up).await;
+            set_up.map_err(|panic| JobError::Failed(panic.into()))??
+        }
+    };
     let (id, start) = (queued.id.clone(), prepared.plan().start.clone());
     let begun = app.read(async move |store| store.begun_run(&id, &start).await);
     match begun.await.map_err(JobError::Store)? {
