@@ -37,6 +37,7 @@ pub(crate) mod worker;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use tuner_engine::job::JobError;
 use tuner_kernel::declarations::DeclarationError;
@@ -139,7 +140,16 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     init_tracing(&cli.command);
-    match run(cli.command) {
+    let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
+    tuner_core::panics::report_to(report.clone());
+    let ended = catch_unwind(AssertUnwindSafe(|| run(cli.command))).unwrap_or_else(|_| {
+        Err(CliError::Failed(anyhow::anyhow!(
+            "the tuner panicked, which is a defect of it; please report it with {} (what was \
+             announced is stored)",
+            report.display()
+        )))
+    });
+    match ended {
         Ok(code) => ExitCode::from(code),
         Err(CliError::Usage(text)) => {
             say!("{}", text.trim_end());

@@ -138,13 +138,19 @@ async fn begin(
         // The search computes for milliseconds between awaits: it has a thread of its own.
         let conduct = || handle.block_on(conduct(&app, &queued, &run));
         if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-            super::crash::forget(app.store.path());
             // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
-            let message = "the tuner panicked while it set the run up; please report this";
+            let report = super::crash::keep(app.store.path(), &queued.id);
+            let message = match report {
+                Some(path) => format!(
+                    "the tuner panicked while it set the run up; please report this with {}",
+                    path.display()
+                ),
+                None => "the tuner panicked while it set the run up; please report this".into(),
+            };
             let spent = run.spent_s();
             let left = app
                 .store
-                .leave_job(&queued.id, JobState::Failed, message, spent);
+                .leave_job(&queued.id, JobState::Failed, &message, spent);
             if let Err(error) = handle.block_on(left) {
                 tracing::error!(run = %queued.id, %error, "its end cannot be stored");
             }
