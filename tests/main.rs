@@ -16,6 +16,7 @@ mod engine;
 mod errors;
 mod expectations;
 mod faults;
+mod fuzz;
 mod gate;
 mod golden;
 mod hazards;
