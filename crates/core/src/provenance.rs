@@ -169,8 +169,7 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
         hasher.update(path.rsplit('/').next().unwrap_or_default());
         hasher.update(std::fs::read(path).unwrap_or_default());
     }
-    let digest = hasher.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 /// Runs `git` in a directory and gives its trimmed output, or a note for people.
