@@ -211,7 +211,9 @@ pub(super) async fn reopen(
             .fetch_optional(&mut *transaction)
             .await?
             .ok_or_else(|| broken(format!("there is no run {id}")))?;
-    if state == "running" && owner.as_deref().is_some_and(owner::is_alive) {
+    // This process may have failed to write down that it left the run.
+    let elsewhere = |owner: &str| owner != owner::current() && owner::is_alive(owner);
+    if state == "running" && owner.as_deref().is_some_and(elsewhere) {
         return Err(broken(format!(
             "run {id} is being continued by another process; leave out --resume to start a new run"
         )));

@@ -100,6 +100,31 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// More names than one: SQLite keeps its log beside the name that it was given.
+    #[error(
+        "{}: the file has {links} names (hard links), and SQLite would keep a log of its own for \
+         each, which destroys the database; use one name: remove the others, or copy the file \
+         (`cp`) where two databases are wanted",
+        path.display()
+    )]
+    HardLinked {
+        /// The database.
+        path: PathBuf,
+        /// How many names.
+        links: u64,
+    },
+    /// As many runs wait as may.
+    #[error(
+        "{}: {limit} runs wait already, and no more are taken; stop some with `tuner stop RUN` or \
+         wait until they are done",
+        path.display()
+    )]
+    QueueFull {
+        /// The database.
+        path: PathBuf,
+        /// How many may wait.
+        limit: u64,
+    },
     /// Cannot be opened.
     #[error(
         "{}: the database cannot be opened ({detail}); check the path and its permissions, or \
@@ -114,7 +139,7 @@ pub enum StoreError {
     },
     /// The disk, a quota or a file-size limit is full.
     #[error(
-        "{}: the disk is full or a limit on file size is reached ({detail}). The {stored} results \
+        "{}: the disk is full or failing, or a limit on file size is reached ({detail}). The {stored} results \
          stored by this process are safe and nothing stored before is lost; {lost} judged after \
          them could not be stored. Free space, then continue with `tuner run … --resume`",
         path.display()
@@ -173,12 +198,14 @@ impl StoreError {
             | Self::Newer { .. }
             | Self::OtherHistory { .. }
             | Self::NotADatabase { .. }
+            | Self::HardLinked { .. }
             | Self::Foreign { .. }
             | Self::Corrupt { .. }
             | Self::CannotOpen { .. } => true,
             Self::Disk { .. }
             | Self::ReadOnly { .. }
             | Self::Full { .. }
+            | Self::QueueFull { .. }
             | Self::Busy { .. }
             | Self::Replaced { .. }
             | Self::Broken { .. } => false,

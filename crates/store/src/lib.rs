@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
-pub use queue::{DaemonRow, JobState, NewJob, QueuedJob};
+pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
 pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };

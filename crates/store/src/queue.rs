@@ -63,6 +63,9 @@ impl JobState {
     }
 }
 
+/// Runs that may wait in the queue.
+pub const MAX_QUEUED_RUNS: u64 = 10_000;
+
 /// Daemons that a run may take down while it is set up, before it is set aside.
 const ATTEMPTS_MAX: i64 = 2;
 
@@ -121,25 +124,35 @@ impl Store {
         daemon(reader).await.at(&self.path)
     }
 
-    /// Puts a run into the queue; it is there, whatever happens, when this returns.
+    /// Puts a run into the queue; it is there, whatever happens, when this returns. At most
+    /// [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
         let folder = job.folder.map(|path| path.to_string_lossy().into_owned());
-        self.execute(
-            "INSERT INTO queue (name, device, request, folder, state, submitted_at)
-             VALUES (?, ?, ?, nullif(?, ''), 'queued', ?)",
-            vec![
-                id.to_string(),
-                job.device,
-                job.request,
-                folder.unwrap_or_default(),
-                now().to_string(),
-            ],
-        )
-        .await?;
+        let queued = self
+            .execute(
+                "INSERT INTO queue (name, device, request, folder, state, submitted_at)
+                 SELECT ?, ?, ?, nullif(?, ''), 'queued', ?
+                 WHERE (SELECT count(*) FROM queue WHERE state = 'queued') < CAST(? AS INTEGER)",
+                vec![
+                    id.to_string(),
+                    job.device,
+                    job.request,
+                    folder.unwrap_or_default(),
+                    now().to_string(),
+                    MAX_QUEUED_RUNS.to_string(),
+                ],
+            )
+            .await?;
+        if queued == 0 {
+            return Err(StoreError::QueueFull {
+                path: self.path.to_path_buf(),
+                limit: MAX_QUEUED_RUNS,
+            });
+        }
         Ok(id)
     }
 

@@ -275,7 +275,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let elements = bound
         .arguments
         .iter()
-        .map(tuner_space::BoundArgument::elements);
+        .map(tuner_core::plan::PlanArgument::count);
     // Both: memory-bound kernels do little arithmetic on a lot of data.
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
