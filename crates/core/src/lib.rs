@@ -5,6 +5,7 @@ pub mod baseline_record;
 pub mod cache_mode;
 pub mod element;
 pub mod entry;
+pub mod escape;
 pub mod files;
 pub mod fill;
 mod fp8;

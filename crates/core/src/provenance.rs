@@ -170,8 +170,7 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
         hasher.update(path.rsplit('/').next().unwrap_or_default());
         hasher.update(bytes_of(path));
     }
-    let digest = hasher.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 /// The bytes of a file; nothing where it cannot be read.
