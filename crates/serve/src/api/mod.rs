@@ -42,6 +42,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(results::candidate))
         .routes(routes!(results::effects))
         .routes(routes!(system::devices))
+        .routes(routes!(system::fleet))
         .routes(routes!(system::healthz))
         .routes(routes!(system::metrics))
         .split_for_parts();

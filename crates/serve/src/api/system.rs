@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use std::time::Duration;
+use tuner_engine::fleet::FleetView;
 
 /// How long a write may take before the database counts as locked.
 const SOON: Duration = Duration::from_millis(1500);
@@ -42,6 +43,19 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<impl IntoResp
         bytes_of(&views)
     });
     Ok(json_bytes(answer.await?))
+}
+
+/// The fleet that judges this daemon's candidates: workers, runs, queues.
+#[utoipa::path(get, path = "/api/v1/fleet", tag = "system",
+    responses((status = 200, body = FleetView), (status = 404, body = Problem)))]
+pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>, Problem> {
+    let fleet = app.fleet.as_ref().map(|fleet| fleet.view());
+    fleet.map(Json).ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "this daemon has no fleet; start it with --fleet nats://HOST:4222",
+        )
+    })
 }
 
 /// Whether the daemon is well. Answers without a token.
