@@ -107,11 +107,13 @@ pub enum Verdict {
     /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
     /// exported.
     Unchecked,
+    /// Its workers were lost from outside, again and again: nothing is known of it.
+    NotJudged,
 }
 
 impl Verdict {
     /// Every verdict, in order of precedence.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Ok,
         Self::Rejected,
         Self::CompileFailed,
@@ -130,6 +132,7 @@ impl Verdict {
         Self::Incorrect,
         Self::Unsupported,
         Self::Unchecked,
+        Self::NotJudged,
     ];
 
     /// The name used in JSON, the database and tables.
@@ -154,6 +157,7 @@ impl Verdict {
             Self::Incorrect => "incorrect",
             Self::Unsupported => "unsupported",
             Self::Unchecked => "unchecked",
+            Self::NotJudged => "not_judged",
         }
     }
 

@@ -5,18 +5,18 @@
 //! read or written, compiling goes on without it after one warning.
 
 use super::image::{RawResult, RawStatus};
-use super::wire::{read_frame, write_frame};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use tuner_core::units::ContentHash;
+use tuner_process::{Decoder, encode as frame, to_json};
 
 /// Size of the cache unless told otherwise: about 20 000 candidates.
 pub const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry; the digit is the format's version.
-const MAGIC: &[u8] = b"tuner-image-1\n";
+const MAGIC: &[u8] = b"tuner-image-2\n";
 /// Length of the checksum that ends an entry.
 const CHECKSUM_BYTES: usize = 64;
 /// A temporary file older than this belongs to a process that died.
@@ -103,11 +103,11 @@ impl DiskCache {
             return;
         }
         let path = self.path_of(key);
-        let bytes = encode(result);
-        if let Err(error) = self.write(&path, &bytes) {
-            self.warn("write", &path, &error);
-            return;
-        }
+        let written = encode(result).and_then(|bytes| self.write(&path, &bytes).map(|()| bytes));
+        let bytes = match written {
+            Ok(bytes) => bytes,
+            Err(error) => return self.warn("write", &path, &error),
+        };
         let Ok(mut estimate) = self.bytes.lock() else {
             return;
         };
@@ -197,16 +197,13 @@ struct Entry {
     temporary: bool,
 }
 
-fn encode(result: &RawResult) -> Vec<u8> {
+fn encode(result: &RawResult) -> io::Result<Vec<u8>> {
     let mut bytes = MAGIC.to_vec();
-    // Writing to a Vec cannot fail.
-    let _ = write_frame(
-        &mut bytes,
-        &[&result.head_json(), &result.ptx, &result.cubin],
-    );
+    let head = to_json(&result.head)?;
+    bytes.extend(frame(0, &[&head, &result.ptx, &result.cubin])?);
     let checksum = ContentHash::of([bytes.as_slice()]);
     bytes.extend_from_slice(checksum.as_str().as_bytes());
-    bytes
+    Ok(bytes)
 }
 
 fn decode(bytes: &[u8]) -> Option<RawResult> {
@@ -214,8 +211,9 @@ fn decode(bytes: &[u8]) -> Option<RawResult> {
     if ContentHash::of([content]).as_str().as_bytes() != checksum {
         return None;
     }
-    let mut frame = content.strip_prefix(MAGIC)?;
-    RawResult::from_parts(read_frame(&mut frame).ok()??)
+    let mut decoder = Decoder::default();
+    decoder.push(content.strip_prefix(MAGIC)?);
+    RawResult::from_parts(decoder.take().ok()??)
 }
 
 #[cfg(test)]
