@@ -69,6 +69,18 @@ pub enum SelectorError {
     NoFile,
 }
 
+impl DeviceSelector {
+    /// The numbers of the real GPUs that it names.
+    #[must_use]
+    pub fn gpus(&self) -> &[u32] {
+        match self {
+            Self::Cuda(ordinal) => std::slice::from_ref(ordinal),
+            Self::CudaSeveral(all) => all,
+            Self::Auto | Self::Vgpu(_) | Self::Replay(_) => &[],
+        }
+    }
+}
+
 impl FromStr for DeviceSelector {
     type Err = SelectorError;
 
