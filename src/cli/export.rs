@@ -6,7 +6,7 @@ use super::{CliError, CommandResult, output};
 use crate::{atomic, exit};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::TimingKind;
 use tuner_report::export;
 use tuner_report::export::ExportError;
@@ -153,9 +153,9 @@ async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String,
 }
 
 /// Every candidate of a board.
-async fn judged(store: &Store, board: &Board) -> Result<Vec<Judged>, CliError> {
+async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let candidates = store.candidates(board).await.map_err(store_error)?;
-    let judged = candidates.into_iter().map(|candidate| Judged {
+    let judged = candidates.into_iter().map(|candidate| StoredTrial {
         trial: candidate.trial,
         judged_at: candidate.judged_at,
     });

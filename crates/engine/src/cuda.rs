@@ -1,22 +1,19 @@
 //! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
 //! GPU.
 
-use super::candidate::{KernelTask, SEEDS, Work, plain};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tuner_core::plan::Plan;
-use tuner_core::record::{Measurement, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, RelativeTime, TimingComparison,
 };
-use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
-use tuner_judge::judgement::Judgement;
-use tuner_judge::timing::Measured;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
@@ -40,8 +37,7 @@ pub struct CudaEvaluator {
     idle: Mutex<Vec<GpuSlot>>,
     freed: Condvar,
     devices: usize,
-    /// What is known of candidates by what decides it: machine code, launches and shapes.
-    known: Mutex<HashMap<ContentHash, Judgement>>,
+    known: Known,
 }
 
 /// A task's reference.
@@ -85,7 +81,7 @@ impl CudaEvaluator {
             devices: workers.len().max(1),
             idle: Mutex::new(workers.into_iter().map(bench).collect()),
             freed: Condvar::new(),
-            known: Mutex::new(HashMap::new()),
+            known: Known::default(),
         }
     }
 
@@ -141,7 +137,24 @@ impl CudaEvaluator {
         };
         let judgement = worker.judge(job);
         let judgement = judgement.map_err(|error| self.tasks[task].task.blame(error.into()))?;
-        Ok((judgement.verdict == Verdict::Ok).then_some(built.plan))
+        Ok(judgement.judgement.is_ok().then_some(built.plan))
+    }
+
+    /// The timed problem's plans of configurations that are known to be right.
+    fn plans<'c>(
+        &self,
+        task: usize,
+        configs: impl IntoIterator<Item = &'c Config>,
+    ) -> Result<Vec<Plan>, BoxError> {
+        let timed = &self.tasks[task].task.timed;
+        let mut plans = Vec::new();
+        for config in configs {
+            match timed.build(&self.compiler, config)? {
+                Ok(built) => plans.push(built.plan),
+                Err(unbuilt) => return Err(unbuilt.judgement.detail.into()),
+            }
+        }
+        Ok(plans)
     }
 
     fn measure(
@@ -149,7 +162,7 @@ impl CudaEvaluator {
         task: usize,
         job: Job,
         bench: &mut GpuSlot,
-    ) -> Result<(Judgement, Option<RelativeTime>), BoxError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), BoxError> {
         let plan = job.timed.clone();
         let reference = self.reference(task, bench)?;
         let own = reference.is_none();
@@ -188,8 +201,8 @@ impl CudaEvaluator {
                 seed: SEEDS[0],
             };
             let times = bench.worker.finale(contest).ok()?;
-            let time = times.into_iter().next()?.ok()?;
-            let evidence = time.evidence.as_ref()?;
+            let time = times.into_iter().next()?.measured?;
+            let evidence = time.record().evidence.as_ref()?;
             Some((evidence.reference_us?, evidence.reference.clone()?))
         })
     }
@@ -205,17 +218,9 @@ impl CudaEvaluator {
         [challenger, incumbent]: [&Config; 2],
         seed: u64,
     ) -> Result<Option<DuelResult>, BoxError> {
-        let timed = &self.tasks[task].task.timed;
-        let mut plans = Vec::with_capacity(2);
-        for config in [challenger, incumbent] {
-            match timed.build(&self.compiler, config)? {
-                Ok(built) => plans.push(built.plan),
-                Err(unbuilt) => return Err(unbuilt.detail.into()),
-            }
-        }
         let contest = TimingComparison {
             reference: None,
-            plans,
+            plans: self.plans(task, [challenger, incumbent])?,
             seed,
         };
         self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
@@ -231,15 +236,8 @@ impl CudaEvaluator {
         task: usize,
         configs: &[Config],
         seed: u64,
-    ) -> Result<Vec<Result<Measurement, String>>, BoxError> {
-        let timed = &self.tasks[task].task.timed;
-        let mut plans = Vec::with_capacity(configs.len());
-        for config in configs {
-            match timed.build(&self.compiler, config)? {
-                Ok(built) => plans.push(built.plan),
-                Err(unbuilt) => return Err(unbuilt.detail.into()),
-            }
-        }
+    ) -> Result<Vec<TimedJudgement>, BoxError> {
+        let plans = self.plans(task, configs)?;
         self.with_bench(|bench| {
             let reference = self.reference(task, bench)?;
             let contest = TimingComparison {
@@ -280,37 +278,16 @@ impl Evaluator for CudaEvaluator {
     }
 
     fn evaluate(&self, task: usize, _config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let known = locked(&self.known).get(&work.same).cloned();
-        let reused = known.is_some();
-        let judgement = match known {
-            Some(judgement) => judgement,
-            None => {
-                let job = Job {
-                    level: Level::Timing,
-                    ..work.job
-                };
-                let (judgement, _) = self.with_bench(|bench| self.measure(task, job, bench))?;
-                if lasting(&judgement) {
-                    locked(&self.known).insert(work.same, judgement.clone());
-                }
-                judgement
-            }
-        };
-        let measured = gate::by_worker(&judgement)
-            .ok()
-            .and_then(|verified| Measured::of_worker(&verified, &judgement))
-            .map(|time| if reused { time.reused() } else { time });
-        Ok(plain(work.candidate, work.compilation, judgement, measured))
+        let found = self.known.or_judge(&work.same, || {
+            let job = Job {
+                level: Level::Timing,
+                ..work.job.clone()
+            };
+            let (found, _) = self.with_bench(|bench| self.measure(task, job, bench))?;
+            Ok(found)
+        })?;
+        Ok(work.judged(found))
     }
-}
-
-/// A timeout, a dead worker or full memory may be the machine's fault: never remembered for
-/// others.
-fn lasting(judgement: &Judgement) -> bool {
-    !matches!(
-        judgement.verdict,
-        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory
-    )
 }
 
 impl CudaEvaluator {

@@ -18,29 +18,33 @@
 
 pub mod job;
 pub mod baseline;
-mod candidate;
 mod cuda;
 mod evaluator;
 mod event;
 mod lanes;
 mod ledger;
+mod judging;
 mod limits;
+mod parallel;
 mod pipeline;
+mod predict;
 mod prior;
 pub mod quality;
 mod replay;
 mod schedule;
 mod virtual_gpu;
-pub mod vouch;
+mod vouch;
 mod window;
 
-pub use candidate::{KernelTask, Work};
 pub use cuda::{CudaEvaluator, CudaTask};
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
+pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget};
+pub use parallel::in_order;
 pub use pipeline::{EngineError, Plan, run};
+pub use predict::{Predictor, named};
 pub use prior::{Prior, VirtualPrior, like};
 pub use replay::ReplayEvaluator;
 pub use schedule::record;

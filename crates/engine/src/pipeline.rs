@@ -6,7 +6,7 @@ use super::event::{Event, StopReason, TaskFacts, TrialEvent};
 use super::lanes::{LaneError, Lanes, Message};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{Finished, Schedule, State, Task};
+use super::schedule::{Finished, Schedule, State, Task, Told};
 use super::window::Window;
 use std::collections::VecDeque;
 use std::future::Future as _;
@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tuner_core::record::TrialRecord;
+use tuner_core::record::{Measurement, TrialRecord};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
@@ -239,8 +239,8 @@ impl<E: Evaluator> Driver<'_, E> {
                     return Ok(StopReason::Budget);
                 }
                 let task = flight.task;
-                let (trial, stored) = self.schedule.tell(flight, finished);
-                self.submit(task, trial, stored).await?;
+                let told = self.schedule.tell(flight, finished);
+                self.submit(task, told).await?;
                 self.announce_committed()?;
             } else if self.schedule.is_idle() {
                 return Ok(stop.unwrap_or(StopReason::Exhausted));
@@ -362,19 +362,22 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    async fn submit(
-        &mut self,
-        task: usize,
-        trial: TrialRecord,
-        stored: bool,
-    ) -> Result<(), EngineError> {
-        self.charged_us = self.charged_us.saturating_add(trial.charged_us);
-        let event = self.event(task, &trial, stored);
-        let ack = if stored {
-            None
-        } else {
-            let key = &self.tasks[task].key;
-            Some(self.store.submit(&self.run, key, trial).await?)
+    async fn submit(&mut self, task: usize, told: Told) -> Result<(), EngineError> {
+        let charged_us = match &told {
+            Told::Stored(trial) => trial.charged_us,
+            Told::New(trial) => trial.charged_us,
+        };
+        self.charged_us = self.charged_us.saturating_add(charged_us);
+        let (event, ack) = match told {
+            Told::Stored(trial) => (self.event(task, &trial, true), None),
+            Told::New(trial) => {
+                let event = self.event(task, &trial, false);
+                let key = &self.tasks[task].key;
+                (
+                    event,
+                    Some(self.store.submit(&self.run, key, *trial).await?),
+                )
+            }
         };
         self.uncommitted.push_back((event, ack));
         while self.uncommitted.len() > UNCOMMITTED {
@@ -422,16 +425,22 @@ impl<E: Evaluator> Driver<'_, E> {
         (self.sink)(&Event::Trial(event));
     }
 
-    fn event(&self, task: usize, trial: &TrialRecord, resumed: bool) -> TrialEvent {
+    fn event<T: AsRef<Measurement>>(
+        &self,
+        task: usize,
+        trial: &TrialRecord<T>,
+        resumed: bool,
+    ) -> TrialEvent {
         let key = &self.tasks[task].key;
+        let time = trial.measurement.as_ref().map(AsRef::as_ref);
         TrialEvent {
             task,
             kernel: key.kernel.clone(),
             problem: key.problem.clone(),
             sequence: trial.sequence,
             config: trial.config.clone(),
-            verdict: trial.verdict,
-            time_us: trial.measurement.as_ref().map(|time| time.p50.get()),
+            verdict: trial.judgement.verdict,
+            time_us: time.map(|time| time.p50.get()),
             best_us: None,
             new_best: false,
             origin: trial.origin.clone(),

@@ -8,6 +8,7 @@ use super::writer::{Command, now};
 use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
 use std::path::Path;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, Measurement, OtherMode, TaskKey, TimingEvidence};
 use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::{ContentHash, Micros};
@@ -167,8 +168,9 @@ impl Store {
         run: &RunId,
         task: &TaskKey,
         config: &ConfigValues,
-        time: Measurement,
+        time: Measured,
     ) -> Result<(), StoreError> {
+        let time = time.into_record();
         let place = (run.clone(), task.clone(), config.clone());
         self.ask(|reply| Command::Publish(place, Box::new(time), reply))
             .await

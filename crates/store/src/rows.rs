@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _, SqliteConnection};
 use std::fmt::Write as _;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{
     Compilation, ConfigValues, Hazard, Measurement, TimingEvidence, TimingKind, TrialRecord,
     Verdict, config_as_object,
@@ -200,9 +201,9 @@ async fn insert_verdicts(
             values.add(hash_bytes(&trial.candidate_hash))?;
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
-            values.add(trial.verdict.name())?;
-            values.add(trial.detail.clone())?;
-            values.add(trial.max_error)?;
+            values.add(trial.judgement.verdict.name())?;
+            values.add(trial.judgement.detail.clone())?;
+            values.add(trial.judgement.max_error)?;
             values.add(integer(trial.charged_us))?;
             values.add(trial.origin.clone())?;
             values.add(judged_at.to_owned())
@@ -287,13 +288,15 @@ async fn insert_hazards(
     let hazards: Vec<(i64, i64, String)> = rows
         .iter()
         .flat_map(|(id, row)| {
-            (0..).zip(&row.trial.hazards).map(|(ordinal, hazard)| {
-                (
-                    *id,
-                    ordinal,
-                    serde_json::to_string(hazard).unwrap_or_default(),
-                )
-            })
+            (0..)
+                .zip(&row.trial.judgement.hazards)
+                .map(|(ordinal, hazard)| {
+                    (
+                        *id,
+                        ordinal,
+                        serde_json::to_string(hazard).unwrap_or_default(),
+                    )
+                })
         })
         .collect();
     insert_many(
@@ -391,12 +394,14 @@ pub(super) fn trial_from_row(
         sequence: unsigned(sequence.unwrap_or(0)),
         config: config_from_text(&config).map_err(|error| decode(format!("config: {error}")))?,
         candidate_hash: hash_from_bytes(&row.try_get::<Vec<u8>, _>("hash")?),
-        verdict: Verdict::from_name(&verdict)
-            .ok_or_else(|| decode(format!("unknown verdict {verdict:?}")))?,
-        detail: row.try_get("detail")?,
-        hazards,
+        judgement: Judgement {
+            verdict: Verdict::from_name(&verdict)
+                .ok_or_else(|| decode(format!("unknown verdict {verdict:?}")))?,
+            hazards,
+            detail: row.try_get("detail")?,
+            max_error: row.try_get("max_error")?,
+        },
         compilation: compilation_from_row(row)?,
-        max_error: row.try_get("max_error")?,
         measurement: measurement_from_row(row)?,
         charged_us: unsigned(row.try_get("charged_us")?),
         origin: row.try_get("origin")?,

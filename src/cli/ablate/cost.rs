@@ -1,5 +1,6 @@
 //! A change's time over that of the base, and what may be said of it.
 
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, Verdict};
 use tuner_core::statistics::{interval_of_median, median};
 
@@ -42,23 +43,11 @@ impl Cost {
 }
 
 /// A cost, or why there is none.
-pub(super) type Timed = Result<Cost, (Verdict, String)>;
+pub(super) type Timed = Result<Cost, Judgement>;
 
-pub(super) fn untimed() -> (Verdict, String) {
-    failure(Verdict::Crashed, "it was not timed")
-}
-
-pub(super) fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
-    (verdict, detail.to_owned())
-}
-
-/// A contest's refusal, which begins with its verdict.
-pub(super) fn refusal(why: &str) -> (Verdict, String) {
-    let named = why
-        .split_once(": ")
-        .and_then(|(name, detail)| Some((Verdict::from_name(name)?, detail)));
-    let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
-    failure(verdict, detail)
+/// A comparison that gave neither a time nor a reason.
+pub(super) fn untimed() -> Judgement {
+    Judgement::new(Verdict::Crashed, "it was not timed")
 }
 
 /// How many changes share a round.
@@ -110,15 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_taken_by_its_verdict_and_an_interval_with_one_shows_nothing() {
-        assert_eq!(
-            refusal("out_of_bounds: line 3: far"),
-            (Verdict::OutOfBounds, "line 3: far".to_owned())
-        );
-        assert_eq!(
-            refusal("no round: none"),
-            (Verdict::Crashed, "no round: none".to_owned())
-        );
+    fn an_interval_with_one_shows_nothing() {
         let cost = |interval| Cost {
             ratio: 1.0,
             interval,

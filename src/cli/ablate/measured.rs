@@ -5,16 +5,15 @@
 //! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
 
 use super::answer::Answer;
-use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
-use super::{Args, Change, Code, Subject, bad_base};
+use super::cost::{Cost, Timed, summarize, together, told_of_the_clock, untimed};
+use super::{Args, Change, Subject, bad_base};
 use crate::cli::CliError;
-use crate::cli::parallel::in_order;
-use crate::cli::predictor;
 use anyhow::Context as _;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::{Measurement, TimingKind, Verdict};
+use tuner_core::record::{TimingKind, Verdict};
 use tuner_core::statistics::median;
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceSelector;
@@ -24,8 +23,9 @@ use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_engine::job;
 use tuner_engine::{
     BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, KernelTask,
-    Preparation, Work, like,
+    Preparation, Work, in_order, like, named,
 };
+use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::declarations;
@@ -39,7 +39,8 @@ const SEED: u64 = 0xab_1a7e;
 pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let gpu =
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
-    let (kernel, problem) = predictor::named(&args.kernel, args.problem.as_deref())?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
     let yaml = catalog::shown(&kernel.path);
     let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
     let limits = gpu.limits();
@@ -59,10 +60,13 @@ pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     let problems = [(&*problem, &space)];
     declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
-    let code = Code::of(&kernel, &problem, &limits, &arch);
-    let changes = subject.changes(args, code)?;
-    let task =
-        KernelTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
+    let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(|error| usage(&error))?;
+    let mut spills = |config: &Config| {
+        let built = task.timed.build(&compiler, config);
+        let built = built.context("cannot compile")?;
+        Ok(built.ok().map(|built| built.image.facts.spill_bytes))
+    };
+    let changes = subject.changes(args, &mut spills)?;
     let bench = Bench::open(&gpu, task, &changes[0].config, args.jobs)?;
     let outcomes = bench.all(&changes)?;
     let names = [subject.kernel, subject.problem, subject.device];
@@ -87,11 +91,7 @@ struct Outcome {
 
 impl Outcome {
     fn tell(self, answer: &mut Answer) {
-        answer.verdict = self.judged.verdict;
-        answer.detail = self.judged.detail;
-        if let Some(facts) = &self.judged.compilation {
-            answer.compiled(facts);
-        }
+        answer.found(self.judged);
         answer.occupancy = self.occupancy;
         answer.time_us = self.time_us;
         answer.same = self.same;
@@ -152,24 +152,21 @@ impl Bench {
         let control = self.contest(&[&changes[0].config])?.pop();
         let control = match control.unwrap_or_else(|| Err(untimed())) {
             Ok(control) => control,
-            Err((verdict, detail)) => return Err(bad_base(&self.device, verdict, &detail)),
+            Err(why) => return Err(bad_base(&self.device, &why)),
         };
         told_of_the_clock(&control);
         let mut costs: Vec<Option<Cost>> = vec![None; changes.len()];
         let together = together(control.base_us);
         costs[0] = Some(control.clone());
         let timed: Vec<usize> = (1..changes.len())
-            .filter(|at| gated[*at].judged.verdict == Verdict::Ok && gated[*at].twin.is_none())
+            .filter(|at| gated[*at].judged.found.judgement.is_ok() && gated[*at].twin.is_none())
             .collect();
         let mut done = 0;
         for few in timed.chunks(together) {
             for (at, cost) in few.iter().zip(self.few(changes, few)?) {
                 match cost {
                     Ok(cost) => costs[*at] = Some(cost),
-                    Err((verdict, detail)) => {
-                        let judged = &mut gated[*at].judged;
-                        (judged.verdict, judged.detail) = (verdict, detail);
-                    }
+                    Err(why) => gated[*at].judged.found.judgement = why,
                 }
             }
             done += few.len();
@@ -209,11 +206,9 @@ impl Bench {
         let mut gated = Vec::with_capacity(changes.len());
         let base = prepare(&changes[0].config).map_err(failed)?;
         gated.push(self.evaluate(&changes[0].config, base, &gated, &mut known)?);
-        let Judged {
-            verdict, detail, ..
-        } = &gated[0].judged;
-        if *verdict != Verdict::Ok {
-            return Err(bad_base(&self.device, *verdict, detail));
+        let base = &gated[0].judged.found.judgement;
+        if !base.is_ok() {
+            return Err(bad_base(&self.device, base));
         }
         let others = &changes[1..];
         say!("compiling {} changes", others.len());
@@ -286,13 +281,13 @@ impl Bench {
                     Some(WorkerError::Hung(why)) => (Verdict::Timeout, why),
                     _ => return Err(failed(error)),
                 };
-                let failure = failure(verdict, &format!("while it was timed: {why}"));
-                return Ok(vec![Err(failure); owned.len()]);
+                let why = Judgement::new(verdict, format!("while it was timed: {why}"));
+                return Ok(vec![Err(why); owned.len()]);
             }
         };
-        let timed = |time: Result<Measurement, String>| {
-            let measurement = time.map_err(|why| refusal(&why))?;
-            Cost::of(&measurement).ok_or_else(untimed)
+        let timed = |time: TimedJudgement| match time.measured {
+            Some(measured) => Cost::of(measured.record()).ok_or_else(untimed),
+            None => Err(time.judgement),
         };
         Ok(times.into_iter().map(timed).collect())
     }
@@ -334,10 +329,7 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
         let Some(first) = gated[at].twin else {
             continue;
         };
-        let (verdict, detail) = {
-            let judged = &gated[first].judged;
-            (judged.verdict, judged.detail.clone())
-        };
+        let shared = gated[first].judged.found.judgement.clone();
         costs[at] = costs[first].clone().map(|cost| match first {
             // By definition, not by a clock.
             0 => Cost {
@@ -355,11 +347,13 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
             _ if change.to.contains('=') => change.to.clone(),
             _ => format!("{}={}", change.what, change.to),
         };
-        let judged = &mut gated[at].judged;
-        judged.verdict = verdict;
-        judged.detail = match verdict {
-            Verdict::Ok => format!("the same machine code and launches as {whom}"),
-            _ => detail,
+        gated[at].judged.found.judgement = if shared.is_ok() {
+            Judgement {
+                detail: format!("the same machine code and launches as {whom}"),
+                ..shared
+            }
+        } else {
+            shared
         };
     }
 }

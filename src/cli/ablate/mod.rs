@@ -7,22 +7,18 @@ mod measured;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::predictor::Predictor;
 use super::results::{block_on, store_error};
 use super::{CliError, CommandResult};
 use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
-use inversion::Inversions;
+use inversion::{Inversions, Spills};
 use std::path::PathBuf;
-use std::sync::Arc;
-use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind, Verdict};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
 use tuner_device::{DeviceSelector, limits};
-use tuner_engine::job;
-use tuner_kernel::build::PlanBuilder;
-use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_space::{Config, DeviceLimits, Neighbourhood, Space};
+use tuner_engine::{Predictor, job};
+use tuner_space::{Config, Neighbourhood, Space};
 use tuner_store as store;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
@@ -165,78 +161,39 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
 }
 
 fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliError> {
-    let problem = args.problem.as_deref();
-    let predictor = Predictor::open(&args.kernel, problem, device, args.jobs)?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let kernel = (args.kernel.as_str(), folder.as_path());
+    let predictor = Predictor::open(kernel, args.problem.as_deref(), device, args.jobs)?;
     let Predictor { kernel, space, .. } = &predictor;
+    let selector = predictor.selector.to_string();
     let subject = Subject {
         kernel: &kernel.spec.kernel,
         problem: &predictor.problem,
-        device: &predictor.selector,
+        device: &selector,
         space,
         timing: TimingKind::Predicted,
     };
-    let name = predictor.selector.trim_start_matches("vgpu:");
-    let limits = limits::by_name(name).context("the predictor knows its devices")?;
-    let arch = format!("sm_{}", limits.cc);
-    let code = Code::of(kernel, &predictor.problem, &limits, &arch);
-    let changes = subject.changes(args, code)?;
+    let mut spills = |config: &Config| Ok(predictor.spill_bytes(config)?);
+    let changes = subject.changes(args, &mut spills)?;
     let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
-    let rows = predictor.predict(&configs)?;
-    if let Some(base) = rows.first().filter(|row| row.time_us.is_none()) {
-        return Err(bad_base(subject.device, base.verdict, &base.detail));
+    let judged = predictor.predict(&configs)?;
+    if let Some(base) = judged.first().filter(|base| base.predicted().is_none()) {
+        return Err(bad_base(subject.device, &base.found.judgement));
     }
-    Ok(answer::predicted(&changes, rows, args.inversion))
+    let names = [subject.kernel, subject.problem, subject.device];
+    let inversion = args.inversion;
+    Ok(answer::predicted(names, space, &changes, judged, inversion))
 }
 
 /// A configuration that is not right has nothing to be taken apart.
-fn bad_base(device: &str, verdict: Verdict, detail: &str) -> CliError {
+fn bad_base(device: &str, why: &Judgement) -> CliError {
+    let Judgement {
+        verdict, detail, ..
+    } = why;
     CliError::Usage(format!(
         "error: the configuration to take apart is {verdict} on {device}: {detail}\n\
          help: name one that is right by --config, or let `tuner run` find one"
     ))
-}
-
-/// The code of a kernel's configurations on one problem, compiled when it is asked for.
-struct Code<'a> {
-    kernel: &'a Arc<Kernel>,
-    problem: &'a str,
-    limits: &'a DeviceLimits,
-    arch: &'a str,
-    tools: Option<(PlanBuilder, Compiler)>,
-}
-
-impl<'a> Code<'a> {
-    fn of(
-        kernel: &'a Arc<Kernel>,
-        problem: &'a str,
-        limits: &'a DeviceLimits,
-        arch: &'a str,
-    ) -> Self {
-        Self {
-            kernel,
-            problem,
-            limits,
-            arch,
-            tools: None,
-        }
-    }
-
-    /// Spilled bytes; `None` where it does not compile.
-    fn spill_bytes(&mut self, config: &Config) -> Result<Option<u64>, CliError> {
-        let (builder, compiler) = match &mut self.tools {
-            Some(tools) => tools,
-            none => {
-                let kernel = Arc::clone(self.kernel);
-                let builder = PlanBuilder::new(kernel, self.problem, self.limits, self.arch)
-                    .context("the problem is known")?;
-                let compiler = Compiler::new(CompilerSettings::with_jobs(1))
-                    .map_err(|error| anyhow::anyhow!("{error}"))?;
-                none.insert((builder, compiler))
-            }
-        };
-        let built = builder.build(compiler, config).context("cannot compile")?;
-        Ok(built.ok().map(|built| built.image.facts.spill_bytes))
-    }
 }
 
 /// What is taken apart, and on what.
@@ -252,7 +209,11 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// The base and every change of it that is asked for, the base first.
-    fn changes(&self, args: &Args, code: Code<'_>) -> Result<Vec<Change>, CliError> {
+    fn changes(
+        &self,
+        args: &Args,
+        spills: &mut Spills<'_, CliError>,
+    ) -> Result<Vec<Change>, CliError> {
         let base = self.base(args)?;
         if let Some(why) = self.space.reject_reason(&base) {
             return Err(CliError::Usage(format!(
@@ -267,7 +228,7 @@ impl Subject<'_> {
             config: base.clone(),
         }];
         changes.extend(if args.inversion {
-            pathologies(self.space, &base, code)?
+            pathologies(self.space, &base, spills)?
         } else {
             neighbours(self.space, &base, &args.parameter)?
         });
@@ -363,9 +324,12 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
 }
 
 /// The known pathologies of this space.
-fn pathologies(space: &Space, base: &Config, mut code: Code<'_>) -> Result<Vec<Change>, CliError> {
-    let mut spills = |config: &Config| code.spill_bytes(config);
-    let Inversions { found, left_out } = inversion::inversions(space, base, &mut spills)?;
+fn pathologies(
+    space: &Space,
+    base: &Config,
+    spills: &mut Spills<'_, CliError>,
+) -> Result<Vec<Change>, CliError> {
+    let Inversions { found, left_out } = inversion::inversions(space, base, spills)?;
     if !left_out.is_empty() {
         say!(
             "left out, for no valid configuration shows it with the same tiles and threads: {}",

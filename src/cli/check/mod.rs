@@ -18,7 +18,7 @@ use std::sync::Arc;
 use target::Target;
 use tuner_core::record::Verdict;
 use tuner_device::DeviceSelector;
-use tuner_device::worker::host::WorkerError;
+use tuner_engine::KernelTask;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
@@ -119,12 +119,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                     "error: {yaml}: the reference kernel does not compile: {why}"
                 ))
             })?;
-        let mut judged = judge.all(&pairs, threads).map_err(|error| match error {
-            judge::CheckError::Worker(WorkerError::Unusable(why)) => {
-                CliError::Usage(format!("error: {}: {why}", catalog::shown(&kernel.path)))
-            }
-            other => CliError::Failed(anyhow::Error::from(other).context("cannot check")),
-        })?;
+        let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             serialised::warn(&mut judged, arch);
         }
@@ -138,7 +133,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         show_tolerances(&rows);
     }
     serialised::tell(&rows);
-    let all_ok = rows.iter().all(|row| row.verdict == Verdict::Ok);
+    let all_ok = rows.iter().all(|row| row.judgement.verdict == Verdict::Ok);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
 
@@ -255,7 +250,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         tasks.push(Task {
             problem: problem.to_owned(),
             space,
-            builder,
+            judged: KernelTask::alone(builder),
         });
     }
     Ok(tasks)
@@ -327,7 +322,10 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     let mut counts: Vec<(Verdict, usize)> = Vec::new();
     for verdict in Verdict::ALL {
-        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+        let count = rows
+            .iter()
+            .filter(|row| row.judgement.verdict == verdict)
+            .count();
         if count > 0 {
             counts.push((verdict, count));
         }
@@ -379,15 +377,15 @@ fn show_tolerances(rows: &[CheckRow]) {
 fn show_details(rows: &[CheckRow]) {
     let failed = rows
         .iter()
-        .filter(|row| row.detail.lines().nth(1).is_some());
+        .filter(|row| row.judgement.detail.lines().nth(1).is_some());
     for row in failed.take(DETAILS_SHOWN) {
         say!(
             "\n{} {} {}: --config {}\n{}",
             row.kernel,
             row.problem,
-            row.verdict,
+            row.judgement.verdict,
             row::assignments(&row.config),
-            row.detail.trim_end()
+            row.judgement.detail.trim_end()
         );
     }
 }

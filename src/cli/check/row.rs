@@ -3,7 +3,8 @@
 use crate::cli::output;
 use crate::cli::output::Format;
 use serde::Serialize;
-use tuner_core::record::{ConfigValues, Hazard, Verdict, config_as_object};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{ConfigValues, config_as_object};
 
 /// The judgement on one (configuration, problem).
 #[derive(Debug, Clone, Serialize)]
@@ -12,13 +13,11 @@ pub(super) struct CheckRow {
     pub(super) problem: String,
     #[serde(with = "config_as_object")]
     pub(super) config: ConfigValues,
-    pub(super) verdict: Verdict,
-    pub(super) hazards: Vec<Hazard>,
-    pub(super) detail: String,
+    #[serde(flatten)]
+    pub(super) judgement: Judgement,
     pub(super) registers: Option<u32>,
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
-    pub(super) max_error: Option<f64>,
     /// How far results may be from the reference, and why; null where nothing was compared.
     pub(super) tolerance: Option<String>,
     pub(super) device: String,
@@ -93,18 +92,24 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         Format::Table | Format::Md => assignments(&row.changed),
     };
     let detail = match format {
-        Format::Csv | Format::Json => row.detail.clone(),
-        Format::Table | Format::Md => row.detail.lines().next().unwrap_or_default().to_owned(),
+        Format::Csv | Format::Json => row.judgement.detail.clone(),
+        Format::Table | Format::Md => row
+            .judgement
+            .detail
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     };
     vec![
         row.kernel.clone(),
         row.problem.clone(),
         row.device.clone(),
-        row.verdict.to_string(),
+        row.judgement.verdict.to_string(),
         optional(row.registers.map(|count| count.to_string())),
         optional(row.spill_bytes.map(|bytes| bytes.to_string())),
         optional(row.shared_bytes.map(|bytes| bytes.to_string())),
-        optional(row.max_error.map(margin)),
+        optional(row.judgement.max_error.map(margin)),
         optional(row.seen.as_ref().map(|seen| seen.blocks.to_string())),
         optional(row.seen.as_ref().map(conflicts)),
         config,

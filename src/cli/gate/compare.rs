@@ -137,7 +137,7 @@ impl Gate<'_> {
             best: None,
             ratios: Vec::new(),
         };
-        if rounds.shipped.verdict != Verdict::Ok {
+        if rounds.shipped.verdict() != Verdict::Ok {
             return Ok(rounds);
         }
         let Some(best_config) = best_config else {
@@ -151,8 +151,10 @@ impl Gate<'_> {
         }
         let first = judge(&best_config)?;
         rounds.ratios.extend(ratio(&rounds.shipped, &first));
-        let varies = time(&first).is_some_and(|time| time.kind == TimingKind::Measured);
-        let right = first.verdict == Verdict::Ok;
+        let varies = first
+            .time()
+            .is_some_and(|time| time.kind == TimingKind::Measured);
+        let right = first.verdict() == Verdict::Ok;
         rounds.best = Some(first);
         if right && let Some(duel) = self.prepared.duel(self.index, [shipped, &best_config])? {
             // Interleaved sample by sample: nearer than any order of whole measurements.
@@ -172,7 +174,7 @@ impl Gate<'_> {
                 (other, one)
             };
             // A time that was used again is no further evidence.
-            let again = |judged: &Judged| time(judged).is_none_or(|time| time.reused);
+            let again = |judged: &Judged| judged.time().is_none_or(|time| time.reused);
             if again(&shipped) || again(&best) {
                 break;
             }
@@ -183,20 +185,26 @@ impl Gate<'_> {
 
     fn fill(&self, line: &mut Line, found: &Found, best: Option<&LeaderboardRow>, rounds: &Rounds) {
         let shipped = &rounds.shipped;
-        line.verdict = Some(shipped.verdict);
-        line.max_error = shipped.max_error;
+        line.verdict = Some(shipped.verdict());
+        line.max_error = shipped.found.judgement.max_error;
         if let Some(row) = best {
             line.best = Some(row.config.clone());
             line.best_us_p50 = Some(row.time_us_p50);
             line.best_run_id = Some(row.run_id.clone());
             line.best_commit.clone_from(&row.commit);
         }
-        let Some(own) = time(shipped).filter(|_| shipped.verdict == Verdict::Ok) else {
+        let Some(own) = shipped.time().filter(|_| shipped.verdict() == Verdict::Ok) else {
             line.outcome = Outcome::Wrong;
             line.detail = format!(
                 "{}: {}",
-                shipped.verdict,
-                shipped.detail.lines().next().unwrap_or_default()
+                shipped.verdict(),
+                shipped
+                    .found
+                    .judgement
+                    .detail
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
             );
             return;
         };
@@ -241,7 +249,7 @@ impl Gate<'_> {
         rounds: &Rounds,
     ) -> Vec<Comparison> {
         let mut comparisons = Vec::new();
-        let now = rounds.best.as_ref().and_then(time);
+        let now = rounds.best.as_ref().and_then(Judged::time);
         if let (Some(now), Some(middle)) = (now, median(&rounds.ratios)) {
             let interval = interval_of_median(&rounds.ratios).unwrap_or([middle; 2]);
             // Of one round, the samples carry the noise.
@@ -331,19 +339,15 @@ fn in_space(space: &Space, values: &ConfigValues) -> Result<Config, String> {
     }
 }
 
-fn time(judged: &Judged) -> Option<&Measurement> {
-    judged.measured.as_ref().map(|measured| measured.record())
-}
-
 fn ratio(shipped: &Judged, best: &Judged) -> Option<f64> {
-    Some(time(shipped)?.p50.get() / time(best)?.p50.get())
+    Some(shipped.time()?.p50.get() / best.time()?.p50.get())
 }
 
 impl Rounds {
     /// The best as a challenger of the shipped.
     fn figures(&self, sm_busy: Option<f64>) -> Option<Figures> {
         let best = self.best.as_ref()?;
-        let (gain, low) = match (self.ratios.as_slice(), time(&self.shipped), time(best)) {
+        let (gain, low) = match (self.ratios.as_slice(), self.shipped.time(), best.time()) {
             ([_], Some(own), Some(now)) => {
                 let (ratio, [low, _]) = between(own, now);
                 (ratio, low)
@@ -354,7 +358,7 @@ impl Rounds {
                 (gain, interval.map_or(gain, |interval| interval[0]))
             }
         };
-        let p90 = |judged: &Judged| time(judged).map(|time| time.p90.get());
+        let p90 = |judged: &Judged| judged.time().map(|time| time.p90.get());
         Some(Figures {
             gain,
             gain_low: low,

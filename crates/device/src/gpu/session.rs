@@ -10,8 +10,9 @@ use super::subject::Subjects;
 use crate::step::Step;
 use std::ops::Range;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Hazard, Verdict};
-use tuner_judge::session::{Fault, Run, RunReport, Session, Slot, Work};
+use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
 
 /// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
 /// still lands in them.
@@ -104,7 +105,7 @@ impl GpuSession {
     }
 
     /// The buffer of clock stamps, which lives as long as the session.
-    pub(super) fn stamps(&mut self) -> Result<Buffer, Fault> {
+    pub(super) fn stamps(&mut self) -> Result<Buffer, Judgement> {
         if let Some(stamps) = &self.stamps {
             return Ok(stamps.clone());
         }
@@ -138,7 +139,7 @@ impl GpuSession {
     }
 
     /// Allocates a buffer with its bands, all of it filled with the band's pattern.
-    pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Fault> {
+    pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Judgement> {
         let front = BAND_BYTES + self.resets % 8 * SHIFT_BYTES;
         let total = (front + bytes + BAND_BYTES).next_multiple_of(4);
         let allocation = self.allocate(name, total)?;
@@ -163,7 +164,7 @@ impl GpuSession {
     }
 
     /// Waits a little where another process holds what this one needs.
-    fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Fault> {
+    fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Judgement> {
         let mut waits = 0;
         loop {
             let mut fault = match self.gpu.call(|driver, _| driver.memory_alloc(total)) {
@@ -206,7 +207,11 @@ impl GpuSession {
     }
 
     /// Writes the whole buffer, and makes its bands those of an input.
-    pub(super) fn fill_input(&mut self, buffer: &mut Buffer, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn fill_input(
+        &mut self,
+        buffer: &mut Buffer,
+        bytes: &[u8],
+    ) -> Result<(), Judgement> {
         if buffer.band != INPUT_BAND {
             buffer.band = INPUT_BAND;
             for (at, length) in buffer.bands() {
@@ -222,7 +227,11 @@ impl GpuSession {
     }
 
     /// Fills the buffer with repeats of a pattern.
-    pub(super) fn fill_pattern(&mut self, buffer: &Buffer, pattern: &[u8]) -> Result<(), Fault> {
+    pub(super) fn fill_pattern(
+        &mut self,
+        buffer: &Buffer,
+        pattern: &[u8],
+    ) -> Result<(), Judgement> {
         let (at, bytes) = (buffer.at(), buffer.bytes);
         if pattern.is_empty() {
             return Ok(());
@@ -260,7 +269,7 @@ impl GpuSession {
         })
     }
 
-    pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Fault> {
+    pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Judgement> {
         let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
         let at = buffer.at();
         self.gpu.call(|driver, stream| {
@@ -271,7 +280,7 @@ impl GpuSession {
     }
 
     /// What was written into the bands of a buffer.
-    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Fault> {
+    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
         for (number, (at, length)) in buffer.bands().into_iter().enumerate() {
             let mut band = vec![0; length as usize];
             self.gpu
@@ -315,13 +324,13 @@ impl Session for GpuSession {
         self.resets += 1;
     }
 
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
         let buffer = self.guarded(name, bytes)?;
         self.buffers.push(buffer);
         Ok(Slot(self.buffers.len() - 1))
     }
 
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
         // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
         let mut buffer = self.buffers[slot.0].clone();
         self.fill_input(&mut buffer, bytes)?;
@@ -329,12 +338,12 @@ impl Session for GpuSession {
         Ok(())
     }
 
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
         let buffer = self.buffers[slot.0].clone();
         self.fill_pattern(&buffer, pattern)
     }
 
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         let buffer = self.buffers[slot.0].clone();
         self.read(&buffer)
     }
@@ -347,7 +356,7 @@ impl Session for GpuSession {
         false
     }
 
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let buffers = &self.buffers;
         let pointers: Vec<Option<DevicePointer>> = run
             .slots

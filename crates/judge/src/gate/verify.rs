@@ -14,8 +14,9 @@ use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
-use crate::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
+use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use std::collections::BTreeSet;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
@@ -118,30 +119,6 @@ pub struct Evidence {
     pub compared: BTreeSet<usize>,
 }
 
-/// Why a candidate did not pass: the verdict, with everything that was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rejection {
-    /// The first verdict by precedence.
-    pub verdict: Verdict,
-    /// Why, for people.
-    pub detail: String,
-    /// All hazards.
-    pub hazards: Vec<Hazard>,
-    /// Largest error divided by its tolerance, where something was compared.
-    pub max_error: Option<f64>,
-}
-
-impl From<Fault> for Rejection {
-    fn from(fault: Fault) -> Self {
-        Self {
-            verdict: fault.verdict,
-            detail: fault.detail,
-            hazards: Vec::new(),
-            max_error: None,
-        }
-    }
-}
-
 /// Judges one candidate on one problem.
 ///
 /// # Errors
@@ -152,7 +129,7 @@ pub fn verify(
     plan: &Plan,
     demands: &Demands,
     references: &mut References,
-) -> Result<Result<(Verified, Evidence), Rejection>, OracleError> {
+) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
     let mut gate = Gate {
         session,
         plan,
@@ -173,13 +150,13 @@ pub fn verify(
 }
 
 pub(super) enum Stop {
-    Rejected(Rejection),
+    Rejected(Judgement),
     Oracle(OracleError),
 }
 
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Rejected(fault.into())
+impl From<Judgement> for Stop {
+    fn from(fault: Judgement) -> Self {
+        Self::Rejected(fault)
     }
 }
 
@@ -254,7 +231,7 @@ impl Gate<'_> {
                  them",
             );
         }
-        Stop::Rejected(Rejection {
+        Stop::Rejected(Judgement {
             verdict,
             detail,
             hazards: self.hazards.clone(),

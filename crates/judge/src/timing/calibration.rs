@@ -6,10 +6,10 @@
 //! of what was probed and what the device's attributes promise: a floor may be too low, never too
 //! high.
 
-use crate::session::Fault;
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanReference};
 
 /// A kernel of the device's own whose rate tells what the hardware can do.
@@ -46,7 +46,7 @@ pub trait Prober {
     ///
     /// # Errors
     /// The device failed.
-    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Fault>;
+    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement>;
 }
 
 /// What the device's attributes promise, without measuring. `None` where they do not say.
@@ -93,7 +93,7 @@ impl Calibration {
     ///
     /// # Errors
     /// The device failed.
-    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Fault> {
+    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Judgement> {
         let mut calibration = Self {
             promise,
             ..Self::default()

@@ -2,12 +2,11 @@
 //! early when it is clearly slower than the incumbent, and timed until its ratio to the reference
 //! is known well enough.
 
-use super::Measured;
 use super::blocks::{Block, Blocks, Trouble};
 use super::plan::{Plan, Runner, Settings, Step};
-use crate::gate::Verified;
 use crate::stopwatch::{Sample, Subject};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::{Measured, Proof};
 use tuner_core::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
 use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
 use tuner_core::units::{ContentHash, Micros};
@@ -127,7 +126,7 @@ impl Race {
     /// The time, as ratio to the reference times the reference's session median, with all
     /// evidence. `None` before the first block.
     #[must_use]
-    pub fn measured(&self, verified: &Verified, cache: CacheMode) -> Option<Measured> {
+    pub fn measured(&self, proof: &dyn Proof, cache: CacheMode) -> Option<Measured> {
         let ratios = self.ratios();
         let unit = self.reference.session_us;
         let ratio = median(&ratios)?;
@@ -139,8 +138,8 @@ impl Race {
             let values: Option<Vec<f64>> = self.samples().map(field).collect();
             values.unwrap_or_default()
         };
-        Some(Measured::interleaved(
-            verified,
+        Some(Measured::new(
+            proof,
             Measurement {
                 kind: TimingKind::Measured,
                 p50: Micros::new(p50)?,

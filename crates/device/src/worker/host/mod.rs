@@ -11,9 +11,10 @@ use running::{Running, start};
 use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, CodeFormat};
-use tuner_core::record::{Measurement, Verdict};
-use tuner_judge::judgement::Judgement;
+use tuner_core::record::Verdict;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
 use tuner_judge::timing::paired::DuelResult;
 
@@ -192,12 +193,12 @@ impl Worker {
     ///
     /// # Errors
     /// The worker cannot be started, the job itself is unusable, or the device is lost.
-    pub fn judge(&mut self, job: Job) -> Result<Judgement, WorkerError> {
+    pub fn judge(&mut self, job: Job) -> Result<TimedJudgement, WorkerError> {
         let request = Request::Judge(Box::new(self.packed(job)));
         match self.candidate(&request)? {
             Ok(Response::Judged(judgement)) => Ok(*judgement),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok(judgement),
+            Err(judgement) => Ok(judgement.into()),
         }
     }
 
@@ -208,7 +209,7 @@ impl Worker {
     pub fn measure(
         &mut self,
         mut measuring: MeasureRequest,
-    ) -> Result<(Judgement, Option<RelativeTime>), WorkerError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), WorkerError> {
         let carry = self.settings.carry;
         measuring.job = self.packed(measuring.job);
         measuring.reference = measuring.reference.map(|plan| plan.packed(carry));
@@ -219,7 +220,7 @@ impl Worker {
         match self.candidate(&request)? {
             Ok(Response::Measured(judgement, standing)) => Ok((*judgement, standing)),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok((judgement, None)),
+            Err(judgement) => Ok((judgement.into(), None)),
         }
     }
 
@@ -253,7 +254,7 @@ impl Worker {
     pub fn finale(
         &mut self,
         contest: TimingComparison,
-    ) -> Result<Vec<Result<Measurement, String>>, WorkerError> {
+    ) -> Result<Vec<TimedJudgement>, WorkerError> {
         if let Some(running) = self.running.take() {
             running.kill();
         }
@@ -293,12 +294,12 @@ impl Worker {
                 }
                 Answer::Hung(step) => {
                     let limit = self.settings.deadline(step).as_secs_f64();
-                    return Ok(Err(fault(
+                    return Ok(Err(Judgement::new(
                         Verdict::Timeout,
                         format!("no answer within {limit} s ({step:?}); worker killed"),
                     )));
                 }
-                Answer::Died(detail) => return Ok(Err(fault(Verdict::Crashed, detail))),
+                Answer::Died(detail) => return Ok(Err(Judgement::new(Verdict::Crashed, detail))),
                 Answer::Lost(why) => failure = why,
             }
         }
@@ -306,7 +307,7 @@ impl Worker {
         if self.failures >= FAILURES_MAX {
             return Err(WorkerError::DeviceLost(failure));
         }
-        Ok(Err(fault(
+        Ok(Err(Judgement::new(
             Verdict::Crashed,
             format!("the device failed twice with this candidate: {failure}"),
         )))
@@ -418,17 +419,5 @@ fn strange(response: &Response) -> WorkerError {
         other => WorkerError::Failed(format!(
             "the device worker answered something else than it was asked: {other:?}"
         )),
-    }
-}
-
-fn fault(verdict: Verdict, detail: String) -> Judgement {
-    Judgement {
-        verdict,
-        detail,
-        hazards: Vec::new(),
-        max_error: None,
-        measurement: None,
-        explanation: None,
-        unproven: None,
     }
 }

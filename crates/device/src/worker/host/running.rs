@@ -51,14 +51,15 @@ impl Running {
 
     /// Adds what was printed (a failed assertion, say) to the verdict of a crash.
     pub(super) fn with_noise(&self, mut response: Response) -> Response {
-        if let Response::Judged(judgement) | Response::Measured(judgement, _) = &mut response
+        if let Response::Judged(timed) | Response::Measured(timed, _) = &mut response
             && self.spoiled
-            && judgement.verdict == Verdict::Crashed
+            && timed.judgement.verdict == Verdict::Crashed
         {
             std::thread::sleep(NOISE_LAG);
             let noise = self.noise();
             if !noise.is_empty() {
-                judgement.detail = format!("{}; {noise}", judgement.detail);
+                let detail = &mut timed.judgement.detail;
+                *detail = format!("{detail}; {noise}");
             }
         }
         response
