@@ -16,11 +16,12 @@
 //! that holds it, and never before. Results are told to the search at once; commits follow in
 //! groups.
 
-pub mod job;
+pub mod ablation;
 pub mod baseline;
 mod cuda;
 mod evaluator;
 mod event;
+pub mod job;
 mod lanes;
 mod ledger;
 mod judging;
@@ -30,6 +31,7 @@ mod pipeline;
 mod predict;
 mod prior;
 pub mod quality;
+mod regression;
 mod replay;
 mod schedule;
 mod virtual_gpu;
@@ -46,6 +48,7 @@ pub use parallel::in_order;
 pub use pipeline::{EngineError, Plan, run};
 pub use predict::{Predictor, named};
 pub use prior::{Prior, VirtualPrior, like};
+pub use regression::Rounds;
 pub use replay::ReplayEvaluator;
 pub use schedule::record;
 pub use schedule::{StartPoint, Task};

@@ -248,30 +248,7 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// The ratio of two medians from separate samples, with its 95 % interval by the two intervals in
-/// log space (MOVER: Donner and Zou 2012, eq. 3). Each is (median, lower, upper end).
-pub(super) fn ratio(slow: (f64, f64, f64), fast: (f64, f64, f64)) -> [f64; 3] {
-    let middle = slow.0 / fast.0;
-    let down = (slow.0 / slow.1).ln().hypot((fast.2 / fast.0).ln());
-    let up = (slow.2 / slow.0).ln().hypot((fast.0 / fast.1).ln());
-    [middle, middle * (-down).exp(), middle * up.exp()]
-}
-
 /// A counter of a candidate, by name.
 pub(super) fn counter(trial: &TrialRecord, key: &str) -> Option<f64> {
     number(trial.counters.as_ref()?.as_object()?, key)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_of_exact_times_is_exact_and_noise_widens_it() {
-        assert_eq!(ratio((4.0, 4.0, 4.0), (2.0, 2.0, 2.0)), [2.0, 2.0, 2.0]);
-        let [middle, low, high] = ratio((4.0, 3.8, 4.2), (2.0, 1.9, 2.1));
-        assert!(
-            (middle - 2.0).abs() < 1e-12 && low > 1.85 && low < 1.9 && high > 2.1 && high < 2.16
-        );
-    }
 }

@@ -1,12 +1,12 @@
 //! What is told of each change, and how it is printed.
 
-use super::Change;
 use crate::cli::output;
 use crate::cli::output::Format;
 use serde::Serialize;
 use tuner_core::record::{ConfigValues, Verdict, config_as_object};
 use tuner_core::units::Micros;
 use tuner_engine::Judged;
+use tuner_engine::ablation::{Change, Outcome};
 use tuner_space::Space;
 
 /// One line of the answer.
@@ -86,6 +86,19 @@ impl Answer {
             shared_bytes: None,
             bank_conflicts: None,
             flags: Vec::new(),
+        }
+    }
+
+    /// What a GPU says.
+    pub(super) fn measured(&mut self, outcome: Outcome) {
+        self.found(outcome.judged);
+        self.occupancy = outcome.occupancy;
+        self.time_us = outcome.time_us;
+        self.same = outcome.same;
+        if let Some(cost) = outcome.cost {
+            self.cost = Some(cost.ratio);
+            [self.cost_low, self.cost_high] = cost.interval.map(Some);
+            self.flags = cost.flags;
         }
     }
 

@@ -1,9 +1,6 @@
 //! `tuner ablate`: which choice of a configuration buys what.
 
 mod answer;
-mod cost;
-mod inversion;
-mod measured;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
@@ -12,13 +9,15 @@ use super::{CliError, CommandResult};
 use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
-use inversion::{Inversions, Spills};
 use std::path::PathBuf;
-use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
+use tuner_device::gpu;
 use tuner_device::{DeviceSelector, limits};
-use tuner_engine::{Predictor, job};
-use tuner_space::{Config, Neighbourhood, Space};
+use tuner_engine::ablation::{self, Ablation, Change, Inversions, Outcome, Spills, single_changes};
+use tuner_engine::{KernelTask, Predictor, job, named};
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::{catalog, declarations};
+use tuner_space::{Config, Space};
 use tuner_store as store;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
@@ -91,43 +90,13 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A change of the base configuration.
-#[derive(Debug, Clone)]
-pub(in crate::cli) struct Change {
-    /// The parameter, or the pathology's name; empty for the base itself.
-    pub(in crate::cli) what: String,
-    pub(in crate::cli) from: String,
-    pub(in crate::cli) to: String,
-    pub(in crate::cli) config: Config,
-}
-
-/// Every valid change of one parameter, in the order of the space.
-pub(in crate::cli) fn single_changes(space: &Space, base: &Config) -> Vec<Change> {
-    let parameters = space.parameters();
-    space
-        .neighbours(base, Neighbourhood::Hamming)
-        .into_iter()
-        .filter_map(|config| {
-            let differs = |at: &usize| config.choices()[*at] != base.choices()[*at];
-            let at = (0..parameters.len()).find(differs)?;
-            let value = |config: &Config| space.values(config)[at].1.to_string();
-            Some(Change {
-                what: parameters[at].name.clone(),
-                from: value(base),
-                to: value(&config),
-                config,
-            })
-        })
-        .collect()
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, no such GPU, or tools that do not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let answers = match device(&args.device)? {
-        DeviceSelector::Cuda(ordinal) => measured::run(args, ordinal)?,
+        DeviceSelector::Cuda(ordinal) => measured(args, ordinal)?,
         other => predicted(args, &other)?,
     };
     let text = answer::format_answers(args.format, &answers).context("cannot make JSON")?;
@@ -178,22 +147,57 @@ fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliErr
     let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
     let judged = predictor.predict(&configs)?;
     if let Some(base) = judged.first().filter(|base| base.predicted().is_none()) {
-        return Err(bad_base(subject.device, &base.found.judgement));
+        return Err(ablation::bad_base(subject.device, &base.found.judgement).into());
     }
     let names = [subject.kernel, subject.problem, subject.device];
     let inversion = args.inversion;
     Ok(answer::predicted(names, space, &changes, judged, inversion))
 }
 
-/// A configuration that is not right has nothing to be taken apart.
-fn bad_base(device: &str, why: &Judgement) -> CliError {
-    let Judgement {
-        verdict, detail, ..
-    } = why;
-    CliError::Usage(format!(
-        "error: the configuration to take apart is {verdict} on {device}: {detail}\n\
-         help: name one that is right by --config, or let `tuner run` find one"
-    ))
+/// Takes the base apart on the GPU of that number.
+fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
+    let gpu =
+        gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
+    let yaml = catalog::shown(&kernel.path);
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
+    let limits = gpu.limits();
+    let space = kernel
+        .spec
+        .space(&problem, &limits)
+        .map_err(|error| usage(&error))?;
+    let subject = Subject {
+        kernel: &kernel.spec.kernel,
+        problem: &problem,
+        device: &gpu.name,
+        space: &space,
+        timing: TimingKind::Measured,
+    };
+    let arch = gpu.arch();
+    let compiler = Compiler::new(CompilerSettings::with_jobs(1))
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let problems = [(&*problem, &space)];
+    declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
+    let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(|error| usage(&error))?;
+    let mut spills = |config: &Config| {
+        let built = task.timed.build(&compiler, config);
+        let built = built.context("cannot compile")?;
+        Ok(built.ok().map(|built| built.image.facts.spill_bytes))
+    };
+    let changes = subject.changes(args, &mut spills)?;
+    let (ablation, notes) = Ablation::open(&gpu, task, &changes[0].config, args.jobs)?;
+    let mut tell = |line: String| say!("{line}");
+    notes.into_iter().for_each(&mut tell);
+    let outcomes = ablation.all(&changes, &mut tell)?;
+    let names = [subject.kernel, subject.problem, subject.device];
+    let answer = |(change, outcome): (&Change, Outcome)| {
+        let config = space.values(&change.config);
+        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
+        answer.measured(outcome);
+        answer
+    };
+    Ok(changes.iter().zip(outcomes).map(answer).collect())
 }
 
 /// What is taken apart, and on what.
@@ -329,7 +333,7 @@ fn pathologies(
     base: &Config,
     spills: &mut Spills<'_, CliError>,
 ) -> Result<Vec<Change>, CliError> {
-    let Inversions { found, left_out } = inversion::inversions(space, base, spills)?;
+    let Inversions { found, left_out } = ablation::inversions(space, base, spills)?;
     if !left_out.is_empty() {
         say!(
             "left out, for no valid configuration shows it with the same tiles and threads: {}",

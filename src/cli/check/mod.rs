@@ -1,11 +1,10 @@
 //! `tuner check`: everything that can be said of a kernel without a GPU.
 
 mod judge;
+mod low_parallelism;
 mod row;
 pub(super) mod select;
-pub(super) mod serialised;
 mod target;
-mod template;
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
@@ -23,7 +22,7 @@ use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_kernel::declarations;
+use tuner_kernel::{declarations, defaults};
 use tuner_space::Config;
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
         if args.config.is_empty() && args.sample.is_none() {
-            serialised::defaults(kernel, &tasks, &target);
+            low_parallelism::defaults(kernel, &tasks, &target);
         }
         let judge = Judge {
             kernel,
@@ -121,7 +120,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             })?;
         let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
-            serialised::warn(&mut judged, arch);
+            low_parallelism::warn(&mut judged, arch);
         }
         summarize(kernel, &judged, &target);
         rows.extend(judged);
@@ -132,7 +131,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         show_details(&rows);
         show_tolerances(&rows);
     }
-    serialised::tell(&rows);
+    low_parallelism::tell(&rows);
     let all_ok = rows.iter().all(|row| row.judgement.verdict == Verdict::Ok);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
@@ -142,9 +141,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    for finding in template::examine(&kernel.template, &spec.parameters, &spec.options) {
+    for finding in defaults::examine(&kernel.template, &spec.parameters, &spec.options) {
         match finding {
-            template::Finding::DefaultsDiffer {
+            defaults::Finding::DefaultsDiffer {
                 name: parameter,
                 space,
                 template,
@@ -156,7 +155,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                      help: write `#define {parameter} {space}` here, or `default: {template}` there"
                 ));
             }
-            template::Finding::NotComparable {
+            defaults::Finding::NotComparable {
                 name: parameter,
                 template,
                 line,
@@ -166,7 +165,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                      and is not compared with the one in {yaml}"
                 );
             }
-            template::Finding::NeverMentioned { name: parameter } => {
+            defaults::Finding::NeverMentioned { name: parameter } => {
                 say!(
                     "warning: {yaml}: the template {name} never mentions the parameter \
                      {parameter}: its values make no difference to the code"

@@ -5,6 +5,7 @@ use crate::cli::output::Format;
 use serde::Serialize;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
 #[derive(Debug, Clone, Serialize)]
@@ -56,6 +57,22 @@ pub(super) struct Seen {
     /// The problem is one that is tuned, not one that is only checked.
     #[serde(skip)]
     pub(super) timed: bool,
+}
+
+impl CheckRow {
+    /// Its time, where it was run on a problem that is tuned.
+    pub(super) fn timed_problem(&self) -> Option<TimedProblem> {
+        let seen = self.seen.as_ref().filter(|seen| seen.timed)?;
+        Some(TimedProblem {
+            problem: self.problem.clone(),
+            time_us: seen.predicted_us,
+            label: "predicted",
+            blocks: Some(seen.blocks),
+            tensor: seen.tensor,
+            flops: seen.flops,
+            bytes: seen.bytes,
+        })
+    }
 }
 
 const HEADINGS: [&str; 13] = [

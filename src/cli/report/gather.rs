@@ -1,8 +1,6 @@
 //! What a report is made from, out of the database and the files of the kernels.
 
 use crate::cli::CliError;
-use crate::cli::ablate::single_changes;
-use crate::cli::check::serialised;
 use crate::cli::results::store_error;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
@@ -11,11 +9,13 @@ use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
 use tuner_core::units::Micros;
 use tuner_device::{DeviceSelector, limits};
+use tuner_engine::ablation::single_changes;
 use tuner_engine::job::JobError;
 use tuner_engine::{Judged, Predictor};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::render_bound;
+use tuner_report::low_parallelism::TimedProblem;
 use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
 use tuner_space::{Binder, DeviceLimits};
 use tuner_store::{Board, ProfileSource, Store};
@@ -41,7 +41,7 @@ pub(super) async fn subjects(
     }
     let warnings: Vec<Vec<String>> = subjects
         .iter()
-        .map(|one| serialised(one, &subjects))
+        .map(|one| low_parallelism(one, &subjects))
         .collect();
     for (subject, warnings) in subjects.iter_mut().zip(warnings) {
         subject.warnings = warnings;
@@ -292,14 +292,14 @@ fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {
 }
 
 /// What is right but serialised about a subject's winner.
-fn serialised(subject: &Subject, all: &[Subject]) -> Vec<String> {
+fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
     let Some(arch) = arch_of(&subject.key.device) else {
         return Vec::new();
     };
     let Some(own) = result(subject) else {
         return Vec::new();
     };
-    let others: Vec<serialised::Result> = all
+    let others: Vec<TimedProblem> = all
         .iter()
         .filter(|other| {
             other.key.kernel == subject.key.kernel
@@ -312,13 +312,13 @@ fn serialised(subject: &Subject, all: &[Subject]) -> Vec<String> {
     own.warnings(&others, arch)
 }
 
-fn result(subject: &Subject) -> Option<serialised::Result> {
+fn result(subject: &Subject) -> Option<TimedProblem> {
     let kernel = subject.kernel.as_ref()?;
     let blocks = subject
         .profile
         .as_ref()
         .and_then(|profile| profile.metrics.get("blocks")?.as_f64());
-    Some(serialised::Result {
+    Some(TimedProblem {
         problem: subject.key.problem.clone(),
         time_us: subject.top.first()?.time_us_p50,
         label: match subject.timing {
