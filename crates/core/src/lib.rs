@@ -5,6 +5,7 @@ pub mod cache_mode;
 pub mod element;
 pub mod entry;
 pub mod evidence;
+pub mod files;
 pub mod fill;
 mod fp8;
 pub mod judgement;

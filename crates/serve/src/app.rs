@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use super::health::Conditions;
 use super::live::Live;
 use super::problem::Problem;
 use super::view::{PointView, RunView, TaskView};
@@ -60,6 +61,8 @@ pub(super) struct App {
     pub(super) streams: AtomicUsize,
     /// Events that slow readers missed.
     pub(super) missed: AtomicU64,
+    /// What keeps it from its work.
+    pub(super) conditions: Conditions,
     /// Answers by class of status: 2xx, 4xx, 5xx and the rest.
     pub(super) answers: [AtomicU64; 4],
     cache: Mutex<HashMap<String, Arc<Slot>>>,
@@ -108,6 +111,7 @@ impl App {
             published: watch::channel(Bytes::new()).0,
             streams: AtomicUsize::new(0),
             missed: AtomicU64::new(0),
+            conditions: Conditions::default(),
             answers: Default::default(),
             cache: Mutex::default(),
         })

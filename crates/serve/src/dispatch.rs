@@ -179,6 +179,8 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let result = work(app, queued, run).await;
     let mut ending = app.ending.clone();
     let (state, message) = verdict(&result, run);
+    let failure = (state == JobState::Failed).then(|| message.clone());
+    app.conditions.device_ended(&queued.job.device, failure);
     match &result {
         Err(error) if state == JobState::Queued => {
             tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");

@@ -18,6 +18,7 @@ mod confine;
 mod crash;
 mod dispatch;
 mod guard;
+mod health;
 mod http;
 mod live;
 mod metrics;
@@ -190,8 +191,9 @@ pub async fn serve(
     ready(address);
     let http = tokio::spawn(http::serve(Arc::clone(&app), listener));
     let publisher = tokio::spawn(stream::publish(Arc::clone(&app)));
+    let watcher = tokio::spawn(health::watch(Arc::clone(&app)));
     dispatch::dispatch(Arc::clone(&app), settings.engines.max(1)).await;
-    for (task, name) in [(http, "http"), (publisher, "events")] {
+    for (task, name) in [(http, "http"), (publisher, "events"), (watcher, "health")] {
         if let Err(error) = task.await {
             tracing::error!(%error, name, "a part of the daemon panicked; please report this");
         }

@@ -104,6 +104,7 @@ impl Judge<'_> {
             spill_bytes: facts.map(|facts| facts.spill_bytes),
             shared_bytes: facts.map(|facts| facts.shared_bytes),
             cubin_hash: facts.map(|facts| facts.cubin_hash.to_string()),
+            max_error: found.judgement.max_error,
             tolerance: found.judgement.max_error.map(|_| tolerance),
             seen: found.explanation.map(|explanation| Seen {
                 predicted_us: time.unwrap_or(0.0),
@@ -129,6 +130,7 @@ impl Judge<'_> {
             registers: None,
             spill_bytes: None,
             shared_bytes: None,
+            max_error: None,
             tolerance: None,
             device: self.target.device.clone(),
             cubin_hash: None,

@@ -320,7 +320,7 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
 /// One line on standard error about a kernel's rows.
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     let mut counts: Vec<(Verdict, usize)> = Vec::new();
-    for verdict in Verdict::ALL {
+    for verdict in Verdict::ALL.iter().copied() {
         let count = rows
             .iter()
             .filter(|row| row.judgement.verdict == verdict)

@@ -2,7 +2,8 @@
 
 use crate::cli::output;
 use crate::cli::output::Format;
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
@@ -14,11 +15,13 @@ pub(super) struct CheckRow {
     pub(super) problem: String,
     #[serde(with = "config_as_object")]
     pub(super) config: ConfigValues,
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "what_was_found")]
     pub(super) judgement: Judgement,
     pub(super) registers: Option<u32>,
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
+    /// The judgement's, which stands here in the answer.
+    pub(super) max_error: Option<f64>,
     /// How far results may be from the reference, and why; null where nothing was compared.
     pub(super) tolerance: Option<String>,
     pub(super) device: String,
@@ -32,6 +35,15 @@ pub(super) struct CheckRow {
     /// The parameters that differ from their defaults, for people.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
+}
+
+/// A judgement but for its largest error, which stands further down in the answer.
+fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("verdict", &judgement.verdict)?;
+    map.serialize_entry("hazards", &judgement.hazards)?;
+    map.serialize_entry("detail", &judgement.detail)?;
+    map.end()
 }
 
 /// What a run on the virtual GPU shows beside its verdict. Work is that of all blocks.
@@ -126,7 +138,7 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         optional(row.registers.map(|count| count.to_string())),
         optional(row.spill_bytes.map(|bytes| bytes.to_string())),
         optional(row.shared_bytes.map(|bytes| bytes.to_string())),
-        optional(row.judgement.max_error.map(margin)),
+        optional(row.max_error.map(margin)),
         optional(row.seen.as_ref().map(|seen| seen.blocks.to_string())),
         optional(row.seen.as_ref().map(conflicts)),
         config,
