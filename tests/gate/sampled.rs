@@ -155,7 +155,7 @@ fn a_reference_runs_only_the_blocks_that_write_what_is_compared() {
     let (found, work) = verified(&plan(1 << 20, [100, 1000], TWO), &demands);
     let evidence = found.expect("it is right");
     assert!(evidence.sampled && evidence.max_error.is_some());
-    assert_eq!((evidence.cut, evidence.note), (None, None));
+    assert_eq!((evidence.budget_exhausted, evidence.note), (None, None));
     assert!(work < 20_000_000, "{work}");
     let (found, work) = verified(&plan(1 << 20, [100, 1000], THREE), &demands);
     let rejection = found.expect_err("it is wrong");
@@ -187,8 +187,12 @@ fn one_block_with_the_work_of_a_large_problem_is_left_where_the_budget_ends() {
     };
     let mut slow = plan(1 << 17, [1_000_000, 1], TWO);
     let (found, work) = verified(&slow, &demands);
-    let cut = found.expect("the part that ran is clean").cut;
-    assert!(cut.expect("a reason").contains("10000 warp instructions"));
+    let exhausted = found.expect("the part that ran is clean").budget_exhausted;
+    assert!(
+        exhausted
+            .expect("a reason")
+            .contains("10000 warp instructions")
+    );
     assert!(work < 20_000_000, "{work}");
     // Where the whole problem asks for next to nothing, so much of one block is a hang.
     slow.flops = Some(1.0);

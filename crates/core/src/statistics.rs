@@ -4,7 +4,7 @@ use crate::units::Micros;
 
 /// What a list of samples says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Median.
     pub p50: Micros,
     /// 90th percentile.
@@ -15,7 +15,7 @@ pub struct Summary {
 
 /// Summarises the samples; `None` when there are none.
 #[must_use]
-pub fn summarise(samples: &[Micros]) -> Option<Summary> {
+pub(crate) fn summarise(samples: &[Micros]) -> Option<Summary> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
     Some(Summary {
@@ -103,7 +103,7 @@ pub fn bimodal(values: &[f64]) -> bool {
 /// resamples. With an even n the lower end uses the lower, the upper end the upper middle
 /// element, which is conservative.
 #[must_use]
-pub fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
+pub(crate) fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
     let [low, high] = interval_places(sorted.len())?;
     Some([sorted[low], sorted[high]])
 }

@@ -270,7 +270,7 @@ impl Session for VirtualGpu {
             .map_err(|error| refused(error.to_string()))?;
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
-        let cut = report.hazards.iter().any(late);
+        let exhausted = report.hazards.iter().any(late);
         let hazards = report.hazards.iter().filter(|found| !late(found));
         Ok(RunReport {
             hazards: hazards.map(hazard).collect(),
@@ -280,7 +280,7 @@ impl Session for VirtualGpu {
                 grid_blocks: run.launch.blocks(),
             },
             stopped: !matches!(report.end, vgpu::End::Completed),
-            cut,
+            budget_exhausted: exhausted,
         })
     }
 }

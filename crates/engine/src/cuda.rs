@@ -19,7 +19,7 @@ use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
 /// One kernel and problem to tune on a real GPU.
-pub struct CudaTask {
+pub(crate) struct CudaTask {
     /// What is built and checked.
     pub task: KernelTask,
     /// The configuration that serves as the fixed reference, where it is valid: the default one.
@@ -27,7 +27,7 @@ pub struct CudaTask {
 }
 
 /// Runs and times candidates on real GPUs of one model.
-pub struct CudaEvaluator {
+pub(crate) struct CudaEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<CudaTask>,
@@ -63,7 +63,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl CudaEvaluator {
     /// An evaluator for these tasks, in the order of the engine's plan, on one worker a GPU.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
         tasks: Vec<CudaTask>,
@@ -192,7 +192,7 @@ impl CudaEvaluator {
     /// What a task's fixed reference takes now, microseconds, and what it is: the unit that drift is
     /// taken out by. `None` before there is one, and where it cannot be timed.
     #[must_use]
-    pub fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
+    pub(crate) fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
         self.with_bench(|bench| {
             let plan = self.reference(task, bench).ok()??;
             let contest = TimingComparison {
@@ -212,7 +212,7 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// One of them does not compile or is wrong, or the device failed.
-    pub fn duel(
+    pub(crate) fn duel(
         &self,
         task: usize,
         [challenger, incumbent]: [&Config; 2],
@@ -231,7 +231,7 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// The device or the compiler failed.
-    pub fn finale(
+    pub(crate) fn finale(
         &self,
         task: usize,
         configs: &[Config],
@@ -295,7 +295,7 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// One cannot be opened.
-    pub fn open(&self) -> Result<Vec<String>, WorkerError> {
+    pub(crate) fn open(&self) -> Result<Vec<String>, WorkerError> {
         let mut notes = Vec::new();
         for bench in &mut *locked(&self.idle) {
             let opened = bench.worker.open()?;

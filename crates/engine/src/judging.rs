@@ -1,10 +1,10 @@
 //! The judge: builds a candidate (bind, render, compile) and has a device judge it. Runs, checks,
 //! predictions, ablations, the gate and the daemon all come through here.
 
+use super::error::EngineError;
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, engine_error, helpers};
 use super::parallel::in_order;
-use super::pipeline::EngineError;
 use super::prior::Prior;
 use super::vouch;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub struct KernelTask {
     /// The kernel's check problems.
     pub checks: Vec<PlanBuilder>,
     /// Predicts the timed problem's time before the candidate is evaluated, where asked for.
-    pub prior: Option<Arc<dyn Prior>>,
+    pub(crate) prior: Option<Arc<dyn Prior>>,
 }
 
 impl KernelTask {
@@ -151,7 +151,7 @@ impl KernelTask {
             candidate: work.candidate.clone(),
             facts: Some(CompileStats {
                 predicted,
-                ..super::schedule::compiled(&work.compilation)
+                ..super::record::compiled(&work.compilation)
             }),
             work,
         })

@@ -19,6 +19,7 @@
 pub mod ablation;
 pub mod baseline;
 mod cuda;
+mod error;
 mod evaluator;
 mod event;
 pub mod job;
@@ -31,6 +32,7 @@ mod pipeline;
 mod predict;
 mod prior;
 pub mod quality;
+mod record;
 mod regression;
 mod replay;
 mod schedule;
@@ -38,21 +40,19 @@ mod virtual_gpu;
 mod vouch;
 mod window;
 
-pub use cuda::{CudaEvaluator, CudaTask};
+pub use error::EngineError;
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget};
-pub use parallel::in_order;
-pub use pipeline::{EngineError, Plan, run};
+pub use pipeline::{Plan, run};
 pub use predict::{Predictor, named};
-pub use prior::{Prior, VirtualPrior, like};
+pub use prior::like;
+pub use record::record;
 pub use regression::Rounds;
 pub use replay::ReplayEvaluator;
-pub use schedule::record;
 pub use schedule::{StartPoint, Task};
-pub use virtual_gpu::VirtualEvaluator;
 pub use window::Window;
 
 /// Candidates in flight on devices of fixed order, from which the search chooses the next one

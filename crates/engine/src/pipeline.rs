@@ -1,9 +1,10 @@
 //! The loop that drives a run.
 
 use super::WINDOW;
-use super::evaluator::{BoxError, Clock, Evaluator, Order, Preparation};
+use super::error::EngineError;
+use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
-use super::lanes::{LaneError, Lanes, Message};
+use super::lanes::{Lanes, Message};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
 use super::schedule::{Finished, Schedule, State, Task, Told};
@@ -20,7 +21,7 @@ use tuner_core::record::{Measurement, TrialRecord};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
-use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
+use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
 
 /// Results that may wait for their commit; beyond it the run waits for the disk.
 const UNCOMMITTED: usize = 1024;
@@ -43,35 +44,6 @@ pub struct Plan {
     pub limits: Limits,
     /// Threads that prepare candidates.
     pub jobs: usize,
-}
-
-/// Why the tuner itself could not go on. Everything finished before is stored.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// Results cannot be stored.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The strategy does not exist.
-    #[error(transparent)]
-    Strategy(#[from] UnknownStrategy),
-    /// The device cannot go on.
-    #[error("the device failed: {0}")]
-    Device(BoxError),
-    /// A defect of the tuner.
-    #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
-    Panicked(String),
-    /// No thread could be started.
-    #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
-    Threads(#[from] std::io::Error),
-}
-
-impl From<LaneError> for EngineError {
-    fn from(error: LaneError) -> Self {
-        match error {
-            LaneError::Device(error) => Self::Device(error),
-            LaneError::Panicked(text) => Self::Panicked(text),
-        }
-    }
 }
 
 /// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`

@@ -1,10 +1,10 @@
 //! Predicted times of configurations on a virtual GPU: what `predict` and `ablate` ask for.
 
+use super::error::EngineError;
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, engine_error, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
 use super::parallel::in_order;
-use super::pipeline::EngineError;
 use anyhow::Context as _;
 use std::path::Path;
 use std::sync::Arc;

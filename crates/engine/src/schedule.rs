@@ -3,20 +3,16 @@
 
 use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;
+use super::record::{compiled, judged, observation, record};
 use super::window::Window;
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{
-    Compilation, ConfigValues, Measurement, TaskKey, TimingKind, TrialRecord, Verdict,
-};
-use tuner_core::units::{ContentHash, Micros};
-use tuner_search::{CompileStats, Observation, Ready, Strategy};
+use tuner_core::record::{TaskKey, TrialRecord, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_search::{CompileStats, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
-
-/// Half the width of a 95 % interval, in standard errors.
-const DEVIATIONS_95: f64 = 1.96;
 
 /// A configuration to try before the search proposes any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -438,66 +434,5 @@ fn facts<W>(state: &State<W>) -> Option<CompileStats> {
         State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
         State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
         State::Preparing | State::OnDevice => None,
-    }
-}
-
-/// What the compiler said.
-pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
-    CompileStats {
-        registers: compilation.registers,
-        spill_bytes: compilation.spill_bytes,
-        shared_bytes: compilation.shared_bytes,
-        predicted: None,
-    }
-}
-
-fn observation<T: AsRef<Measurement>>(trial: &TrialRecord<T>) -> Observation {
-    let judgement = &trial.judgement;
-    match trial.measurement.as_ref().map(AsRef::as_ref) {
-        Some(measurement) if judgement.is_ok() => Observation::Time {
-            time: measurement.p50,
-            error: error(measurement),
-        },
-        _ => Observation::Failed(judgement.verdict),
-    }
-}
-
-/// Standard error of a measured time, as a share of it. Recorded and predicted times are what they
-/// are: measuring again would give the same.
-fn error(measurement: &Measurement) -> f64 {
-    let [low, high] = measurement.ci95.map(Micros::get);
-    match measurement.kind {
-        TimingKind::Measured => (high - low) / (2.0 * DEVIATIONS_95) / measurement.p50.get(),
-        TimingKind::Predicted | TimingKind::Recorded => 0.0,
-    }
-}
-
-/// What is stored of a judged candidate.
-pub fn record(
-    judged: Judged,
-    sequence: u64,
-    config: ConfigValues,
-    origin: &str,
-) -> TrialRecord<Measured> {
-    let explanation = judged.found.explanation.as_ref();
-    TrialRecord {
-        sequence,
-        config,
-        candidate_hash: judged.candidate,
-        counters: explanation.and_then(|counts| serde_json::to_value(counts).ok()),
-        judgement: judged.found.judgement,
-        compilation: judged.compilation,
-        measurement: judged.found.measured,
-        charged_us: judged.charged_us,
-        origin: origin.to_owned(),
-    }
-}
-
-/// The judgement that a stored announcement amounts to.
-fn judged(trial: TrialRecord) -> Judged {
-    Judged {
-        compilation: trial.compilation,
-        charged_us: trial.charged_us,
-        ..Judged::without_device(trial.candidate_hash, trial.judgement)
     }
 }

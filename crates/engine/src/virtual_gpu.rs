@@ -11,7 +11,7 @@ use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
 /// Runs candidates on the virtual GPU.
-pub struct VirtualEvaluator {
+pub(crate) struct VirtualEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<KernelTask>,
@@ -22,7 +22,7 @@ pub struct VirtualEvaluator {
 impl VirtualEvaluator {
     /// An evaluator for these tasks, in the order of the engine's plan.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
         tasks: Vec<KernelTask>,
@@ -45,7 +45,7 @@ impl VirtualEvaluator {
     ///
     /// # Errors
     /// The compiler or the worker does not work, or the space's reference is wrong.
-    pub fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
+    pub(crate) fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
         let mut notes = Vec::new();
         for (task, start) in self.tasks.iter().zip(starts) {
             let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {

@@ -49,7 +49,7 @@ pub struct RunReport {
     /// The run was cut short by one of the hazards, or by its budget.
     pub stopped: bool,
     /// A block used up the budget of the run, which is no hazard.
-    pub cut: bool,
+    pub budget_exhausted: bool,
 }
 
 impl RunReport {
@@ -59,7 +59,7 @@ impl RunReport {
         self.work.counters += more.work.counters;
         self.work.blocks += more.work.blocks;
         self.stopped |= more.stopped;
-        self.cut |= more.cut;
+        self.budget_exhausted |= more.budget_exhausted;
     }
 }
 

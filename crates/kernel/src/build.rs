@@ -106,7 +106,7 @@ impl PlanBuilder {
     /// The same kernel and device on a problem that its file does not have; `None` where an
     /// expression is wrong for it.
     #[must_use]
-    pub fn on_problem(&self, problem: &Problem) -> Option<Self> {
+    pub(crate) fn on_problem(&self, problem: &Problem) -> Option<Self> {
         let mut kernel = Kernel::clone(&self.kernel);
         let others = &mut kernel.spec.problems;
         others.retain(|other| other.name != problem.name);
@@ -122,7 +122,7 @@ impl PlanBuilder {
 
     /// The problem's sizes, in declared order.
     #[must_use]
-    pub fn problem_sizes(&self) -> Vec<(String, Value)> {
+    pub(crate) fn problem_sizes(&self) -> Vec<(String, Value)> {
         let problem = self.kernel.spec.problem(&self.problem);
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
     }

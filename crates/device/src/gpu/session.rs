@@ -16,12 +16,12 @@ use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
 
 /// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
 /// still lands in them.
-pub(super) const BAND_BYTES: u64 = 64 << 10;
-/// What the bands of outputs and scratch hold.
-const BAND: u8 = 0xa5;
-/// What the bands of inputs hold: NaN in every floating-point type, so that a read beyond the end
+pub(super) const GUARD_BYTES: u64 = 64 << 10;
+/// What the guard regions of outputs and scratch hold.
+const GUARD: u8 = 0xa5;
+/// What the guard regions of inputs hold: NaN in every floating-point type, so that a read beyond the end
 /// shows in the result.
-const INPUT_BAND: u8 = 0xff;
+const INPUT_GUARD: u8 = 0xff;
 /// Different runs get different addresses: a result kept by address shows. Aligned as
 /// `cudaMalloc` promises.
 const SHIFT_BYTES: u64 = 512;
@@ -32,7 +32,7 @@ const MEMORY_WAIT: Duration = Duration::from_secs(1);
 /// Memory that the driver keeps for itself, bytes, roughly.
 const MEMORY_RESERVE: u64 = 1 << 30;
 
-/// A buffer with bands around it.
+/// A buffer with guard regions around it.
 #[derive(Debug, Clone)]
 pub(super) struct Buffer {
     pub(super) name: String,
@@ -41,7 +41,7 @@ pub(super) struct Buffer {
     front: u64,
     pub(super) bytes: u64,
     total: u64,
-    band: u8,
+    guard: u8,
 }
 
 impl Buffer {
@@ -50,8 +50,8 @@ impl Buffer {
         self.allocation.plus(self.front)
     }
 
-    /// Where a band begins and how long it is: before, behind.
-    fn bands(&self) -> [(DevicePointer, u64); 2] {
+    /// Where a guard region begins and how long it is: before, behind.
+    fn guards(&self) -> [(DevicePointer, u64); 2] {
         let behind = self.front + self.bytes;
         [
             (self.allocation, self.front),
@@ -138,10 +138,10 @@ impl GpuSession {
         let _ = self.gpu.forget_unused();
     }
 
-    /// Allocates a buffer with its bands, all of it filled with the band's pattern.
+    /// Allocates a buffer with its guard regions, all of it filled with their pattern.
     pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Judgement> {
-        let front = BAND_BYTES + self.resets % 8 * SHIFT_BYTES;
-        let total = (front + bytes + BAND_BYTES).next_multiple_of(4);
+        let front = GUARD_BYTES + self.resets % 8 * SHIFT_BYTES;
+        let total = (front + bytes + GUARD_BYTES).next_multiple_of(4);
         let allocation = self.allocate(name, total)?;
         let buffer = Buffer {
             name: name.to_owned(),
@@ -149,11 +149,11 @@ impl GpuSession {
             front,
             bytes,
             total,
-            band: BAND,
+            guard: GUARD,
         };
         let filled = self
             .gpu
-            .call(|driver, stream| driver.fill_bytes(allocation, BAND, total, stream));
+            .call(|driver, stream| driver.fill_bytes(allocation, GUARD, total, stream));
         match filled {
             Ok(()) => Ok(buffer),
             Err(fault) => {
@@ -206,17 +206,17 @@ impl GpuSession {
             .call(|driver, _| driver.memory_free(buffer.allocation));
     }
 
-    /// Writes the whole buffer, and makes its bands those of an input.
+    /// Writes the whole buffer, and makes its guard regions those of an input.
     pub(super) fn fill_input(
         &mut self,
         buffer: &mut Buffer,
         bytes: &[u8],
     ) -> Result<(), Judgement> {
-        if buffer.band != INPUT_BAND {
-            buffer.band = INPUT_BAND;
-            for (at, length) in buffer.bands() {
+        if buffer.guard != INPUT_GUARD {
+            buffer.guard = INPUT_GUARD;
+            for (at, length) in buffer.guards() {
                 self.gpu
-                    .call(|driver, stream| driver.fill_bytes(at, INPUT_BAND, length, stream))?;
+                    .call(|driver, stream| driver.fill_bytes(at, INPUT_GUARD, length, stream))?;
             }
         }
         let at = buffer.at();
@@ -279,24 +279,24 @@ impl GpuSession {
         Ok(bytes)
     }
 
-    /// What was written into the bands of a buffer.
+    /// What was written into the guard regions of a buffer.
     pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
-        for (number, (at, length)) in buffer.bands().into_iter().enumerate() {
-            let mut band = vec![0; length as usize];
+        for (number, (at, length)) in buffer.guards().into_iter().enumerate() {
+            let mut guard = vec![0; length as usize];
             self.gpu
-                .call(|driver, _| driver.copy_from_device(&mut band, at))?;
-            let touched = |byte: &u8| *byte != buffer.band;
-            let count = band.iter().filter(|byte| touched(byte)).count();
+                .call(|driver, _| driver.copy_from_device(&mut guard, at))?;
+            let touched = |byte: &u8| *byte != buffer.guard;
+            let count = guard.iter().filter(|byte| touched(byte)).count();
             if count == 0 {
                 continue;
             }
             // The nearest one names the mistake best.
             let (place, address) = if number == 0 {
-                let last = band.iter().rposition(touched).unwrap_or(0) as u64;
+                let last = guard.iter().rposition(touched).unwrap_or(0) as u64;
                 let distance = length - last;
                 (format!("{distance} before its first byte"), at.plus(last))
             } else {
-                let first = band.iter().position(touched).unwrap_or(0) as u64;
+                let first = guard.iter().position(touched).unwrap_or(0) as u64;
                 (format!("{first} behind its end"), at.plus(first))
             };
             return Ok(Some(Hazard {
@@ -379,7 +379,7 @@ impl Session for GpuSession {
         let blocks = run.launch.blocks();
         Ok(RunReport {
             stopped: !hazards.is_empty(),
-            cut: false,
+            budget_exhausted: false,
             hazards,
             work: Work {
                 blocks,

@@ -174,7 +174,7 @@ impl GpuSession {
         let bytes = bytes.max(1);
         let wanted = (CACHE_MULTIPLE * self.gpu.facts().l2_bytes).div_ceil(bytes);
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
-        let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::BAND_BYTES);
+        let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
         // Two at least, so that what is timed is never only what was just read.
         let sets = wanted.min(SETS_MAX).min(room).max(2) as usize;
         self.subjects.get_mut(subject)?.cold = Some(sets);

@@ -193,7 +193,7 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
 }
 
 #[test]
-fn a_right_kernel_runs_and_its_bands_stay_whole() {
+fn a_right_kernel_runs_and_its_guard_regions_stay_whole() {
     let mut session = sound();
     let (output, hazards) = run(&mut session, &plan(0.0)).unwrap();
     let wanted: Vec<u8> = (0..64)
@@ -203,7 +203,8 @@ fn a_right_kernel_runs_and_its_bands_stay_whole() {
 }
 
 #[test]
-fn a_write_just_outside_a_buffer_is_seen_in_its_bands_and_one_far_outside_poisons_the_context() {
+fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outside_poisons_the_context()
+ {
     for (shift, words) in [(1.0, "0 behind its end"), (-2.0, "before its first byte")] {
         let mut session = sound();
         let plan = plan(shift);

@@ -7,11 +7,11 @@
 use super::cost::{Cost, Timed, of_the_clock, summary, together, untimed};
 use super::{Change, bad_base};
 use crate::cuda::{CudaEvaluator, CudaTask};
+use crate::error::EngineError;
 use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
 use crate::job::{self, JobError};
 use crate::judging::{KernelTask, Work};
 use crate::parallel::in_order;
-use crate::pipeline::EngineError;
 use crate::prior::like;
 use anyhow::Context as _;
 use std::collections::HashMap;

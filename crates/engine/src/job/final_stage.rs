@@ -2,7 +2,8 @@
 //! the best.
 
 use crate::baseline::{Baseline, DEADLINE};
-use crate::{CudaEvaluator, Event, Report, StopReason, Task};
+use crate::cuda::CudaEvaluator;
+use crate::{Event, Report, StopReason, Task};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;

@@ -43,7 +43,7 @@ pub fn recheck(
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             comparable: true,
-            cut: None,
+            budget_exhausted: None,
         };
         match gate.judge(Data::seeded(seed), &pass) {
             Ok(()) => {}

@@ -111,7 +111,7 @@ pub struct Evidence {
     pub sampled: bool,
     /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
     /// pass unless the candidate is known to be right otherwise.
-    pub cut: Option<String>,
+    pub budget_exhausted: Option<String>,
     /// What else was not looked at.
     pub note: Option<String>,
     /// Outputs, by their number among the plan's outputs, of which elements were compared with what
@@ -169,7 +169,7 @@ pub(super) struct Pass {
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
     pub(super) comparable: bool,
     /// Why a block was left before its end, if one was.
-    pub(super) cut: Option<String>,
+    pub(super) budget_exhausted: Option<String>,
 }
 
 pub(super) struct Gate<'a> {
@@ -211,14 +211,14 @@ impl Gate<'_> {
             }
             self.hard_cases(*data, pass)?;
         }
-        let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
-            (pass.work, pass.sampled, pass.cut)
+        let (work, sampled, exhausted) = first.map_or((Vec::new(), false, None), |(_, pass)| {
+            (pass.work, pass.sampled, pass.budget_exhausted)
         });
         Ok(Evidence {
             max_error: self.comparison.as_ref().map(|c| c.max_error),
             work,
             sampled,
-            cut,
+            budget_exhausted: exhausted,
             note: self.note.take(),
             compared: std::mem::take(&mut self.compared),
         })
@@ -269,8 +269,8 @@ impl Gate<'_> {
                 self.whole(order, &slots)?
             }
         };
-        let cut = self.cut(&reports)?;
-        let sampled = cut.is_some()
+        let exhausted = self.exhausted(&reports)?;
+        let sampled = exhausted.is_some()
             || reports
                 .iter()
                 .any(|report| report.work.blocks < report.work.grid_blocks);
@@ -300,8 +300,9 @@ impl Gate<'_> {
             outputs,
             slots,
             sampled,
-            comparable: !sampled || (cut.is_none() && !atomics && self.plan.launches.len() == 1),
-            cut,
+            comparable: !sampled
+                || (exhausted.is_none() && !atomics && self.plan.launches.len() == 1),
+            budget_exhausted: exhausted,
         })
     }
 
@@ -367,14 +368,14 @@ impl Gate<'_> {
             .iter()
             .map(|report| report.work.counters.lane_instructions)
             .collect();
-        let cut = reports.iter().any(|report| report.cut);
+        let exhausted = reports.iter().any(|report| report.budget_exhausted);
         let linked = plan.launches.len() > 1 || reports.iter().any(|r| uses_atomics(&r.work));
         let limit = if linked {
             self.demands.uncomparable_limit
         } else {
             self.demands.whole_limit
         };
-        let whole = |costs: u64| !cut && costs <= limit;
+        let whole = |costs: u64| !exhausted && costs <= limit;
         let Some(more) = sampling::more(plan, self.demands, seed, &costs, whole) else {
             return Ok(None);
         };
@@ -389,8 +390,8 @@ impl Gate<'_> {
 
     /// Why a block was left before its end, if one was. One that did far more than the whole
     /// problem asks for does not end.
-    fn cut(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
-        let Some(at) = reports.iter().position(|report| report.cut) else {
+    fn exhausted(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
+        let Some(at) = reports.iter().position(|report| report.budget_exhausted) else {
             return Ok(None);
         };
         let plan = self.plan;

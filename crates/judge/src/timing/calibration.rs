@@ -137,7 +137,7 @@ impl Calibration {
     /// The highest rate of floating-point operations that any kernel can reach whose narrowest
     /// input has `input_bits` bits, FLOP/s; `None` where nothing is known.
     #[must_use]
-    pub fn peak_flops(&self, input_bits: u32) -> Option<f64> {
+    pub(crate) fn peak_flops(&self, input_bits: u32) -> Option<f64> {
         // Half the width, twice the rate; single precision may use TF32 only when it is asked to,
         // but then it runs at no more than the 16-bit rate.
         let widening = if input_bits <= 8 { 2.0 } else { 1.0 };
@@ -155,7 +155,7 @@ impl Calibration {
 
     /// The highest rate of memory traffic, bytes a second.
     #[must_use]
-    pub fn peak_bytes(&self) -> Option<f64> {
+    pub(crate) fn peak_bytes(&self) -> Option<f64> {
         let rates = [self.dram_gb_s, self.promise.dram_gb_s];
         let best = rates.into_iter().flatten().fold(0.0, f64::max);
         (best > 0.0).then_some(best * 1e9)

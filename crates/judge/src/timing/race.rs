@@ -168,7 +168,7 @@ impl Race {
 
     /// The time as that of a mode that does not rank.
     #[must_use]
-    pub fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
+    pub(crate) fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
         let ratios = self.ratios();
         let unit = self.reference.session_us;
         let [low, high] = interval_of_median(&ratios)?;
@@ -294,7 +294,7 @@ impl Plan for Race {
 /// The warm-up of a session: the reference runs until heat and clocks have settled, and its time
 /// becomes the unit of the session.
 #[derive(Debug, Clone)]
-pub struct WarmUp {
+pub(crate) struct WarmUp {
     settings: Settings,
     subject: Subject,
     launches: Option<u32>,
@@ -313,7 +313,7 @@ const THROTTLED_TOO_LONG: f64 = 4.0;
 impl WarmUp {
     /// A warm-up of `subject`.
     #[must_use]
-    pub fn new(settings: Settings, subject: Subject) -> Self {
+    pub(crate) fn new(settings: Settings, subject: Subject) -> Self {
         Self {
             settings,
             subject,
@@ -326,7 +326,7 @@ impl WarmUp {
 
     /// The warmed-up reference; `None` before the end.
     #[must_use]
-    pub fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
+    pub(crate) fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
         let last = self.times.len().saturating_sub(UNIT_SAMPLES);
         Some(Reference {
             runner: Runner {

@@ -24,7 +24,7 @@ pub struct KernelResources {
 /// Lines are recognised by their words, not their prefix, which differs between versions
 /// (`ptxas info    :` on one line, `ptxas         .` on the next).
 #[must_use]
-pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
+pub(crate) fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     let mut kernels: BTreeMap<String, KernelResources> = BTreeMap::new();
     let mut entry: Option<String> = None;
     let mut function: Option<String> = None;
@@ -59,7 +59,7 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
 
 /// The log without the assembler's report: what a person wants to read.
 #[must_use]
-pub fn messages_of(log: &str) -> String {
+pub(crate) fn messages_of(log: &str) -> String {
     let is_report =
         |line: &str| line.starts_with("ptxas info") || line.starts_with("ptxas         .");
     log.lines()

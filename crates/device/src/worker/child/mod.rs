@@ -201,12 +201,12 @@ fn gate<'a>(
                 if number < job.checks.len() {
                     vouched &= !evidence.sampled;
                 }
-                if let Some(cut) = &evidence.cut {
+                if let Some(exhausted) = &evidence.budget_exhausted {
                     if number < job.checks.len() || !vouched {
-                        return Ok(Gated::Rejected(unfinished(cut, worst)));
+                        return Ok(Gated::Rejected(unfinished(exhausted, worst)));
                     }
                     notes.push(format!(
-                        "{cut}; the part that ran had no hazard, and the check problems, which ran \
+                        "{exhausted}; the part that ran had no hazard, and the check problems, which ran \
                          whole, are right"
                     ));
                 }
@@ -266,9 +266,9 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 /// A block was left before its end, and nothing else says that the candidate is right.
-fn unfinished(cut: &str, worst: Option<f64>) -> Judgement {
+fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
     let why = format!(
-        "{cut}; it hangs, or it is judged right by check problems that run whole: give some"
+        "{exhausted}; it hangs, or it is judged right by check problems that run whole: give some"
     );
     Judgement {
         max_error: worst,
