@@ -184,7 +184,7 @@ mod tests {
     fn everything_that_decides_what_is_right_makes_an_expectation_of_its_own() {
         let mut variants = vec![
             plan(),
-            changed(|plan| plan.arguments[0].element = "bf16".to_owned()),
+            changed(|plan| plan.arguments[0].element = Element::Bf16),
             changed(|plan| plan.arguments[0].shape = vec![4, 4]),
             changed(|plan| plan.arguments[0].fill = Fill::Arange),
             changed(|plan| plan.arguments[0].fill = Fill::Constant(1.0)),

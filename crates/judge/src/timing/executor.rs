@@ -224,10 +224,8 @@ pub fn time_candidate(
     }
     let won = |duel: &DuelResult| duel.decision == Decision::Faster;
     let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
-    if replaces {
-        if let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
-            measured = measured.with_other_mode(other);
-        }
+    if replaces && let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
+        measured = measured.with_other_mode(other);
     }
     Ok(Timed {
         measured,

@@ -195,7 +195,10 @@ fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<E
     let tensor = 2.0 * f64::from(arch.tensor_f16);
     // Cycles of one block on each unit of its multiprocessor.
     let units = [
-        ("issue", c.warp_instructions as f64 / counted / f64::from(arch.schedulers)),
+        (
+            "issue",
+            c.warp_instructions as f64 / counted / f64::from(arch.schedulers),
+        ),
         ("fp32", c.fp32_flops as f64 / counted / fma),
         ("tensor", c.tensor_flops as f64 / counted / tensor),
         (
