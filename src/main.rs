@@ -12,7 +12,8 @@
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
+        let text = tuner_core::escape::lines(&format!($($text)*));
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
     }};
 }
 
@@ -20,7 +21,8 @@ macro_rules! say {
 macro_rules! say_part {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = write!(std::io::stderr().lock(), $($text)*);
+        let text = tuner_core::escape::lines(&format!($($text)*));
+        let _ = write!(std::io::stderr().lock(), "{text}");
     }};
 }
 

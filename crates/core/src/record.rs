@@ -135,6 +135,8 @@ pub enum Verdict {
     /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
     /// exported.
     Unchecked,
+    /// Its workers were lost from outside, again and again: nothing is known of it.
+    NotJudged,
 }
 
 impl Verdict {

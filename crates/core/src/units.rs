@@ -123,13 +123,7 @@ impl ContentHash {
             hasher.update((part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        Self(
-            hasher
-                .finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Self(hex::encode(hasher.finalize()))
     }
 
     /// The 64 hexadecimal digits.

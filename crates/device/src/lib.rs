@@ -12,13 +12,14 @@ pub mod gpu;
 pub mod vgpu;
 pub mod worker;
 
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 use tuner_core::record::DeviceKind;
 use tuner_space::DeviceLimits;
 
 /// What is known of a device before anything runs on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// The name results are stored under, such as `NVIDIA H200`, `vgpu:h100`, or the device that a
     /// recorded file names.
@@ -66,6 +67,18 @@ pub enum SelectorError {
     /// `replay:` without a file.
     #[error("replay needs a file: replay:FILE.json.gz")]
     NoFile,
+}
+
+impl DeviceSelector {
+    /// The numbers of the real GPUs that it names.
+    #[must_use]
+    pub fn gpus(&self) -> &[u32] {
+        match self {
+            Self::Cuda(ordinal) => std::slice::from_ref(ordinal),
+            Self::CudaSeveral(all) => all,
+            Self::Auto | Self::Vgpu(_) | Self::Replay(_) => &[],
+        }
+    }
 }
 
 impl FromStr for DeviceSelector {

@@ -17,6 +17,9 @@ pub enum EngineError {
     /// The device cannot go on.
     #[error("the device failed: {0}")]
     Device(BoxError),
+    /// The fleet refuses the run, or cannot be used.
+    #[error("the fleet cannot carry the run out: {0}")]
+    Fleet(BoxError),
     /// A defect of the tuner.
     #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
     Panicked(String),

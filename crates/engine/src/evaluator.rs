@@ -2,7 +2,7 @@
 
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Compilation, Measurement, Verdict};
+use tuner_core::record::{Compilation, ConfigValues, Measurement, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::judgement::TimedJudgement;
@@ -40,10 +40,24 @@ pub trait Evaluator: Send + Sync + 'static {
         false
     }
 
-    /// How many devices share the work: so many candidates are judged at once.
+    /// How many devices share the work now: so many candidates are judged at once.
     fn devices(&self) -> usize {
         1
     }
+
+    /// How many candidates are prepared at once, where that many were asked for.
+    fn jobs(&self, asked: usize) -> usize {
+        asked
+    }
+
+    /// Whether what a device has in hand goes on without this process, so that an interrupted run
+    /// need not wait for it.
+    fn outlives(&self) -> bool {
+        false
+    }
+
+    /// The result of a configuration is stored: its transaction is committed.
+    fn stored(&self, _task: usize, _config: &ConfigValues) {}
 
     /// Makes a candidate of the task ready for the device. Called from several threads at once.
     ///

@@ -7,6 +7,7 @@ use super::job::{JobError, engine_error, helpers};
 use super::parallel::in_order;
 use super::prior::Prior;
 use super::vouch;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_core::judgement::Judgement;
@@ -100,6 +101,14 @@ impl KernelTask {
         }
     }
 
+    /// Identity of the candidate that [`KernelTask::prepare`] makes of a configuration, compiled or
+    /// refused.
+    pub(super) fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
+        self.timed
+            .identity(config, nvrtc_version)
+            .unwrap_or_else(|| nameless(self.timed.problem(), config))
+    }
+
     /// Makes a candidate of the task ready for the device: binds, renders and compiles it.
     ///
     /// # Errors
@@ -172,8 +181,8 @@ impl KernelTask {
     }
 }
 
-/// A compiled candidate.
-#[derive(Debug, Clone)]
+/// A compiled candidate. It can cross to another machine, as its job crosses to another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     pub(super) candidate: ContentHash,
     pub(super) compilation: Compilation,
@@ -182,6 +191,18 @@ pub struct Work {
 }
 
 impl Work {
+    /// Identity of the candidate.
+    #[must_use]
+    pub fn candidate(&self) -> &ContentHash {
+        &self.candidate
+    }
+
+    /// What the compiler said of it.
+    #[must_use]
+    pub fn compilation(&self) -> &Compilation {
+        &self.compilation
+    }
+
     /// What decides its judgement and its time: machine code, launches and shapes.
     #[must_use]
     pub fn same(&self) -> &ContentHash {
@@ -323,19 +344,19 @@ impl JudgePool<'_> {
 
 /// A candidate judged before it reached the device.
 fn unbound(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
-    // Without a source there is no content to name it by: the configuration stands in.
-    let nameless = || {
-        let choices: Vec<u8> = config
-            .choices()
-            .iter()
-            .flat_map(|c| c.to_le_bytes())
-            .collect();
-        ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
-    };
-    Judged::without_device(
-        unbuilt.candidate.unwrap_or_else(nameless),
-        unbuilt.judgement,
-    )
+    let candidate = unbuilt.candidate;
+    let candidate = candidate.unwrap_or_else(|| nameless(problem, config));
+    Judged::without_device(candidate, unbuilt.judgement)
+}
+
+/// Without a source there is no content to name a candidate by: the configuration stands in.
+fn nameless(problem: &str, config: &Config) -> ContentHash {
+    let choices: Vec<u8> = config
+        .choices()
+        .iter()
+        .flat_map(|c| c.to_le_bytes())
+        .collect();
+    ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
 }
 
 /// What decides a judgement: equal machine code with equal launches on equal data, compared with

@@ -22,6 +22,7 @@ mod cuda;
 mod error;
 mod evaluator;
 mod event;
+pub mod fleet;
 pub mod job;
 mod lanes;
 mod ledger;
@@ -60,3 +61,6 @@ pub use window::Window;
 /// of its score (`tuner replay --in-flight 16`). Part of what makes a run reproducible, so it is
 /// no setting.
 pub const WINDOW: usize = 16;
+
+/// Beyond the candidates being prepared, how many may wait for a real device.
+const DEVICE_QUEUE: usize = 2;

@@ -1,6 +1,5 @@
 //! The loop that drives a run.
 
-use super::WINDOW;
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
@@ -9,6 +8,7 @@ use super::ledger::{Ledger, Report};
 use super::limits::Limits;
 use super::schedule::{Finished, Schedule, State, Task, Told};
 use super::window::Window;
+use super::{DEVICE_QUEUE, WINDOW};
 use std::collections::VecDeque;
 use std::future::Future as _;
 use std::pin::Pin;
@@ -25,9 +25,6 @@ use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
 
 /// Results that may wait for their commit; beyond it the run waits for the disk.
 const UNCOMMITTED: usize = 1024;
-
-/// Beyond the candidates being prepared, how many may wait for a real device.
-const DEVICE_QUEUE: usize = 2;
 
 /// What to do in a run.
 #[derive(Debug, Clone)]
@@ -60,7 +57,8 @@ pub async fn run<E: Evaluator>(
 ) -> Result<Report, EngineError> {
     let began = Instant::now();
     let schedule = schedule(&**evaluator, &plan)?;
-    let lanes = Lanes::start(evaluator, plan.jobs)?;
+    let mut lanes = Lanes::new(evaluator);
+    lanes.grow(evaluator.jobs(plan.jobs), evaluator.devices())?;
     let run = match &plan.resume {
         None => store.begin_run_as(plan.id, plan.start.clone()).await?,
         Some(stored) => {
@@ -78,7 +76,8 @@ pub async fn run<E: Evaluator>(
         clock: evaluator.clock(),
         instant: evaluator.instant(),
         may_hang: evaluator.may_hang(),
-        devices: evaluator.devices(),
+        evaluator: Arc::clone(evaluator),
+        jobs: plan.jobs,
         limits: plan.limits,
         schedule,
         lanes,
@@ -126,10 +125,7 @@ fn schedule<E: Evaluator>(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
-    let window = match order {
-        Order::Fixed => Window::one_per_result(WINDOW),
-        Order::Arrival => Window::pool(plan.jobs + DEVICE_QUEUE + evaluator.devices() - 1),
-    };
+    let window = window(evaluator, plan.jobs);
     Ok(Schedule::new(
         order,
         window,
@@ -139,12 +135,24 @@ fn schedule<E: Evaluator>(
     ))
 }
 
+/// How many candidates are in flight on what the evaluator has now.
+fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
+    match evaluator.order() {
+        Order::Fixed => Window::one_per_result(WINDOW),
+        Order::Arrival => {
+            Window::pool(evaluator.jobs(jobs) + DEVICE_QUEUE + evaluator.devices() - 1)
+        }
+    }
+}
+
 struct Driver<'a, E: Evaluator> {
     tasks: Vec<Task>,
     clock: Clock,
     instant: bool,
     may_hang: bool,
-    devices: usize,
+    evaluator: Arc<E>,
+    /// Candidates prepared at once, as asked for.
+    jobs: usize,
     limits: Limits,
     schedule: Schedule<E::Work>,
     lanes: Lanes<E>,
@@ -193,10 +201,11 @@ impl<E: Evaluator> Driver<'_, E> {
             if stop.is_none() {
                 stop = self.due_stop();
                 if stop.is_some() {
-                    self.schedule.stop();
+                    self.schedule.stop(self.evaluator.outlives());
                     self.lanes.cancel();
                 }
             }
+            self.adapt()?;
             if self.schedule.reached_limit() {
                 self.schedule.abandon();
                 self.lanes.cancel();
@@ -220,6 +229,16 @@ impl<E: Evaluator> Driver<'_, E> {
                 self.wait(stop.is_some()).await?;
             }
         }
+    }
+
+    /// Takes in devices that joined or left.
+    fn adapt(&mut self) -> Result<(), EngineError> {
+        if !self.instant {
+            let (jobs, devices) = (self.evaluator.jobs(self.jobs), self.evaluator.devices());
+            self.lanes.grow(jobs, devices)?;
+            self.schedule.resize(window(&*self.evaluator, self.jobs));
+        }
+        Ok(())
     }
 
     fn due_stop(&self) -> Option<StopReason> {
@@ -267,10 +286,11 @@ impl<E: Evaluator> Driver<'_, E> {
     /// Keeps the devices busy: one candidate on each and, where launches are safe and the order is
     /// free, one waiting. With a fixed order each is chosen with all results before it known.
     async fn feed_device(&mut self) -> Result<(), EngineError> {
+        let devices = self.evaluator.devices();
         let most = if self.may_hang {
-            self.devices
+            devices
         } else {
-            self.devices - 1 + DEVICE_QUEUE
+            devices - 1 + DEVICE_QUEUE
         };
         while self.schedule.on_device() < most {
             let Some(flight) = self.schedule.next_for_device() else {
@@ -394,6 +414,7 @@ impl<E: Evaluator> Driver<'_, E> {
 
     fn announce(&mut self, mut event: TrialEvent) {
         self.ledger.enter(&mut event);
+        self.lanes.stored(event.task, &event.config);
         (self.sink)(&Event::Trial(event));
     }
 

@@ -2,7 +2,9 @@
 
 use super::evaluator::Judged;
 use tuner_core::evidence::Measured;
-use tuner_core::record::{Compilation, ConfigValues, Measurement, TimingKind, TrialRecord};
+use tuner_core::record::{
+    Compilation, ConfigValues, Measurement, TimingKind, TrialRecord, Verdict,
+};
 use tuner_core::units::Micros;
 use tuner_search::{CompileStats, Observation};
 
@@ -26,6 +28,7 @@ pub(super) fn observation<T: AsRef<Measurement>>(trial: &TrialRecord<T>) -> Obse
             time: measurement.p50,
             error: error(measurement),
         },
+        _ if judgement.verdict == Verdict::NotJudged => Observation::Unknown,
         _ => Observation::Failed(judgement.verdict),
     }
 }
@@ -48,6 +51,7 @@ pub fn record(
     origin: &str,
 ) -> TrialRecord<Measured> {
     let explanation = judged.found.explanation.as_ref();
+    let right = judged.found.judgement.is_ok();
     TrialRecord {
         sequence,
         config,
@@ -55,7 +59,7 @@ pub fn record(
         counters: explanation.and_then(|counts| serde_json::to_value(counts).ok()),
         judgement: judged.found.judgement,
         compilation: judged.compilation,
-        measurement: judged.found.measured,
+        measurement: judged.found.measured.filter(|_| right),
         charged_us: judged.charged_us,
         origin: origin.to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use super::evaluator::Judged;
 use super::job::{JobError, Prepared};
-use tuner_core::record::{Measurement, TimingKind};
+use tuner_core::record::{Measurement, TimingKind, Verdict};
 use tuner_core::statistics::{interval_of_median, median, ratio_of_medians};
 use tuner_space::Config;
 
@@ -31,7 +31,16 @@ impl Rounds {
         best: Option<&Config>,
         most: u32,
     ) -> Result<Self, JobError> {
-        let judge = |config: &Config| prepared.judge(task, config);
+        let judge = |config: &Config| {
+            let judged = prepared.judge(task, config)?;
+            match judged.verdict() {
+                Verdict::NotJudged => {
+                    let why = judged.found.judgement.detail;
+                    Err(JobError::Failed(anyhow::anyhow!("{why}")))
+                }
+                _ => Ok(judged),
+            }
+        };
         let mut rounds = Self {
             shipped: judge(shipped)?,
             best: None,

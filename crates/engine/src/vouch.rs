@@ -42,6 +42,8 @@ fn find<'a>(
         // tells what is wrong with the others.
         let decided = match verdict {
             Verdict::Ok => true,
+            // Nothing was learnt: the next candidate looks again.
+            Verdict::NotJudged => return Ok(None),
             Verdict::Unchecked | Verdict::Timeout => false,
             _ => !scaled.ragged,
         };
@@ -84,7 +86,7 @@ pub(super) fn judge(
         if !again.checks.is_empty() {
             let vouched = worker.judge(again.clone())?;
             match (alone.judgement.verdict, vouched.judgement.verdict) {
-                (_, Verdict::Ok) => return Ok(vouched),
+                (_, Verdict::Ok | Verdict::NotJudged) => return Ok(vouched),
                 (Verdict::Unchecked, Verdict::Unchecked) => {}
                 // A verdict on another problem is not this one's.
                 _ => return Ok(alone),
@@ -141,7 +143,8 @@ fn on_scaled(
     };
     job.checks.push(built.plan);
     let mut vouched = worker.judge(job)?;
-    if !matches!(vouched.judgement.verdict, Verdict::Ok | Verdict::Unchecked) {
+    let unfounded = [Verdict::Ok, Verdict::Unchecked, Verdict::NotJudged];
+    if !unfounded.contains(&vouched.judgement.verdict) {
         let sizes = scaled.sizes();
         let detail = &mut vouched.judgement.detail;
         *detail = format!("{detail} (a generated check problem: {sizes})");

@@ -43,13 +43,13 @@ impl TimedJudgement {
         }
     }
 
-    /// Whether it says something of the candidate whenever it is judged: a timeout, a dead worker or
-    /// full memory may be the machine's fault, and is never remembered for others.
+    /// Whether it says something of the candidate whenever it is judged: a timeout, a dead or lost worker
+    /// or full memory may be the machine's fault, and is never remembered for others.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         !matches!(
             self.judgement.verdict,
-            Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory
+            Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
         )
     }
 
@@ -83,9 +83,10 @@ struct Received {
 
 impl From<Received> for TimedJudgement {
     fn from(received: Received) -> Self {
-        let passed = received.measured.filter(|_| received.judgement.is_ok());
+        // A wrong one with a time contradicts itself: whoever asked refuses it.
+        let time = received.measured;
         Self {
-            measured: passed.map(|time| Measured::new(&Verified::checked(), time)),
+            measured: time.map(|time| Measured::new(&Verified::checked(), time)),
             judgement: received.judgement,
             explanation: received.explanation,
             unproven: received.unproven,

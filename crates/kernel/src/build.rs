@@ -170,6 +170,21 @@ impl PlanBuilder {
         self.binder.holds(config)
     }
 
+    /// The search space and everything that is read for it.
+    #[must_use]
+    pub fn source(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Identity of the candidate that [`PlanBuilder::build`] makes of a configuration, without
+    /// compiling it; `None` where an expression has no usable value.
+    #[must_use]
+    pub fn identity(&self, config: &Config, nvrtc_version: &str) -> Option<ContentHash> {
+        let bound = self.binder.bind(config).ok()?;
+        let source = render_bound(&self.kernel.template, &bound, &self.arch);
+        Some(source.identity(nvrtc_version))
+    }
+
     /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
     ///
     /// # Errors
@@ -195,13 +210,13 @@ impl PlanBuilder {
         if let Some((verdict, detail)) = outcome.failure() {
             return Ok(unbuilt(Some(&candidate), verdict, detail));
         }
-        let refused = |detail: String| unbuilt(Some(&candidate), Verdict::CompileFailed, detail);
         let CompileOutcome::Compiled(image) = outcome else {
-            return Ok(refused("the compiler gave no code".to_owned()));
+            let why = "the compiler gave no code".to_owned();
+            return Ok(unbuilt(Some(&candidate), Verdict::CompileFailed, why));
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err(detail) => return Ok(refused(detail)),
+            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
         };
         let plan = self.plan(bound, &image, reference);
         Ok(Ok(Built {
@@ -218,17 +233,18 @@ impl PlanBuilder {
     fn reference(
         &self,
         compiler: &Compiler,
-    ) -> Result<Result<PlanReference, String>, CompileError> {
+    ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
+        let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
         if let Reference::Oracle(name) = &self.kernel.spec.reference {
             return Ok(Ok(PlanReference::Oracle(name.clone())));
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
-            Err(error) => return Ok(Err(format!("the default configuration: {error}"))),
+            Err(error) => return wrong(format!("the default configuration: {error}")),
         };
         let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
         let Some((template, launch)) = found else {
-            return Ok(Err("the space names no reference".to_owned()));
+            return wrong("the space names no reference".to_owned());
         };
         let macros = &bound.macros;
         let options: Vec<String> = bound
@@ -253,13 +269,14 @@ impl PlanBuilder {
                     Reference::Oracle(_) => None,
                 },
             }),
-            other => {
-                let why = other
-                    .failure()
-                    .map(|(_, detail)| detail)
-                    .unwrap_or_default();
-                Err(format!("the reference kernel does not compile: {why}"))
-            }
+            other => Err(match other.failure() {
+                Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
+                failure => {
+                    let why = failure.map(|(_, detail)| detail).unwrap_or_default();
+                    let text = format!("the reference kernel does not compile: {why}");
+                    (Verdict::CompileFailed, text)
+                }
+            }),
         })
     }
 
@@ -271,7 +288,8 @@ impl PlanBuilder {
         &self,
         compiler: &Compiler,
     ) -> Result<Result<(), String>, CompileError> {
-        Ok(self.reference(compiler)?.map(|_| ()))
+        let reference = self.reference(compiler)?;
+        Ok(reference.map(|_| ()).map_err(|(_, why)| why))
     }
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {

@@ -17,7 +17,7 @@ mod origin;
 mod overview;
 mod plots;
 mod roofline;
-mod svg;
+pub mod svg;
 mod winners;
 
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};

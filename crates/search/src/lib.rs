@@ -53,6 +53,8 @@ pub enum Observation {
     },
     /// It failed, and why.
     Failed(Verdict),
+    /// It was not judged, through no fault of its own: nothing is known of it.
+    Unknown,
 }
 
 impl Observation {

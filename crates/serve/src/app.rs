@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tuner_core::record::DeviceKind;
+use tuner_engine::fleet::Fleet;
 use tuner_store::{RunFilter, RunId, RunRow, RunTask, Store, StoreError};
 
 /// Connections that answer questions side by side.
@@ -49,6 +50,8 @@ pub(super) struct App {
     pub(super) token: Option<String>,
     /// Only this machine can reach the listener.
     pub(super) loopback: bool,
+    /// Who judges candidates, where that is not this machine.
+    pub(super) fleet: Option<Arc<dyn Fleet>>,
     /// Random, differs with every start.
     pub(super) instance: String,
     /// Start, on a clock that never jumps.
@@ -82,6 +85,8 @@ pub(super) struct Parts {
     pub(super) loopback: bool,
     /// Random.
     pub(super) instance: String,
+    /// Who judges candidates, where that is not this machine.
+    pub(super) fleet: Option<Arc<dyn Fleet>>,
     /// Turns true when the daemon ends.
     pub(super) ending: watch::Receiver<bool>,
 }
@@ -106,6 +111,7 @@ impl App {
             token: parts.token,
             loopback: parts.loopback,
             instance: parts.instance,
+            fleet: parts.fleet,
             began: Instant::now(),
             ending: parts.ending,
             published: watch::channel(Bytes::new()).0,

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tuner_engine::fleet::Fleet;
 use tuner_store::{DaemonRow, Store, StoreError};
 
 /// Shortest token that is taken.
@@ -51,6 +52,8 @@ pub struct Settings {
     pub folders: Vec<PathBuf>,
     /// Devices that may be at work at once.
     pub engines: usize,
+    /// Who judges candidates, where that is not this machine.
+    pub fleet: Option<Arc<dyn Fleet>>,
 }
 
 /// Why the daemon does not start or ends.
@@ -184,6 +187,7 @@ pub async fn serve(
             loopback,
             instance: instance.clone(),
             ending,
+            fleet: settings.fleet,
         })
         .await?,
     );

@@ -11,7 +11,9 @@ pub struct RunId(pub(super) String);
 
 impl RunId {
     /// A new name.
-    pub(super) fn new() -> Self {
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "every name is another")]
+    pub fn new() -> Self {
         use std::sync::atomic::{AtomicU64, Ordering};
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let now = jiff::Timestamp::now();

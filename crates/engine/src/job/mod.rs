@@ -7,6 +7,8 @@
 mod final_stage;
 mod cuda;
 mod jobs;
+mod lend;
+mod on_fleet;
 mod setup;
 mod tasks;
 
@@ -17,6 +19,7 @@ pub use tasks::reference_hash;
 use crate as engine;
 use crate::baseline::Baseline;
 use crate::cuda::CudaEvaluator;
+use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
@@ -24,6 +27,7 @@ use crate::{
 };
 use final_stage::FinalStage;
 pub use jobs::Jobs;
+pub use lend::{Bench, LendError, Lent};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -205,6 +209,7 @@ enum Device {
     Replay(Arc<ReplayEvaluator>),
     Virtual(Arc<VirtualEvaluator>),
     Cuda(Arc<CudaEvaluator>),
+    Fleet(Arc<FleetEvaluator>, PackedFiles),
 }
 
 /// A run that is set up, and not begun.
@@ -230,6 +235,19 @@ impl Prepared {
         setup::prepare(request, folder)
     }
 
+    /// Sets a run up whose candidates are judged by a fleet. `auto` and `cuda` mean what its workers
+    /// lend, as does the name of one of their devices.
+    ///
+    /// # Errors
+    /// As for [`Prepared::new`], and a device that nobody lends.
+    pub fn on_fleet(
+        request: &Request,
+        folder: &Path,
+        fleet: Arc<dyn Fleet>,
+    ) -> Result<Self, JobError> {
+        on_fleet::prepare(request, folder, fleet)
+    }
+
     /// The device.
     #[must_use]
     pub fn facts(&self) -> &DeviceFacts {
@@ -237,6 +255,7 @@ impl Prepared {
             Device::Replay(evaluator) => evaluator.facts(),
             Device::Virtual(evaluator) => evaluator.facts(),
             Device::Cuda(evaluator) => evaluator.facts(),
+            Device::Fleet(evaluator, _) => evaluator.facts(),
         }
     }
 
@@ -253,6 +272,7 @@ impl Prepared {
             Device::Replay(evaluator) => evaluator.clock(),
             Device::Virtual(evaluator) => evaluator.clock(),
             Device::Cuda(evaluator) => evaluator.clock(),
+            Device::Fleet(evaluator, _) => evaluator.clock(),
         };
         clock == Clock::Charged
     }
@@ -361,6 +381,7 @@ impl Prepared {
             Device::Replay(evaluator) => judge(&**evaluator, task, config),
             Device::Virtual(evaluator) => judge(&**evaluator, task, config),
             Device::Cuda(evaluator) => judge(&**evaluator, task, config),
+            Device::Fleet(evaluator, _) => judge(&**evaluator, task, config),
         }
     }
 
@@ -374,7 +395,7 @@ impl Prepared {
             Device::Cuda(evaluator) => evaluator
                 .duel(task, configs, self.plan.start.seed.0)
                 .map_err(|error| engine_error(EngineError::Device(error))),
-            Device::Replay(_) | Device::Virtual(_) => Ok(None),
+            Device::Replay(_) | Device::Virtual(_) | Device::Fleet(..) => Ok(None),
         }
     }
 
@@ -424,6 +445,10 @@ impl Prepared {
                 }
                 report
             }
+            Device::Fleet(evaluator, files) => {
+                let opened = (Arc::clone(evaluator), files.clone());
+                on_fleet::execute(opened, self.plan, store, shutdown, sink).await
+            }
         };
         report.map_err(engine_error)
     }
@@ -451,6 +476,7 @@ pub(crate) fn engine_error(error: EngineError) -> JobError {
     use tuner_device::worker::host::WorkerError;
     match error {
         EngineError::Store(error) => store_error(error),
+        EngineError::Fleet(error) => usage(error),
         EngineError::Device(error) => match error.downcast::<WorkerError>() {
             Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
                 usage(format!("{unusable}; mend the space's `reference`"))

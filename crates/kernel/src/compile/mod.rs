@@ -20,7 +20,6 @@ mod probe;
 mod render;
 mod resources;
 mod template;
-mod wire;
 mod worker;
 
 pub use cache::DiskCache;
@@ -30,7 +29,7 @@ pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};
 pub use render::{Binding, LaunchShape, Source, render, render_bound};
-pub use resources::KernelResources;
-pub(crate) use template::included_names;
-pub use template::{Header, MacroDefault, Template};
+pub use resources::{KernelResources, parse_log};
+
+pub use template::{Header, MacroDefault, Template, included_names};
 pub use worker::{WORKER_COMMAND, serve};

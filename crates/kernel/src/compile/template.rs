@@ -123,7 +123,7 @@ pub struct MacroDefault {
 /// The names that `#include "…"` and `#include <…>` directives of a text spell, with whether they
 /// are quoted. Conditional compilation is not evaluated: a file that might be included counts.
 #[must_use]
-pub(crate) fn included_names(text: &str) -> Vec<(String, bool)> {
+pub fn included_names(text: &str) -> Vec<(String, bool)> {
     let stripped = strip_comments(text);
     stripped
         .lines()

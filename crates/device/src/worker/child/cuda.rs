@@ -1,6 +1,6 @@
 //! A real GPU in a worker. The context lives and dies with this process.
 
-use super::{Failure, Gated, Served, gate};
+use super::{Begins, Failure, Gated, Served, gate, reply};
 use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
@@ -9,7 +9,6 @@ use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
-    send,
 };
 use std::io;
 use tuner_core::cache_mode::CacheMode;
@@ -29,6 +28,7 @@ use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::executor;
 use tuner_judge::timing::executor::{HEADLINE, Incumbent, TimingSession, time_candidate};
 use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_process::Replies;
 
 /// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
 const PROBE: &str = "tuner_null";
@@ -41,6 +41,7 @@ const MEMORY_SHARE: u64 = 4;
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
+    replies: Replies,
     open: Option<OpenGpu>,
 }
 
@@ -61,9 +62,10 @@ struct Task {
 }
 
 impl Cuda {
-    pub(super) fn new(ordinal: u32) -> Self {
+    pub(super) fn new(ordinal: u32, replies: Replies) -> Self {
         Self {
             ordinal,
+            replies,
             open: None,
         }
     }
@@ -95,9 +97,10 @@ impl Cuda {
                 fault.detail
             ));
         }
-        session.announce_launches(Box::new(|step| {
+        let replies = self.replies.clone();
+        session.announce_launches(Box::new(move |step| {
             // A pipe that is gone shows at the next answer.
-            let _ = send(&mut io::stdout(), &Response::Begins(step));
+            let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
             session,
@@ -110,11 +113,7 @@ impl Cuda {
 }
 
 impl Served for Cuda {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response> {
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response> {
         if let Request::Open(helpers) = request {
             begins(Step::Open)?;
             return Ok(self.open(*helpers));
@@ -141,8 +140,6 @@ impl Served for Cuda {
         gpu.spoiled().map(ToString::to_string)
     }
 }
-
-type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 impl OpenGpu {
     fn handle(&mut self, request: &Request, begins: Begins<'_>) -> Result<Response, Failure> {
