@@ -54,8 +54,11 @@ fn worker(fault: &str) -> Worker {
 fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
     let job = job();
     let mut worker = worker("hang@1");
-    assert_eq!(worker.judge(job.clone()).unwrap().verdict, Verdict::Ok);
-    let hung = worker.judge(job.clone()).unwrap();
+    assert_eq!(
+        worker.judge(job.clone()).unwrap().judgement.verdict,
+        Verdict::Ok
+    );
+    let hung = worker.judge(job.clone()).unwrap().judgement;
     assert_eq!(hung.verdict, Verdict::Timeout, "{hung:?}");
     assert!(
         hung.detail.contains("no answer within 2 s"),
@@ -63,7 +66,7 @@ fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
         hung.detail
     );
     assert_eq!(worker.restarts(), 1);
-    assert_eq!(worker.judge(job).unwrap().verdict, Verdict::Ok);
+    assert_eq!(worker.judge(job).unwrap().judgement.verdict, Verdict::Ok);
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn a_worker_that_dies_is_the_candidates_outcome_with_the_signal() {
         let mut worker = worker(fault);
         for _ in 0..2 {
             // Each new worker counts from zero: every job meets the fault, and none ends the run.
-            let dead = worker.judge(job.clone()).unwrap();
+            let dead = worker.judge(job.clone()).unwrap().judgement;
             assert_eq!(dead.verdict, Verdict::Crashed);
             assert!(dead.detail.contains(expected), "{}", dead.detail);
         }
@@ -89,7 +92,7 @@ fn a_worker_lost_from_outside_is_no_verdict_and_the_next_one_is_asked() {
         let mut worker = worker(fault);
         for _ in 0..2 {
             let judged = worker.judge(job.clone()).unwrap();
-            assert_eq!(judged.verdict, Verdict::Ok, "{fault}: {judged:?}");
+            assert!(judged.judgement.is_ok(), "{fault}: {judged:?}");
         }
         assert_eq!(worker.restarts(), 1, "{fault}");
     }
@@ -97,6 +100,7 @@ fn a_worker_lost_from_outside_is_no_verdict_and_the_next_one_is_asked() {
     let mut worker = worker("kill@0");
     for _ in 0..7 {
         let lost = worker.judge(job.clone()).unwrap();
+        let lost = lost.judgement;
         assert_eq!(lost.verdict, Verdict::NotJudged, "{lost:?}");
         assert!(lost.detail.contains("lost 3 times"), "{}", lost.detail);
         assert!(lost.detail.contains("signal: 9"), "{}", lost.detail);
@@ -113,7 +117,7 @@ fn a_program_that_is_no_worker_judges_nothing_and_a_missing_one_is_an_error() {
         arguments: vec!["x".repeat(100)],
         ..Settings::for_device("vgpu:h100").unwrap()
     });
-    let answer = noise.judge(job()).unwrap();
+    let answer = noise.judge(job()).unwrap().judgement;
     assert_eq!(answer.verdict, Verdict::NotJudged, "{answer:?}");
     let mut missing = Worker::new(Settings {
         program: "/nonexistent/tuner".into(),

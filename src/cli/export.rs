@@ -6,7 +6,7 @@ use super::{CliError, CommandResult, output};
 use crate::{atomic, exit};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{TimingKind, Verdict};
 use tuner_report::export;
 use tuner_report::export::ExportError;
@@ -153,12 +153,12 @@ async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String,
 }
 
 /// Every candidate of a board of which something is known.
-async fn judged(store: &Store, board: &Board) -> Result<Vec<Judged>, CliError> {
+async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let candidates = store.candidates(board).await.map_err(store_error)?;
     let known = candidates
         .into_iter()
-        .filter(|candidate| candidate.trial.verdict != Verdict::NotJudged);
-    let judged = known.map(|candidate| Judged {
+        .filter(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
+    let judged = known.map(|candidate| StoredTrial {
         trial: candidate.trial,
         judged_at: candidate.judged_at,
     });

@@ -120,7 +120,7 @@ pub(crate) fn stored(db: &Path) -> BTreeMap<String, String> {
                     config.insert(name, serde_json::to_value(value).unwrap());
                 }
                 let config = serde_json::Value::Object(config).to_string();
-                found.insert(config, candidate.trial.verdict.name().to_owned());
+                found.insert(config, candidate.trial.judgement.verdict.name().to_owned());
             }
         }
         found

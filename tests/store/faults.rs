@@ -1,7 +1,7 @@
 //! Broken, foreign, locked, full: each is a message with the way out, and nothing stored is lost.
 
 use crate::store::child::{as_child, command, last_number};
-use crate::store::support::{config, key, start, timed};
+use crate::store::support::{config, key, proven, start, timed};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -22,7 +22,12 @@ async fn open_and_filled(path: &Path, rows: u64) -> Store {
     for sequence in 0..rows {
         let config = config(i64::try_from(sequence).unwrap(), 0);
         let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
-        drop(store.submit(&run, &key(&start), trial).await.unwrap());
+        drop(
+            store
+                .submit(&run, &key(&start), proven(trial))
+                .await
+                .unwrap(),
+        );
     }
     store.finish_run(&run, RunEnd::Finished).await.unwrap();
     store
@@ -314,7 +319,11 @@ async fn with_a_failing_run(
     let submit = async |sequence: u64| {
         let config = config(i64::try_from(sequence).unwrap(), 0);
         let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
-        store.submit(&run, &key(&start), trial).await.unwrap().await
+        store
+            .submit(&run, &key(&start), proven(trial))
+            .await
+            .unwrap()
+            .await
     };
     submit(0).await.unwrap();
     spoil(&path).await;
@@ -323,7 +332,10 @@ async fn with_a_failing_run(
     // A later run of the same process finds the store in order.
     let next = store.begin_run(start.clone()).await.unwrap();
     let trial = timed(&start, 0, config(7, 0), 1.0);
-    let stored = store.submit(&next, &key(&start), trial).await.unwrap();
+    let stored = store
+        .submit(&next, &key(&start), proven(trial))
+        .await
+        .unwrap();
     stored.await.unwrap();
     store.finish_run(&next, RunEnd::Finished).await.unwrap();
     store.close().await.unwrap();

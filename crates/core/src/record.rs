@@ -2,6 +2,7 @@
 //! leaderboard and exports read.
 
 use crate::cache_mode::CacheMode;
+use crate::judgement::Judgement;
 use crate::units::{ContentHash, Micros, Seed};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
@@ -222,6 +223,12 @@ pub struct Measurement {
     pub evidence: Option<Box<TimingEvidence>>,
 }
 
+impl AsRef<Measurement> for Measurement {
+    fn as_ref(&self) -> &Measurement {
+        self
+    }
+}
+
 /// What stands behind a measured time beside its samples, so that it can be judged again later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TimingEvidence {
@@ -262,9 +269,10 @@ pub struct OtherMode {
     pub samples: Vec<f64>,
 }
 
-/// One judged candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialRecord {
+/// One judged candidate. Its time is a [`Measured`](crate::evidence::Measured) on the way into the
+/// store, and a plain [`Measurement`] on the way out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRecord<T = Measurement> {
     /// Order in which results were told to the search within (run, kernel, problem), from 0.
     pub sequence: u64,
     /// The configuration.
@@ -272,25 +280,36 @@ pub struct TrialRecord {
     /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for
     /// recorded data of the file's content and the configuration.
     pub candidate_hash: ContentHash,
-    /// The judgement.
-    pub verdict: Verdict,
-    /// Why, for people: compiler log, first wrong element, …; empty when all is well.
-    pub detail: String,
-    /// Everything the checks found.
-    pub hazards: Vec<Hazard>,
+    /// What was found.
+    pub judgement: Judgement,
     /// What the compiler made; `None` for recorded data and where the compile failed.
     pub compilation: Option<Compilation>,
-    /// Largest error divided by its tolerance; `None` where nothing was compared.
-    pub max_error: Option<f64>,
     /// The time; only where the verdict is `ok`.
-    pub measurement: Option<Measurement>,
+    pub measurement: Option<T>,
     /// Device-side cost charged to the budget on replay and vgpu, microseconds: compile + benchmark.
     pub charged_us: u64,
     /// The search's own name of the operator that proposed it (`seed`, `default`, `mutate`, …).
     pub origin: String,
     /// What explains a predicted time, as `tuner predict` prints it; `None` elsewhere.
-    #[serde(default)]
     pub counters: Option<serde_json::Value>,
+}
+
+impl<T> TrialRecord<T> {
+    /// The same trial with its time in another form.
+    #[must_use]
+    pub fn map_time<U>(self, form: impl FnOnce(T) -> U) -> TrialRecord<U> {
+        TrialRecord {
+            sequence: self.sequence,
+            config: self.config,
+            candidate_hash: self.candidate_hash,
+            judgement: self.judgement,
+            compilation: self.compilation,
+            measurement: self.measurement.map(form),
+            charged_us: self.charged_us,
+            origin: self.origin,
+            counters: self.counters,
+        }
+    }
 }
 
 /// What identifies a tuning task: one kernel, one problem, one device.

@@ -7,6 +7,7 @@ use crate::compile::{
 };
 use std::path::Path;
 use std::sync::Arc;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
@@ -40,14 +41,12 @@ pub struct Built {
 }
 
 /// A candidate that ended before it could be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unbuilt {
     /// Identity of the candidate, where it got as far as a source.
     pub candidate: Option<ContentHash>,
-    /// The verdict.
-    pub verdict: Verdict,
     /// Why.
-    pub detail: String,
+    pub judgement: Judgement,
 }
 
 impl PlanBuilder {
@@ -107,7 +106,7 @@ impl PlanBuilder {
     /// The same kernel and device on a problem that its file does not have; `None` where an
     /// expression is wrong for it.
     #[must_use]
-    pub fn on_problem(&self, problem: &Problem) -> Option<Self> {
+    pub(crate) fn on_problem(&self, problem: &Problem) -> Option<Self> {
         let mut kernel = Kernel::clone(&self.kernel);
         let others = &mut kernel.spec.problems;
         others.retain(|other| other.name != problem.name);
@@ -123,7 +122,7 @@ impl PlanBuilder {
 
     /// The problem's sizes, in declared order.
     #[must_use]
-    pub fn problem_sizes(&self) -> Vec<(String, Value)> {
+    pub(crate) fn problem_sizes(&self) -> Vec<(String, Value)> {
         let problem = self.kernel.spec.problem(&self.problem);
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
     }
@@ -195,34 +194,29 @@ impl PlanBuilder {
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Result<Built, Unbuilt>, CompileError> {
-        let unbuilt = |candidate, verdict, detail| Unbuilt {
-            candidate,
-            verdict,
-            detail,
+        let unbuilt = |candidate: Option<&ContentHash>, verdict, detail: String| {
+            Err(Unbuilt {
+                candidate: candidate.cloned(),
+                judgement: Judgement::new(verdict, detail),
+            })
         };
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
-            Err(error) => {
-                return Ok(Err(unbuilt(None, Verdict::LaunchFailed, error.to_string())));
-            }
+            Err(error) => return Ok(unbuilt(None, Verdict::LaunchFailed, error.to_string())),
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
         let outcome = compiler.compile(&source)?;
         if let Some((verdict, detail)) = outcome.failure() {
-            return Ok(Err(unbuilt(Some(candidate), verdict, detail)));
+            return Ok(unbuilt(Some(&candidate), verdict, detail));
         }
         let CompileOutcome::Compiled(image) = outcome else {
-            let detail = "the compiler gave no code".to_owned();
-            return Ok(Err(unbuilt(
-                Some(candidate),
-                Verdict::CompileFailed,
-                detail,
-            )));
+            let why = "the compiler gave no code".to_owned();
+            return Ok(unbuilt(Some(&candidate), Verdict::CompileFailed, why));
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err((verdict, detail)) => return Ok(Err(unbuilt(Some(candidate), verdict, detail))),
+            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
         };
         let plan = self.plan(bound, &image, reference);
         Ok(Ok(Built {

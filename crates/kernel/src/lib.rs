@@ -17,5 +17,6 @@
 pub mod compile;
 pub mod catalog;
 pub mod declarations;
+pub mod defaults;
 pub mod scaled;
 pub mod build;

@@ -21,6 +21,7 @@ mod costs;
 mod diff;
 mod document;
 mod html;
+pub mod low_parallelism;
 mod markdown;
 mod model;
 mod origin;

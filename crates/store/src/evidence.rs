@@ -8,6 +8,7 @@ use super::writer::{now, task_row};
 use sqlx::types::Text;
 use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, Measurement, OtherMode, TaskKey, TimingEvidence};
 use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::{ContentHash, Micros};
@@ -150,8 +151,9 @@ impl Store {
         run: &RunId,
         task: &TaskKey,
         config: &ConfigValues,
-        time: Measurement,
+        time: Measured,
     ) -> Result<(), StoreError> {
+        let time = time.into_record();
         let (run, task, config) = (run.clone(), task.clone(), config_text(config));
         self.write(move |connection| Box::pin(publish(connection, run, task, config, time)))
             .await

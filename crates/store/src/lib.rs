@@ -56,6 +56,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
+use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
 
@@ -209,7 +210,18 @@ impl Store {
     }
 
     /// Hands over a judged candidate; waits only where thousands are queued. Stored when the
-    /// [`Ack`] resolves.
+    /// [`Ack`] resolves. A time comes with its proof:
+    ///
+    /// ```compile_fail
+    /// # use tuner_core::record::{Measurement, TaskKey, TrialRecord};
+    /// async fn forged(
+    ///     store: &tuner_store::Store,
+    ///     (run, task): (&tuner_store::RunId, &TaskKey),
+    ///     trial: TrialRecord<Measurement>,
+    /// ) {
+    ///     let _ = store.submit(run, task, trial).await;
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The store is closed.
@@ -217,7 +229,7 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        trial: TrialRecord,
+        trial: TrialRecord<Measured>,
     ) -> Result<Ack, StoreError> {
         self.queue(run, task, trial, false).await
     }
@@ -232,13 +244,13 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        mut trial: TrialRecord,
+        mut trial: TrialRecord<Measured>,
     ) -> Result<Ack, StoreError> {
-        trial.verdict = Verdict::Timeout;
+        trial.judgement.verdict = Verdict::Timeout;
         trial.measurement = None;
-        if trial.detail.is_empty() {
+        if trial.judgement.detail.is_empty() {
             "the launch never came back: the tuner or the machine ended during it"
-                .clone_into(&mut trial.detail);
+                .clone_into(&mut trial.judgement.detail);
         }
         self.queue(run, task, trial, true).await
     }
@@ -414,14 +426,14 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        trial: TrialRecord,
+        trial: TrialRecord<Measured>,
         announced: bool,
     ) -> Result<Ack, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Submit {
             run: run.clone(),
             task: task.clone(),
-            trial: Box::new(trial),
+            trial: Box::new(trial.map_time(Measured::into_record)),
             announced,
             reply,
         })

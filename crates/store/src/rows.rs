@@ -8,6 +8,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow, SqliteTypeInfo, SqliteValueRef};
 use sqlx::types::{Json, Text};
 use sqlx::{Arguments as _, AssertSqlSafe, Decode, Row as _, Sqlite, SqliteConnection, Type};
 use std::fmt::Write as _;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{
     Compilation, ConfigValues, Measurement, TimingEvidence, TrialRecord, config_as_object,
 };
@@ -222,9 +223,9 @@ async fn insert_verdicts(
             values.add(hash_bytes(&trial.candidate_hash))?;
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
-            values.add(trial.verdict.name())?;
-            values.add(trial.detail.clone())?;
-            values.add(trial.max_error)?;
+            values.add(trial.judgement.verdict.name())?;
+            values.add(trial.judgement.detail.clone())?;
+            values.add(trial.judgement.max_error)?;
             values.add(integer(trial.charged_us))?;
             values.add(trial.origin.clone())?;
             values.add(judged_at.to_owned())
@@ -309,13 +310,15 @@ async fn insert_hazards(
     let hazards: Vec<(i64, i64, String)> = rows
         .iter()
         .flat_map(|(id, row)| {
-            (0..).zip(&row.trial.hazards).map(|(ordinal, hazard)| {
-                (
-                    *id,
-                    ordinal,
-                    serde_json::to_string(hazard).unwrap_or_default(),
-                )
-            })
+            (0..)
+                .zip(&row.trial.judgement.hazards)
+                .map(|(ordinal, hazard)| {
+                    (
+                        *id,
+                        ordinal,
+                        serde_json::to_string(hazard).unwrap_or_default(),
+                    )
+                })
         })
         .collect();
     insert_many(
@@ -386,11 +389,13 @@ pub(super) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
         sequence: sequence.unwrap_or(0),
         config: row.try_get::<Config, _>("config")?.into(),
         candidate_hash: hash_from_bytes(row.try_get("hash")?),
-        verdict: row.try_get::<Text<_>, _>("verdict")?.0,
-        detail: row.try_get("detail")?,
-        hazards: row.try_get::<Json<_>, _>("hazards")?.0,
+        judgement: Judgement {
+            verdict: row.try_get::<Text<_>, _>("verdict")?.0,
+            hazards: row.try_get::<Json<_>, _>("hazards")?.0,
+            detail: row.try_get("detail")?,
+            max_error: row.try_get("max_error")?,
+        },
         compilation: compilation_from_row(row)?,
-        max_error: row.try_get("max_error")?,
         measurement: measurement_from_row(row)?,
         charged_us: row.try_get("charged_us")?,
         origin: row.try_get("origin")?,

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::gpu::context::Gpu;
@@ -16,7 +17,7 @@ use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
 use tuner_device::gpu::{GpuFacts, open_driver};
 use tuner_device::worker::host::Settings;
-use tuner_judge::session::{Blocks, Fault, Order, Run, RunReport, Session};
+use tuner_judge::session::{Blocks, Order, Run, RunReport, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Calibration, Probe, Prober};
 
@@ -119,14 +120,14 @@ fn holds(condition: bool, detail: String) -> Result<String, String> {
     if condition { Ok(detail) } else { Err(detail) }
 }
 
-fn words(fault: Fault) -> String {
+fn words(fault: Judgement) -> String {
     format!("{}: {}", fault.verdict, fault.detail)
 }
 
 /// The call must have been refused with that verdict, and the GPU must still work.
 fn refused<T>(
     tried: &mut Tried,
-    result: Result<T, Fault>,
+    result: Result<T, Judgement>,
     wanted: Verdict,
 ) -> Result<String, String> {
     let fault = match result {
@@ -182,7 +183,7 @@ fn triple(code: &Code, shift: f64) -> Plan {
 }
 
 /// Runs a plan once as the gate does.
-fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Fault> {
+fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Judgement> {
     session.reset();
     let x = session.alloc("x", 4 * COUNT)?;
     let y = session.alloc("y", 4 * plan.arguments[1].count())?;
@@ -294,7 +295,7 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
     plan.launches[0].grid = [blocks, 1, 1];
     plan.launches[0].shared_bytes = bytes;
     tried.session.reset();
-    let mut attempt = || -> Result<Vec<u8>, Fault> {
+    let mut attempt = || -> Result<Vec<u8>, Judgement> {
         let y = tried.session.alloc("y", 4 * u64::from(blocks))?;
         Session::poison(&mut tried.session, y, &[0])?;
         tried.session.run(&Run {
@@ -384,7 +385,7 @@ fn cold(tried: &mut Tried) -> Result<String, String> {
 /// again after poison.
 fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
     let plan = triple(&tried.code, 0.0);
-    let mut attempt = || -> Result<String, Fault> {
+    let mut attempt = || -> Result<String, Judgement> {
         let subject = tried.session.load_subject(&plan, 1)?;
         tried.session.sample(subject, cache, 50)?;
         let few = tried.session.sample(subject, cache, 50)?;
@@ -405,10 +406,7 @@ fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
             sets.len()
         );
         let sound = agree && written && (100.0..5000.0).contains(&mhz);
-        holds(sound, detail).map_err(|detail| Fault {
-            verdict: Verdict::Incorrect,
-            detail,
-        })
+        holds(sound, detail).map_err(|detail| Judgement::new(Verdict::Incorrect, detail))
     };
     attempt().map_err(words)
 }

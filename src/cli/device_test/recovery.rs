@@ -42,7 +42,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
             seeds: vec![1],
             ..Job::default()
         };
-        let judgement = bench.worker.judge(job).map_err(failed)?;
+        let judgement = bench.worker.judge(job).map_err(failed)?.judgement;
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         Ok((judgement.verdict, judgement.detail, milliseconds))
     };

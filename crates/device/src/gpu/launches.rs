@@ -2,8 +2,8 @@
 
 use super::context::{Gpu, refused};
 use super::driver::{DevicePointer, Function, LaunchConfig};
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
-use tuner_judge::session::Fault;
 
 /// A launch, ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) fn ready(
     code: &Code,
     launch: &PlanLaunch,
     pointers: &[Option<DevicePointer>],
-) -> Result<Ready, Fault> {
+) -> Result<Ready, Judgement> {
     let function = gpu.function(code, &launch.entry)?;
     gpu.opt_in(function, u64::from(launch.shared_bytes))?;
     let most = u64::from(gpu.facts().max_threads);
@@ -30,7 +30,7 @@ pub(super) fn ready(
             launch.threads()
         )));
     }
-    let parameter = |index: &usize| -> Result<Vec<u8>, Fault> {
+    let parameter = |index: &usize| -> Result<Vec<u8>, Judgement> {
         let missing = || {
             refused(format!(
                 "`{}` takes an argument that is not there",

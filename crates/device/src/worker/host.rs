@@ -7,11 +7,11 @@ use crate::gpu::fake;
 use crate::step::Step;
 use std::path::PathBuf;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, CodeFormat};
-use tuner_core::record::{Measurement, Verdict};
-use tuner_judge::judgement::Judgement;
+use tuner_core::record::Verdict;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
-use tuner_judge::timing::executor::Refused;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_process::{
     ATTEMPTS, Failure, Limits, Parts, Process, Program, from_json, pause, start_error,
@@ -202,12 +202,12 @@ impl Worker {
     ///
     /// # Errors
     /// The worker cannot be started, the job itself is unusable, or the device is lost.
-    pub fn judge(&mut self, job: Job) -> Result<Judgement, WorkerError> {
+    pub fn judge(&mut self, job: Job) -> Result<TimedJudgement, WorkerError> {
         let request = Request::Judge(Box::new(self.packed(job)));
         match self.candidate(&request)? {
             Ok(Response::Judged(judgement)) => Ok(*judgement),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok(judgement),
+            Err(judgement) => Ok(judgement.into()),
         }
     }
 
@@ -218,7 +218,7 @@ impl Worker {
     pub fn measure(
         &mut self,
         mut measuring: MeasureRequest,
-    ) -> Result<(Judgement, Option<RelativeTime>), WorkerError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), WorkerError> {
         let carry = self.settings.carry;
         measuring.job = self.packed(measuring.job);
         measuring.reference = measuring.reference.map(|plan| plan.packed(carry));
@@ -229,7 +229,7 @@ impl Worker {
         match self.candidate(&request)? {
             Ok(Response::Measured(judgement, standing)) => Ok((*judgement, standing)),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok((judgement, None)),
+            Err(judgement) => Ok((judgement.into(), None)),
         }
     }
 
@@ -263,7 +263,7 @@ impl Worker {
     pub fn finale(
         &mut self,
         contest: TimingComparison,
-    ) -> Result<Vec<Result<Measurement, Refused>>, WorkerError> {
+    ) -> Result<Vec<TimedJudgement>, WorkerError> {
         self.running = None;
         let request = Request::Finale(Box::new(self.packed_contest(contest)));
         match self.device(&request)? {
@@ -302,12 +302,12 @@ impl Worker {
                 }
                 Answer::Hung(step) => {
                     let limit = self.settings.deadline(step).as_secs_f64();
-                    return Ok(Err(fault(
+                    return Ok(Err(Judgement::new(
                         Verdict::Timeout,
                         format!("no answer within {limit} s ({step:?}); worker killed"),
                     )));
                 }
-                Answer::Died(detail) => return Ok(Err(fault(Verdict::Crashed, detail))),
+                Answer::Died(detail) => return Ok(Err(Judgement::new(Verdict::Crashed, detail))),
                 Answer::Gone(why) => {
                     losses += 1;
                     if losses == ATTEMPTS {
@@ -328,7 +328,7 @@ impl Worker {
         if self.losses >= MAX_LOSSES {
             return Err(WorkerError::WorkersLost(why));
         }
-        Ok(Err(fault(Verdict::NotJudged, why)))
+        Ok(Err(Judgement::new(Verdict::NotJudged, why)))
     }
 
     fn failed_twice(&mut self, why: String) -> Result<Result<Response, Judgement>, WorkerError> {
@@ -337,7 +337,7 @@ impl Worker {
             return Err(WorkerError::DeviceLost(why));
         }
         let detail = format!("the device failed twice with this candidate: {why}");
-        Ok(Err(fault(Verdict::Crashed, detail)))
+        Ok(Err(Judgement::new(Verdict::Crashed, detail)))
     }
 
     /// A request to the device itself.
@@ -474,14 +474,15 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
 
 /// Adds what was printed (a failed assertion, say) to the verdict of a crash.
 fn with_said(running: &mut Process, mut response: Response, spoiled: bool) -> Response {
-    if let Response::Judged(judgement) | Response::Measured(judgement, _) = &mut response
+    if let Response::Judged(timed) | Response::Measured(timed, _) = &mut response
         && spoiled
-        && judgement.verdict == Verdict::Crashed
+        && timed.judgement.verdict == Verdict::Crashed
     {
         std::thread::sleep(SAID_LAG);
         let said = running.said();
         if !said.is_empty() {
-            judgement.detail = format!("{}; {said}", judgement.detail);
+            let detail = &mut timed.judgement.detail;
+            *detail = format!("{detail}; {said}");
         }
     }
     response
@@ -493,17 +494,5 @@ fn strange(response: &Response) -> WorkerError {
         other => WorkerError::Failed(format!(
             "the device worker answered something else than it was asked: {other:?}"
         )),
-    }
-}
-
-fn fault(verdict: Verdict, detail: String) -> Judgement {
-    Judgement {
-        verdict,
-        detail,
-        hazards: Vec::new(),
-        max_error: None,
-        measurement: None,
-        explanation: None,
-        unproven: None,
     }
 }

@@ -5,14 +5,12 @@
 use crate::gpu::GpuFacts;
 use crate::gpu::nvml::Health;
 use crate::step::Step;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::io;
 use tuner_core::plan::{Code, Plan};
-use tuner_core::record::Measurement;
 use tuner_judge::gate::level::Level;
-use tuner_judge::judgement::Judgement;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
-use tuner_judge::timing::executor::Refused;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_process::{Parts, from_json, to_json};
 
@@ -108,25 +106,32 @@ pub enum Response {
     /// A step begins; its deadline starts now.
     Begins(Step),
     /// The judgement.
-    Judged(Box<Judgement>),
+    Judged(#[serde(deserialize_with = "received")] Box<TimedJudgement>),
     /// The job itself is wrong (an oracle that does not fit its arguments): the user's mistake.
     Unusable(String),
     /// The device is open.
     Opened(Box<Opened>),
     /// The judgement of a timed candidate, and its standing where it has a time.
-    Measured(Box<Judgement>, Option<RelativeTime>),
+    Measured(
+        #[serde(deserialize_with = "received")] Box<TimedJudgement>,
+        Option<RelativeTime>,
+    ),
     /// What the device can do at best.
     Calibrated(Box<Calibration>),
     /// The result of a duel; `None` when it gave none.
     Dueled(Option<Box<DuelResult>>),
-    /// The final times, one a candidate in their order, or why there is none.
-    Final(Vec<Result<Measurement, Refused>>),
+    /// The final times, or why there is none, one a candidate in their order.
+    Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
     /// What was asked for failed on the device, with no candidate to blame.
     Failed(String),
     /// The answer follows, and this process must be replaced: a kernel spoiled its context.
     Spoiled(String),
     /// The device failed, through no fault of a candidate.
     Lost(String),
+}
+
+fn received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<TimedJudgement>, D::Error> {
+    TimedJudgement::received(deserializer).map(Box::new)
 }
 
 impl Request {

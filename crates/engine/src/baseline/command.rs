@@ -66,7 +66,7 @@ pub enum BaselineError {
 impl BaselineError {
     /// Whether the command would fail for every other problem too.
     #[must_use]
-    pub fn holds_everywhere(&self) -> bool {
+    pub(crate) fn holds_everywhere(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Hung { .. })
     }
 }

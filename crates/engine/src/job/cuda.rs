@@ -2,7 +2,7 @@
 
 use super::setup::{Planned, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
-use crate::{CudaEvaluator, CudaTask};
+use crate::cuda::{CudaEvaluator, CudaTask};
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::record::DeviceKind;
@@ -137,7 +137,7 @@ pub fn helpers(compiler: &Compiler, arch: &str) -> Result<tuner_core::plan::Code
 }
 
 /// A GPU that is there and does not open: it is held, or out of order.
-pub fn closed(error: WorkerError) -> JobError {
+pub(crate) fn closed(error: WorkerError) -> JobError {
     match error {
         WorkerError::DeviceLost(why) => usage(format!(
             "the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"

@@ -193,7 +193,7 @@ impl Gate<'_> {
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
         let mut naive = Naive {
-            cost: (!report.cut).then_some(counters.lane_instructions),
+            cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
             ..Naive::default()
         };
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;

@@ -11,7 +11,10 @@ use tuner_core::files;
 ///
 /// # Errors
 /// A file that cannot be read, or two files that are included by the same name.
-pub fn load_template(path: &Path, include_dirs: &[PathBuf]) -> Result<Template, CatalogError> {
+pub(crate) fn load_template(
+    path: &Path,
+    include_dirs: &[PathBuf],
+) -> Result<Template, CatalogError> {
     let text = read_text(path, "template")?;
     let mut loader = Loader {
         include_dirs,

@@ -17,7 +17,7 @@ use tuner_core::units::ContentHash;
 use tuner_process::{Decoder, encode as frame, to_json};
 
 /// Size of the cache unless told otherwise: about 20 000 candidates.
-pub const CACHE_BYTES_MAX: u64 = 2 << 30;
+pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry; the digit is the format's version.
 const MAGIC: &[u8] = b"tuner-image-2\n";
 /// Largest entry that is read: a cubin of some megabytes, its PTX, and a log.

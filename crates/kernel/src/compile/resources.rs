@@ -94,7 +94,7 @@ fn is_report(line: &str) -> bool {
 
 /// The log without the assembler's report: what a person wants to read.
 #[must_use]
-pub fn messages_of(log: &str) -> String {
+pub(crate) fn messages_of(log: &str) -> String {
     log.lines()
         .filter(|line| !is_report(line))
         .map(|line| format!("{line}\n"))

@@ -31,7 +31,7 @@ pub(super) struct Archive {
     elites: Vec<(f64, usize)>,
     told: usize,
     failed: usize,
-    doubted: bool,
+    noisy: bool,
 }
 
 /// Times as the model takes them.
@@ -83,7 +83,7 @@ impl Archive {
             return None;
         };
         let log = time.get().ln();
-        self.doubted |= error > 0.0;
+        self.noisy |= error > 0.0;
         self.entries[place].result = Some(Outcome::Log(log, error));
         let rank = self.elites.partition_point(|(other, _)| *other <= log);
         if rank >= keep {
@@ -110,8 +110,8 @@ impl Archive {
     }
 
     /// Whether any time came with an error.
-    pub(super) fn any_doubted(&self) -> bool {
-        self.doubted
+    pub(super) fn any_noise(&self) -> bool {
+        self.noisy
     }
 
     /// How many elites there are.
@@ -133,7 +133,7 @@ impl Archive {
     }
 
     /// Variance of the error of the log time; 0 where it is not known.
-    pub(super) fn doubt(&self, place: usize) -> f64 {
+    pub(super) fn noise_variance(&self, place: usize) -> f64 {
         match self.entries[place].result {
             Some(Outcome::Log(_, error)) => error * error,
             _ => 0.0,

@@ -123,10 +123,11 @@ fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> Candida
                 run: attempt.run,
                 device: attempt.device,
                 device_kind: attempt.device_kind,
-                verdict: attempt.trial.verdict,
-                detail: attempt.trial.detail,
+                verdict: attempt.trial.judgement.verdict,
+                detail: attempt.trial.judgement.detail,
                 hazards: attempt
                     .trial
+                    .judgement
                     .hazards
                     .into_iter()
                     .map(|hazard| HazardView {
@@ -134,7 +135,7 @@ fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> Candida
                         hazard,
                     })
                     .collect(),
-                max_error: attempt.trial.max_error,
+                max_error: attempt.trial.judgement.max_error,
                 measurement: attempt.trial.measurement,
                 origin: attempt.trial.origin,
                 sequence: attempt.trial.sequence,

@@ -25,7 +25,7 @@ fn keyed(key: &str, value: &Value, meaning: &str) -> Value {
 /// Two numbers, each with its meaning.
 fn pair([(first, its), (second, meaning)]: [(&str, &str); 2]) -> Value {
     let number =
-        |meaning: &str| json!({ "type": "number", "format": "double", "description": meaning });
+        |meaning: &str| json!({ "description": meaning, "type": "number", "format": "double" });
     json!({
         "type": "object",
         "properties": { first: number(its), second: number(meaning) },
@@ -56,7 +56,7 @@ impl JsonSchema for ElementType {
             ("f8e4m3", "8-bit float, 4 exponent bits."),
             ("f8e5m2", "8-bit float, 5 exponent bits."),
         ]);
-        json_schema!({ "description": "Element types.", "oneOf": elements })
+        json_schema!({ "oneOf": elements, "description": "Element types." })
     }
 }
 
@@ -78,7 +78,7 @@ impl JsonSchema for Role {
             ("scratch", "A buffer it may use as it likes; not compared."),
             ("scalar", "A number passed by value."),
         ]);
-        json_schema!({ "description": "What the kernel does with an argument.", "oneOf": roles })
+        json_schema!({ "oneOf": roles, "description": "What the kernel does with an argument." })
     }
 }
 
@@ -106,6 +106,6 @@ impl JsonSchema for Fill {
             ("arange", "0, 1, 2, …"),
             ("zeros", "0 everywhere."),
         ]));
-        json_schema!({ "description": "What an input buffer holds.", "oneOf": fills })
+        json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
     }
 }

@@ -10,13 +10,13 @@ use crate::step::Step;
 use crate::vgpu::Limits;
 use std::collections::BTreeSet;
 use std::io;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner_judge::judgement::Judgement;
+use tuner_judge::gate::verify::{Demands, Evidence, verify};
 use tuner_judge::session::Session;
 use tuner_process::{Parent, Replies, to_json};
 
@@ -122,7 +122,7 @@ pub enum Failure {
 /// What the gate made of a job.
 enum Gated<'a> {
     /// One problem failed.
-    Rejected(Box<Judgement>),
+    Rejected(Judgement),
     /// All passed: the largest error, what was not looked at, and the last problem with its proof.
     Passed {
         worst: Option<f64>,
@@ -157,26 +157,24 @@ fn gate<'a>(
                 if number < job.checks.len() {
                     vouched &= !evidence.sampled;
                 }
-                if let Some(cut) = &evidence.cut {
+                if let Some(exhausted) = &evidence.budget_exhausted {
                     if number < job.checks.len() || !vouched {
-                        return Ok(Gated::Rejected(Box::new(unfinished(cut, worst))));
+                        return Ok(Gated::Rejected(unfinished(exhausted, worst)));
                     }
                     notes.push(format!(
-                        "{cut}; the part that ran had no hazard, and the check problems, which ran \
+                        "{exhausted}; the part that ran had no hazard, and the check problems, which ran \
                          whole, are right"
                     ));
                 }
                 notes.extend(evidence.note.clone());
                 last = Some((plan, verified, evidence));
             }
-            Err(rejection) => return Ok(Gated::Rejected(Box::new(rejected(rejection, worst)))),
+            Err(rejection) => return Ok(Gated::Rejected(rejected(rejection, worst))),
         }
     }
     if let Some((plan, _, evidence)) = &last {
         if !covers(&compared, plan) {
-            return Ok(Gated::Rejected(Box::new(unchecked(
-                plan, &compared, &notes,
-            ))));
+            return Ok(Gated::Rejected(unchecked(plan, &compared, &notes)));
         }
         if !covers(&evidence.compared, plan) {
             notes.push("they are judged by the check problems".to_owned());
@@ -213,11 +211,7 @@ fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judge
         detail.push_str(note);
     }
     detail.push_str("; give a `check_problems` entry small enough to run whole");
-    Judgement {
-        verdict: Verdict::Unchecked,
-        detail,
-        ..passed(None)
-    }
+    Judgement::new(Verdict::Unchecked, detail)
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -227,38 +221,21 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-fn passed(max_error: Option<f64>) -> Judgement {
-    Judgement {
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
-        max_error,
-        measurement: None,
-        explanation: None,
-        unproven: None,
-    }
-}
-
 /// A block was left before its end, and nothing else says that the candidate is right.
-fn unfinished(cut: &str, worst: Option<f64>) -> Judgement {
+fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
+    let why = format!(
+        "{exhausted}; it hangs, or it is judged right by check problems that run whole: give some"
+    );
     Judgement {
-        verdict: Verdict::Timeout,
-        detail: format!(
-            "{cut}; it hangs, or it is judged right by check problems that run whole: give some"
-        ),
-        ..passed(worst)
+        max_error: worst,
+        ..Judgement::new(Verdict::Timeout, why)
     }
 }
 
-fn rejected(rejection: Rejection, worst: Option<f64>) -> Judgement {
+fn rejected(rejection: Judgement, worst: Option<f64>) -> Judgement {
     Judgement {
-        verdict: rejection.verdict,
-        detail: rejection.detail,
-        hazards: rejection.hazards,
         // JSON has no infinity: the largest finite number stands for "not even finite".
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
-        measurement: None,
-        explanation: None,
-        unproven: None,
+        ..rejection
     }
 }

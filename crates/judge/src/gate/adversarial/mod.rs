@@ -157,7 +157,7 @@ impl Case {
 
 /// The built-in oracle that knows a plan's operation, where there is one.
 #[must_use]
-pub fn oracle_of(plan: &Plan) -> Option<&str> {
+pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     match &plan.reference {
         PlanReference::Oracle(name) => Some(name),
         PlanReference::Kernel { oracle, .. } => oracle.as_deref(),

@@ -3,7 +3,6 @@
 use super::{Built, Case, Form, extreme, representable};
 use std::ops::Range;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
 /// What the declared fill of an input gives for an element, with the seed of the clean run.
@@ -13,7 +12,7 @@ pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
         .filter(|(_, argument)| argument.role == Role::Input)
         .nth(input);
     place.map_or(0.0, |(number, argument)| {
-        let fill: Fill = argument.fill.into();
+        let fill = argument.fill;
         fill.value(form.seed ^ 0xad5e_55a1, number as u64, index)
     })
 }

@@ -3,9 +3,9 @@
 use super::{
     DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, launch_time, resident_blocks,
 };
-use crate::session::Fault;
 use std::time::{Duration, Instant};
 use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
@@ -82,11 +82,8 @@ impl Room {
     }
 }
 
-fn refused(detail: String) -> Fault {
-    Fault {
-        verdict: Verdict::LaunchFailed,
-        detail,
-    }
+fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
 }
 
 impl Forecaster {
@@ -104,11 +101,9 @@ impl Forecaster {
     ///
     /// # Errors
     /// PTX that the virtual GPU has not, launches that a GPU refuses, buffers that do not fit.
-    pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Fault> {
-        let module = Module::load(&plan.code.ptx).map_err(|error| Fault {
-            verdict: Verdict::Unsupported,
-            detail: error.to_string(),
-        })?;
+    pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
+        let module = Module::load(&plan.code.ptx)
+            .map_err(|error| Judgement::new(Verdict::Unsupported, error.to_string()))?;
         let sass = Sass::read(&plan.code.cubin).ok();
         let arch = self.arch;
         let prepared = self.prepare(plan)?;
@@ -123,7 +118,7 @@ impl Forecaster {
     }
 
     /// Memory for the plan's arguments, that of the last plan where they are the same.
-    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Fault> {
+    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Judgement> {
         let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
             self.prepared = None;
@@ -136,7 +131,7 @@ impl Forecaster {
     }
 }
 
-fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
+fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> {
     let mut memory = GlobalMemory::new(limit);
     let mut buffers = Vec::with_capacity(arguments.len());
     for (index, argument) in arguments.iter().enumerate() {
@@ -145,10 +140,8 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
             continue;
         }
         let buffer = memory.alloc(argument.bytes(), &argument.name);
-        let buffer = buffer.map_err(|error| Fault {
-            verdict: Verdict::OutOfMemory,
-            detail: error.to_string(),
-        })?;
+        let buffer =
+            buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
         if argument.role == Role::Input {
             fill(&mut memory, buffer, argument, index as u64);
         }
@@ -192,11 +185,10 @@ fn trace(
     plan: &Plan,
     launch: &PlanLaunch,
     room: Room,
-) -> Result<Traces, Fault> {
-    module.supported(&launch.entry).map_err(|what| Fault {
-        verdict: Verdict::Unsupported,
-        detail: what.to_string(),
-    })?;
+) -> Result<Traces, Judgement> {
+    module
+        .supported(&launch.entry)
+        .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
     let mut args = Vec::with_capacity(launch.arguments.len());
     for index in &launch.arguments {
         let argument = plan.arguments.get(*index);
@@ -224,7 +216,7 @@ fn piece(
     plan: &Plan,
     launch: &PlanLaunch,
     (traces, room): (Traces, Room),
-) -> Result<Piece, Fault> {
+) -> Result<Piece, Judgement> {
     let shared_bytes = room.shared_bytes;
     let work = LaunchWork {
         threads: launch.threads(),
@@ -274,7 +266,7 @@ fn piece(
 }
 
 /// All launches together; ratios and shares are those of the longest.
-fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Fault> {
+fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     let total: f64 = pieces.iter().map(|piece| piece.us + arch.launch_us).sum();
     let longest = pieces.iter().max_by(|a, b| a.us.total_cmp(&b.us));
     let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Errors
 /// The first error by that order.
-pub(super) fn in_order<T, S, R, E>(
+pub(crate) fn in_order<T, S, R, E>(
     items: &[T],
     threads: usize,
     state: impl Fn() -> S + Sync,
