@@ -4,16 +4,17 @@
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
+# nats   get a nats-server into .nats, for the tests of fleets
 
 CARGO ?= cargo
 
-.PHONY: run test nightly bench lint nvrtc
+.PHONY: run test nightly bench lint nvrtc nats
 
 run: nvrtc
 	$(CARGO) build --release --locked
 	scripts/demo target/release/tuner
 
-test: nvrtc
+test: nvrtc nats
 	$(CARGO) test --workspace --locked
 
 nightly: nvrtc
@@ -30,3 +31,6 @@ lint:
 
 nvrtc:
 	@scripts/get-nvrtc
+
+nats:
+	@scripts/get-nats

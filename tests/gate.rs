@@ -5,9 +5,9 @@ mod sampled;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::recheck;
@@ -199,10 +199,10 @@ impl Session for Fake {
 fn plan() -> Plan {
     let argument = |name: &str, role, shape: &[u64]| PlanArgument {
         name: name.into(),
-        element: "f32".into(),
+        element: Element::F32,
         role,
         shape: shape.to_vec(),
-        fill: PlanFill::Uniform { min: 0.5, max: 1.0 },
+        fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
     };
     Plan {

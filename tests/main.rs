@@ -15,6 +15,7 @@ mod doctor;
 mod engine;
 mod errors;
 mod expectations;
+mod faults;
 mod gate;
 mod golden;
 mod hazards;

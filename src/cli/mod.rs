@@ -10,6 +10,7 @@ pub(crate) mod device_worker;
 pub(crate) mod doctor;
 mod events;
 pub(crate) mod export;
+mod fleet;
 pub(crate) mod gate;
 mod history;
 pub(crate) mod import;
@@ -32,9 +33,11 @@ pub(crate) mod stop;
 pub(crate) mod submit;
 mod wanted;
 mod stale;
+pub(crate) mod worker;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use tuner_engine::job::JobError;
 use tuner_kernel::declarations::DeclarationError;
@@ -73,6 +76,7 @@ enum Command {
     Submit(submit::Args),
     Status(status::Args),
     Stop(stop::Args),
+    Worker(worker::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     #[command(hide = true, name = tuner_kernel::compile::WORKER_COMMAND)]
@@ -136,7 +140,16 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     init_tracing(&cli.command);
-    match run(cli.command) {
+    let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
+    tuner_core::panics::report_to(report.clone());
+    let ended = catch_unwind(AssertUnwindSafe(|| run(cli.command))).unwrap_or_else(|_| {
+        Err(CliError::Failed(anyhow::anyhow!(
+            "the tuner panicked, which is a defect of it; please report it with {} (what was \
+             announced is stored)",
+            report.display()
+        )))
+    });
+    match ended {
         Ok(code) => ExitCode::from(code),
         Err(CliError::Usage(text)) => {
             say!("{}", text.trim_end());
@@ -177,6 +190,7 @@ fn run(command: Command) -> CommandResult {
         Command::Submit(args) => submit::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Stop(args) => stop::run(&args),
+        Command::Worker(args) => worker::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Replay(args) => replay::run(&args),
@@ -191,6 +205,7 @@ fn run(command: Command) -> CommandResult {
 fn init_tracing(command: &Command) {
     let (level, json) = match command {
         Command::Serve(args) => ("info", args.log == serve::LogStyle::Json),
+        Command::Worker(_) => ("info", false),
         _ => ("warn", false),
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("TUNER_LOG")

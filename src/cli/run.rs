@@ -2,8 +2,9 @@
 
 use super::daemon::TokenFile;
 use super::events::{EventLog, watch_signals};
+use super::fleet::HubOptions;
 use super::progress::{self, Progress};
-use super::results::{block_on, store_error};
+use super::results::{block_on, store_error, usage};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, daemon, output, submit};
 use crate::exit;
@@ -30,6 +31,7 @@ Examples:
   tuner run gemm_f32 --budget 30m
   tuner run --budget 8h                 every kernel in search_spaces/, budget shared
   tuner run gemm_f32 --budget 2h --resume
+  tuner run gemm_f32 --budget 8h --fleet nats://hub:4222     judged by `tuner worker`s
 
 Exit codes: 0 done, 2 bad usage or input, 3 no candidate passed, 130 interrupted (all finished work
 is stored).")]
@@ -52,6 +54,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     token: TokenFile,
+
+    #[command(flatten)]
+    fleet: HubOptions,
 }
 
 /// Runs the command.
@@ -59,9 +64,19 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let request = args.wanted.request();
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
+        if args.fleet.fleet.fleet.is_some() {
+            return Err(usage(format!(
+                "the daemon at http://{} owns this database; start that one with --fleet, or name \
+                 another file with --db",
+                row.address
+            )));
+        }
         return by_daemon(args, &request, &folder, &row);
     }
-    let mut prepared = Prepared::new(&request, &folder)?;
+    let mut prepared = match args.fleet.connect()? {
+        None => Prepared::new(&request, &folder)?,
+        Some(fleet) => Prepared::on_fleet(&request, &folder, fleet)?,
+    };
     let kind = prepared.facts().kind;
     let mut events = EventLog::open(args.events.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

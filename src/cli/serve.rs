@@ -1,6 +1,7 @@
 //! `tuner serve`: the daemon.
 
 use super::daemon::{TokenFile, read_token};
+use super::fleet::HubOptions;
 use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ Examples:
   tuner serve                                  then open http://127.0.0.1:7878
   tuner serve --db /var/lib/tuner/tuner.db --kernels ~/kernels/search_spaces --log json
   TUNER_TOKEN=$(cat token) tuner serve --listen 0.0.0.0:7878
+  tuner serve --fleet nats://127.0.0.1:4222    candidates are judged by `tuner worker`s
 
 Paths: / dashboard, /api/v1/… API, /openapi.json its description, /metrics Prometheus, /healthz")]
 pub(crate) struct Args {
@@ -46,6 +48,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     token: TokenFile,
+
+    #[command(flatten)]
+    fleet: HubOptions,
 
     /// How to log on standard error; TUNER_LOG=debug shows more
     #[arg(long, value_enum, default_value = "text")]
@@ -87,6 +92,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         token: read_token(&args.token)?,
         folders,
         engines,
+        fleet: args.fleet.connect()?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

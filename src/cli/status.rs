@@ -1,6 +1,7 @@
 //! `tuner status`: what the daemon does.
 
 use super::daemon::{self, TokenFile};
+use super::fleet::{self, FleetOptions};
 use super::output::{self, Format};
 use super::progress::{counts, time};
 use super::results::{block_on, store_error, usage};
@@ -25,7 +26,8 @@ const LISTED: u32 = 20;
 Examples:
   tuner status                                   the latest runs
   tuner status 20260301T120000000-1a2b3c         one run
-  tuner status --format json --server http://gpu7:7878")]
+  tuner status --format json --server http://gpu7:7878
+  tuner status --fleet nats://hub:4222           workers, what they do, queues")]
 pub(crate) struct Args {
     /// Only this run
     #[arg(value_name = "RUN")]
@@ -47,6 +49,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     token: TokenFile,
 
+    #[command(flatten)]
+    fleet: FleetOptions,
+
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -54,6 +59,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    if let Some(url) = &args.fleet.fleet {
+        return fleet(args, url);
+    }
     let text = block_on(async {
         let client = daemon::find(args.server.as_deref(), &args.db, &args.token).await?;
         match &args.run {
@@ -61,6 +69,21 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => all(args, client).await,
         }
     })?;
+    output::print(&text).map_err(anyhow::Error::from)?;
+    Ok(exit::DONE)
+}
+
+/// The fleet's workers, runs and queues.
+fn fleet(args: &Args, url: &str) -> CommandResult {
+    let (access, names) = (args.fleet.access(url), args.fleet.names()?);
+    let view = block_on(async {
+        let view = tuner_fleet::look(&access, &names).await;
+        view.map_err(fleet::fleet_error)
+    })?;
+    let text = match args.format {
+        Format::Json => serde_json::to_string_pretty(&view).map_err(anyhow::Error::from)?,
+        _ => fleet::show(&view),
+    };
     output::print(&text).map_err(anyhow::Error::from)?;
     Ok(exit::DONE)
 }

@@ -114,7 +114,7 @@ async fn offline(args: &Args) -> Result<String, CliError> {
     let store = Store::open(&args.db).await.map_err(store_error)?;
     let mut text = String::new();
     for id in &args.runs {
-        let stopped = store.cancel_offline(&RunId::from_text(id)).await;
+        let stopped = store.cancel_job(&RunId::from_text(id), true).await;
         if !stopped.map_err(store_error)? {
             return Err(usage(format!(
                 "run `{id}` neither waits nor is under way; `tuner status` lists the runs"
@@ -135,7 +135,7 @@ async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
     let store = Store::open(db).await.map_err(store_error)?;
     let mut text = String::new();
     for id in &args.runs {
-        let cancelled = store.cancel_job(&RunId::from_text(id)).await;
+        let cancelled = store.cancel_job(&RunId::from_text(id), false).await;
         if !cancelled.map_err(store_error)? {
             return Err(usage(format!(
                 "no daemon runs, and run `{id}` is not queued; `tuner status` lists the runs"

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::vgpu::{Limits, VirtualGpu};
 use tuner_device::worker::child::judge;
@@ -42,10 +42,10 @@ fn code(entry: &str, loops: u32, factor: &str) -> Code {
 const TWO: &str = "0f40000000";
 const THREE: &str = "0f40400000";
 
-fn launch(entry: &str, elements: u64, block: u64) -> PlanLaunch {
+fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
     PlanLaunch {
         entry: entry.into(),
-        grid: [elements / block, 1, 1],
+        grid: [(elements / u64::from(block)) as u32, 1, 1],
         block: [block, 1, 1],
         shared_bytes: 0,
         arguments: vec![0, 1],
@@ -56,10 +56,10 @@ fn launch(entry: &str, elements: u64, block: u64) -> PlanLaunch {
 fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
     let argument = |name: &str, role| PlanArgument {
         name: name.into(),
-        element: "f32".into(),
+        element: Element::F32,
         role,
         shape: vec![elements],
-        fill: PlanFill::Uniform { min: 0.5, max: 1.0 },
+        fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
     };
     Plan {

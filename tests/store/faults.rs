@@ -11,6 +11,11 @@ use tuner_store::{LeaderboardQuery, RunEnd, Store, StoreError};
 
 /// A closed database with some rows.
 async fn filled(path: &Path, rows: u64) {
+    open_and_filled(path, rows).await.close().await.unwrap();
+}
+
+/// A store that is open, so that its rows are in the log.
+async fn open_and_filled(path: &Path, rows: u64) -> Store {
     let store = Store::open(path).await.unwrap();
     let start = start(DeviceKind::Cuda);
     let run = store.begin_run(start.clone()).await.unwrap();
@@ -20,7 +25,7 @@ async fn filled(path: &Path, rows: u64) {
         drop(store.submit(&run, &key(&start), trial).await.unwrap());
     }
     store.finish_run(&run, RunEnd::Finished).await.unwrap();
-    store.close().await.unwrap();
+    store
 }
 
 async fn rows(path: &Path) -> Result<usize, StoreError> {
@@ -179,6 +184,36 @@ async fn a_read_only_database_can_be_read_and_refuses_to_be_written() {
     let fresh = ordinary(directory.path(), "submit", &inside.join("new/tuner.db"));
     assert!(fresh.contains("cannot be opened"), "{fresh}");
     mode(&inside, 0o755);
+}
+
+#[tokio::test]
+async fn an_older_database_or_one_with_a_log_is_read_where_nothing_can_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let mode = |path: &Path, bits| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode(directory.path(), 0o755);
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/old.db");
+    let logged = directory.path().join("logged.db");
+    let store = open_and_filled(&logged, 7).await;
+    for (name, from) in [("old", &old), ("logged", &logged)] {
+        let inside = directory.path().join(name);
+        std::fs::create_dir(&inside).unwrap();
+        let path = inside.join("tuner.db");
+        std::fs::copy(from, &path).unwrap();
+        if let Ok(log) = std::fs::read(from.with_extension("db-wal")) {
+            std::fs::write(inside.join("tuner.db-wal"), log).unwrap();
+            mode(&inside.join("tuner.db-wal"), 0o444);
+        }
+        mode(&path, 0o444);
+        mode(&inside, 0o555);
+        let before = std::fs::read(&path).unwrap();
+        let read = ordinary(directory.path(), "read", &path);
+        assert!(last_number(&read, "rows ") > Some(0), "{name}: {read}");
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+        mode(&inside, 0o755);
+    }
+    drop(store);
 }
 
 #[tokio::test]

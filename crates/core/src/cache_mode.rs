@@ -14,10 +14,16 @@ use serde::{Deserialize, Serialize};
     Ord,
     Hash,
     Serialize,
-    Deserialize,
+    Deserialize
+)]
+#[derive(
     utoipa::ToSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CacheMode {
     /// The same buffers again and again.
     Warm,
@@ -30,17 +36,6 @@ impl CacheMode {
     /// The name used in the database.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Warm => "warm",
-            Self::Cold => "cold",
-        }
-    }
-
-    /// The mode of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Warm, Self::Cold]
-            .into_iter()
-            .find(|mode| mode.name() == name)
+        self.into()
     }
 }

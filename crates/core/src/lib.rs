@@ -1,11 +1,14 @@
-//! The words that every stage speaks: plain values with their units, and nothing that acts.
+//! The words that every stage speaks: plain values with their units. What acts here is what every
+//! stage needs: reading files within limits, asking git for a commit, reporting a panic.
 
 pub mod baseline_record;
 pub mod cache_mode;
 pub mod element;
 pub mod entry;
+pub mod files;
 pub mod fill;
 mod fp8;
+pub mod panics;
 pub mod plan;
 pub mod provenance;
 pub mod record;

@@ -1,5 +1,6 @@
 //! Where a result comes from: the commit of the tree that holds a template, and the host.
 
+use crate::files;
 use crate::record::Provenance;
 use crate::units::ContentHash;
 use std::path::Path;
@@ -70,7 +71,7 @@ pub fn of_recording() -> Provenance {
 /// # Errors
 /// The file cannot be read.
 pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHash)> {
-    let bytes = std::fs::read(path)?;
+    let bytes = files::read(path, files::MAX_RECORDING_BYTES)?;
     Ok((path.canonicalize()?, ContentHash::of([bytes.as_slice()])))
 }
 
@@ -153,7 +154,7 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
     match git_bytes(tree, &arguments) {
         Ok(diff) => hasher.update(diff),
         Err(_) => paths.iter().for_each(|path| {
-            hasher.update(std::fs::read(path).unwrap_or_default());
+            hasher.update(bytes_of(path));
         }),
     }
     let untracked = status
@@ -169,10 +170,15 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
         });
     for path in untracked {
         hasher.update(path.rsplit('/').next().unwrap_or_default());
-        hasher.update(std::fs::read(path).unwrap_or_default());
+        hasher.update(bytes_of(path));
     }
     let digest = hasher.finalize();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of a file; nothing where it cannot be read.
+fn bytes_of(path: &str) -> Vec<u8> {
+    files::read(Path::new(path), files::MAX_RECORDING_BYTES).unwrap_or_default()
 }
 
 /// Runs `git` in a directory and gives its trimmed output, or a note for people.

@@ -17,10 +17,16 @@ use serde::{Deserialize, Serialize};
     Ord,
     Hash,
     Serialize,
-    Deserialize,
+    Deserialize
+)]
+#[derive(
     utoipa::ToSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DeviceKind {
     /// A real NVIDIA GPU.
     Cuda,
@@ -28,6 +34,14 @@ pub enum DeviceKind {
     Vgpu,
     /// Measurements recorded by others, played back.
     Replay,
+}
+
+impl DeviceKind {
+    /// The name used in JSON and the database.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// How a time came to be. Kinds never rank beside each other.
@@ -41,10 +55,16 @@ pub enum DeviceKind {
     Ord,
     Hash,
     Serialize,
-    Deserialize,
+    Deserialize
+)]
+#[derive(
     utoipa::ToSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TimingKind {
     /// Timed on a real GPU by this tuner.
     Measured,
@@ -65,10 +85,17 @@ pub enum TimingKind {
     Ord,
     Hash,
     Serialize,
-    Deserialize,
+    Deserialize
+)]
+#[derive(
     utoipa::ToSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr
 )]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     /// Right, and (where it was asked for) timed.
     Ok,
@@ -107,70 +134,18 @@ pub enum Verdict {
     /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
     /// exported.
     Unchecked,
-    /// Its workers were lost from outside, again and again: nothing is known of it.
+    /// Workers were lost with it, or could not work: no fault of the kernel.
     NotJudged,
 }
 
 impl Verdict {
     /// Every verdict, in order of precedence.
-    pub const ALL: [Self; 19] = [
-        Self::Ok,
-        Self::Rejected,
-        Self::CompileFailed,
-        Self::LaunchFailed,
-        Self::OutOfBounds,
-        Self::Misaligned,
-        Self::BarrierDivergence,
-        Self::Deadlock,
-        Self::Race,
-        Self::Uninitialized,
-        Self::Timeout,
-        Self::Crashed,
-        Self::OutOfMemory,
-        Self::Nondeterministic,
-        Self::Implausible,
-        Self::Incorrect,
-        Self::Unsupported,
-        Self::Unchecked,
-        Self::NotJudged,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name used in JSON, the database and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Rejected => "rejected",
-            Self::CompileFailed => "compile_failed",
-            Self::LaunchFailed => "launch_failed",
-            Self::OutOfBounds => "out_of_bounds",
-            Self::Misaligned => "misaligned",
-            Self::BarrierDivergence => "barrier_divergence",
-            Self::Deadlock => "deadlock",
-            Self::Race => "race",
-            Self::Uninitialized => "uninitialized",
-            Self::Timeout => "timeout",
-            Self::Crashed => "crashed",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Nondeterministic => "nondeterministic",
-            Self::Implausible => "implausible",
-            Self::Incorrect => "incorrect",
-            Self::Unsupported => "unsupported",
-            Self::Unchecked => "unchecked",
-            Self::NotJudged => "not_judged",
-        }
-    }
-
-    /// The verdict of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
-    }
-}
-
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 
@@ -319,7 +294,17 @@ pub struct TrialRecord {
 }
 
 /// What identifies a tuning task: one kernel, one problem, one device.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize
+)]
 pub struct TaskKey {
     /// Kernel name.
     pub kernel: String,

@@ -7,7 +7,15 @@ use serde::{Deserialize, Serialize};
 /// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a
 /// nanosecond of resolution; the constructor keeps NaN, infinities and zero out, so ordering is
 /// total.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema
+)]
 #[serde(try_from = "f64", into = "f64")]
 #[schema(value_type = f64)]
 pub struct Micros(f64);
@@ -77,9 +85,9 @@ impl From<Micros> for f64 {
     Ord,
     Hash,
     Serialize,
-    Deserialize,
-    utoipa::ToSchema,
+    Deserialize
 )]
+#[derive(utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
@@ -91,7 +99,16 @@ impl std::fmt::Display for Seed {
 
 /// A SHA-256 of content, in lower-case hexadecimal: how sources, cubins and spaces are named.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema
 )]
 #[serde(transparent)]
 pub struct ContentHash(String);

@@ -12,13 +12,14 @@ pub mod gpu;
 pub mod vgpu;
 pub mod worker;
 
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 use tuner_core::record::DeviceKind;
 use tuner_space::DeviceLimits;
 
 /// What is known of a device before anything runs on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// The name results are stored under, such as `NVIDIA H200`, `vgpu:h100`, or the device that a
     /// recorded file names.

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tuner_core::element::Element;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
@@ -136,10 +135,7 @@ impl VirtualGpu {
         let resolve = |index: &usize| {
             let argument = run.plan.arguments.get(*index)?;
             if argument.role == Role::Scalar {
-                let element = Element::from_name(&argument.element)?;
-                let mut bytes = Vec::with_capacity(8);
-                element.encode(argument.value, &mut bytes);
-                return Some(Arg::Bytes(bytes));
+                return Some(Arg::Bytes(argument.scalar_bytes()));
             }
             let slot = run.slots.get(*index).copied().flatten()?;
             Some(Arg::Buffer(self.buffer(slot)))
@@ -159,18 +155,6 @@ fn no_room(error: &::vgpu::MemoryError) -> Fault {
         verdict: Verdict::OutOfMemory,
         detail: format!("variables of the module: {error}"),
     }
-}
-
-/// Grid and block extents fit the API's 32 bits, or the launch is refused as a GPU would.
-pub(super) fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
-    let mut narrow = [0; 3];
-    for (out, extent) in narrow.iter_mut().zip(wide) {
-        *out = u32::try_from(extent).map_err(|_| Fault {
-            verdict: Verdict::LaunchFailed,
-            detail: format!("{what} {wide:?} is larger than any GPU allows"),
-        })?;
-    }
-    Ok(narrow)
 }
 
 impl Session for VirtualGpu {
@@ -262,14 +246,9 @@ impl Session for VirtualGpu {
         let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
         let launch = Launch {
             entry: run.launch.entry.clone(),
-            grid: extents(run.launch.grid, "grid")?,
-            block: extents(run.launch.block, "block")?,
-            dynamic_shared_bytes: u32::try_from(run.launch.shared_bytes).map_err(|_| {
-                refused(format!(
-                    "{} bytes of shared memory",
-                    run.launch.shared_bytes
-                ))
-            })?,
+            grid: run.launch.grid,
+            block: run.launch.block,
+            dynamic_shared_bytes: run.launch.shared_bytes,
             args: self.arguments(run),
             blocks: match &run.blocks {
                 Blocks::All => BlockSet::All,

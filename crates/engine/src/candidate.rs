@@ -3,6 +3,7 @@
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::prior::Prior;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tuner_core::plan::Plan;
 use tuner_core::record::Compilation;
@@ -71,6 +72,14 @@ impl KernelTask {
         }
     }
 
+    /// Identity of the candidate that [`KernelTask::prepare`] makes of a configuration, compiled or
+    /// refused.
+    pub(super) fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
+        self.timed
+            .identity(config, nvrtc_version)
+            .unwrap_or_else(|| nameless(self.timed.problem(), config))
+    }
+
     /// Makes a candidate of the task ready for the device.
     pub(super) fn prepare(
         &self,
@@ -131,8 +140,8 @@ impl KernelTask {
     }
 }
 
-/// A compiled candidate.
-#[derive(Debug, Clone)]
+/// A compiled candidate. It can cross to another machine, as its job crosses to another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     pub(super) candidate: ContentHash,
     pub(super) compilation: Compilation,
@@ -141,6 +150,18 @@ pub struct Work {
 }
 
 impl Work {
+    /// Identity of the candidate.
+    #[must_use]
+    pub fn candidate(&self) -> &ContentHash {
+        &self.candidate
+    }
+
+    /// What the compiler said of it.
+    #[must_use]
+    pub fn compilation(&self) -> &Compilation {
+        &self.compilation
+    }
+
     /// What decides its judgement and its time: machine code, launches and shapes.
     #[must_use]
     pub fn same(&self) -> &ContentHash {
@@ -154,19 +175,22 @@ impl Work {
     }
 }
 
+/// Without a source there is no content to name a candidate by: the configuration stands in.
+fn nameless(problem: &str, config: &Config) -> ContentHash {
+    let choices: Vec<u8> = config
+        .choices()
+        .iter()
+        .flat_map(|c| c.to_le_bytes())
+        .collect();
+    ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
+}
+
 /// A candidate judged before it reached the device.
 fn refused(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
-    // Without a source there is no content to name it by: the configuration stands in.
-    let nameless = || {
-        let choices: Vec<u8> = config
-            .choices()
-            .iter()
-            .flat_map(|c| c.to_le_bytes())
-            .collect();
-        ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
-    };
     Judged {
-        candidate: unbuilt.candidate.unwrap_or_else(nameless),
+        candidate: unbuilt
+            .candidate
+            .unwrap_or_else(|| nameless(problem, config)),
         verdict: unbuilt.verdict,
         detail: unbuilt.detail,
         hazards: Vec::new(),
@@ -181,22 +205,12 @@ fn refused(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
 /// What decides a judgement: equal machine code with equal launches on equal data, compared with
 /// the same reference, is one candidate, whatever its parameters are called.
 fn sameness(parts: &[&Built]) -> ContentHash {
-    let texts: Vec<String> = parts
-        .iter()
-        .map(|built| {
-            let plan = &built.plan;
-            format!(
-                "{}|{:?}|{:?}|{:?}|{:?}|{}",
-                built.image.facts.cubin_hash,
-                plan.problem,
-                plan.sizes,
-                plan.arguments,
-                plan.launches,
-                gate::expectation(plan)
-            )
-        })
-        .collect();
-    ContentHash::of(texts.iter().map(String::as_bytes))
+    let both = |built: &&Built| {
+        let code = built.image.facts.cubin_hash.as_str().as_bytes();
+        [built.plan.work(code), gate::expectation(&built.plan)]
+    };
+    let hashes: Vec<ContentHash> = parts.iter().flat_map(both).collect();
+    ContentHash::of(hashes.iter().map(|hash| hash.as_str().as_bytes()))
 }
 
 /// A judged candidate, as its judgement and its time say.

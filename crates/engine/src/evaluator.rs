@@ -1,6 +1,6 @@
 //! What the engine needs of a device.
 
-use tuner_core::record::{Compilation, Hazard, Verdict};
+use tuner_core::record::{Compilation, ConfigValues, Hazard, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_judge::timing::Measured;
@@ -38,10 +38,24 @@ pub trait Evaluator: Send + Sync + 'static {
         false
     }
 
-    /// How many devices share the work: so many candidates are judged at once.
+    /// How many devices share the work now: so many candidates are judged at once.
     fn devices(&self) -> usize {
         1
     }
+
+    /// How many candidates are prepared at once, where that many were asked for.
+    fn jobs(&self, asked: usize) -> usize {
+        asked
+    }
+
+    /// Whether what a device has in hand goes on without this process, so that an interrupted run
+    /// need not wait for it.
+    fn outlives(&self) -> bool {
+        false
+    }
+
+    /// The result of a configuration is stored: its transaction is committed.
+    fn stored(&self, _task: usize, _config: &ConfigValues) {}
 
     /// Makes a candidate of the task ready for the device. Called from several threads at once.
     ///

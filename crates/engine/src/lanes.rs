@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::sync::mpsc as results;
+use tuner_core::record::ConfigValues;
 use tuner_space::Config;
 
 /// Names a candidate in flight.
@@ -40,65 +41,91 @@ pub(super) enum LaneError {
 pub(super) struct Lanes<E: Evaluator> {
     evaluator: Arc<E>,
     jobs: mpsc::Sender<Job>,
+    job_queue: Arc<Mutex<mpsc::Receiver<Job>>>,
     device: mpsc::Sender<(Job, E::Work)>,
+    device_queue: Arc<Mutex<mpsc::Receiver<(Job, E::Work)>>>,
+    sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
+    /// Threads that prepare, and that drive a device.
+    threads: (usize, usize),
 }
 
 impl<E: Evaluator> Lanes<E> {
-    /// Starts `count` preparing threads and one for each device.
-    pub(super) fn start(evaluator: &Arc<E>, count: usize) -> std::io::Result<Self> {
+    /// Lanes without threads; [`Lanes::grow`] starts them.
+    pub(super) fn new(evaluator: &Arc<E>) -> Self {
         let (jobs, job_queue) = mpsc::channel::<Job>();
         let (device, device_queue) = mpsc::channel::<(Job, E::Work)>();
         let (sender, results) = results::unbounded_channel();
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let job_queue = Arc::new(Mutex::new(job_queue));
-        let count = if evaluator.instant() { 0 } else { count.max(1) };
-        for number in 0..count {
-            let (evaluator, sender) = (Arc::clone(evaluator), sender.clone());
-            let (queue, cancelled) = (Arc::clone(&job_queue), Arc::clone(&cancelled));
-            std::thread::Builder::new()
-                .name(format!("prepare-{number}"))
-                .spawn(move || {
-                    loop {
-                        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok(job) = job else { break };
-                        if cancelled.load(Ordering::Relaxed) {
-                            break;
-                        }
-                        let result = prepare(&*evaluator, job.task, &job.config);
-                        if sender.send(Message::Prepared(job.ticket, result)).is_err() {
-                            break;
-                        }
-                    }
-                })?;
-        }
-        let device_queue = Arc::new(Mutex::new(device_queue));
-        let devices = if count > 0 { evaluator.devices() } else { 0 };
-        for number in 0..devices {
-            let (evaluator, sender) = (Arc::clone(evaluator), sender.clone());
-            let queue = Arc::clone(&device_queue);
-            std::thread::Builder::new()
-                .name(format!("device-{number}"))
-                .spawn(move || {
-                    loop {
-                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                        let Ok((job, work)) = next else { break };
-                        let result =
-                            evaluate(&*evaluator, job.task, &job.config, work).map(Box::new);
-                        if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
-                            break;
-                        }
-                    }
-                })?;
-        }
-        Ok(Self {
+        Self {
             evaluator: Arc::clone(evaluator),
             jobs,
+            job_queue: Arc::new(Mutex::new(job_queue)),
             device,
+            device_queue: Arc::new(Mutex::new(device_queue)),
+            sender,
             results,
-            cancelled,
-        })
+            cancelled: Arc::new(AtomicBool::new(false)),
+            threads: (0, 0),
+        }
+    }
+
+    /// Starts what is missing to that many preparing threads and one for each device.
+    pub(super) fn grow(&mut self, jobs: usize, devices: usize) -> std::io::Result<()> {
+        if self.evaluator.instant() {
+            return Ok(());
+        }
+        while self.threads.0 < jobs.max(1) {
+            self.start_preparing(self.threads.0)?;
+            self.threads.0 += 1;
+        }
+        while self.threads.1 < devices {
+            self.start_device(self.threads.1)?;
+            self.threads.1 += 1;
+        }
+        Ok(())
+    }
+
+    fn start_preparing(&self, number: usize) -> std::io::Result<()> {
+        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
+        let (queue, cancelled) = (Arc::clone(&self.job_queue), Arc::clone(&self.cancelled));
+        let work = move || {
+            loop {
+                let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(job) = job else { break };
+                if cancelled.load(Ordering::Relaxed) {
+                    break;
+                }
+                let result = prepare(&*evaluator, job.task, &job.config);
+                if sender.send(Message::Prepared(job.ticket, result)).is_err() {
+                    break;
+                }
+            }
+        };
+        let name = format!("prepare-{number}");
+        std::thread::Builder::new().name(name).spawn(work).map(drop)
+    }
+
+    fn start_device(&self, number: usize) -> std::io::Result<()> {
+        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
+        let queue = Arc::clone(&self.device_queue);
+        let work = move || {
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((job, work)) = next else { break };
+                let result = evaluate(&*evaluator, job.task, &job.config, work).map(Box::new);
+                if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
+                    break;
+                }
+            }
+        };
+        let name = format!("device-{number}");
+        std::thread::Builder::new().name(name).spawn(work).map(drop)
+    }
+
+    /// The result of a configuration is stored.
+    pub(super) fn stored(&self, task: usize, config: &ConfigValues) {
+        self.evaluator.stored(task, config);
     }
 
     /// Prepares and evaluates at once, on this thread.
@@ -129,7 +156,7 @@ impl<E: Evaluator> Lanes<E> {
         let _ = self.device.send((job, work));
     }
 
-    /// The next report; `None` when every thread is gone.
+    /// The next report.
     pub(super) async fn next(&mut self) -> Option<Message<E::Work>> {
         self.results.recv().await
     }

@@ -22,6 +22,7 @@ mod candidate;
 mod cuda;
 mod evaluator;
 mod event;
+pub mod fleet;
 mod lanes;
 mod ledger;
 mod limits;

@@ -57,6 +57,9 @@ pub enum EngineError {
     /// The device cannot go on.
     #[error("the device failed: {0}")]
     Device(BoxError),
+    /// The fleet refuses the run, or cannot be used.
+    #[error("the fleet cannot carry the run out: {0}")]
+    Fleet(BoxError),
     /// A defect of the tuner.
     #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
     Panicked(String),
@@ -88,7 +91,8 @@ pub async fn run<E: Evaluator>(
 ) -> Result<Report, EngineError> {
     let began = Instant::now();
     let schedule = schedule(&**evaluator, &plan)?;
-    let lanes = Lanes::start(evaluator, plan.jobs)?;
+    let mut lanes = Lanes::new(evaluator);
+    lanes.grow(evaluator.jobs(plan.jobs), evaluator.devices())?;
     let run = match &plan.resume {
         None => store.begin_run_as(plan.id, plan.start.clone()).await?,
         Some(stored) => {
@@ -106,7 +110,8 @@ pub async fn run<E: Evaluator>(
         clock: evaluator.clock(),
         instant: evaluator.instant(),
         may_hang: evaluator.may_hang(),
-        devices: evaluator.devices(),
+        evaluator: Arc::clone(evaluator),
+        jobs: plan.jobs,
         limits: plan.limits,
         schedule,
         lanes,
@@ -154,10 +159,7 @@ fn schedule<E: Evaluator>(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
-    let window = match order {
-        Order::Fixed => Window::one_per_result(WINDOW),
-        Order::Arrival => Window::pool(plan.jobs + DEVICE_QUEUE + evaluator.devices() - 1),
-    };
+    let window = window(evaluator, plan.jobs);
     Ok(Schedule::new(
         order,
         window,
@@ -167,12 +169,24 @@ fn schedule<E: Evaluator>(
     ))
 }
 
+/// How many candidates are in flight on what the evaluator has now.
+fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
+    match evaluator.order() {
+        Order::Fixed => Window::one_per_result(WINDOW),
+        Order::Arrival => {
+            Window::pool(evaluator.jobs(jobs) + DEVICE_QUEUE + evaluator.devices() - 1)
+        }
+    }
+}
+
 struct Driver<'a, E: Evaluator> {
     tasks: Vec<Task>,
     clock: Clock,
     instant: bool,
     may_hang: bool,
-    devices: usize,
+    evaluator: Arc<E>,
+    /// Candidates prepared at once, as asked for.
+    jobs: usize,
     limits: Limits,
     schedule: Schedule<E::Work>,
     lanes: Lanes<E>,
@@ -221,10 +235,11 @@ impl<E: Evaluator> Driver<'_, E> {
             if stop.is_none() {
                 stop = self.due_stop();
                 if stop.is_some() {
-                    self.schedule.stop();
+                    self.schedule.stop(self.evaluator.outlives());
                     self.lanes.cancel();
                 }
             }
+            self.adapt()?;
             if self.schedule.reached_limit() {
                 self.schedule.abandon();
                 self.lanes.cancel();
@@ -248,6 +263,16 @@ impl<E: Evaluator> Driver<'_, E> {
                 self.wait(stop.is_some()).await?;
             }
         }
+    }
+
+    /// Takes in devices that joined or left.
+    fn adapt(&mut self) -> Result<(), EngineError> {
+        if !self.instant {
+            let (jobs, devices) = (self.evaluator.jobs(self.jobs), self.evaluator.devices());
+            self.lanes.grow(jobs, devices)?;
+            self.schedule.resize(window(&*self.evaluator, self.jobs));
+        }
+        Ok(())
     }
 
     fn due_stop(&self) -> Option<StopReason> {
@@ -295,10 +320,11 @@ impl<E: Evaluator> Driver<'_, E> {
     /// Keeps the devices busy: one candidate on each and, where launches are safe and the order is
     /// free, one waiting. With a fixed order each is chosen with all results before it known.
     async fn feed_device(&mut self) -> Result<(), EngineError> {
+        let devices = self.evaluator.devices();
         let most = if self.may_hang {
-            self.devices
+            devices
         } else {
-            self.devices - 1 + DEVICE_QUEUE
+            devices - 1 + DEVICE_QUEUE
         };
         while self.schedule.on_device() < most {
             let Some(flight) = self.schedule.next_for_device() else {
@@ -419,6 +445,7 @@ impl<E: Evaluator> Driver<'_, E> {
 
     fn announce(&mut self, mut event: TrialEvent) {
         self.ledger.enter(&mut event);
+        self.lanes.stored(event.task, &event.config);
         (self.sink)(&Event::Trial(event));
     }
 

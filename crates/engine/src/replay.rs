@@ -22,23 +22,29 @@ impl ReplayEvaluator {
     /// Plays back this recording.
     #[must_use]
     pub fn new(recording: Arc<Recording>) -> Self {
-        let facts = DeviceFacts {
+        let facts = Self::facts_of(&recording);
+        Self { recording, facts }
+    }
+
+    /// A recording as a device.
+    pub(super) fn facts_of(recording: &Recording) -> DeviceFacts {
+        DeviceFacts {
             name: recording.device().to_owned(),
             kind: DeviceKind::Replay,
             limits: None,
             arch: String::new(),
             driver: None,
-        };
-        Self { recording, facts }
+        }
     }
 
-    fn candidate(&self, config: &Config) -> ContentHash {
+    /// Identity of a recorded configuration.
+    pub(super) fn identity(recording: &Recording, config: &Config) -> ContentHash {
         let choices: Vec<u8> = config
             .choices()
             .iter()
             .flat_map(|choice| choice.to_le_bytes())
             .collect();
-        ContentHash::of([self.recording.content().as_str().as_bytes(), &choices])
+        ContentHash::of([recording.content().as_str().as_bytes(), &choices])
     }
 
     fn judge(candidate: ContentHash, recorded: &Recorded) -> Judged {
@@ -92,7 +98,7 @@ impl Evaluator for ReplayEvaluator {
     }
 
     fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError> {
-        let candidate = self.candidate(config);
+        let candidate = Self::identity(&self.recording, config);
         Ok(Preparation::Ready {
             facts: None,
             candidate: candidate.clone(),

@@ -402,20 +402,30 @@ impl<W> Schedule<W> {
         (trial, stored)
     }
 
+    /// Another number of candidates in flight from now on.
+    pub(super) fn resize(&mut self, window: Window) {
+        if window != self.window {
+            self.allowance += window.compiling().saturating_sub(self.window.compiling());
+            self.window = window;
+        }
+    }
+
     /// No more candidates; those that are neither judged nor on the device are dropped, and with a
-    /// fixed order those whose turn had not come.
-    pub(super) fn stop(&mut self) {
+    /// fixed order those whose turn had not come. Where `outlives`, those on the device too: their
+    /// results can be had later.
+    pub(super) fn stop(&mut self, outlives: bool) {
         self.stopped = true;
         let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
         self.flights.retain(|flight| {
-            let done = matches!(flight.state, State::OnDevice | State::Judged(_));
+            let judged = matches!(flight.state, State::Judged(_));
+            let done = judged || (!outlives && matches!(flight.state, State::OnDevice));
             done && (!fixed || turn_of == Some(flight.ticket))
         });
     }
 
     /// Drops every candidate in flight.
     pub(super) fn abandon(&mut self) {
-        self.stop();
+        self.stop(true);
         self.flights.clear();
     }
 

@@ -7,16 +7,12 @@ use crate::compile::{
 };
 use std::path::Path;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
-    Role as PlanRole,
-};
+use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::{
-    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Problem,
-    Reference, Role, SameValueWrites,
+    BindError, Binder, Bound, Config, DeviceLimits, Problem, Reference, SameValueWrites,
 };
 
 /// One kernel on one problem, ready to make plans of configurations.
@@ -175,6 +171,21 @@ impl PlanBuilder {
         self.binder.holds(config)
     }
 
+    /// The search space and everything that is read for it.
+    #[must_use]
+    pub fn source(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Identity of the candidate that [`PlanBuilder::build`] makes of a configuration, without
+    /// compiling it; `None` where an expression has no usable value.
+    #[must_use]
+    pub fn identity(&self, config: &Config, nvrtc_version: &str) -> Option<ContentHash> {
+        let bound = self.binder.bind(config).ok()?;
+        let source = render_bound(&self.kernel.template, &bound, &self.arch);
+        Some(source.identity(nvrtc_version))
+    }
+
     /// Binds, renders and compiles one configuration. Blocks until the compiler is done.
     ///
     /// # Errors
@@ -213,7 +224,7 @@ impl PlanBuilder {
             Ok(reference) => reference,
             Err((verdict, detail)) => return Ok(Err(unbuilt(Some(candidate), verdict, detail))),
         };
-        let plan = self.plan(&bound, &image, reference);
+        let plan = self.plan(bound, &image, reference);
         Ok(Ok(Built {
             plan,
             image,
@@ -258,7 +269,7 @@ impl PlanBuilder {
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
-                launch: plan_launch(launch),
+                launch: launch.clone(),
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
                     Reference::Oracle(_) => None,
@@ -287,13 +298,13 @@ impl PlanBuilder {
         Ok(reference.map(|_| ()).map_err(|(_, why)| why))
     }
 
-    fn plan(&self, bound: &Bound, image: &Image, reference: PlanReference) -> Plan {
+    fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
         Plan {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
-            arguments: bound.arguments.iter().map(plan_argument).collect(),
-            launches: bound.launches.iter().map(plan_launch).collect(),
+            arguments: bound.arguments,
+            launches: bound.launches,
             code: code(image),
             reference,
             gate: PlanGate {
@@ -347,44 +358,5 @@ pub fn code(image: &Image) -> Code {
                 (entry.clone(), needs)
             })
             .collect(),
-    }
-}
-
-fn plan_launch(launch: &BoundLaunch) -> PlanLaunch {
-    PlanLaunch {
-        entry: launch.entry.clone(),
-        grid: launch.grid.map(u64::from),
-        block: launch.block.map(u64::from),
-        shared_bytes: u64::from(launch.shared),
-        arguments: launch.args.clone(),
-    }
-}
-
-fn plan_argument(argument: &BoundArgument) -> PlanArgument {
-    let fill = argument
-        .fill
-        .unwrap_or_else(|| Fill::default_for(argument.ty));
-    PlanArgument {
-        name: argument.name.clone(),
-        element: argument.ty.name().to_owned(),
-        role: match argument.role {
-            Role::Input => PlanRole::Input,
-            Role::Output => PlanRole::Output,
-            Role::Scratch => PlanRole::Scratch,
-            Role::Scalar => PlanRole::Scalar,
-        },
-        shape: argument.shape.clone(),
-        fill: match fill {
-            Fill::Normal { mean, std } => PlanFill::Normal { mean, std },
-            Fill::Uniform { min, max } => PlanFill::Uniform { min, max },
-            Fill::Constant(value) => PlanFill::Constant(value),
-            Fill::Arange => PlanFill::Arange,
-            Fill::Zeros => PlanFill::Zeros,
-        },
-        value: argument
-            .value
-            .as_ref()
-            .and_then(Value::as_f64)
-            .unwrap_or(0.0),
     }
 }

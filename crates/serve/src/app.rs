@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use super::health::Conditions;
 use super::live::Live;
 use super::problem::Problem;
 use super::view::{PointView, RunView, TaskView};
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tuner_core::record::DeviceKind;
+use tuner_engine::fleet::Fleet;
 use tuner_store::{RunFilter, RunId, RunRow, RunTask, Store, StoreError};
 
 /// Connections that answer questions side by side.
@@ -48,6 +50,8 @@ pub(super) struct App {
     pub(super) token: Option<String>,
     /// Only this machine can reach the listener.
     pub(super) loopback: bool,
+    /// Who judges candidates, where that is not this machine.
+    pub(super) fleet: Option<Arc<dyn Fleet>>,
     /// Random, differs with every start.
     pub(super) instance: String,
     /// Start, on a clock that never jumps.
@@ -60,6 +64,8 @@ pub(super) struct App {
     pub(super) streams: AtomicUsize,
     /// Events that slow readers missed.
     pub(super) missed: AtomicU64,
+    /// What keeps it from its work.
+    pub(super) conditions: Conditions,
     /// Answers by class of status: 2xx, 4xx, 5xx and the rest.
     pub(super) answers: [AtomicU64; 4],
     cache: Mutex<HashMap<String, Arc<Slot>>>,
@@ -79,6 +85,8 @@ pub(super) struct Parts {
     pub(super) loopback: bool,
     /// Random.
     pub(super) instance: String,
+    /// Who judges candidates, where that is not this machine.
+    pub(super) fleet: Option<Arc<dyn Fleet>>,
     /// Turns true when the daemon ends.
     pub(super) ending: watch::Receiver<bool>,
 }
@@ -103,11 +111,13 @@ impl App {
             token: parts.token,
             loopback: parts.loopback,
             instance: parts.instance,
+            fleet: parts.fleet,
             began: Instant::now(),
             ending: parts.ending,
             published: watch::channel(Bytes::new()).0,
             streams: AtomicUsize::new(0),
             missed: AtomicU64::new(0),
+            conditions: Conditions::default(),
             answers: Default::default(),
             cache: Mutex::default(),
         })

@@ -138,13 +138,19 @@ async fn begin(
         // The search computes for milliseconds between awaits: it has a thread of its own.
         let conduct = || handle.block_on(conduct(&app, &queued, &run));
         if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-            super::crash::forget(app.store.path());
             // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
-            let message = "the tuner panicked while it set the run up; please report this";
+            let report = super::crash::keep(app.store.path(), &queued.id);
+            let message = match report {
+                Some(path) => format!(
+                    "the tuner panicked while it set the run up; please report this with {}",
+                    path.display()
+                ),
+                None => "the tuner panicked while it set the run up; please report this".into(),
+            };
             let spent = run.spent_s();
             let left = app
                 .store
-                .leave_job(&queued.id, JobState::Failed, message, spent);
+                .leave_job(&queued.id, JobState::Failed, &message, spent);
             if let Err(error) = handle.block_on(left) {
                 tracing::error!(run = %queued.id, %error, "its end cannot be stored");
             }
@@ -179,6 +185,8 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let result = work(app, queued, run).await;
     let mut ending = app.ending.clone();
     let (state, message) = verdict(&result, run);
+    let failure = (state == JobState::Failed).then(|| message.clone());
+    app.conditions.device_ended(&queued.job.device, failure);
     match &result {
         Err(error) if state == JobState::Queued => {
             tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");
@@ -240,7 +248,16 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         ))
     })?;
     let folder = queued.job.folder.as_deref().unwrap_or(Path::new("."));
-    let mut prepared = Prepared::new(&request, folder)?;
+    let mut prepared = match &app.fleet {
+        None => Prepared::new(&request, folder)?,
+        Some(fleet) => {
+            // What it asks of the server blocks, which a thread that awaits must not.
+            let (request, folder, fleet) = (request, folder.to_owned(), Arc::clone(fleet));
+            let setting_up = move || Prepared::on_fleet(&request, &folder, fleet);
+            let set_up = tokio::task::spawn_blocking(setting_up).await;
+            set_up.map_err(|panic| JobError::Failed(panic.into()))??
+        }
+    };
     let (id, start) = (queued.id.clone(), prepared.plan().start.clone());
     let begun = app.read(async move |store| store.begun_run(&id, &start).await);
     match begun.await.map_err(JobError::Store)? {

@@ -18,6 +18,7 @@ mod confine;
 mod crash;
 mod dispatch;
 mod guard;
+mod health;
 mod http;
 mod live;
 mod metrics;
@@ -32,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tuner_engine::fleet::Fleet;
 use tuner_store::{DaemonRow, Store, StoreError};
 
 /// Shortest token that is taken.
@@ -50,6 +52,8 @@ pub struct Settings {
     pub folders: Vec<PathBuf>,
     /// Devices that may be at work at once.
     pub engines: usize,
+    /// Who judges candidates, where that is not this machine.
+    pub fleet: Option<Arc<dyn Fleet>>,
 }
 
 /// Why the daemon does not start or ends.
@@ -183,6 +187,7 @@ pub async fn serve(
             loopback,
             instance: instance.clone(),
             ending,
+            fleet: settings.fleet,
         })
         .await?,
     );
@@ -190,8 +195,9 @@ pub async fn serve(
     ready(address);
     let http = tokio::spawn(http::serve(Arc::clone(&app), listener));
     let publisher = tokio::spawn(stream::publish(Arc::clone(&app)));
+    let watcher = tokio::spawn(health::watch(Arc::clone(&app)));
     dispatch::dispatch(Arc::clone(&app), settings.engines.max(1)).await;
-    for (task, name) in [(http, "http"), (publisher, "events")] {
+    for (task, name) in [(http, "http"), (publisher, "events"), (watcher, "health")] {
         if let Err(error) = task.await {
             tracing::error!(%error, name, "a part of the daemon panicked; please report this");
         }

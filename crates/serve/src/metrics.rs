@@ -79,6 +79,20 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         "Events that slow readers missed.",
         &plain(missed),
     );
+    let health = super::health::examine(app).await;
+    let conditions: Vec<_> = super::health::NAMES
+        .into_iter()
+        .map(|name| {
+            let present = health.conditions.iter().any(|found| found.name == name);
+            label("name", name, u64::from(present))
+        })
+        .collect();
+    family(
+        "tuner_condition",
+        "gauge",
+        "What keeps the daemon from its work; 1 where it is so.",
+        &conditions,
+    );
     let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
     let mut log = app.store.path().as_os_str().to_owned();
     log.push("-wal");

@@ -21,7 +21,7 @@ mod set;
 mod spec;
 mod states;
 
-pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
+pub use bind::{BindError, Binder, Bound};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use construct::{Resolved, resolve};
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -31,6 +31,5 @@ pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
-    SameValueWrites,
+    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites,
 };

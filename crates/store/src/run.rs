@@ -11,7 +11,9 @@ pub struct RunId(pub(super) String);
 
 impl RunId {
     /// A new name.
-    pub(super) fn new() -> Self {
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "every name is another")]
+    pub fn new() -> Self {
         use std::sync::atomic::{AtomicU64, Ordering};
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let now = jiff::Timestamp::now();
@@ -135,7 +137,8 @@ impl RunStart {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum RunEnd {
     /// Its budget was used up or its space exhausted.
     Finished,
@@ -143,16 +146,6 @@ pub enum RunEnd {
     Interrupted,
     /// The tuner failed; can be resumed.
     Failed,
-}
-
-impl RunEnd {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 /// An unfinished run, with all that was stored of it.

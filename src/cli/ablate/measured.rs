@@ -308,7 +308,7 @@ impl Bench {
         };
         let needs = plan.code.needs(&launch.entry);
         let threads = u32::try_from(launch.threads()).ok()?;
-        let shared = launch.shared_bytes + needs.static_shared_bytes;
+        let shared = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         let fit = resident_blocks(arch, threads, needs.registers, shared);
         let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
         let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);

@@ -275,7 +275,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let elements = bound
         .arguments
         .iter()
-        .map(tuner_space::BoundArgument::elements);
+        .map(tuner_core::plan::PlanArgument::count);
     // Both: memory-bound kernels do little arithmetic on a lot of data.
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
@@ -326,7 +326,7 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
 /// One line on standard error about a kernel's rows.
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     let mut counts: Vec<(Verdict, usize)> = Vec::new();
-    for verdict in Verdict::ALL {
+    for verdict in Verdict::ALL.iter().copied() {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
         if count > 0 {
             counts.push((verdict, count));

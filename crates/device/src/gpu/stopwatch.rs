@@ -14,7 +14,6 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::element::Element;
 use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
 use tuner_judge::session::Fault;
@@ -172,9 +171,8 @@ impl GpuSession {
         Ok(arguments
             .filter(|(_, argument)| wanted(argument.role))
             .filter_map(|(index, argument)| {
-                let element = Element::from_name(&argument.element)?;
                 let buffer = buffers.get(index)?.clone()?;
-                Some((index, buffer, element.poison()))
+                Some((index, buffer, argument.element.poison()))
             })
             .collect())
     }

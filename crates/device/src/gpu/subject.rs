@@ -6,8 +6,6 @@ use super::session::{Buffer, GpuSession};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::session::Fault;
@@ -69,16 +67,15 @@ impl Subjects {
     /// The input's bytes, which are the same for every candidate.
     fn input(&mut self, argument: &PlanArgument, index: usize, seed: u64) -> Arc<[u8]> {
         let key = format!(
-            "{}|{:?}|{:?}|{index}|{seed}",
+            "{:?}|{:?}|{:?}|{index}|{seed}",
             argument.element, argument.shape, argument.fill
         );
         if let Some(bytes) = self.inputs.get(&key) {
             return Arc::clone(bytes);
         }
-        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-        let fill: Fill = argument.fill.into();
+        let (fill, count) = (argument.fill, argument.count());
         let bytes: Arc<[u8]> = fill
-            .bytes(element, seed, index as u64, argument.count())
+            .bytes(argument.element, seed, index as u64, count)
             .into();
         if self.inputs.len() >= INPUTS_KEPT {
             self.inputs.clear();
@@ -227,9 +224,7 @@ impl GpuSession {
                 buffers.push(None);
                 continue;
             }
-            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-            let bytes = argument.count().saturating_mul(element.size() as u64);
-            let mut buffer = self.guarded(&argument.name, bytes)?;
+            let mut buffer = self.guarded(&argument.name, argument.bytes())?;
             buffers.push(Some(buffer.clone()));
             if argument.role == Role::Input && self.copy_first(first.as_deref(), index, &buffer)? {
                 continue;
@@ -239,7 +234,7 @@ impl GpuSession {
                 self.fill_input(&mut buffer, &data)?;
                 buffers[index] = Some(buffer);
             } else {
-                self.fill_pattern(&buffer, element.poison())?;
+                self.fill_pattern(&buffer, argument.element.poison())?;
             }
         }
         Ok(())

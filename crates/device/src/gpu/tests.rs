@@ -14,9 +14,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::session::{Blocks, Fault, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
@@ -74,17 +74,17 @@ fn code_of(ptx: &str) -> Code {
     }
 }
 
-fn argument(name: &str, element: &str, role: Role, value: f64) -> PlanArgument {
+fn argument(name: &str, element: Element, role: Role, value: f64) -> PlanArgument {
     let shape = match role {
         Role::Scalar => Vec::new(),
         _ => vec![64],
     };
     PlanArgument {
         name: name.to_owned(),
-        element: element.to_owned(),
+        element,
         role,
         shape,
-        fill: PlanFill::Arange,
+        fill: Fill::Arange,
         value,
     }
 }
@@ -95,10 +95,10 @@ fn plan(shift: f64) -> Plan {
         problem: "p".to_owned(),
         sizes: Vec::new(),
         arguments: vec![
-            argument("x", "f32", Role::Input, 0.0),
-            argument("y", "f32", Role::Output, 0.0),
-            argument("factor", "f32", Role::Scalar, 3.0),
-            argument("shift", "i32", Role::Scalar, shift),
+            argument("x", Element::F32, Role::Input, 0.0),
+            argument("y", Element::F32, Role::Output, 0.0),
+            argument("factor", Element::F32, Role::Scalar, 3.0),
+            argument("shift", Element::I32, Role::Scalar, shift),
         ],
         launches: vec![PlanLaunch {
             entry: "scale".to_owned(),

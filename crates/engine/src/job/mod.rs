@@ -7,6 +7,8 @@
 mod final_stage;
 mod cuda;
 mod jobs;
+mod lend;
+mod on_fleet;
 mod setup;
 mod tasks;
 
@@ -15,12 +17,14 @@ pub use tasks::reference_hash;
 
 use crate as engine;
 use crate::baseline::Baseline;
+use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::{
     Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
     ReplayEvaluator, Report, VirtualEvaluator, format_duration, parse_budget,
 };
 use final_stage::FinalStage;
 pub use jobs::{JOBS_MAX, Jobs};
+pub use lend::{Bench, LendError, Lent};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -202,6 +206,7 @@ enum Device {
     Replay(Arc<ReplayEvaluator>),
     Virtual(Arc<VirtualEvaluator>),
     Cuda(Arc<CudaEvaluator>),
+    Fleet(Arc<FleetEvaluator>, PackedFiles),
 }
 
 /// A run that is set up, and not begun.
@@ -227,6 +232,19 @@ impl Prepared {
         setup::prepare(request, folder)
     }
 
+    /// Sets a run up whose candidates are judged by a fleet. `auto` and `cuda` mean what its workers
+    /// lend, as does the name of one of their devices.
+    ///
+    /// # Errors
+    /// As for [`Prepared::new`], and a device that nobody lends.
+    pub fn on_fleet(
+        request: &Request,
+        folder: &Path,
+        fleet: Arc<dyn Fleet>,
+    ) -> Result<Self, JobError> {
+        on_fleet::prepare(request, folder, fleet)
+    }
+
     /// The device.
     #[must_use]
     pub fn facts(&self) -> &DeviceFacts {
@@ -234,6 +252,7 @@ impl Prepared {
             Device::Replay(evaluator) => evaluator.facts(),
             Device::Virtual(evaluator) => evaluator.facts(),
             Device::Cuda(evaluator) => evaluator.facts(),
+            Device::Fleet(evaluator, _) => evaluator.facts(),
         }
     }
 
@@ -250,6 +269,7 @@ impl Prepared {
             Device::Replay(evaluator) => evaluator.clock(),
             Device::Virtual(evaluator) => evaluator.clock(),
             Device::Cuda(evaluator) => evaluator.clock(),
+            Device::Fleet(evaluator, _) => evaluator.clock(),
         };
         clock == Clock::Charged
     }
@@ -358,6 +378,7 @@ impl Prepared {
             Device::Replay(evaluator) => judge(&**evaluator, task, config),
             Device::Virtual(evaluator) => judge(&**evaluator, task, config),
             Device::Cuda(evaluator) => judge(&**evaluator, task, config),
+            Device::Fleet(evaluator, _) => judge(&**evaluator, task, config),
         }
     }
 
@@ -371,7 +392,7 @@ impl Prepared {
             Device::Cuda(evaluator) => evaluator
                 .duel(task, configs, self.plan.start.seed.0)
                 .map_err(|error| engine_error(EngineError::Device(error))),
-            Device::Replay(_) | Device::Virtual(_) => Ok(None),
+            Device::Replay(_) | Device::Virtual(_) | Device::Fleet(..) => Ok(None),
         }
     }
 
@@ -421,6 +442,10 @@ impl Prepared {
                 }
                 report
             }
+            Device::Fleet(evaluator, files) => {
+                let opened = (Arc::clone(evaluator), files.clone());
+                on_fleet::execute(opened, self.plan, store, shutdown, sink).await
+            }
         };
         report.map_err(engine_error)
     }
@@ -448,6 +473,7 @@ pub fn engine_error(error: EngineError) -> JobError {
     use tuner_device::worker::host::WorkerError;
     match error {
         EngineError::Store(error) => store_error(error),
+        EngineError::Fleet(error) => usage(error),
         EngineError::Device(error) => match error.downcast::<WorkerError>() {
             Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
                 usage(format!("{unusable}; mend the space's `reference`"))

@@ -3,6 +3,7 @@
 use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
+use crate::fleet::Fleet;
 use crate::{
     Evaluator as _, KernelTask, Plan, Prior, ReplayEvaluator, Task, VirtualEvaluator, VirtualPrior,
     like,
@@ -27,7 +28,7 @@ pub(super) fn prepare(request: &Request, folder: &Path) -> Result<Prepared, JobE
     request.limits()?;
     request.strategy()?;
     match selector {
-        DeviceSelector::Replay(ref path) => replay(request, path),
+        DeviceSelector::Replay(ref path) => replay(request, path, None),
         DeviceSelector::Cuda(ordinal) => super::cuda::prepare(request, folder, &[ordinal]),
         DeviceSelector::CudaSeveral(ref all) => super::cuda::prepare(request, folder, all),
         DeviceSelector::Auto => match super::cuda::automatic() {
@@ -80,7 +81,7 @@ pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobE
 }
 
 /// Said where a space names a peer and the device only predicts.
-const UNCOMPARED: &str =
+pub(super) const UNCOMPARED: &str =
     "note: baselines are left out: a predicted time never stands beside a measured one";
 
 /// Kernels on a virtual GPU.
@@ -219,7 +220,12 @@ pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
     Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
 }
 
-fn replay(request: &Request, path: &Path) -> Result<Prepared, JobError> {
+/// A recorded file as a device; where a fleet is given, its workers look the results up.
+pub(super) fn replay(
+    request: &Request,
+    path: &Path,
+    fleet: Option<Arc<dyn Fleet>>,
+) -> Result<Prepared, JobError> {
     if request.prior.is_some() {
         return Err(usage(
             "--prior needs a kernel to compile, and a recorded file has none; leave it out",
@@ -271,8 +277,11 @@ fn replay(request: &Request, path: &Path) -> Result<Prepared, JobError> {
         space: recording.space().clone(),
         start: Vec::new(),
     }];
-    let device_and_start = (Device::Replay(evaluator), device);
-    assemble(request, device_and_start, tasks, vec![task], notes)
+    let device_kind = match fleet {
+        None => Device::Replay(evaluator),
+        Some(fleet) => super::on_fleet::recorded(request, fleet, &recording, &tasks[0]),
+    };
+    assemble(request, (device_kind, device), tasks, vec![task], notes)
 }
 
 /// The file is the kernel; names beside it must agree with it.

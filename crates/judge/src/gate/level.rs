@@ -3,7 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 /// How hard the gate looks at a candidate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Every candidate of a search: one seed, two runs bit for bit.

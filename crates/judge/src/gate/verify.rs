@@ -16,7 +16,6 @@ use super::references::References;
 use super::sampling;
 use crate::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
 use std::collections::BTreeSet;
-use tuner_core::element::Element;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
@@ -273,12 +272,10 @@ impl Gate<'_> {
                 slots.push(None);
                 continue;
             }
-            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-            let bytes = argument.count().saturating_mul(element.size() as u64);
-            let slot = self.session.alloc(&argument.name, bytes)?;
+            let slot = self.session.alloc(&argument.name, argument.bytes())?;
             match input {
                 Some(data) => self.session.upload(slot, data)?,
-                None => self.session.poison(slot, element.poison())?,
+                None => self.session.poison(slot, argument.element.poison())?,
             }
             slots.push(Some(slot));
         }

@@ -227,12 +227,9 @@ impl NeededWork {
     /// oracle is attention with a causal mask, only the visible scores count.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let element = |name: &str| tuner_core::element::Element::from_name(name);
-        let bits = plan
-            .arguments
-            .iter()
-            .filter(|argument| argument.role == tuner_core::plan::Role::Input)
-            .filter_map(|argument| Some(8 * element(&argument.element)?.size() as u32))
+        let inputs = plan.of_role(tuner_core::plan::Role::Input);
+        let bits = inputs
+            .map(|argument| 8 * argument.element.size() as u32)
             .min();
         Self {
             flops: plan.flops.map(|flops| flops * visible_share(plan)),

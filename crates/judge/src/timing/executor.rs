@@ -171,7 +171,15 @@ impl Timed {
 }
 
 /// Why a candidate that passed the gate has no time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    thiserror::Error,
+    serde::Serialize,
+    serde::Deserialize
+)]
 #[error("{verdict}: {detail}")]
 pub struct Refused {
     /// `implausible`, or the verdict of the second look at its outputs.

@@ -71,6 +71,14 @@ impl Measured {
         (record.kind == TimingKind::Measured).then_some(Self { record })
     }
 
+    /// The time that another machine of a fleet found, which must be of the kind that its device
+    /// gives. `None` when it found none, or one of another kind.
+    #[must_use]
+    pub fn of_fleet(_verified: &Verified, judgement: &Judgement, kind: TimingKind) -> Option<Self> {
+        let record = judgement.measurement.clone()?;
+        (record.kind == kind).then_some(Self { record })
+    }
+
     /// Adds the time in the cache mode that does not rank.
     #[must_use]
     pub fn with_other_mode(mut self, other: OtherMode) -> Self {

@@ -11,6 +11,7 @@ mod parameters;
 mod python;
 mod read;
 mod schema;
+mod vocabulary;
 
 pub use bare::BareSpace;
 pub(crate) use origin::Origin;

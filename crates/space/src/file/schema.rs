@@ -1,12 +1,16 @@
 //! The shape of a search space file, as Rust types: what is read, and what editors are told.
 
 use super::de::Spanned;
-use crate::{ElementType, Fill, Role, SameValueWrites};
+use super::vocabulary::{ElementType, Fill as FillWords, Role as RoleWords};
+use crate::SameValueWrites;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
 use tuner_core::value::Value;
 
 /// A tunable kernel: its template, its parameters and how to run and judge it.
@@ -118,12 +122,15 @@ pub(super) struct ArgumentText {
     pub(super) name: Spanned<String>,
     /// The element type.
     #[serde(rename = "type")]
-    pub(super) ty: Spanned<ElementType>,
+    #[schemars(with = "ElementType")]
+    pub(super) ty: Spanned<Element>,
     /// What the kernel does with it.
+    #[schemars(with = "RoleWords")]
     pub(super) role: Spanned<Role>,
     /// Its extents; not for scalars.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
     /// What inputs are filled with.
+    #[schemars(with = "Option<FillWords>")]
     pub(super) fill: Option<Spanned<Fill>>,
     /// A scalar's value.
     pub(super) value: Option<Formula>,

@@ -198,7 +198,7 @@ impl OpenGpu {
                 &plan.code,
                 &launch.entry,
                 launch.threads(),
-                launch.shared_bytes,
+                u64::from(launch.shared_bytes),
             )?;
             if facts.blocks_per_sm == 0 {
                 return Err(Fault {
@@ -210,7 +210,7 @@ impl OpenGpu {
                         launch.entry,
                         launch.threads(),
                         facts.registers,
-                        launch.shared_bytes + u64::from(facts.static_shared_bytes)
+                        launch.shared_bytes + facts.static_shared_bytes
                     ),
                 });
             }
@@ -275,7 +275,10 @@ impl OpenGpu {
         };
         let task = &mut self.timed[task];
         if timed.replaces_incumbent {
-            if let Some((_, old)) = task.incumbent.replace((identity(plan), candidate)) {
+            if let Some((_, old)) = task
+                .incumbent
+                .replace((plan.work(&plan.code.cubin), candidate))
+            {
                 self.session.drop_subject(old);
             }
             task.timing.set_incumbent(Some(timed.as_incumbent()));
@@ -295,7 +298,7 @@ impl OpenGpu {
 
     /// The timing session of the reference, warmed up where it is new here. Gives its index.
     fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Fault> {
-        let key = identity(reference);
+        let key = reference.work(&reference.code.cubin);
         if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
             return Ok(known);
         }
@@ -340,7 +343,7 @@ impl OpenGpu {
 
     /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
     fn meet(&mut self, task: usize, rival: Option<&IncumbentPlan>, seed: u64) -> Result<(), Fault> {
-        let key = rival.map(|rival| identity(&rival.plan));
+        let key = rival.map(|rival| rival.plan.work(&rival.plan.code.cubin));
         let known = self.timed[task].incumbent.as_ref().map(|(key, _)| key);
         if known == key.as_ref() {
             return Ok(());
@@ -520,13 +523,4 @@ fn look_again(
         // The gate has used the same oracle before; it does not change its mind.
         Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
     }
-}
-
-/// What a plan is: machine code, launches and data.
-fn identity(plan: &Plan) -> ContentHash {
-    let rest = format!(
-        "{}|{:?}|{:?}|{:?}",
-        plan.problem, plan.sizes, plan.arguments, plan.launches
-    );
-    ContentHash::of([&plan.code.cubin[..], rest.as_bytes()])
 }

@@ -196,8 +196,7 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
 }
 
 fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
-    let arguments = plan.arguments.iter();
-    arguments.filter(|argument| argument.role == Role::Output)
+    plan.of_role(Role::Output)
 }
 
 /// It ran without a fault, and at least one output was compared with nothing.

@@ -5,7 +5,6 @@ use super::{
 };
 use crate::session::Fault;
 use std::time::{Duration, Instant};
-use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
@@ -74,7 +73,7 @@ struct Room {
 impl Room {
     fn of(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
         let needs = plan.code.needs(&launch.entry);
-        let shared_bytes = launch.shared_bytes + needs.static_shared_bytes;
+        let shared_bytes = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         Self {
             registers: needs.registers,
             shared_bytes,
@@ -145,14 +144,13 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
             buffers.push(None);
             continue;
         }
-        let element = element(argument)?;
-        let bytes = argument.count().saturating_mul(element.size() as u64);
-        let buffer = memory.alloc(bytes, &argument.name).map_err(|error| Fault {
+        let buffer = memory.alloc(argument.bytes(), &argument.name);
+        let buffer = buffer.map_err(|error| Fault {
             verdict: Verdict::OutOfMemory,
             detail: error.to_string(),
         })?;
         if argument.role == Role::Input {
-            fill(&mut memory, buffer, argument, element, index as u64);
+            fill(&mut memory, buffer, argument, index as u64);
         }
         buffers.push(Some(buffer));
     }
@@ -164,24 +162,12 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
     })
 }
 
-fn element(argument: &PlanArgument) -> Result<Element, Fault> {
-    let unknown = || refused(format!("no element type is called `{}`", argument.element));
-    Element::from_name(&argument.element).ok_or_else(unknown)
-}
-
-fn fill(
-    memory: &mut GlobalMemory,
-    buffer: BufferId,
-    argument: &PlanArgument,
-    element: Element,
-    index: u64,
-) {
+fn fill(memory: &mut GlobalMemory, buffer: BufferId, argument: &PlanArgument, index: u64) {
     let total = memory.len(buffer);
-    let floats = argument.element.starts_with('f') || argument.element.starts_with('b');
-    if total > FILLED_BYTES && floats {
+    let (element, rule) = (argument.element, argument.fill);
+    if total > FILLED_BYTES && element.is_float() {
         return;
     }
-    let rule = Fill::from(argument.fill);
     let whole = total <= FILLED_BYTES || rule == Fill::Arange;
     let size = element.size() as u64;
     let count = if whole {
@@ -196,15 +182,6 @@ fn fill(
         memory.write(buffer, at, &part[..length as usize]);
         at += length;
     }
-}
-
-fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
-    let mut narrow = [0; 3];
-    for (out, extent) in narrow.iter_mut().zip(wide) {
-        *out = u32::try_from(extent)
-            .map_err(|_| refused(format!("{what} {wide:?} is larger than any GPU allows")))?;
-    }
-    Ok(narrow)
 }
 
 /// Executes the blocks of one launch that the model needs.
@@ -226,21 +203,11 @@ fn trace(
         let argument = argument.ok_or_else(|| refused(format!("no argument {index}")))?;
         args.push(match prepared.buffers.get(*index).copied().flatten() {
             Some(buffer) => Arg::Buffer(buffer),
-            None => {
-                let mut bytes = Vec::with_capacity(8);
-                element(argument)?.encode(argument.value, &mut bytes);
-                Arg::Bytes(bytes)
-            }
+            None => Arg::Bytes(argument.scalar_bytes()),
         });
     }
-    let (grid, block) = (
-        extents(launch.grid, "grid")?,
-        extents(launch.block, "block")?,
-    );
-    let mut template = Launch::new(&launch.entry, grid, block, args);
-    let shared = u32::try_from(launch.shared_bytes);
-    template.dynamic_shared_bytes =
-        shared.map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
+    let mut template = Launch::new(&launch.entry, launch.grid, launch.block, args);
+    template.dynamic_shared_bytes = launch.shared_bytes;
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
@@ -275,7 +242,7 @@ fn piece(
     }
     let shape = Shape {
         entry: launch.entry.clone(),
-        grid: extents(launch.grid, "grid")?,
+        grid: launch.grid,
         threads: work.threads as u32,
         registers: work.registers,
         shared_bytes,

@@ -1,0 +1,17 @@
+//! Says to the tests whether a `nats-server` is here, so that those that need one are reported as
+//! ignored where there is none.
+
+use std::path::Path;
+
+fn main() {
+    let local = Path::new(".nats/nats-server");
+    println!("cargo::rustc-check-cfg=cfg(nats_server)");
+    // A file that is missing would have everything built again each time; the script that brings it
+    // says so by its own time.
+    println!("cargo::rerun-if-changed=scripts/get-nats");
+    println!("cargo::rerun-if-env-changed=TUNER_NATS_SERVER");
+    let named = std::env::var_os("TUNER_NATS_SERVER").map(std::path::PathBuf::from);
+    if named.is_some_and(|path| path.is_file()) || local.is_file() {
+        println!("cargo::rustc-cfg=nats_server");
+    }
+}

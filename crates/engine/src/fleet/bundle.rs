@@ -1,0 +1,193 @@
+//! A kernel's files, packed for other machines and laid out there: named by their content.
+
+use super::wire::{Bundle, BundleFile};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use tuner_core::units::ContentHash;
+use tuner_kernel::catalog::Kernel;
+
+/// Contents by their hash.
+pub type PackedFiles = BTreeMap<ContentHash, Vec<u8>>;
+
+/// Why files cannot be packed or laid out.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// A file cannot be read or written.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        why: std::io::Error,
+    },
+    /// A path that leads out of its folder.
+    #[error("the bundle names `{0}`, which is no path below its folder")]
+    Outside(String),
+    /// A content that is not what its name says.
+    #[error("`{path}` is not what its hash says ({expected} was announced, {found} came)")]
+    False {
+        /// The file.
+        path: String,
+        /// What was announced.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+    /// A content that did not come.
+    #[error("the content of `{0}` is missing")]
+    Missing(String),
+}
+
+/// Packs a kernel: the search space, its template, its reference, and what they include.
+///
+/// # Errors
+/// A file cannot be read any more.
+pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleError> {
+    let templates = std::iter::once(&kernel.template).chain(&kernel.reference);
+    let mut paths = vec![absolute(&kernel.path)];
+    for template in templates {
+        paths.push(absolute(Path::new(&*template.name)));
+        let headers = template.headers.iter();
+        paths.extend(headers.map(|header| absolute(Path::new(&header.path))));
+    }
+    paths.sort();
+    paths.dedup();
+    let root = common_folder(&paths);
+    let mut bundle = Bundle {
+        space: below(&root, &absolute(&kernel.path)),
+        files: Vec::with_capacity(paths.len()),
+    };
+    for path in paths {
+        let content = std::fs::read(&path).map_err(|why| BundleError::File {
+            path: path.clone(),
+            why,
+        })?;
+        let hash = ContentHash::of([content.as_slice()]);
+        bundle.files.push(BundleFile {
+            path: below(&root, &path),
+            hash: hash.clone(),
+        });
+        files.insert(hash, content);
+    }
+    Ok(bundle)
+}
+
+/// Lays a bundle out below a folder, each content checked against its hash, and gives the path of
+/// the search space.
+///
+/// # Errors
+/// A path that leads out of the folder, a content that is missing or false, a disk that is full.
+pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<PathBuf, BundleError> {
+    for file in &bundle.files {
+        let path = inside(folder, &file.path)?;
+        let content = files
+            .get(&file.hash)
+            .ok_or_else(|| BundleError::Missing(file.path.clone()))?;
+        let found = ContentHash::of([content.as_slice()]);
+        if found != file.hash {
+            return Err(BundleError::False {
+                path: file.path.clone(),
+                expected: file.hash.short().to_owned(),
+                found: found.short().to_owned(),
+            });
+        }
+        // What lies there already is the same: a second worker of this machine reads it.
+        if std::fs::read(&path).is_ok_and(|there| there == *content) {
+            continue;
+        }
+        let written = write(&path, content);
+        written.map_err(|why| BundleError::File { path, why })?;
+    }
+    inside(folder, &bundle.space)
+}
+
+/// Writes a file so that it appears whole.
+fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    let temporary = parent.join(format!(".tmp-{}", std::process::id()));
+    std::fs::write(&temporary, content)?;
+    std::fs::rename(&temporary, path)
+}
+
+/// The path below the folder; no way leads out of it.
+fn inside(folder: &Path, path: &str) -> Result<PathBuf, BundleError> {
+    let relative = Path::new(path);
+    let plain = |component| matches!(component, Component::Normal(_));
+    if path.is_empty() || !relative.components().all(plain) {
+        return Err(BundleError::Outside(path.to_owned()));
+    }
+    Ok(folder.join(relative))
+}
+
+/// The path from the root, without `.` and `..`.
+fn absolute(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for component in full.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(out.pop()),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn common_folder(paths: &[PathBuf]) -> PathBuf {
+    let mut folders = paths.iter().filter_map(|path| path.parent());
+    let first = folders.next().unwrap_or(Path::new("/"));
+    folders.fold(first.to_owned(), |common, folder| {
+        let shared = common.components().zip(folder.components());
+        let shared = shared.take_while(|(a, b)| a == b);
+        shared.map(|(component, _)| component).collect()
+    })
+}
+
+fn below(root: &Path, path: &Path) -> String {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    relative.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gemm() -> Kernel {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        Kernel::load(&root.join("search_spaces/gemm_f32.yaml")).unwrap()
+    }
+
+    #[test]
+    fn a_kernel_that_is_packed_and_laid_out_elsewhere_has_the_same_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = PackedFiles::new();
+        let kernel = gemm();
+        let bundle = pack(&kernel, &mut files).unwrap();
+        let path = unpack(&bundle, &files, folder.path()).unwrap();
+        let other = Kernel::load(&path).unwrap();
+        assert_eq!(other.template.hash, kernel.template.hash);
+        assert_eq!(other.spec.kernel, kernel.spec.kernel);
+        // Once more over what lies there.
+        unpack(&bundle, &files, folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_content_that_lies_about_its_hash_and_a_way_out_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = PackedFiles::new();
+        let bundle = pack(&gemm(), &mut files).unwrap();
+        let mut false_files = files.clone();
+        for content in false_files.values_mut() {
+            content.push(b' ');
+        }
+        let refused = unpack(&bundle, &false_files, folder.path()).unwrap_err();
+        assert!(matches!(refused, BundleError::False { .. }), "{refused}");
+        for path in ["../x", "/etc/x", "a/../../x", ""] {
+            let mut outside = bundle.clone();
+            outside.files[0].path = path.to_owned();
+            let refused = unpack(&outside, &files, folder.path()).unwrap_err();
+            assert!(matches!(refused, BundleError::Outside(_)), "{refused}");
+        }
+    }
+}

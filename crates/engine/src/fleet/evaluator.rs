@@ -1,0 +1,337 @@
+//! A fleet as the engine sees it: one device that judges many candidates at once.
+
+use super::wire::{Answer, Assignment, Compiled, Step, WireJudged, WorkOrder};
+use super::{Capacity, Fleet, PackedFiles, Session};
+use crate::candidate::KernelTask;
+use crate::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use crate::{ReplayEvaluator, WINDOW};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_device::DeviceFacts;
+use tuner_device::replay::Recording;
+use tuner_space::{Config, Space};
+use tuner_store::RunId;
+
+/// What is tuned, as far as the hub needs it.
+pub struct FleetTask {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// The configurations.
+    pub space: Space,
+    /// Where the candidate's identity comes from.
+    pub source: FleetSource,
+}
+
+/// What candidates are made from.
+pub enum FleetSource {
+    /// Rows of a recorded file.
+    Recorded(Arc<Recording>),
+    /// A template.
+    Kernel(Box<KernelTask>),
+}
+
+/// Name of the step that ends in a judgement.
+const JUDGE: &str = "judge";
+
+/// Has candidates judged by a fleet.
+pub struct FleetEvaluator {
+    facts: DeviceFacts,
+    fleet: Arc<dyn Fleet>,
+    session: OnceLock<Arc<dyn Session>>,
+    assignment: Assignment,
+    tasks: Vec<FleetTask>,
+    /// Candidates compiled at once, where the asker said so.
+    jobs: Option<usize>,
+    /// What is known of candidates by what decides it, on real GPUs.
+    known: Mutex<HashMap<ContentHash, WireJudged>>,
+}
+
+/// The run is not open on the fleet.
+#[derive(Debug, thiserror::Error)]
+#[error("the run was not opened on its fleet; please report this")]
+struct NotOpen;
+
+impl FleetEvaluator {
+    /// An evaluator for these tasks, in the order of the engine's plan.
+    #[must_use]
+    pub fn new(
+        fleet: Arc<dyn Fleet>,
+        assignment: Assignment,
+        tasks: Vec<FleetTask>,
+        jobs: Option<usize>,
+    ) -> Self {
+        Self {
+            facts: assignment.device.clone(),
+            fleet,
+            session: OnceLock::new(),
+            assignment,
+            tasks,
+            jobs,
+            known: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Opens the run's queues. The files are read now, so that what is judged is what lay on disk
+    /// when the run was set up.
+    ///
+    /// # Errors
+    /// The fleet refuses it.
+    pub fn open(&self, run: &RunId, files: PackedFiles) -> Result<(), BoxError> {
+        let session = self.fleet.open(run, &self.assignment, files)?;
+        // A second opening of the same run finds the first.
+        let _ = self.session.set(session);
+        Ok(())
+    }
+
+    /// Ends the run on the fleet; gives lines for the user.
+    pub fn close(&self, finished: bool) -> Vec<String> {
+        self.session
+            .get()
+            .map(|session| session.close(finished))
+            .unwrap_or_default()
+    }
+
+    fn session(&self) -> Result<Arc<dyn Session>, NotOpen> {
+        self.session.get().map(Arc::clone).ok_or(NotOpen)
+    }
+
+    fn capacity(&self) -> Capacity {
+        self.session
+            .get()
+            .map(|session| session.capacity())
+            .unwrap_or_default()
+    }
+
+    fn identity(&self, task: usize, config: &Config) -> ContentHash {
+        match &self.tasks[task].source {
+            FleetSource::Recorded(recording) => ReplayEvaluator::identity(recording, config),
+            FleetSource::Kernel(kernel) => {
+                kernel.identity(config, self.assignment.nvrtc.as_deref().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Name of what is asked for: the candidate alone does not say for which problem.
+    fn order_id(&self, task: usize, values: &ConfigValues, step: &str) -> ContentHash {
+        let key = &self.tasks[task].key;
+        let values = serde_json::to_vec(values).unwrap_or_default();
+        let parts: [&[u8]; 5] = [
+            step.as_bytes(),
+            key.kernel.as_bytes(),
+            key.problem.as_bytes(),
+            key.device.as_bytes(),
+            &values,
+        ];
+        ContentHash::of(parts)
+    }
+
+    fn work_order(&self, task: usize, config: &Config, step: Step) -> WorkOrder {
+        let name = match &step {
+            Step::Compile { again } => format!("compile{again}"),
+            Step::Recorded => JUDGE.to_owned(),
+            // Code that was compiled again is other work than the code that was none.
+            Step::Device(compiled) if compiled.again > 0 => format!("{JUDGE}{}", compiled.again),
+            Step::Device(_) => JUDGE.to_owned(),
+        };
+        WorkOrder {
+            id: self.order_id(task, &self.tasks[task].space.values(config), &name),
+            candidate: self.identity(task, config),
+            task,
+            choices: config.choices().to_vec(),
+            step,
+        }
+    }
+
+    fn accept(&self, judged: WireJudged) -> Result<Judged, BoxError> {
+        Ok(judged.accept(self.facts.kind)?)
+    }
+
+    /// A candidate that nobody could judge.
+    fn not_judged(&self, candidate: ContentHash, why: String) -> Judged {
+        Judged {
+            candidate,
+            verdict: Verdict::NotJudged,
+            detail: why,
+            hazards: Vec::new(),
+            compilation: None,
+            max_error: None,
+            measured: None,
+            charged_us: 0,
+            counters: None,
+        }
+    }
+
+    /// Has an order carried out that ends in a judgement.
+    fn judged(&self, order: WorkOrder) -> Result<Judged, BoxError> {
+        let candidate = order.candidate.clone();
+        match self.session()?.ask(order)? {
+            Answer::Judged(judged) => self.accept(*judged),
+            Answer::NotJudged(why) => Ok(self.not_judged(candidate, why)),
+            Answer::Unusable(why) => Err(unusable(why)),
+            Answer::Compiled(_) => Err("the fleet compiled what it was asked to judge".into()),
+            Answer::FalseObject(why) => Ok(self.not_judged(candidate, why)),
+        }
+    }
+
+    /// Has a candidate compiled; `again` is how often its code turned out to be none.
+    fn compiled(
+        &self,
+        task: usize,
+        config: &Config,
+        again: u32,
+    ) -> Result<Result<Box<Compiled>, Judged>, BoxError> {
+        let order = self.work_order(task, config, Step::Compile { again });
+        let candidate = order.candidate.clone();
+        Ok(match self.session()?.ask(order)? {
+            Answer::Compiled(compiled) => Ok(compiled),
+            Answer::Judged(judged) => Err(self.accept(*judged)?),
+            Answer::NotJudged(why) | Answer::FalseObject(why) => {
+                Err(self.not_judged(candidate, why))
+            }
+            Answer::Unusable(why) => return Err(unusable(why)),
+        })
+    }
+
+    /// Judges compiled work, or remembers having done so.
+    fn on_device(
+        &self,
+        task: usize,
+        config: &Config,
+        compiled: Box<Compiled>,
+    ) -> Result<Judged, BoxError> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(&compiled.same).cloned();
+        if let Some(mut judged) = known {
+            judged.candidate = compiled.candidate;
+            judged.compilation = Some(compiled.compilation);
+            let judged = self.accept(judged)?;
+            let measured = judged.measured.map(|time| time.reused());
+            return Ok(Judged { measured, ..judged });
+        }
+        let same = compiled.same.clone();
+        let judged = self.sent(task, config, compiled)?;
+        if !may_be_the_machines_fault(judged.verdict) {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(same, judged.clone().into());
+        }
+        Ok(judged)
+    }
+}
+
+impl FleetEvaluator {
+    /// Sends compiled work to a device. Where its code is not what its hash says, it is compiled anew.
+    fn sent(
+        &self,
+        task: usize,
+        config: &Config,
+        mut compiled: Box<Compiled>,
+    ) -> Result<Judged, BoxError> {
+        for again in 1..=FALSE_OBJECTS_MAX {
+            let order = self.work_order(task, config, Step::Device(compiled));
+            let candidate = order.candidate.clone();
+            match self.session()?.ask(order)? {
+                Answer::FalseObject(why) if again == FALSE_OBJECTS_MAX => {
+                    return Ok(self.not_judged(candidate, why));
+                }
+                Answer::FalseObject(_) => match self.compiled(task, config, again)? {
+                    Ok(anew) => compiled = anew,
+                    Err(judged) => return Ok(judged),
+                },
+                Answer::Judged(judged) => return self.accept(*judged),
+                Answer::NotJudged(why) => return Ok(self.not_judged(candidate, why)),
+                Answer::Unusable(why) => return Err(unusable(why)),
+                Answer::Compiled(_) => break,
+            }
+        }
+        Err("the fleet compiled what it was asked to judge".into())
+    }
+}
+
+/// How often the code of one candidate may turn out to be none.
+const FALSE_OBJECTS_MAX: u32 = 3;
+
+fn may_be_the_machines_fault(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
+    )
+}
+
+fn unusable(why: String) -> BoxError {
+    tuner_device::worker::host::WorkerError::Unusable(why).into()
+}
+
+impl Evaluator for FleetEvaluator {
+    type Work = Box<Compiled>;
+
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn order(&self) -> Order {
+        match self.facts.kind {
+            DeviceKind::Replay | DeviceKind::Vgpu => Order::Fixed,
+            DeviceKind::Cuda => Order::Arrival,
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        match self.facts.kind {
+            DeviceKind::Replay => Clock::Charged,
+            DeviceKind::Vgpu | DeviceKind::Cuda => Clock::Wall,
+        }
+    }
+
+    fn devices(&self) -> usize {
+        self.capacity().devices.max(1)
+    }
+
+    /// With a fixed order all candidates in flight are out at once; which is told when is decided by
+    /// counting, so that a fleet finds what one machine finds.
+    fn jobs(&self, _asked: usize) -> usize {
+        match self.order() {
+            Order::Fixed => WINDOW,
+            Order::Arrival => self
+                .jobs
+                .unwrap_or_else(|| self.capacity().compilers.max(1)),
+        }
+    }
+
+    fn outlives(&self) -> bool {
+        true
+    }
+
+    fn stored(&self, task: usize, config: &ConfigValues) {
+        if let Some(session) = self.session.get() {
+            session.stored(&self.order_id(task, config, JUDGE));
+        }
+    }
+
+    fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError> {
+        let judged = match &self.tasks[task].source {
+            FleetSource::Recorded(_) => {
+                self.judged(self.work_order(task, config, Step::Recorded))?
+            }
+            FleetSource::Kernel(_) => match self.compiled(task, config, 0)? {
+                Err(judged) => judged,
+                Ok(compiled) if self.order() == Order::Fixed => {
+                    self.on_device(task, config, compiled)?
+                }
+                Ok(compiled) => {
+                    return Ok(Preparation::Ready {
+                        candidate: compiled.candidate.clone(),
+                        facts: Some(crate::schedule::compiled(&compiled.compilation)),
+                        work: compiled,
+                    });
+                }
+            },
+        };
+        Ok(Preparation::Judged(Box::new(judged)))
+    }
+
+    fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError> {
+        self.on_device(task, config, work)
+    }
+}

@@ -1,0 +1,231 @@
+//! What crosses the network: an assignment once a run, orders and answers for each candidate.
+
+use crate::{Judged, Work};
+use serde::{Deserialize, Serialize};
+use tuner_core::record::{Compilation, DeviceKind, TimingKind};
+use tuner_core::units::ContentHash;
+use tuner_device::DeviceFacts;
+use tuner_judge::gate;
+use tuner_judge::judgement::Judgement;
+use tuner_judge::timing::Measured;
+
+/// Version of these messages. A hub and its workers must speak the same one.
+pub const PROTOCOL: u32 = 1;
+
+/// Everything that a worker needs to know of a run to judge its candidates. It is named by the hash
+/// of its text, and what it names, by theirs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The device that candidates are made for.
+    pub device: DeviceFacts,
+    /// NVRTC of the run, `major.minor`; part of every candidate's identity.
+    pub nvrtc: Option<String>,
+    /// The recorded file, on replay.
+    pub recording: Option<ContentHash>,
+    /// The kernels' files.
+    pub kernels: Vec<Bundle>,
+    /// What is tuned, in the order of the run.
+    pub tasks: Vec<AssignedTask>,
+}
+
+/// One kernel and problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssignedTask {
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+}
+
+/// A search space with everything that is read for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The search space's file, one of `files`.
+    pub space: String,
+    /// All files; their paths are relative to a common folder.
+    pub files: Vec<BundleFile>,
+}
+
+/// A file of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleFile {
+    /// Path below the common folder.
+    pub path: String,
+    /// Hash of its content.
+    pub hash: ContentHash,
+}
+
+/// One thing to do with one candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkOrder {
+    /// Name of the order: the same candidate, task and step have the same name.
+    pub id: ContentHash,
+    /// Identity that the candidate must have.
+    pub candidate: ContentHash,
+    /// Place in the assignment's tasks.
+    pub task: usize,
+    /// The configuration, as choices of the space's parameters.
+    pub choices: Vec<u32>,
+    /// What to do.
+    pub step: Step,
+}
+
+/// What is done with a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Look it up in the recording.
+    Recorded,
+    /// Compile it.
+    Compile {
+        /// How often its code turned out not to be what its hash says; then no cache is asked.
+        again: u32,
+    },
+    /// Judge and time what was compiled.
+    Device(Box<Compiled>),
+}
+
+/// A compiled candidate; its code lies in the object store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compiled {
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
+    /// What the compiler said.
+    pub compilation: Compilation,
+    /// What decides its judgement: machine code, launches and shapes.
+    pub same: ContentHash,
+    /// Hash of the object that holds the [`Work`].
+    pub object: ContentHash,
+    /// How often it was compiled before, and its code turned out to be none.
+    pub again: u32,
+}
+
+impl Compiled {
+    /// What is sent of compiled work that lies under that hash.
+    #[must_use]
+    pub fn of(work: &Work, object: ContentHash, again: u32) -> Self {
+        Self {
+            candidate: work.candidate().clone(),
+            compilation: work.compilation().clone(),
+            same: work.same().clone(),
+            object,
+            again,
+        }
+    }
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The candidate is judged.
+    Judged(Box<WireJudged>),
+    /// It is compiled.
+    Compiled(Box<Compiled>),
+    /// The code that it names is not there, or not what its hash says.
+    FalseObject(String),
+    /// Nobody could judge it, and why: the limit of tries is reached.
+    NotJudged(String),
+    /// It cannot be carried out anywhere, through the asker's fault: the text says what to mend.
+    Unusable(String),
+}
+
+impl Answer {
+    /// Identity of the candidate that the answer is about, where it names one.
+    #[must_use]
+    pub fn candidate(&self) -> Option<&ContentHash> {
+        match self {
+            Self::Judged(judged) => Some(&judged.candidate),
+            Self::Compiled(compiled) => Some(&compiled.candidate),
+            Self::FalseObject(_) | Self::NotJudged(_) | Self::Unusable(_) => None,
+        }
+    }
+}
+
+/// A judged candidate on its way to the hub.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WireJudged {
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
+    /// The judgement with its evidence and time.
+    pub judgement: Judgement,
+    /// What the compiler made.
+    pub compilation: Option<Compilation>,
+    /// Cost on the virtual clock, microseconds.
+    pub charged_us: u64,
+    /// What explains a predicted time.
+    pub counters: Option<serde_json::Value>,
+}
+
+impl From<Judged> for WireJudged {
+    fn from(judged: Judged) -> Self {
+        Self {
+            candidate: judged.candidate,
+            judgement: Judgement {
+                verdict: judged.verdict,
+                detail: judged.detail,
+                hazards: judged.hazards,
+                max_error: judged.max_error,
+                measurement: judged.measured.map(Measured::into_record),
+                explanation: None,
+                unproven: None,
+            },
+            compilation: judged.compilation,
+            charged_us: judged.charged_us,
+            counters: judged.counters,
+        }
+    }
+}
+
+/// An answer that contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContradictoryAnswer {
+    /// Right, with a time of a kind that the device does not give, or a wrong one with a time.
+    #[error("its verdict is `{verdict}`, and its time is none that a {device} device gives")]
+    Time {
+        /// The verdict.
+        verdict: String,
+        /// The kind of device.
+        device: &'static str,
+    },
+}
+
+/// The kind of time that a device gives.
+fn timing(kind: DeviceKind) -> (TimingKind, &'static str) {
+    match kind {
+        DeviceKind::Cuda => (TimingKind::Measured, "cuda"),
+        DeviceKind::Vgpu => (TimingKind::Predicted, "vgpu"),
+        DeviceKind::Replay => (TimingKind::Recorded, "replay"),
+    }
+}
+
+impl WireJudged {
+    /// The judged candidate, as a device of that kind may judge.
+    ///
+    /// # Errors
+    /// The answer contradicts itself.
+    pub fn accept(self, kind: DeviceKind) -> Result<Judged, ContradictoryAnswer> {
+        let (expected, device) = timing(kind);
+        let verified = gate::by_worker(&self.judgement).ok();
+        let measured = verified
+            .as_ref()
+            .and_then(|verified| Measured::of_fleet(verified, &self.judgement, expected));
+        if measured.is_none() && self.judgement.measurement.is_some() {
+            return Err(ContradictoryAnswer::Time {
+                verdict: self.judgement.verdict.to_string(),
+                device,
+            });
+        }
+        Ok(Judged {
+            candidate: self.candidate,
+            verdict: self.judgement.verdict,
+            detail: self.judgement.detail,
+            hazards: self.judgement.hazards,
+            compilation: self.compilation,
+            max_error: self.judgement.max_error,
+            measured,
+            charged_us: self.charged_us,
+            counters: self.counters,
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! The worker's side of a fleet: a device of this machine, and what a hub's assignment makes of it.
+
+use super::setup::Planned;
+use super::{Device, JobError, Prepared, Request, judge};
+use crate::candidate::KernelTask;
+use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
+use crate::fleet::Assignment;
+use crate::{ReplayEvaluator, Work};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tuner_device::replay::Recording;
+use tuner_device::worker::host::WorkerError;
+use tuner_kernel::compile::Compiler;
+use tuner_space::Config;
+
+/// What this machine lends.
+#[derive(Debug, Clone)]
+pub enum Lent {
+    /// Answers out of a recorded file.
+    Recording(Arc<Recording>),
+    /// A device, as `--device` names it.
+    Device(String),
+    /// Its processors, to compile.
+    Compiler,
+}
+
+/// Why an order cannot be carried out here.
+#[derive(Debug, thiserror::Error)]
+pub enum LendError {
+    /// It cannot be carried out anywhere: the asker's files are wrong.
+    #[error("{0}")]
+    Unusable(String),
+    /// This machine cannot; another may.
+    #[error("{0}")]
+    Here(String),
+    /// The device of this machine is lost.
+    #[error("{0}")]
+    DeviceLost(String),
+}
+
+impl From<JobError> for LendError {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Usage(text) => Self::Unusable(text),
+            other => Self::Here(other.to_string()),
+        }
+    }
+}
+
+/// An error of an evaluator or a compiler, with its blame.
+fn blamed(error: BoxError) -> LendError {
+    match error.downcast::<WorkerError>() {
+        Ok(error) => match *error {
+            WorkerError::Unusable(why) => LendError::Unusable(why),
+            WorkerError::DeviceLost(why) => LendError::DeviceLost(why),
+            other => LendError::Here(other.to_string()),
+        },
+        Err(other) => LendError::Here(other.to_string()),
+    }
+}
+
+/// One assignment on this machine.
+pub struct Bench {
+    device: Option<Prepared>,
+    compiling: Option<(Arc<Compiler>, Vec<KernelTask>)>,
+    /// Places of the assignment's tasks among the device's.
+    places: Vec<usize>,
+}
+
+impl Bench {
+    /// A recording that answers for itself.
+    ///
+    /// # Errors
+    /// It is not the one that was assigned.
+    pub fn recorded(
+        recording: &Arc<Recording>,
+        assignment: &Assignment,
+    ) -> Result<Self, LendError> {
+        if assignment.recording.as_ref() != Some(recording.content()) {
+            return Err(LendError::Here(
+                "the recording of this worker is another one".to_owned(),
+            ));
+        }
+        let request = Request {
+            device: format!("replay:{}", recording.path().display()),
+            ..Request::default()
+        };
+        let mut prepared = super::setup::replay(&request, recording.path(), None)?;
+        prepared.device = Device::Replay(Arc::new(ReplayEvaluator::new(Arc::clone(recording))));
+        Ok(Self {
+            device: Some(prepared),
+            compiling: None,
+            places: vec![0; assignment.tasks.len()],
+        })
+    }
+
+    /// A bench that compiles the assignment's kernels, whose search spaces lie at these paths.
+    ///
+    /// # Errors
+    /// The files are wrong.
+    pub fn compiling(
+        assignment: &Assignment,
+        spaces: &[PathBuf],
+        compiler: &Arc<Compiler>,
+    ) -> Result<Self, LendError> {
+        let request = request_for(assignment, spaces, "auto");
+        let planned = Planned::new(&request, Path::new("/"), &assignment.device, compiler)?;
+        let keys = planned.tasks.iter().map(|task| &task.key);
+        let keys: Vec<_> = keys.map(|key| (&*key.kernel, &*key.problem)).collect();
+        let places = places(assignment, &keys)?;
+        Ok(Self {
+            device: None,
+            compiling: Some((Arc::clone(compiler), planned.builders)),
+            places,
+        })
+    }
+
+    /// A bench that judges the assignment's kernels on a device of this machine.
+    ///
+    /// # Errors
+    /// The files are wrong, or the device cannot be used.
+    pub fn on_device(
+        assignment: &Assignment,
+        spaces: &[PathBuf],
+        device: &str,
+    ) -> Result<Self, LendError> {
+        let request = request_for(assignment, spaces, device);
+        let prepared = Prepared::new(&request, Path::new("/"))?;
+        if prepared.facts().name != assignment.device.name {
+            return Err(LendError::Here(format!(
+                "this worker lends {}, and candidates for {} were sent to it",
+                prepared.facts().name,
+                assignment.device.name
+            )));
+        }
+        let keys = prepared.plan.tasks.iter().map(|task| &task.key);
+        let keys: Vec<_> = keys.map(|key| (&*key.kernel, &*key.problem)).collect();
+        let places = places(assignment, &keys)?;
+        Ok(Self {
+            device: Some(prepared),
+            compiling: None,
+            places,
+        })
+    }
+
+    fn place(&self, task: usize) -> Result<usize, LendError> {
+        let place = self.places.get(task).copied();
+        place.ok_or_else(|| LendError::Unusable(format!("the run has no task {task}")))
+    }
+
+    /// Judges a recorded configuration.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn recorded_result(&self, task: usize, config: &Config) -> Result<Judged, LendError> {
+        let place = self.place(task)?;
+        let Some(prepared) = &self.device else {
+            return Err(nothing("a device"));
+        };
+        let space = &prepared.plan.tasks[place].space;
+        if config.choices().len() != space.parameters().len() || !space.contains(config) {
+            return Err(LendError::Unusable(
+                "the configuration is none of the recording's".to_owned(),
+            ));
+        }
+        match &prepared.device {
+            Device::Replay(evaluator) => Ok(judge(&**evaluator, place, config)?),
+            _ => Err(nothing("a recording")),
+        }
+    }
+
+    /// Compiles a configuration for the timed problem and all check problems.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn compile(&self, task: usize, config: &Config) -> Result<Result<Work, Judged>, LendError> {
+        let place = self.place(task)?;
+        let Some((compiler, tasks)) = &self.compiling else {
+            return Err(nothing("a compiler"));
+        };
+        match tasks[place].prepare(compiler, config).map_err(blamed)? {
+            Preparation::Ready { work, .. } => Ok(Ok(work)),
+            Preparation::Judged(judged) => Ok(Err(*judged)),
+        }
+    }
+
+    /// Judges and times compiled work on the device.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn run(&self, task: usize, config: &Config, work: Work) -> Result<Judged, LendError> {
+        let place = self.place(task)?;
+        let Some(prepared) = &self.device else {
+            return Err(nothing("a device"));
+        };
+        let judged = match &prepared.device {
+            Device::Virtual(evaluator) => evaluator.evaluate(place, config, work),
+            Device::Cuda(evaluator) => evaluator.evaluate(place, config, work),
+            Device::Replay(_) | Device::Fleet(..) => return Err(nothing("a device for kernels")),
+        };
+        judged.map_err(blamed)
+    }
+}
+
+fn nothing(what: &str) -> LendError {
+    LendError::Here(format!("this worker does not lend {what}"))
+}
+
+fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Request {
+    let mut problems: Vec<String> = Vec::new();
+    for task in &assignment.tasks {
+        if !problems.contains(&task.problem) {
+            problems.push(task.problem.clone());
+        }
+    }
+    let kernels = spaces
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned());
+    Request {
+        kernels: kernels.collect(),
+        device: device.to_owned(),
+        problems,
+        no_baseline: true,
+        ..Request::default()
+    }
+}
+
+/// Where the assignment's tasks stand among those with these names.
+fn places(assignment: &Assignment, keys: &[(&str, &str)]) -> Result<Vec<usize>, LendError> {
+    let place = |task: &crate::fleet::AssignedTask| {
+        let found = keys
+            .iter()
+            .position(|key| *key == (&*task.kernel, &*task.problem));
+        found.ok_or_else(|| {
+            LendError::Unusable(format!(
+                "the files that were sent have no problem `{}` of a kernel `{}`",
+                task.problem, task.kernel
+            ))
+        })
+    };
+    assignment.tasks.iter().map(place).collect()
+}

@@ -1,0 +1,155 @@
+//! How to reach a NATS server, and how to show who one is.
+
+use async_nats::ConnectOptions;
+use std::path::{Path, PathBuf};
+
+/// A server with the ways to prove oneself that NATS has.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// `nats://HOST:4222` or `tls://HOST:4222`; several, separated by commas, are one cluster. A user
+    /// and a password may stand in it.
+    pub url: String,
+    /// File of a JWT with its NKey, as `nsc` writes it.
+    pub credentials: Option<PathBuf>,
+    /// File with an NKey's seed.
+    pub nkey: Option<PathBuf>,
+    /// File with a token.
+    pub token: Option<PathBuf>,
+    /// User, with the file of the password.
+    pub user: Option<(String, PathBuf)>,
+    /// Certificates of authorities that the server's is checked with.
+    pub authorities: Option<PathBuf>,
+    /// Certificate and key that the server is shown.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// Something of an [`Access`] cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// A file cannot be read.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        why: std::io::Error,
+    },
+    /// The address is none.
+    #[error("`{url}` is no address of a NATS server ({why}); type nats://HOST:4222")]
+    Address {
+        /// The address, without secrets.
+        url: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Access {
+    /// A server that asks nothing.
+    #[must_use]
+    pub fn open(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The addresses.
+    ///
+    /// # Errors
+    /// One is none.
+    pub(crate) fn servers(&self) -> Result<Vec<async_nats::ServerAddr>, AccessError> {
+        let wrong = |why: String| AccessError::Address {
+            url: self.shown(),
+            why,
+        };
+        let parse = |one: &str| {
+            let url = one.trim();
+            if url.is_empty() {
+                return Err(wrong("it is empty".to_owned()));
+            }
+            url.parse()
+                .map_err(|why: std::io::Error| wrong(why.to_string()))
+        };
+        self.url.split(',').map(parse).collect()
+    }
+
+    /// The address without a password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let one = |url: &str| match (url.find("://"), url.rfind('@')) {
+            (Some(scheme), Some(at)) if at > scheme => {
+                format!("{}://…{}", &url[..scheme], &url[at..])
+            }
+            _ => url.to_owned(),
+        };
+        self.url.split(',').map(one).collect::<Vec<_>>().join(",")
+    }
+
+    /// Options of a connection with everything that was given.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) async fn options(&self) -> Result<ConnectOptions, AccessError> {
+        let mut options = ConnectOptions::new();
+        if let Some(path) = &self.credentials {
+            let with = options.credentials_file(path).await;
+            options = with.map_err(|why| unreadable(path, why))?;
+        }
+        if let Some(path) = &self.nkey {
+            options = options.nkey(secret(path)?);
+        }
+        if let Some(path) = &self.token {
+            options = options.token(secret(path)?);
+        }
+        if let Some((user, path)) = &self.user {
+            options = options.user_and_password(user.clone(), secret(path)?);
+        }
+        if let Some(path) = &self.authorities {
+            readable(path)?;
+            options = options
+                .add_root_certificates(path.clone())
+                .require_tls(true);
+        }
+        if let Some((certificate, key)) = &self.certificate {
+            readable(certificate)?;
+            readable(key)?;
+            options = options.add_client_certificate(certificate.clone(), key.clone());
+        }
+        Ok(options)
+    }
+}
+
+fn unreadable(path: &Path, why: std::io::Error) -> AccessError {
+    AccessError::File {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+fn readable(path: &Path) -> Result<(), AccessError> {
+    std::fs::File::open(path)
+        .map(drop)
+        .map_err(|why| unreadable(path, why))
+}
+
+fn secret(path: &Path) -> Result<String, AccessError> {
+    let text = std::fs::read_to_string(path).map_err(|why| unreadable(path, why))?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Access;
+
+    #[test]
+    fn addresses_are_shown_without_secrets_and_wrong_ones_are_refused() {
+        let access = Access::open("nats://hub:secret@host:4222,nats://other");
+        assert_eq!(access.shown(), "nats://…@host:4222,nats://other");
+        assert_eq!(access.servers().unwrap().len(), 2);
+        for wrong in ["", "http://host", "nats://"] {
+            let error = Access::open(wrong).servers().unwrap_err().to_string();
+            assert!(error.contains("nats://HOST:4222"), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The hub's side: a connection that runs share.
+
+mod receive;
+mod run;
+mod watch;
+
+use super::access::Access;
+use super::link::{FleetError, Limits, Link, Wire};
+use super::names::{Names, Queue, class_of};
+use super::presence;
+use super::view;
+use run::{Run, RunParts};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tuner_core::units::ContentHash;
+use tuner_engine::BoxError;
+use tuner_engine::fleet::{
+    Assignment, Fleet, FleetView, Offer, PROTOCOL, PackedFiles, Session, WorkerView,
+};
+use tuner_store::RunId;
+
+/// How often the hub looks who is there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How a hub uses its fleet.
+#[derive(Debug, Clone)]
+pub struct HubSettings {
+    /// The server.
+    pub access: Access,
+    /// The fleet.
+    pub names: Names,
+    /// How long a worker may be silent about an order before another one gets it.
+    pub ack_wait: Duration,
+    /// How long a worker or hub that says nothing counts as there.
+    pub presence: Duration,
+    /// Most bytes of compiled code that the server keeps.
+    pub cubin_bytes: u64,
+}
+
+/// What this hub dropped since it started.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) malformed: AtomicU64,
+    pub(crate) duplicates: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+/// Counts one.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A fleet as a hub uses it. Runs of one process share it.
+pub struct Hub {
+    link: Link,
+    settings: HubSettings,
+    runtime: Option<Runtime>,
+    counters: Arc<Counters>,
+    view: Arc<Mutex<FleetView>>,
+}
+
+impl Hub {
+    /// Connects, and makes what the fleet needs on the server. Blocks; a server that does not answer
+    /// is tried until it does, and `say` is told so.
+    ///
+    /// # Errors
+    /// The server refuses, or has no JetStream.
+    pub fn connect(
+        settings: HubSettings,
+        say: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Arc<Self>, FleetError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("fleet")
+            .enable_all()
+            .build()
+            .map_err(|error| FleetError::Machine(error.to_string()))?;
+        let limits = Limits {
+            presence: settings.presence,
+            cubin_bytes: settings.cubin_bytes,
+        };
+        let server = settings.access.shown();
+        let (link, first) = runtime.block_on(async {
+            let wire = Wire::connect(&settings.access, true, say).await?;
+            let link = wire.create(&settings.names, limits, &server).await?;
+            let first = view::read(&link, &server).await;
+            Ok::<_, FleetError>((link, first))
+        })?;
+        for worker in strangers(&first.workers) {
+            say(worker);
+        }
+        let view = Arc::new(Mutex::new(first));
+        let (looking, kept) = (link.clone(), Arc::downgrade(&view));
+        runtime.spawn(async move {
+            while let Some(place) = kept.upgrade() {
+                let now = view::read(&looking, &server).await;
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                drop(place);
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+        Ok(Arc::new(Self {
+            link,
+            settings,
+            runtime: Some(runtime),
+            counters: Arc::default(),
+            view,
+        }))
+    }
+
+    fn handle(&self) -> Result<tokio::runtime::Handle, FleetError> {
+        let runtime = self.runtime.as_ref();
+        let runtime = runtime.ok_or_else(|| FleetError::defect("the fleet has ended"))?;
+        Ok(runtime.handle().clone())
+    }
+
+    async fn begin(
+        &self,
+        handle: &tokio::runtime::Handle,
+        run: &str,
+        assignment: &Assignment,
+        files: PackedFiles,
+    ) -> Result<Arc<Run>, FleetError> {
+        let class = class_of(assignment);
+        let device = Queue::device(&class);
+        let compile = assignment
+            .nvrtc
+            .as_deref()
+            .map(|nvrtc| Queue::compile(&assignment.device.arch, nvrtc));
+        let text = serde_json::to_vec(assignment).map_err(FleetError::defect)?;
+        let parts = RunParts {
+            link: self.link.clone(),
+            handle: handle.clone(),
+            settings: self.settings.clone(),
+            counters: Arc::clone(&self.counters),
+            view: Arc::clone(&self.view),
+            name: run.to_owned(),
+            class,
+            nvrtc: assignment.nvrtc.clone(),
+            device,
+            compile,
+            assignment: ContentHash::of([text.as_slice()]),
+            objects: files.into_values().chain([text]).collect(),
+        };
+        Run::begin(parts).await
+    }
+}
+
+/// Workers of other versions, each with a sentence.
+fn strangers(workers: &[WorkerView]) -> Vec<String> {
+    let other = workers.iter().filter(|worker| worker.protocol != PROTOCOL);
+    let said = other.map(|worker| {
+        format!(
+            "note: worker {} (tuner {}) speaks protocol {} and is left out; this hub speaks \
+             protocol {PROTOCOL}",
+            worker.name, worker.version, worker.protocol
+        )
+    });
+    said.collect()
+}
+
+impl Fleet for Hub {
+    fn offers(&self) -> Vec<Offer> {
+        let read = async { presence::workers(&self.link.workers).await };
+        let workers = match self.handle() {
+            Ok(handle) => handle.block_on(read).unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        let mut offers: Vec<Offer> = Vec::new();
+        for worker in workers.iter().filter(|worker| worker.protocol == PROTOCOL) {
+            let facts = worker.facts.clone().map(serde_json::from_value);
+            let Some(Ok(facts)) = facts else { continue };
+            let same = |offer: &&mut Offer| offer.facts == facts && offer.nvrtc == worker.nvrtc;
+            match offers.iter_mut().find(same) {
+                Some(offer) => offer.devices += 1,
+                None => offers.push(Offer {
+                    facts,
+                    devices: 1,
+                    nvrtc: worker.nvrtc.clone(),
+                }),
+            }
+        }
+        offers
+    }
+
+    fn open(
+        &self,
+        run: &RunId,
+        assignment: &Assignment,
+        files: PackedFiles,
+    ) -> Result<Arc<dyn Session>, BoxError> {
+        let handle = self.handle()?;
+        let run = handle.block_on(self.begin(&handle, run.as_str(), assignment, files))?;
+        Ok(run)
+    }
+
+    fn view(&self) -> FleetView {
+        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = view.clone();
+        view.malformed = self.counters.malformed.load(Ordering::Relaxed);
+        view.duplicates = self.counters.duplicates.load(Ordering::Relaxed);
+        view.refused = self.counters.refused.load(Ordering::Relaxed);
+        view.connected = self.link.is_connected();
+        view
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("fleet", &self.settings.names.fleet())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // It may be dropped where nobody may wait.
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Answers as they come in.
+
+use super::count;
+use super::run::{Held, Run, UNABLE_MAX, fits, is_held};
+use crate::link::{AGAIN, results_consumer, turned};
+use crate::message::{AnswerMessage, Malformed, Outcome, read};
+use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::{AckKind, Message};
+use futures_util::StreamExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tuner_core::units::ContentHash;
+use tuner_engine::fleet::Answer;
+
+/// Answers that are fetched at once.
+const BATCH: usize = 256;
+
+/// How long the server keeps a request for answers.
+const EXPIRES: Duration = Duration::from_secs(10);
+
+/// How often the server says that it is there while no answer comes.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+
+/// Takes in answers until the run ends.
+pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>) {
+    let mut ended = run.ended.subscribe();
+    loop {
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(BATCH)
+            .expires(EXPIRES)
+            .heartbeat(HEARTBEAT)
+            .messages()
+            .await;
+        if let Ok(mut messages) = messages {
+            loop {
+                let message = tokio::select! {
+                    message = messages.next() => message,
+                    () = turned(&mut ended) => return,
+                };
+                match message {
+                    Some(Ok(message)) => take(&run, message).await,
+                    Some(Err(error)) => {
+                        tracing::debug!(%error, "answers are asked for anew");
+                        break;
+                    }
+                    None => break,
+                }
+            }
+        }
+        if *ended.borrow() {
+            return;
+        }
+        tokio::time::sleep(AGAIN / 4).await;
+        let (link, name) = (&run.parts.link, &run.parts.name);
+        let found = link
+            .context
+            .get_consumer_from_stream(results_consumer(name), link.names.results());
+        match found.await {
+            Ok(found) => consumer = found,
+            Err(_) => {
+                let _ = link.mend().await;
+                if let Ok(made) = link.make_results(name).await {
+                    consumer = made;
+                }
+            }
+        }
+    }
+}
+
+/// Takes in one answer.
+async fn take(run: &Arc<Run>, message: Message) {
+    let answer: AnswerMessage = match read(&run.parts.link, &message.payload).await {
+        Ok(answer) => answer,
+        Err(Malformed::Object(error)) if error.passes() => {
+            let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
+            return;
+        }
+        Err(error) => {
+            count(&run.parts.counters.malformed);
+            tracing::warn!(%error, "a message among the answers is dropped");
+            let _ = message.ack_with(AckKind::Term).await;
+            return;
+        }
+    };
+    let worker = answer.worker;
+    match answer.outcome {
+        Outcome::Leaving => {
+            run.send_again(&answer.id);
+            run.acknowledge(message);
+        }
+        Outcome::Unable(why) => {
+            let why = format!("{worker}: {why}");
+            tracing::warn!("a worker gives an order back: {why}");
+            unable(run, &answer.id, why, message);
+        }
+        Outcome::Lost(deliveries) => {
+            let why = format!(
+                "it was handed out {deliveries} times, and each time its worker was lost: killed, \
+                 stopped or cut off"
+            );
+            run.parts.link.tell("not_judged", &why);
+            deliver(run, &answer.id, Answer::NotJudged(why), message, &worker);
+        }
+        Outcome::Answer(answered) => deliver(run, &answer.id, answered, message, &worker),
+    }
+}
+
+/// A worker could not carry an order out; after some, that is the verdict.
+fn unable(run: &Arc<Run>, id: &ContentHash, why: String, message: Message) {
+    let reasons = {
+        let mut state = run.state();
+        let Some(waiting) = state.waiting.get_mut(id) else {
+            drop(state);
+            run.acknowledge(message);
+            return;
+        };
+        waiting.unable.push(why);
+        (waiting.unable.len() >= UNABLE_MAX).then(|| waiting.unable.join("; "))
+    };
+    match reasons {
+        None => {
+            run.send_again(id);
+            run.acknowledge(message);
+        }
+        Some(reasons) => {
+            let why = format!("{UNABLE_MAX} workers could not judge it: {reasons}");
+            deliver(run, id, Answer::NotJudged(why), message, "");
+        }
+    }
+}
+
+/// Hands an answer to who waits for it. The message is acknowledged once the result is committed.
+fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, message: Message, worker: &str) {
+    let mut state = run.state();
+    if let Some(waiting) = state.waiting.get(id) {
+        if !fits(&waiting.order, &answer) {
+            drop(state);
+            count(&run.parts.counters.refused);
+            let said = answer.candidate().map_or("nothing", ContentHash::short);
+            let why = format!("{worker} answered for another candidate ({said})");
+            tracing::warn!("an answer is dropped: {why}");
+            unable(run, id, why, message);
+            return;
+        }
+        let Some(waiting) = state.waiting.remove(id) else {
+            return;
+        };
+        let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
+        if held {
+            let answer = answer.clone();
+            state.held.insert(id.clone(), Held { answer, message });
+        } else {
+            run.acknowledge(message);
+        }
+        // Who asked may have gone: then the answer is for the next one.
+        let _ = waiting.reply.send(answer);
+        return;
+    }
+    if state.done.contains(id) {
+        count(&run.parts.counters.duplicates);
+        run.acknowledge(message);
+        return;
+    }
+    match state.held.get_mut(id) {
+        Some(held) if same_message(&held.message, &message) => held.message = message,
+        Some(_) => {
+            count(&run.parts.counters.duplicates);
+            run.acknowledge(message);
+        }
+        // Of the time before this process: somebody may ask for it yet.
+        None => drop(state.held.insert(id.clone(), Held { answer, message })),
+    }
+}
+
+/// Whether two deliveries are of one message.
+fn same_message(a: &Message, b: &Message) -> bool {
+    match (a.info(), b.info()) {
+        (Ok(a), Ok(b)) => a.stream_sequence == b.stream_sequence,
+        _ => false,
+    }
+}

@@ -1,0 +1,389 @@
+//! One run on a fleet: orders that wait for their answer, and answers that wait for their commit.
+
+use super::{Counters, HubSettings, count, receive, watch};
+use crate::link::{FleetError, Link, results_consumer, turned};
+use crate::message::{OrderMessage, write};
+use crate::names::Queue;
+use crate::presence;
+use async_nats::jetstream::Message;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tuner_core::provenance;
+use tuner_core::units::ContentHash;
+use tuner_engine::BoxError;
+use tuner_engine::fleet::{
+    Answer, Capacity, FleetView, HubView, PROTOCOL, Session, Step, WorkOrder,
+};
+
+/// Workers that may say of one order that they cannot, before that is its verdict.
+pub(super) const UNABLE_MAX: usize = 3;
+
+/// What a run is made from.
+pub(super) struct RunParts {
+    pub(super) link: Link,
+    pub(super) handle: Handle,
+    pub(super) settings: HubSettings,
+    pub(super) counters: Arc<Counters>,
+    pub(super) view: Arc<Mutex<FleetView>>,
+    pub(super) name: String,
+    pub(super) class: String,
+    pub(super) nvrtc: Option<String>,
+    pub(super) device: Queue,
+    pub(super) compile: Option<Queue>,
+    /// Hash of the assignment.
+    pub(super) assignment: ContentHash,
+    /// Contents that workers fetch: files, and the assignment itself.
+    pub(super) objects: Vec<Vec<u8>>,
+}
+
+/// A run on a fleet.
+pub(super) struct Run {
+    pub(super) parts: RunParts,
+    pub(super) state: Mutex<State>,
+    /// Unique to this process and run.
+    pub(super) instance: String,
+    /// Turns true when the run is over here.
+    pub(super) ended: tokio::sync::watch::Sender<bool>,
+}
+
+/// What changes.
+#[derive(Default)]
+pub(super) struct State {
+    /// Orders without an answer.
+    pub(super) waiting: HashMap<ContentHash, Waiting>,
+    /// Answers that are not stored yet, with the message to acknowledge then.
+    pub(super) held: HashMap<ContentHash, Held>,
+    /// Orders whose results are stored.
+    pub(super) done: HashSet<ContentHash>,
+    /// Results stored by this process.
+    pub(super) stored: u64,
+    /// Orders sent again.
+    pub(super) sent_again: u64,
+    /// Seconds that devices waited for compilers, and compilers for devices.
+    pub(super) devices_waited: f64,
+    pub(super) compilers_waited: f64,
+}
+
+/// An order without an answer.
+pub(super) struct Waiting {
+    pub(super) order: WorkOrder,
+    pub(super) reply: oneshot::Sender<Answer>,
+    pub(super) attempt: u32,
+    /// Why workers could not.
+    pub(super) unable: Vec<String>,
+    pub(super) sent: Instant,
+}
+
+/// An answer that is not stored yet.
+pub(super) struct Held {
+    pub(super) answer: Answer,
+    pub(super) message: Message,
+}
+
+impl Run {
+    /// Claims the run, sends its files, and begins to listen.
+    pub(super) async fn begin(parts: RunParts) -> Result<Arc<Self>, FleetError> {
+        let instance = format!(
+            "{}-{}-{}",
+            provenance::host(),
+            std::process::id(),
+            jiff::Timestamp::now().as_nanosecond()
+        );
+        let run = Arc::new(Self {
+            parts,
+            state: Mutex::default(),
+            instance,
+            ended: tokio::sync::watch::channel(false).0,
+        });
+        watch::claim(&run).await?;
+        run.send_objects().await?;
+        run.make_queues().await?;
+        let consumer = run.parts.link.make_results(&run.parts.name).await?;
+        let handle = run.parts.handle.clone();
+        handle.spawn(receive::receive(Arc::clone(&run), consumer));
+        handle.spawn(watch::watch(Arc::downgrade(&run)));
+        let text = format!("run {} begins on {}", run.parts.name, provenance::host());
+        run.parts.link.tell("hub", &text);
+        Ok(run)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the queues where they are missing.
+    pub(super) async fn make_queues(&self) -> Result<(), FleetError> {
+        let wait = self.parts.settings.ack_wait;
+        self.parts.link.make_queue(&self.parts.device, wait).await?;
+        if let Some(compile) = &self.parts.compile {
+            self.parts.link.make_queue(compile, wait).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn send_objects(&self) -> Result<(), FleetError> {
+        for content in &self.parts.objects {
+            self.parts.link.files.put(content).await?;
+        }
+        Ok(())
+    }
+
+    fn queue(&self, step: &Step) -> &Queue {
+        match (step, &self.parts.compile) {
+            (Step::Compile { .. }, Some(compile)) => compile,
+            _ => &self.parts.device,
+        }
+    }
+
+    /// The subject of an order.
+    pub(super) fn subject(&self, order: &WorkOrder) -> String {
+        let queue = self.queue(&order.step);
+        let names = &self.parts.link.names;
+        names.order(queue, &self.parts.name, &order.id)
+    }
+
+    /// Sends an order, for the first time or again.
+    pub(super) fn send(self: &Arc<Self>, order: WorkOrder, attempt: u32) {
+        let run = Arc::clone(self);
+        self.parts.handle.spawn(async move {
+            let subject = run.subject(&order);
+            let id = format!("{}.{}.{attempt}", run.parts.name, order.id);
+            let message = OrderMessage {
+                protocol: PROTOCOL,
+                run: run.parts.name.clone(),
+                assignment: run.parts.assignment.clone(),
+                attempt,
+                order,
+            };
+            let payload = loop {
+                match write(&run.parts.link, &message).await {
+                    Ok(payload) => break payload,
+                    Err(error) => tracing::warn!(%error, "an order cannot be sent; trying again"),
+                }
+                tokio::time::sleep(crate::link::AGAIN).await;
+            };
+            let mut ended = run.ended.subscribe();
+            tokio::select! {
+                () = run.parts.link.publish(&subject, &id, payload) => {}
+                () = turned(&mut ended) => {}
+            }
+        });
+    }
+
+    /// Sends an order again that has no answer yet.
+    pub(super) fn send_again(self: &Arc<Self>, id: &ContentHash) {
+        let again = {
+            let mut state = self.state();
+            state.sent_again += 1;
+            state.waiting.get_mut(id).map(|waiting| {
+                waiting.attempt += 1;
+                waiting.sent = Instant::now();
+                (waiting.order.clone(), waiting.attempt)
+            })
+        };
+        if let Some((order, attempt)) = again {
+            self.send(order, attempt);
+        }
+    }
+
+    /// Acknowledges a message, in the background.
+    pub(super) fn acknowledge(&self, message: Message) {
+        self.parts.handle.spawn(async move {
+            // One that is lost makes the answer come again, and that is known.
+            let _ = message.ack().await;
+        });
+    }
+
+    /// The run as others see it.
+    pub(super) fn describe(&self) -> HubView {
+        let state = self.state();
+        HubView {
+            protocol: PROTOCOL,
+            run: self.parts.name.clone(),
+            host: provenance::host().to_owned(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            class: self.parts.class.clone(),
+            waiting: state.waiting.len(),
+            stored: state.stored,
+            instance: self.instance.clone(),
+        }
+    }
+
+    /// The key of the run among the hubs.
+    pub(super) fn key(&self) -> String {
+        format!("run-{}", crate::names::word(&self.parts.name))
+    }
+
+    fn story(&self) -> Vec<String> {
+        let state = self.state();
+        let mut lines = Vec::new();
+        let seconds = |s: f64| format!("{s:.1} s");
+        if self.parts.compile.is_some() {
+            lines.push(format!(
+                "fleet: devices waited {} for compilers, compilers {} for devices",
+                seconds(state.devices_waited),
+                seconds(state.compilers_waited)
+            ));
+        }
+        let counters = &self.parts.counters;
+        let read = |counter: &std::sync::atomic::AtomicU64| {
+            counter.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        let dropped = [
+            (state.sent_again, "orders sent again"),
+            (read(&counters.duplicates), "second answers dropped"),
+            (read(&counters.refused), "false answers dropped"),
+            (read(&counters.malformed), "messages that were none dropped"),
+        ];
+        let dropped = dropped.iter().filter(|(count, _)| *count > 0);
+        let dropped: Vec<String> = dropped.map(|(n, what)| format!("{n} {what}")).collect();
+        if !dropped.is_empty() {
+            lines.push(format!("fleet: {}", dropped.join(", ")));
+        }
+        lines
+    }
+
+    /// Removes what is left of a run that is over.
+    async fn clear(&self) {
+        let (link, name) = (&self.parts.link, &self.parts.name);
+        let streams = [
+            (link.names.work(), link.names.orders_of(name)),
+            (link.names.results(), link.names.results_of(name)),
+        ];
+        for (stream, subjects) in streams {
+            if let Ok(stream) = link.context.get_stream_no_info(&stream).await {
+                let _ = stream.purge().filter(subjects).await;
+            }
+        }
+        let consumer = results_consumer(name);
+        let _ = link
+            .context
+            .delete_consumer_from_stream(&consumer, link.names.results())
+            .await;
+    }
+}
+
+/// Whether an order's answer waits for a commit. What was compiled is kept as an object, and code that
+/// was compiled again is rare enough to be judged again.
+pub(super) fn is_held(step: &Step) -> bool {
+    match step {
+        Step::Recorded => true,
+        Step::Device(compiled) => compiled.again == 0,
+        Step::Compile { .. } => false,
+    }
+}
+
+/// Whether an answer is one to this order.
+pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
+    let kind = match answer {
+        Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
+        Answer::FalseObject(_) => matches!(order.step, Step::Device(_)),
+        Answer::Judged(_) | Answer::NotJudged(_) | Answer::Unusable(_) => true,
+    };
+    kind && answer
+        .candidate()
+        .is_none_or(|candidate| *candidate == order.candidate)
+}
+
+/// The run ended while an order waited.
+#[derive(Debug, thiserror::Error)]
+#[error("the run has ended")]
+struct Ended;
+
+/// The session of an engine: the run, shared with the tasks that listen for it.
+impl Session for Run {
+    fn ask(self: Arc<Self>, order: WorkOrder) -> Result<Answer, BoxError> {
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut state = self.state();
+            if let Some(held) = state.held.remove(&order.id) {
+                // An answer from before this process began.
+                if fits(&order, &held.answer) {
+                    let answer = held.answer.clone();
+                    state.held.insert(order.id, held);
+                    return Ok(answer);
+                }
+                count(&self.parts.counters.refused);
+                self.acknowledge(held.message);
+            }
+            let waiting = Waiting {
+                order: order.clone(),
+                reply,
+                attempt: 0,
+                unable: Vec::new(),
+                sent: Instant::now(),
+            };
+            state.waiting.insert(order.id.clone(), waiting);
+        }
+        self.send(order, 0);
+        answer.blocking_recv().map_err(|_| Ended.into())
+    }
+
+    fn stored(&self, id: &ContentHash) {
+        let held = {
+            let mut state = self.state();
+            state.done.insert(id.clone());
+            state.stored += 1;
+            state.held.remove(id)
+        };
+        if let Some(held) = held {
+            self.acknowledge(held.message);
+        }
+    }
+
+    fn capacity(&self) -> Capacity {
+        let view = self.parts.view.lock();
+        let view = view.unwrap_or_else(PoisonError::into_inner);
+        let ours = view
+            .workers
+            .iter()
+            .filter(|worker| worker.protocol == PROTOCOL && worker.state != "leaving");
+        let mut capacity = Capacity::default();
+        for worker in ours {
+            capacity.devices += usize::from(worker.class == self.parts.class);
+            if self.parts.nvrtc.is_some() && worker.nvrtc == self.parts.nvrtc {
+                capacity.compilers += worker.compilers;
+            }
+        }
+        capacity
+    }
+
+    fn close(&self, finished: bool) -> Vec<String> {
+        self.ended.send_replace(true);
+        let lines = self.story();
+        {
+            let mut state = self.state();
+            state.waiting.clear();
+            state.held.clear();
+        }
+        let work = async {
+            if finished {
+                self.clear().await;
+            }
+            // Kept for so long at most that a dead server does not hold up the end.
+            let hubs = &self.parts.link.hubs;
+            let _ = hubs.purge(self.key()).await;
+            let _ = self.parts.link.client.flush().await;
+        };
+        let patience = Duration::from_secs(10);
+        let ended = self
+            .parts
+            .handle
+            .block_on(async { tokio::time::timeout(patience, work).await });
+        if ended.is_err() {
+            tracing::warn!(
+                "the NATS server does not answer; what is left of the run expires there"
+            );
+        }
+        lines
+    }
+}
+
+/// Writes the run's record; whether the server took it.
+pub(super) async fn say_here(run: &Run) -> bool {
+    presence::write(&run.parts.link.hubs, &run.key(), &run.describe()).await
+}

@@ -1,0 +1,170 @@
+//! What a run looks after while it waits: its own presence, queues that a server lost, orders that
+//! nobody has, and who waits for whom.
+
+use super::run::{Run, say_here};
+use crate::link::FleetError;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tuner_core::provenance;
+use tuner_engine::fleet::{HubView, Session as _, Step};
+
+/// How often it is looked who waits for whom.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Silent periods after which an order is looked for.
+const SILENT_PERIODS: u32 = 3;
+
+/// Orders that are looked for at once.
+const LOOKED_FOR: usize = 64;
+
+/// After so long without a worker it is said.
+const ALONE: Duration = Duration::from_secs(10);
+
+/// Takes hold of the run. One that another process holds is refused, unless that process is gone.
+pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
+    let (hubs, key) = (&run.parts.link.hubs, run.key());
+    let patience = run.parts.settings.presence + Duration::from_secs(2);
+    let began = Instant::now();
+    let mut first: Option<u64> = None;
+    loop {
+        let entry = hubs.entry(&key).await.map_err(FleetError::server)?;
+        let live = entry
+            .filter(|entry| matches!(entry.operation, async_nats::jetstream::kv::Operation::Put));
+        let Some(entry) = live else {
+            let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
+            match hubs.create(&key, record.into()).await {
+                Ok(_) => return Ok(()),
+                // Another one was faster, and is looked at next.
+                Err(error) => tracing::debug!(%error, "the run is claimed by another hub"),
+            }
+            tokio::time::sleep(TICK).await;
+            continue;
+        };
+        let holder: HubView = serde_json::from_slice(&entry.value).unwrap_or_default();
+        let here = holder.host == provenance::host();
+        if here && !std::path::Path::new(&format!("/proc/{}", holder.pid)).exists() {
+            let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
+            if hubs
+                .update(&key, record.into(), entry.revision)
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+            continue;
+        }
+        let renewed = first.is_some_and(|revision| revision != entry.revision);
+        first.get_or_insert(entry.revision);
+        if renewed || here || began.elapsed() > patience {
+            return Err(FleetError::Held {
+                run: run.parts.name.clone(),
+                host: holder.host,
+                pid: holder.pid,
+            });
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Looks after the run until it ends.
+pub(super) async fn watch(run: Weak<Run>) {
+    let mut said = Instant::now();
+    let mut looked = Instant::now();
+    let mut alone_since = Some(Instant::now());
+    loop {
+        tokio::time::sleep(TICK).await;
+        let Some(run) = run.upgrade() else { return };
+        if *run.ended.borrow() {
+            return;
+        }
+        note_waits(&run);
+        alone(&run, &mut alone_since);
+        if said.elapsed() >= run.parts.settings.presence / 3 {
+            said = Instant::now();
+            say_here(&run).await;
+        }
+        if looked.elapsed() >= run.parts.settings.ack_wait {
+            looked = Instant::now();
+            look_after(&run).await;
+        }
+    }
+}
+
+/// Adds up who waits for whom.
+fn note_waits(run: &Run) {
+    if run.parts.compile.is_none() {
+        return;
+    }
+    let capacity = run.capacity();
+    let mut state = run.state();
+    let compiling = state
+        .waiting
+        .values()
+        .filter(|waiting| matches!(waiting.order.step, Step::Compile { .. }))
+        .count();
+    let judging = state.waiting.len() - compiling;
+    let seconds = TICK.as_secs_f64();
+    if compiling > 0 && judging < capacity.devices {
+        state.devices_waited += seconds * (capacity.devices - judging) as f64;
+    }
+    if judging >= capacity.devices.max(1) && compiling < capacity.compilers {
+        state.compilers_waited += seconds * (capacity.compilers - compiling) as f64;
+    }
+}
+
+/// Says it where orders wait and no worker is there.
+fn alone(run: &Run, since: &mut Option<Instant>) {
+    let waits = !run.state().waiting.is_empty();
+    if !waits || run.capacity().devices > 0 {
+        *since = None;
+        return;
+    }
+    let began = *since.get_or_insert_with(Instant::now);
+    if began.elapsed() >= ALONE {
+        tracing::warn!(
+            "no worker of the fleet takes candidates for {}; waiting (start one: tuner worker \
+             --fleet URL)",
+            run.parts.class
+        );
+        // Said again after a minute.
+        *since = Some(Instant::now() + Duration::from_secs(50));
+    }
+}
+
+/// Makes what a server lost anew, and sends orders again that are nowhere.
+async fn look_after(run: &Arc<Run>) {
+    if run.parts.link.mend().await.is_err() || run.make_queues().await.is_err() {
+        return;
+    }
+    if !run.parts.link.files.has(&run.parts.assignment).await {
+        let _ = run.send_objects().await;
+    }
+    let silent = run.parts.settings.ack_wait * SILENT_PERIODS;
+    let orders: Vec<_> = {
+        let state = run.state();
+        let old = state.waiting.values().filter(|w| w.sent.elapsed() > silent);
+        old.take(LOOKED_FOR).map(|w| w.order.clone()).collect()
+    };
+    let (link, name) = (&run.parts.link, &run.parts.name);
+    let Ok(work) = link.context.get_stream_no_info(link.names.work()).await else {
+        return;
+    };
+    let Ok(results) = link.context.get_stream_no_info(link.names.results()).await else {
+        return;
+    };
+    for order in orders {
+        let result = link.names.result(name, &order.id);
+        let queued = work.direct_get_last_for_subject(run.subject(&order)).await;
+        let answered = results.direct_get_last_for_subject(result).await;
+        let is_nowhere = |error: &async_nats::jetstream::stream::DirectGetError| {
+            error.kind() == async_nats::jetstream::stream::DirectGetErrorKind::NotFound
+        };
+        let nowhere =
+            queued.as_ref().is_err_and(is_nowhere) && answered.as_ref().is_err_and(is_nowhere);
+        if nowhere {
+            run.send_again(&order.id);
+        } else if let Some(waiting) = run.state().waiting.get_mut(&order.id) {
+            waiting.sent = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! A connection to the server of a fleet, with its streams and buckets.
+
+use super::access::{Access, AccessError};
+use super::names::{NameError, Names};
+use super::objects::{ObjectError, Objects};
+use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::{self, Context, kv};
+use async_nats::{Client, ConnectErrorKind, Event};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a request to the server may take.
+const REQUEST: Duration = Duration::from_secs(5);
+
+/// Between tries to reach a server that does not answer.
+pub(crate) const AGAIN: Duration = Duration::from_secs(1);
+
+/// Answers and orders that nobody fetched are removed after this.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Events are kept so long.
+const EVENTS_KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// Within this time the server itself drops a message that it has.
+const DUPLICATES: Duration = Duration::from_secs(120);
+
+/// Orders that workers may have in hand at once.
+const IN_HAND_MAX: i64 = 65_536;
+
+/// Why a fleet cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// What was given to reach the server.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The fleet's name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The server knows us and says no.
+    #[error(
+        "the NATS server at {server} refuses this connection ({why}); give the right credentials \
+         (--fleet-creds, --fleet-nkey, --fleet-token or --fleet-user, see docs/fleet.md)"
+    )]
+    Refused {
+        /// The server.
+        server: String,
+        /// Its words.
+        why: String,
+    },
+    /// The server does not answer.
+    #[error("no NATS server answers at {server} ({why}); start one: nats-server -js")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// What was tried.
+        why: String,
+    },
+    /// The server has no JetStream, or does not let us use it.
+    #[error(
+        "the NATS server at {server} does not let a fleet work: {why} (it needs JetStream: \
+         nats-server -js, and rights as in docs/fleet.md)"
+    )]
+    NoJetStream {
+        /// The server.
+        server: String,
+        /// Its words.
+        why: String,
+    },
+    /// Other hubs and workers speak otherwise.
+    #[error(
+        "the hub of this fleet speaks protocol {theirs} (tuner {version}), this worker speaks \
+         protocol {}; install the same version of the tuner on both",
+        tuner_engine::fleet::PROTOCOL
+    )]
+    Protocol {
+        /// The hub's protocol.
+        theirs: u32,
+        /// The hub's version.
+        version: String,
+    },
+    /// Another hub carries the run out.
+    #[error(
+        "run {run} is carried out by another hub (process {pid} on {host}); end that one first"
+    )]
+    Held {
+        /// The run.
+        run: String,
+        /// Its machine.
+        host: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// The server failed while it was asked for something.
+    #[error("the NATS server: {0}")]
+    Server(String),
+    /// The device or the compiler of this machine.
+    #[error("{0}")]
+    Machine(String),
+    /// A defect of this program.
+    #[error("{0}; please report this")]
+    Defect(String),
+}
+
+impl FleetError {
+    /// A defect of this program.
+    pub(crate) fn defect(error: impl std::fmt::Display) -> Self {
+        Self::Defect(error.to_string())
+    }
+
+    /// The server's failure.
+    pub(crate) fn server(error: impl std::fmt::Display) -> Self {
+        Self::Server(error.to_string())
+    }
+
+    /// Whether another argument is the way out, rather than repairing something.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Server(_) | Self::Machine(_) | Self::Defect(_))
+    }
+}
+
+impl From<ObjectError> for FleetError {
+    fn from(error: ObjectError) -> Self {
+        Self::Server(error.to_string())
+    }
+}
+
+/// A connection with everything of a fleet that both sides use.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    pub(crate) names: Names,
+    /// Files, assignments and long messages.
+    pub(crate) files: Objects,
+    /// Compiled code.
+    pub(crate) cubins: Objects,
+    /// Which object holds what was compiled.
+    pub(crate) compiled: kv::Store,
+    pub(crate) workers: kv::Store,
+    pub(crate) hubs: kv::Store,
+    connected: Arc<AtomicBool>,
+}
+
+/// A connection, before the fleet's streams are known to be there.
+pub(crate) struct Wire {
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    connected: Arc<AtomicBool>,
+}
+
+/// Limits of a fleet's streams, as the hub makes them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// How long a worker or hub that says nothing counts as there.
+    pub(crate) presence: Duration,
+    /// Most bytes of compiled code.
+    pub(crate) cubin_bytes: u64,
+}
+
+impl Wire {
+    /// Connects. A server that does not answer is tried again each second where `patient`, and `say`
+    /// is told of it once; one that refuses ends it.
+    pub(crate) async fn connect(
+        access: &Access,
+        patient: bool,
+        say: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Self, FleetError> {
+        let servers = access.servers()?;
+        let connected = Arc::new(AtomicBool::new(true));
+        let mut told = false;
+        loop {
+            let seen = Arc::clone(&connected);
+            let options = access
+                .options()
+                .await?
+                .name("tuner")
+                .connection_timeout(REQUEST)
+                .request_timeout(Some(REQUEST))
+                .reconnect_delay_callback(|tries| Duration::from_millis(50 << tries.min(5)))
+                .event_callback(move |event| notice(Arc::clone(&seen), event));
+            let error = match options.connect(&servers[..]).await {
+                Ok(client) => {
+                    let mut context = jetstream::new(client.clone());
+                    context.set_timeout(REQUEST);
+                    return Ok(Self {
+                        client,
+                        context,
+                        connected,
+                    });
+                }
+                Err(error) => error,
+            };
+            let server = access.shown();
+            let why = error.to_string();
+            match error.kind() {
+                ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                    return Err(FleetError::Refused { server, why });
+                }
+                ConnectErrorKind::ServerParse | ConnectErrorKind::Tls => {
+                    return Err(FleetError::Unreachable { server, why });
+                }
+                _ if !patient => return Err(FleetError::Unreachable { server, why }),
+                _ => {}
+            }
+            if !told {
+                say(format!(
+                    "no NATS server answers at {server} ({why}); trying again until one does"
+                ));
+                told = true;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// The fleet as a hub uses it: what is missing is made.
+    pub(crate) async fn create(
+        self,
+        names: &Names,
+        limits: Limits,
+        server: &str,
+    ) -> Result<Link, FleetError> {
+        let refused = |why: String| FleetError::NoJetStream {
+            server: server.to_owned(),
+            why,
+        };
+        make_streams(&self.context, names).await.map_err(refused)?;
+        let store = async |bucket: String, most: Option<u64>| {
+            let made = Objects::create(&self.context, &bucket, most, KEPT).await;
+            made.map_err(refused)
+        };
+        let files = store(names.files(), None).await?;
+        let cubins = store(names.cubins(), Some(limits.cubin_bytes)).await?;
+        let bucket = async |bucket: String, age: Duration| {
+            if let Ok(found) = self.context.get_key_value(&bucket).await {
+                return Ok(found);
+            }
+            let config = kv::Config {
+                bucket,
+                history: 1,
+                max_age: age,
+                ..kv::Config::default()
+            };
+            let made = self.context.create_key_value(config).await;
+            made.map_err(|error| refused(error.to_string()))
+        };
+        Ok(Link {
+            workers: bucket(names.workers(), limits.presence).await?,
+            hubs: bucket(names.hubs(), limits.presence).await?,
+            compiled: bucket(names.compiled(), KEPT).await?,
+            names: names.clone(),
+            files,
+            cubins,
+            client: self.client,
+            context: self.context,
+            connected: self.connected,
+        })
+    }
+
+    /// The fleet as a worker finds it; the error says what is not there (yet).
+    pub(crate) async fn find(&self, names: &Names) -> Result<Link, String> {
+        let bucket = async |bucket: String| {
+            let found = self.context.get_key_value(&bucket).await;
+            found.map_err(|error| error.to_string())
+        };
+        let stream = self.context.get_stream_no_info(names.work()).await;
+        stream.map_err(|error| error.to_string())?;
+        Ok(Link {
+            workers: bucket(names.workers()).await?,
+            hubs: bucket(names.hubs()).await?,
+            compiled: bucket(names.compiled()).await?,
+            files: Objects::open(&self.context, &names.files(), false).await?,
+            cubins: Objects::open(&self.context, &names.cubins(), true).await?,
+            names: names.clone(),
+            client: self.client.clone(),
+            context: self.context.clone(),
+            connected: Arc::clone(&self.connected),
+        })
+    }
+}
+
+async fn notice(connected: Arc<AtomicBool>, event: Event) {
+    match event {
+        Event::Connected => {
+            if !connected.swap(true, Ordering::Relaxed) {
+                tracing::info!("connected to the NATS server again");
+            }
+        }
+        Event::Disconnected => {
+            if connected.swap(false, Ordering::Relaxed) {
+                tracing::warn!("the NATS server is gone; trying again until it answers");
+            }
+        }
+        Event::SlowConsumer(_) => {
+            tracing::warn!("messages come faster than they are read; they come again");
+        }
+        other => tracing::debug!("NATS: {other}"),
+    }
+}
+
+/// Makes the streams where they are missing.
+async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
+    let queue = |name: String, subjects: String| Config {
+        name,
+        subjects: vec![subjects],
+        retention: RetentionPolicy::WorkQueue,
+        storage: StorageType::File,
+        max_age: KEPT,
+        duplicate_window: DUPLICATES,
+        allow_direct: true,
+        ..Config::default()
+    };
+    let events = Config {
+        name: names.events(),
+        subjects: vec![names.all_events()],
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        max_messages: 10_000,
+        max_bytes: 64 << 20,
+        max_age: EVENTS_KEPT,
+        duplicate_window: DUPLICATES,
+        ..Config::default()
+    };
+    let streams = [
+        queue(names.work(), names.all_work()),
+        queue(names.results(), names.all_results()),
+        events,
+    ];
+    for stream in streams {
+        let made = context.get_or_create_stream(stream).await;
+        made.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+impl Link {
+    /// Whether the server answers.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Makes the streams where they are missing, for example after the server lost its disk.
+    pub(crate) async fn mend(&self) -> Result<(), FleetError> {
+        make_streams(&self.context, &self.names)
+            .await
+            .map_err(FleetError::Server)
+    }
+
+    /// Publishes until the stream has stored it. Within two minutes, a second message of the same
+    /// `id` is dropped by the server.
+    pub(crate) async fn publish(&self, subject: &str, id: &str, payload: bytes::Bytes) {
+        let mut told = false;
+        loop {
+            let mut headers = async_nats::HeaderMap::new();
+            headers.insert("Nats-Msg-Id", id);
+            let sent =
+                self.context
+                    .publish_with_headers(subject.to_owned(), headers, payload.clone());
+            let error = match sent.await {
+                Ok(acknowledged) => match acknowledged.await {
+                    Ok(_) => return,
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            if !told {
+                tracing::warn!(%error, "the NATS server does not take a message; trying again");
+                told = true;
+            }
+            let _ = self.mend().await;
+            tokio::time::sleep(AGAIN / 4).await;
+        }
+    }
+
+    /// Says what happened, to whoever reads the events; nobody waits for that.
+    pub(crate) fn tell(&self, kind: &str, text: &str) {
+        let event = serde_json::json!({ "at": jiff::Timestamp::now().to_string(), "text": text });
+        let (client, subject) = (self.client.clone(), self.names.event(kind));
+        tokio::spawn(async move {
+            let _ = client.publish(subject, event.to_string().into()).await;
+        });
+    }
+
+    /// Makes the consumer that the workers of a queue share.
+    pub(crate) async fn make_queue(
+        &self,
+        queue: &super::names::Queue,
+        ack_wait: Duration,
+    ) -> Result<(), FleetError> {
+        let config = pull::Config {
+            durable_name: Some(queue.consumer()),
+            filter_subject: self.names.queue(queue),
+            ack_wait,
+            // The worker that gets it once too often answers with the verdict.
+            max_deliver: -1,
+            max_ack_pending: IN_HAND_MAX,
+            ..pull::Config::default()
+        };
+        let made = self
+            .context
+            .create_consumer_on_stream(config, self.names.work());
+        made.await.map(drop).map_err(FleetError::server)
+    }
+
+    /// Makes the consumer of a run's answers anew: what was not acknowledged comes at once.
+    pub(crate) async fn make_results(
+        &self,
+        run: &str,
+    ) -> Result<jetstream::consumer::Consumer<pull::Config>, FleetError> {
+        let name = results_consumer(run);
+        let stream = self.names.results();
+        let _ = self
+            .context
+            .delete_consumer_from_stream(&name, &stream)
+            .await;
+        let config = pull::Config {
+            durable_name: Some(name),
+            filter_subject: self.names.results_of(run),
+            ack_wait: Duration::from_secs(60),
+            max_deliver: -1,
+            max_ack_pending: IN_HAND_MAX,
+            ..pull::Config::default()
+        };
+        let made = self.context.create_consumer_on_stream(config, stream).await;
+        made.map_err(FleetError::server)
+    }
+}
+
+/// Waits until a flag turns true; for ever where nobody can turn it any more.
+pub(crate) async fn turned(flag: &mut tokio::sync::watch::Receiver<bool>) {
+    if flag.wait_for(|turned| *turned).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The consumer of a run's answers.
+pub(crate) fn results_consumer(run: &str) -> String {
+    format!("run_{run}")
+}

@@ -1,0 +1,104 @@
+//! Benches for the assignments of runs, made when the first order of one comes.
+
+use super::machine::Machine;
+use crate::link::Link;
+use crate::message::MESSAGE_BYTES_MAX;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tuner_core::units::ContentHash;
+use tuner_engine::fleet::{Assignment, PackedFiles, unpack};
+use tuner_engine::job::{Bench, LendError, Lent};
+
+/// Benches of each kind that are kept: each may hold a device open.
+const KEPT: usize = 2;
+
+/// What a bench is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Compiling.
+    Compile,
+    /// Judging.
+    Device,
+}
+
+/// The benches in use.
+#[derive(Default)]
+pub(super) struct Benches {
+    known: Mutex<VecDeque<(ContentHash, Use, Arc<Bench>)>>,
+}
+
+impl Benches {
+    /// The bench for an assignment. Of several who ask, one makes it.
+    pub(super) async fn get(
+        &self,
+        link: &Link,
+        machine: &Machine,
+        assignment: &ContentHash,
+        used: Use,
+    ) -> Result<Arc<Bench>, LendError> {
+        let mut known = self.known.lock().await;
+        let same = |(hash, other, _): &(ContentHash, Use, _)| hash == assignment && *other == used;
+        if let Some((.., bench)) = known.iter().find(|bench| same(bench)) {
+            return Ok(Arc::clone(bench));
+        }
+        let bench = Arc::new(make(link, machine, assignment, used).await?);
+        known.push_back((assignment.clone(), used, Arc::clone(&bench)));
+        if known.iter().filter(|(_, other, _)| *other == used).count() > KEPT
+            && let Some(oldest) = known.iter().position(|(_, other, _)| *other == used)
+        {
+            let oldest = known.remove(oldest);
+            // It may wait for a process to end.
+            tokio::task::spawn_blocking(move || drop(oldest));
+        }
+        Ok(bench)
+    }
+}
+
+async fn make(
+    link: &Link,
+    machine: &Machine,
+    hash: &ContentHash,
+    used: Use,
+) -> Result<Bench, LendError> {
+    let text = fetch(link, hash).await?;
+    let assignment: Assignment = serde_json::from_slice(&text)
+        .map_err(|error| LendError::Here(format!("the assignment cannot be read: {error}")))?;
+    if let Lent::Recording(recording) = &machine.lent {
+        return Bench::recorded(recording, &assignment);
+    }
+    let mut files = PackedFiles::new();
+    for file in assignment.kernels.iter().flat_map(|kernel| &kernel.files) {
+        if !files.contains_key(&file.hash) {
+            files.insert(file.hash.clone(), fetch(link, &file.hash).await?);
+        }
+    }
+    let folder = machine.folder.join(hash.as_str());
+    let (lent, compiler) = (machine.lent.clone(), machine.compiler.clone());
+    let making = move || {
+        let lay = |(place, bundle)| {
+            let below = folder.join(format!("{place}"));
+            unpack(bundle, &files, &below).map_err(|error| LendError::Here(error.to_string()))
+        };
+        let spaces: Result<Vec<PathBuf>, _> =
+            assignment.kernels.iter().enumerate().map(lay).collect();
+        let spaces = spaces?;
+        match (used, lent, compiler) {
+            (Use::Device, Lent::Device(device), _) => {
+                Bench::on_device(&assignment, &spaces, &device)
+            }
+            (Use::Compile, _, Some(compiler)) => Bench::compiling(&assignment, &spaces, &compiler),
+            _ => Err(LendError::Here(
+                "this worker lends nothing of the kind".to_owned(),
+            )),
+        }
+    };
+    let made = tokio::task::spawn_blocking(making).await;
+    made.unwrap_or_else(|panic| Err(LendError::Here(panic.to_string())))
+}
+
+async fn fetch(link: &Link, hash: &ContentHash) -> Result<Vec<u8>, LendError> {
+    let content = link.files.get(hash, MESSAGE_BYTES_MAX).await;
+    content.map_err(|error| LendError::Here(error.to_string()))
+}

@@ -1,0 +1,254 @@
+//! One order, from the message to the acknowledgement.
+
+use super::Worker;
+use super::bench::Use;
+use crate::DELIVERIES_MAX;
+use crate::link::{AGAIN, turned};
+use crate::message::{AnswerMessage, Malformed, OrderMessage, Outcome, read, write};
+use crate::names::is_run;
+use async_nats::jetstream::{AckKind, Message};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+use tuner_core::units::ContentHash;
+use tuner_engine::Work;
+use tuner_engine::fleet::{Answer, Compiled, PROTOCOL, Step, WorkOrder};
+use tuner_engine::job::{Bench, LendError};
+use tuner_space::Config;
+
+/// Largest compiled work, bytes, packed and unpacked.
+const WORK_BYTES_MAX: usize = 256 << 20;
+
+impl Worker {
+    /// Carries out the order of a message, answers, and acknowledges. Between, the server is told at
+    /// intervals that it is worked on.
+    pub(super) async fn handle(self: &Arc<Self>, message: Message, progress: Duration) {
+        let deliveries = message.info().map_or(1, |info| info.delivered);
+        let order = match read::<OrderMessage>(&self.link, &message.payload).await {
+            Ok(order) if is_run(&order.run) => order,
+            Err(Malformed::Object(error)) if error.passes() => {
+                let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
+                return;
+            }
+            Ok(order) => return self.drop_malformed(&message, &order.run).await,
+            Err(error) => return self.drop_malformed(&message, &error).await,
+        };
+        let handed_out = u32::try_from(deliveries).unwrap_or(u32::MAX);
+        let outcome = if handed_out > DELIVERIES_MAX {
+            Outcome::Lost(DELIVERIES_MAX)
+        } else {
+            let working = self.carry_out(&order);
+            tokio::pin!(working);
+            let mut ticks = tokio::time::interval(progress);
+            // The first tick is at once.
+            ticks.tick().await;
+            let mut stop = self.stop.clone();
+            loop {
+                tokio::select! {
+                    outcome = &mut working => break outcome,
+                    _ = ticks.tick() => {
+                        let _ = message.ack_with(AckKind::Progress).await;
+                    }
+                    () = turned(&mut stop) => break Outcome::Leaving,
+                }
+            }
+        };
+        self.answer(&order, outcome, &message).await;
+    }
+
+    async fn drop_malformed(&self, message: &Message, why: &(dyn std::fmt::Display + Sync)) {
+        self.record().malformed += 1;
+        tracing::warn!("a message among the orders is dropped: {why}");
+        self.link.tell("malformed", &why.to_string());
+        let _ = message.ack_with(AckKind::Term).await;
+    }
+
+    async fn answer(&self, order: &OrderMessage, outcome: Outcome, message: &Message) {
+        if matches!(outcome, Outcome::Leaving | Outcome::Unable(_)) {
+            self.record().returned += 1;
+        }
+        let (id, attempt) = (order.order.id.clone(), order.attempt);
+        let subject = self.link.names.result(&order.run, &id);
+        let answer = AnswerMessage {
+            protocol: PROTOCOL,
+            worker: self.record().name.clone(),
+            attempt,
+            outcome,
+            id,
+        };
+        // A second answer to the same sending is dropped by the server where it comes soon.
+        let name = format!("{}.{}.{attempt}.a", order.run, answer.id);
+        let payload = loop {
+            match write(&self.link, &answer).await {
+                Ok(payload) => break payload,
+                Err(error) => tracing::warn!(%error, "an answer cannot be sent; trying again"),
+            }
+            tokio::time::sleep(AGAIN).await;
+        };
+        self.link.publish(&subject, &name, payload).await;
+        let _ = message.ack().await;
+    }
+
+    /// Does what the order asks for.
+    async fn carry_out(self: &Arc<Self>, message: &OrderMessage) -> Outcome {
+        let order = &message.order;
+        let used = match order.step {
+            Step::Compile { .. } => Use::Compile,
+            Step::Recorded | Step::Device(_) => Use::Device,
+        };
+        let what = match order.step {
+            Step::Compile { .. } => "compiles",
+            Step::Recorded | Step::Device(_) => "judges",
+        };
+        let note = format!("{what} {} of {}", order.candidate.short(), message.run);
+        let _doing = self.doing(note, used == Use::Device);
+        let bench = self
+            .benches
+            .get(&self.link, &self.machine, &message.assignment, used)
+            .await;
+        let answer = match bench {
+            Ok(bench) => match &order.step {
+                Step::Recorded => recorded(&bench, order),
+                Step::Compile { again } => self.compile(bench, message, *again).await,
+                Step::Device(compiled) => self.judge(bench, order, compiled).await,
+            },
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => {
+                let mut record = self.record();
+                match used {
+                    Use::Compile => record.compiled += 1,
+                    Use::Device => record.judged += 1,
+                }
+                Outcome::Answer(answer)
+            }
+            Err(LendError::Unusable(why)) => Outcome::Answer(Answer::Unusable(why)),
+            Err(LendError::Here(why)) => Outcome::Unable(why),
+            Err(LendError::DeviceLost(why)) => {
+                self.broken.send_replace(Some(why.clone()));
+                Outcome::Unable(why)
+            }
+        }
+    }
+
+    /// Compiles, or finds what was compiled before by whomever.
+    async fn compile(
+        &self,
+        bench: Arc<Bench>,
+        message: &OrderMessage,
+        again: u32,
+    ) -> Result<Answer, LendError> {
+        let order = &message.order;
+        let key = compiled_key(message);
+        if again == 0
+            && let Ok(Some(bytes)) = self.link.compiled.get(&key).await
+            && let Ok(known) = serde_json::from_slice::<Compiled>(&bytes)
+            && known.candidate == order.candidate
+            && self.link.cubins.has(&known.object).await
+        {
+            return Ok(Answer::Compiled(Box::new(known)));
+        }
+        let (task, config) = (order.task, Config::new(order.choices.clone()));
+        let work = match blocking(move || bench.compile(task, &config)).await? {
+            Ok(work) => work,
+            Err(judged) => return Ok(Answer::Judged(Box::new(judged.into()))),
+        };
+        let packed = pack(&work)?;
+        let stored = self.link.cubins.put(&packed).await;
+        let object = stored.map_err(|error| LendError::Here(error.to_string()))?;
+        let compiled = Compiled::of(&work, object, again);
+        if let Ok(text) = serde_json::to_vec(&compiled) {
+            // Without it the next one compiles again.
+            let _ = self.link.compiled.put(&key, text.into()).await;
+        }
+        Ok(Answer::Compiled(Box::new(compiled)))
+    }
+
+    /// Fetches compiled work, compares it with its hash, and runs it.
+    async fn judge(
+        &self,
+        bench: Arc<Bench>,
+        order: &WorkOrder,
+        compiled: &Compiled,
+    ) -> Result<Answer, LendError> {
+        let fetched = self.link.cubins.get(&compiled.object, WORK_BYTES_MAX).await;
+        let packed = match fetched {
+            Ok(packed) => packed,
+            Err(error) if error.passes() => return Err(LendError::Here(error.to_string())),
+            Err(error) => return Ok(self.false_object(&compiled.object, &error).await),
+        };
+        let work = match unpack(&packed) {
+            Ok(work) if *work.candidate() == order.candidate => work,
+            Ok(_) => {
+                let why = "it is the code of another candidate";
+                return Ok(self.false_object(&compiled.object, &why).await);
+            }
+            Err(why) => return Ok(self.false_object(&compiled.object, &why).await),
+        };
+        let (task, config) = (order.task, Config::new(order.choices.clone()));
+        let judged = blocking(move || bench.run(task, &config, work)).await?;
+        Ok(Answer::Judged(Box::new(judged.into())))
+    }
+
+    async fn false_object(
+        &self,
+        object: &ContentHash,
+        why: &(dyn std::fmt::Display + Sync),
+    ) -> Answer {
+        self.record().false_objects += 1;
+        let why = format!("the code {} is refused: {why}", object.short());
+        tracing::warn!("{why}");
+        self.link.tell("false_object", &why);
+        self.link.cubins.remove(object).await;
+        Answer::FalseObject(why)
+    }
+}
+
+fn recorded(bench: &Bench, order: &WorkOrder) -> Result<Answer, LendError> {
+    let config = Config::new(order.choices.clone());
+    let judged = bench.recorded_result(order.task, &config)?;
+    Ok(Answer::Judged(Box::new(judged.into())))
+}
+
+/// Where it is written which object holds a candidate of an assignment.
+fn compiled_key(message: &OrderMessage) -> String {
+    let order = &message.order;
+    let choices: Vec<u8> = order.choices.iter().flat_map(|c| c.to_le_bytes()).collect();
+    let key = ContentHash::of([
+        message.assignment.as_str().as_bytes(),
+        &order.task.to_le_bytes()[..],
+        &choices,
+        order.candidate.as_str().as_bytes(),
+    ]);
+    key.to_string()
+}
+
+/// Does something that takes long on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LendError> + Send + 'static,
+) -> Result<T, LendError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| Err(LendError::Here(format!("the worker panicked: {panic}"))))
+}
+
+fn pack(work: &Work) -> Result<Vec<u8>, LendError> {
+    let failed = |error: &dyn std::fmt::Display| LendError::Here(error.to_string());
+    let text = serde_json::to_vec(work).map_err(|error| failed(&error))?;
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(&text).map_err(|error| failed(&error))?;
+    packer.finish().map_err(|error| failed(&error))
+}
+
+fn unpack(packed: &[u8]) -> Result<Work, String> {
+    let mut text = Vec::new();
+    let limit = WORK_BYTES_MAX as u64;
+    let mut reader = GzDecoder::new(packed).take(limit);
+    reader
+        .read_to_end(&mut text)
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}

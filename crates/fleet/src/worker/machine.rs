@@ -1,0 +1,156 @@
+//! What this machine is.
+
+use crate::link::FleetError;
+use crate::names;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tuner_core::provenance;
+use tuner_core::record::DeviceKind;
+use tuner_device::{DeviceFacts, DeviceSelector, gpu, limits};
+use tuner_engine::fleet::{PROTOCOL, WorkerView};
+use tuner_engine::job::{self, Lent};
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+
+/// This machine, as far as it is lent.
+pub(super) struct Machine {
+    pub(super) lent: Lent,
+    /// The device, apart from recordings.
+    facts: Option<DeviceFacts>,
+    pub(super) compiler: Option<Arc<Compiler>>,
+    pub(super) compilers: usize,
+    /// Folder for the files of runs.
+    pub(super) folder: PathBuf,
+}
+
+impl Machine {
+    /// Finds out what is here.
+    pub(super) fn new(lent: Lent, compilers: usize, folder: PathBuf) -> Result<Self, FleetError> {
+        let facts = match &lent {
+            Lent::Device(selector) => Some(facts(selector)?),
+            Lent::Recording(_) | Lent::Compiler => None,
+        };
+        let compiler = match &lent {
+            Lent::Recording(_) => None,
+            Lent::Device(_) | Lent::Compiler => {
+                let settings = CompilerSettings::with_jobs(compilers.max(1));
+                let compiler = Compiler::new(settings);
+                let compiler = compiler.map_err(|error| FleetError::Machine(error.to_string()))?;
+                Some(Arc::new(compiler))
+            }
+        };
+        Ok(Self {
+            lent,
+            facts,
+            compiler,
+            compilers,
+            folder,
+        })
+    }
+
+    fn nvrtc(&self) -> Option<String> {
+        let compiler = self.compiler.as_ref()?;
+        Some(compiler.nvrtc().version())
+    }
+
+    /// The queue that candidates for its device are in.
+    pub(super) fn class(&self) -> Option<String> {
+        match (&self.lent, &self.facts) {
+            (Lent::Recording(recording), _) => {
+                Some(format!("replay-{}", recording.content().short()))
+            }
+            (Lent::Device(_), Some(facts)) => {
+                let nvrtc = self.nvrtc().unwrap_or_default();
+                Some(names::class(facts.kind, &facts.name, &nvrtc))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it compiles for others.
+    pub(super) fn compiles(&self) -> bool {
+        self.compiler.is_some() && self.compilers > 0
+    }
+
+    /// The end of the queues that it compiles for.
+    pub(super) fn compile_suffix(&self) -> String {
+        names::nvrtc_word(&self.nvrtc().unwrap_or_default())
+    }
+
+    /// What others see of it.
+    pub(super) fn record(&self) -> WorkerView {
+        let facts = self.facts.as_ref();
+        let selector = match &self.lent {
+            Lent::Recording(recording) => format!("replay:{}", recording.path().display()),
+            Lent::Device(selector) => selector.clone(),
+            Lent::Compiler => String::new(),
+        };
+        let device = match &self.lent {
+            Lent::Recording(recording) => recording.device().to_owned(),
+            _ => facts.map(|facts| facts.name.clone()).unwrap_or_default(),
+        };
+        WorkerView {
+            protocol: PROTOCOL,
+            name: super::new_name(),
+            host: provenance::host().to_owned(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            selector,
+            device,
+            class: self.class().unwrap_or_default(),
+            arch: facts.map(|facts| facts.arch.clone()).unwrap_or_default(),
+            driver: facts.and_then(|facts| facts.driver.clone()),
+            nvrtc: self.nvrtc(),
+            compilers: if self.compiles() { self.compilers } else { 0 },
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            state: "idle".to_owned(),
+            facts: facts.and_then(|facts| serde_json::to_value(facts).ok()),
+            ..WorkerView::default()
+        }
+    }
+
+    /// In a sentence.
+    pub(super) fn describe(&self) -> String {
+        let record = self.record();
+        let mut parts = Vec::new();
+        if !record.device.is_empty() {
+            parts.push(format!("lends {} ({})", record.device, record.selector));
+        }
+        if record.compilers > 0 {
+            let nvrtc = record.nvrtc.unwrap_or_default();
+            parts.push(format!(
+                "compiles {} at a time with NVRTC {nvrtc}",
+                record.compilers
+            ));
+        }
+        parts.join(", ")
+    }
+}
+
+/// The device that a selector names here.
+fn facts(selector: &str) -> Result<DeviceFacts, FleetError> {
+    let wrong = |error: &dyn std::fmt::Display| FleetError::Machine(error.to_string());
+    let parsed: DeviceSelector = selector.parse().map_err(|e| wrong(&e))?;
+    match parsed {
+        DeviceSelector::Vgpu(name) => {
+            let limits = limits::by_name(&name);
+            let limits = limits.ok_or_else(|| wrong(&format!("no virtual GPU `{name}`")))?;
+            Ok(DeviceFacts {
+                name: format!("vgpu:{name}"),
+                kind: DeviceKind::Vgpu,
+                limits: Some(limits),
+                arch: format!("sm_{}", limits.cc),
+                driver: None,
+            })
+        }
+        DeviceSelector::Cuda(ordinal) => {
+            let found = gpu::find(ordinal);
+            let found = found
+                .map_err(|error| wrong(&job::absent(&DeviceSelector::Cuda(ordinal), &error)))?;
+            Ok(job::facts_of(&found))
+        }
+        other => Err(wrong(&format!(
+            "`{other}` is no device that a worker lends; type cuda:0, vgpu:h100 or replay:FILE, one \
+             worker for each"
+        ))),
+    }
+}

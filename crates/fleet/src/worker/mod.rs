@@ -1,0 +1,270 @@
+//! The worker's side: takes orders, has them carried out by a bench of this machine, answers, and only
+//! then acknowledges.
+
+mod bench;
+mod handle;
+mod machine;
+mod serve;
+
+use super::access::Access;
+use super::link::{AGAIN, FleetError, Link, Wire, turned};
+use super::names::{Names, Queue};
+use super::presence;
+use bench::Benches;
+use machine::Machine;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tuner_core::provenance;
+use tuner_core::units::ContentHash;
+use tuner_engine::fleet::{PROTOCOL, WorkerView};
+use tuner_engine::job::Lent;
+
+/// Between looks for queues that a hub has not made yet.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What is said to the user, a line each.
+pub type Say = Arc<dyn Fn(String) + Send + Sync>;
+
+/// What a worker lends, and to whom.
+pub struct WorkerSettings {
+    /// The server.
+    pub access: Access,
+    /// The fleet.
+    pub names: Names,
+    /// What this machine lends.
+    pub lent: Lent,
+    /// Candidates compiled at once.
+    pub compilers: usize,
+    /// Folder for the files of runs.
+    pub folder: PathBuf,
+    /// Told what the user should know.
+    pub say: Say,
+}
+
+/// A worker at work.
+struct Worker {
+    link: Link,
+    machine: Machine,
+    benches: Benches,
+    record: Mutex<WorkerView>,
+    joined: Instant,
+    stop: watch::Receiver<bool>,
+    /// The device is lost: nothing can be judged here any more.
+    broken: watch::Sender<Option<String>>,
+    leaving: AtomicBool,
+}
+
+/// Lends this machine to a fleet until `stop` turns true; then what is in hand goes back.
+///
+/// # Errors
+/// The server refuses, the fleet is of another version, or the device is lost.
+pub async fn work(
+    settings: WorkerSettings,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), FleetError> {
+    let machine = Machine::new(settings.lent, settings.compilers, settings.folder)?;
+    let say = Arc::clone(&settings.say);
+    let connecting = async {
+        let wire = Wire::connect(&settings.access, true, &|text| say(text)).await?;
+        join(&wire, &settings.names, &settings.say).await
+    };
+    let link = tokio::select! {
+        link = connecting => link?,
+        () = turned(&mut stop) => return Ok(()),
+    };
+    let record = machine.record();
+    (settings.say)(format!(
+        "worker {} helps the fleet {} at {}: {}",
+        record.name,
+        settings.names.fleet(),
+        settings.access.shown(),
+        machine.describe()
+    ));
+    let worker = Arc::new(Worker {
+        benches: Benches::default(),
+        record: Mutex::new(record),
+        machine,
+        joined: Instant::now(),
+        stop,
+        broken: watch::channel(None).0,
+        leaving: AtomicBool::new(false),
+        link,
+    });
+    worker.run().await
+}
+
+/// Waits until a hub has opened the fleet.
+async fn join(wire: &Wire, names: &Names, say: &Say) -> Result<Link, FleetError> {
+    let mut told = false;
+    loop {
+        if let Ok(hubs) = wire.context.get_key_value(names.hubs()).await {
+            agrees(&hubs).await?;
+        }
+        match wire.find(names).await {
+            Ok(link) => return Ok(link),
+            Err(why) => {
+                if !told {
+                    told = true;
+                    say(format!(
+                        "no hub has opened the fleet {} yet ({why}); waiting for one: tuner run … \
+                         --fleet URL",
+                        names.fleet()
+                    ));
+                }
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Hubs that all speak another protocol are refused with a sentence.
+async fn agrees(hubs: &async_nats::jetstream::kv::Store) -> Result<(), FleetError> {
+    let Ok(hubs) = presence::hubs(hubs).await else {
+        return Ok(());
+    };
+    match hubs.first() {
+        Some(other) if hubs.iter().all(|hub| hub.protocol != PROTOCOL) => {
+            Err(FleetError::Protocol {
+                theirs: other.protocol,
+                version: other.version.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Worker {
+    fn record(&self) -> MutexGuard<'_, WorkerView> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the worker leaves.
+    fn leaves(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    async fn run(self: Arc<Self>) -> Result<(), FleetError> {
+        self.link
+            .tell("worker", &format!("{} joins", self.record().name));
+        let present = tokio::spawn(Arc::clone(&self).stay_present());
+        let mut queues = tokio::task::JoinSet::new();
+        if let Some(class) = self.machine.class() {
+            let queue = Queue::device(&class);
+            queues.spawn(Arc::clone(&self).serve_device(queue));
+        }
+        if self.machine.compiles() {
+            queues.spawn(Arc::clone(&self).serve_compiles());
+        }
+        let mut stop = self.stop.clone();
+        let mut broken = self.broken.subscribe();
+        let mut checked = tokio::time::interval(Duration::from_secs(5));
+        let result = loop {
+            tokio::select! {
+                () = turned(&mut stop) => break Ok(()),
+                why = broken.wait_for(Option::is_some) => {
+                    let why = why.ok().and_then(|why| (*why).clone()).unwrap_or_default();
+                    break Err(FleetError::Machine(why));
+                }
+                _ = checked.tick() => {
+                    if let Err(error) = agrees(&self.link.hubs).await {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        self.leaving.store(true, Ordering::Relaxed);
+        // Orders in hand see it and go back; a server that is away is not waited for.
+        let back = async { while queues.join_next().await.is_some() {} };
+        if tokio::time::timeout(Duration::from_secs(5), back)
+            .await
+            .is_err()
+        {
+            tracing::warn!("orders in hand could not be given back; others get them later");
+        }
+        present.abort();
+        let name = self.record().name.clone();
+        let farewell = async {
+            let _ = self.link.workers.purge(key(&name)).await;
+            let _ = self.link.client.flush().await;
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(2), farewell).await;
+        result
+    }
+
+    /// Says again and again that the worker is there.
+    async fn stay_present(self: Arc<Self>) {
+        let age = match self.link.workers.status().await {
+            Ok(status) => status.max_age(),
+            Err(_) => super::PRESENCE,
+        };
+        let pause = (age / 3).max(Duration::from_millis(100));
+        loop {
+            let record = {
+                let mut record = self.record();
+                record.up_s = self.joined.elapsed().as_secs_f64();
+                record.state = match (self.leaves(), record.doing.is_empty()) {
+                    (true, _) => "leaving",
+                    (_, true) => "idle",
+                    (_, false) => "working",
+                }
+                .to_owned();
+                record.clone()
+            };
+            presence::write(&self.link.workers, &key(&record.name), &record).await;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Notes that something is done, as long as the note is kept.
+    fn doing(self: &Arc<Self>, what: String, on_device: bool) -> Doing {
+        self.record().doing.push(what.clone());
+        Doing {
+            worker: Arc::clone(self),
+            what,
+            began: on_device.then(Instant::now),
+        }
+    }
+}
+
+/// Something under way.
+struct Doing {
+    worker: Arc<Worker>,
+    what: String,
+    began: Option<Instant>,
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        let mut record = self.worker.record();
+        if let Some(place) = record.doing.iter().position(|what| *what == self.what) {
+            record.doing.remove(place);
+        }
+        if let Some(began) = self.began {
+            record.busy_s += began.elapsed().as_secs_f64();
+        }
+    }
+}
+
+/// A worker's key in its bucket.
+fn key(name: &str) -> String {
+    super::names::word(name)
+}
+
+/// A name that no other worker has.
+fn new_name() -> String {
+    let chance = ContentHash::of([
+        provenance::host().as_bytes(),
+        &std::process::id().to_le_bytes(),
+        &jiff::Timestamp::now().as_nanosecond().to_le_bytes(),
+    ]);
+    let digits = chance.as_str().get(..4).unwrap_or_default();
+    format!("{}-{}-{digits}", provenance::host(), std::process::id())
+}
+
+/// Waits a little before a queue is looked for again.
+async fn pause() {
+    tokio::time::sleep(AGAIN / 2).await;
+}

@@ -1,0 +1,199 @@
+//! Queues: orders are pulled when there is room for them, so a slow worker is never ahead of itself.
+
+use super::{LOOK, Worker, pause};
+use crate::link::turned;
+use crate::names::Queue;
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::{Consumer, pull};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tuner_engine::job::Lent;
+
+/// Orders that a worker with a recording has in hand: each takes microseconds, and the way to the
+/// server longer.
+const RECORDED_IN_HAND: usize = 4;
+
+/// Longest wait for an order in one request.
+const EXPIRES_MAX: Duration = Duration::from_secs(5);
+
+/// Share of the server's patience after which it is told that an order is worked on.
+const PROGRESS: u32 = 3;
+
+/// What a queue's own settings ask of its workers.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// How long the server keeps a request. Shorter than its patience, so that a worker that was
+    /// stopped does not get the same order again.
+    expires: Duration,
+    progress: Duration,
+}
+
+impl Pace {
+    fn of(consumer: &Consumer<pull::Config>) -> Self {
+        let wait = consumer.cached_info().config.ack_wait;
+        let wait = wait.max(Duration::from_millis(300));
+        Self {
+            expires: (wait / 2).min(EXPIRES_MAX),
+            progress: wait / PROGRESS,
+        }
+    }
+}
+
+impl Worker {
+    async fn consumer(&self, name: &str) -> Option<Consumer<pull::Config>> {
+        let stream = self.link.names.work();
+        let found = self.link.context.get_consumer_from_stream(name, stream);
+        found.await.ok()
+    }
+
+    /// Whether the worker is about to end.
+    fn ends(&self) -> bool {
+        self.leaves() || *self.stop.borrow() || self.broken.borrow().is_some()
+    }
+
+    /// Takes candidates for the device until the worker ends.
+    pub(super) async fn serve_device(self: Arc<Self>, queue: Queue) {
+        let name = queue.consumer();
+        let fast = matches!(self.machine.lent, Lent::Recording(_));
+        while !self.ends() {
+            let Some(consumer) = self.consumer(&name).await else {
+                // Its hub has not come yet.
+                pause().await;
+                continue;
+            };
+            let pace = Pace::of(&consumer);
+            if fast {
+                self.serve_recorded(&consumer, pace).await;
+            } else {
+                self.serve_one_by_one(&consumer, pace).await;
+            }
+        }
+    }
+
+    /// A few orders in hand at once.
+    async fn serve_recorded(self: &Arc<Self>, consumer: &Consumer<pull::Config>, pace: Pace) {
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(RECORDED_IN_HAND)
+            .expires(pace.expires)
+            .heartbeat(pace.expires / 2)
+            .messages()
+            .await;
+        let Ok(mut messages) = messages else {
+            return pause().await;
+        };
+        let room = Arc::new(Semaphore::new(RECORDED_IN_HAND));
+        let mut stop = self.stop.clone();
+        loop {
+            let message = tokio::select! {
+                message = messages.next() => message,
+                () = turned(&mut stop) => break,
+            };
+            let Some(Ok(message)) = message else { break };
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                break;
+            };
+            let worker = Arc::clone(self);
+            tokio::spawn(async move {
+                worker.handle(message, pace.progress).await;
+                drop(permit);
+            });
+        }
+        // What is in hand is answered before the worker goes.
+        let _ = room.acquire_many(RECORDED_IN_HAND as u32).await;
+    }
+
+    /// One order in hand, and none waiting here.
+    async fn serve_one_by_one(self: &Arc<Self>, consumer: &Consumer<pull::Config>, pace: Pace) {
+        while !self.ends() {
+            match self.next(consumer, pace.expires).await {
+                Ok(Some(message)) => self.handle(message, pace.progress).await,
+                Ok(None) => {}
+                Err(()) => return pause().await,
+            }
+        }
+    }
+
+    /// The next order, or none within the time.
+    async fn next(
+        &self,
+        consumer: &Consumer<pull::Config>,
+        expires: Duration,
+    ) -> Result<Option<Message>, ()> {
+        let batch = consumer.batch().max_messages(1).expires(expires).messages();
+        let mut batch = batch.await.map_err(drop)?;
+        let mut stop = self.stop.clone();
+        let next = tokio::select! {
+            next = tokio::time::timeout(expires * 2, batch.next()) => next,
+            () = turned(&mut stop) => return Ok(None),
+        };
+        match next {
+            Ok(Some(Ok(message))) => Ok(Some(message)),
+            Ok(None) => Ok(None),
+            Ok(Some(Err(_))) | Err(_) => Err(()),
+        }
+    }
+
+    /// Compiles for all queues of this machine's compiler until the worker ends.
+    pub(super) async fn serve_compiles(self: Arc<Self>) {
+        let room = Arc::new(Semaphore::new(self.machine.compilers));
+        let mut serving = tokio::task::JoinSet::new();
+        let mut known: Vec<String> = Vec::new();
+        while !self.ends() {
+            for name in self.compile_queues().await {
+                if !known.contains(&name) {
+                    known.push(name.clone());
+                    let (worker, room) = (Arc::clone(&self), Arc::clone(&room));
+                    serving.spawn(worker.serve_compile(name, room));
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        while serving.join_next().await.is_some() {}
+    }
+
+    /// The consumers of what can be compiled here.
+    async fn compile_queues(&self) -> Vec<String> {
+        let names = &self.link.names;
+        let Ok(stream) = self.link.context.get_stream(names.work()).await else {
+            return Vec::new();
+        };
+        let all: Result<Vec<String>, _> = stream.consumer_names().try_collect().await;
+        let end = format!("-{}", self.machine.compile_suffix());
+        let ours = |name: &String| name.starts_with("compile_") && name.ends_with(&end);
+        all.unwrap_or_default().into_iter().filter(ours).collect()
+    }
+
+    /// Compiles what is in one queue, as many at once as there is room for.
+    async fn serve_compile(self: Arc<Self>, name: String, room: Arc<Semaphore>) {
+        let mut handling = tokio::task::JoinSet::new();
+        while !self.ends() {
+            let Some(consumer) = self.consumer(&name).await else {
+                pause().await;
+                continue;
+            };
+            let pace = Pace::of(&consumer);
+            while !self.ends() {
+                while handling.try_join_next().is_some() {}
+                let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                    return;
+                };
+                // Short, so that other queues of this machine get their turn.
+                match self.next(&consumer, pace.expires.min(LOOK)).await {
+                    Ok(Some(message)) => {
+                        let worker = Arc::clone(&self);
+                        handling.spawn(async move {
+                            worker.handle(message, pace.progress).await;
+                            drop(permit);
+                        });
+                    }
+                    Ok(None) => drop(permit),
+                    Err(()) => break,
+                }
+            }
+        }
+        while handling.join_next().await.is_some() {}
+    }
+}

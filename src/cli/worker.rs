@@ -1,0 +1,140 @@
+//! `tuner worker`: lends this machine to a fleet.
+
+use super::fleet::{FleetOptions, fleet_error};
+use super::results::usage;
+use super::{CliError, CommandResult};
+use crate::exit;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tuner_device::replay::Recording;
+use tuner_device::{DeviceSelector, gpu};
+use tuner_engine::job::{Jobs, Lent};
+use tuner_fleet::{WorkerSettings, work};
+use tuner_kernel::compile::DiskCache;
+
+/// Lend this machine to a fleet: take candidates, judge or compile them, answer
+///
+/// A worker keeps nothing and may come and go at any time. It does what runs with `--fleet` ask for,
+/// each candidate in a process of its own as on one machine. SIGTERM or Ctrl-C ends it: what it has in
+/// hand goes back at once and to another worker.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner worker --fleet nats://hub:4222 --device cuda:0
+  tuner worker --fleet nats://hub:4222 --compile-only --jobs 32
+  tuner worker --fleet tls://hub:4222 --fleet-creds worker.creds --device cuda:1 --name night
+
+Exit codes: 0 told to end, 1 the device is lost, 2 bad usage, a server that refuses, or a fleet of
+another version.")]
+pub(crate) struct Args {
+    /// cuda:N, vgpu:NAME or replay:FILE [default: the first GPU]
+    #[arg(long, value_name = "DEVICE", conflicts_with = "compile_only")]
+    device: Option<String>,
+
+    /// Compile for others, and lend no device
+    #[arg(long)]
+    compile_only: bool,
+
+    /// Candidates compiled at once [default: number of cores, less one beside a device]
+    #[arg(long, value_name = "N")]
+    jobs: Option<Jobs>,
+
+    #[command(flatten)]
+    fleet: FleetOptions,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    let Some(url) = &args.fleet.fleet else {
+        return Err(usage(
+            "a worker needs a fleet; type --fleet nats://HOST:4222",
+        ));
+    };
+    let lent = lent(args)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let free = match lent {
+        Lent::Compiler => cores,
+        _ => cores.saturating_sub(1).max(1),
+    };
+    let settings = WorkerSettings {
+        access: args.fleet.access(url),
+        names: args.fleet.names()?,
+        compilers: args.jobs.map_or(free, |jobs| usize::from(jobs.get())),
+        folder: folder(),
+        lent,
+        say: Arc::new(|text| say!("{text}")),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    let ended = runtime.block_on(async {
+        let stop = signals().map_err(anyhow::Error::from)?;
+        work(settings, stop).await.map_err(fleet_error)
+    });
+    // A candidate that was given back may still be in its process, which ends with this one.
+    runtime.shutdown_background();
+    ended.map(|()| exit::DONE)
+}
+
+fn lent(args: &Args) -> Result<Lent, CliError> {
+    if args.compile_only {
+        return Ok(Lent::Compiler);
+    }
+    let Some(device) = &args.device else {
+        return match gpu::list() {
+            Ok(gpus) if !gpus.is_empty() => Ok(Lent::Device("cuda:0".to_owned())),
+            _ => Err(usage(
+                "no GPU is here; type --compile-only to compile for others, or --device vgpu:NAME \
+                 or replay:FILE",
+            )),
+        };
+    };
+    match device.parse().map_err(usage)? {
+        DeviceSelector::Replay(file) => {
+            let recording = Recording::load(&file);
+            let recording = recording.map_err(|error| CliError::Usage(error.to_string()))?;
+            Ok(Lent::Recording(Arc::new(recording)))
+        }
+        selector @ (DeviceSelector::Cuda(_) | DeviceSelector::Vgpu(_)) => {
+            Ok(Lent::Device(selector.to_string()))
+        }
+        DeviceSelector::Auto | DeviceSelector::CudaSeveral(_) => Err(usage(format!(
+            "`{device}`: a worker lends one device; type cuda:0, vgpu:h100 or replay:FILE, and start \
+             one worker for each"
+        ))),
+    }
+}
+
+/// Where the files of runs are laid out.
+fn folder() -> PathBuf {
+    let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
+    cache.join("fleet")
+}
+
+/// Turns true at the first SIGTERM or SIGINT; the second ends the process at once.
+fn signals() -> std::io::Result<watch::Receiver<bool>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (sender, receiver) = watch::channel(false);
+    tokio::spawn(async move {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "asked twice: at once; what is in hand goes to another worker later"
+        )]
+        for last in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if last {
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+            say!("leaving; what is in hand goes back (once more: at once)");
+            sender.send_replace(true);
+        }
+    });
+    Ok(receiver)
+}
