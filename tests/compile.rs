@@ -234,7 +234,7 @@ fn faulty_compiler(
 ) -> Compiler {
     use std::os::unix::fs::PermissionsExt as _;
     let program = dir.join("worker.sh");
-    let tuner = env!("CARGO_BIN_EXE_tuner");
+    let tuner = crate::rig::program().display();
     std::fs::write(
         &program,
         format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n"),
@@ -284,7 +284,7 @@ fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
         tuner_process::encode(number, &[json.to_string().as_bytes()]).unwrap()
     };
     let library = compiler(None).nvrtc().library().to_owned();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tuner"))
+    let mut child = Command::new(crate::rig::program())
         .arg(tuner_kernel::compile::WORKER_COMMAND)
         .env("TUNER_COMPILE_FAULT", "hang")
         .stdin(Stdio::piped())

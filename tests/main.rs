@@ -26,6 +26,7 @@ mod licences;
 mod planted;
 mod readme;
 mod report;
+mod rig;
 mod run;
 mod serve;
 mod space_command;

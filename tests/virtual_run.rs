@@ -54,7 +54,7 @@ fn project(space: &str) -> tempfile::TempDir {
 }
 
 fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    let mut command = Command::new(crate::rig::program());
     command.current_dir(folder).args(arguments);
     // The compiler that the project's own set-up has fetched.
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");

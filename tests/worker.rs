@@ -40,7 +40,7 @@ fn job() -> Job {
 
 fn worker(fault: &str) -> Worker {
     Worker::new(Settings {
-        program: env!("CARGO_BIN_EXE_tuner").into(),
+        program: crate::rig::program().into(),
         arguments: ["device-worker", "--device", "vgpu:h100"]
             .map(str::to_owned)
             .to_vec(),
@@ -159,7 +159,7 @@ fn a_hanging_worker_ends_with_its_tuner_even_when_that_is_killed() {
     let mark = format!("TUNER_TEST_MARK={}", std::process::id());
     let (name, value) = mark.split_once('=').unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut tuner = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"))
+    let mut tuner = std::process::Command::new(crate::rig::program())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["run", "gemm_f32", "--problem", "square1024", "--evals", "1"])
         .args(["--device", "vgpu:h100", "--db"])

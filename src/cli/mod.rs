@@ -120,7 +120,7 @@ pub(crate) type CommandResult = Result<u8, CliError>;
 
 /// Parses the arguments, runs the command, and returns its exit code.
 #[must_use]
-pub(crate) fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     // Before the arguments: they name GPUs of the tables.
     if let Err(error) = tables() {
         say!("{error}");

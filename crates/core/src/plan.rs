@@ -55,14 +55,18 @@ pub struct PlanLaunch {
     pub arguments: Vec<usize>,
 }
 
-/// Compiled code. Its text and machine code are no part of a message's JSON: they go beside it.
+/// Compiled code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// PTX text, for the virtual GPU.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     pub ptx: std::sync::Arc<str>,
     /// Machine code, for a real GPU.
-    #[serde(skip)]
+    #[serde(
+        with = "machine_code",
+        default,
+        skip_serializing_if = "<[u8]>::is_empty"
+    )]
     pub cubin: std::sync::Arc<[u8]>,
     /// Registers a thread, the largest over the kernels.
     pub registers: u32,
@@ -288,6 +292,25 @@ impl PlanLaunch {
 fn product(extents: [u32; 3]) -> u64 {
     let factors = extents.into_iter().map(u64::from);
     factors.fold(1, u64::saturating_mul)
+}
+
+/// Bytes as bytes, where the format has them (`serde_bytes` has no `Arc`).
+mod machine_code {
+    use serde::Deserialize as _;
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        bytes: &Arc<[u8]>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<[u8]>, D::Error> {
+        serde_bytes::ByteBuf::deserialize(deserializer).map(|bytes| bytes.into_vec().into())
+    }
 }
 
 #[cfg(test)]

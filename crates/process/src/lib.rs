@@ -33,4 +33,4 @@ pub use frame::{Decoder, Parts, encode, from_json, to_json};
 pub use pipes::{Program, start_error};
 pub use process::{ATTEMPTS, Limits, Process, pause};
 pub use run::{Finished, run};
-pub use worker::{EXIT_BAD_REQUEST, Parent, Replies, die};
+pub use worker::{EXIT_BAD_REQUEST, Parent, Replies, die, watch_requests};

@@ -41,9 +41,12 @@ pub fn run(
         let state = pipes.state();
         let wait = deadline.saturating_duration_since(Instant::now());
         // Closed pipes do not wake: the end of the process is looked for.
-        if pipes.turn(wait.min(TICK), &mut output)? == 0 && pipes.output_ended() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let tick = if pipes.output_ended() {
+            Duration::from_millis(1)
+        } else {
+            TICK
+        };
+        pipes.turn(wait.min(tick), &mut output)?;
         keep(&mut output, kept_bytes);
         if state == State::Ended {
             break;

@@ -6,10 +6,18 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Exit code of a worker whose request was damaged on its way.
 pub const EXIT_BAD_REQUEST: i32 = 76;
+
+static WATCH: OnceLock<fn(&Parts)> = OnceLock::new();
+
+/// Shows every request to `watch` before it is answered. For a program that tests are made of: what
+/// users run never calls it.
+pub fn watch_requests(watch: fn(&Parts)) {
+    let _ = WATCH.set(watch);
+}
 
 /// The parent of this worker: requests come in on standard input, and replies go out on what was
 /// standard output.
@@ -42,7 +50,11 @@ impl Parent {
     /// The next request; `None` at the end.
     #[must_use]
     pub fn request(&self) -> Option<Parts> {
-        self.requests.recv().ok()
+        let request = self.requests.recv().ok()?;
+        if let Some(watch) = WATCH.get() {
+            watch(&request);
+        }
+        Some(request)
     }
 
     /// Where replies go.

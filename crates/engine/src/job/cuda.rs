@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tuner_core::record::DeviceKind;
 use tuner_device::gpu;
 use tuner_device::gpu::helpers::{Helpers, HelpersError};
-use tuner_device::gpu::{GpuError, GpuFacts, fake};
+use tuner_device::gpu::{GpuError, GpuFacts};
 use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_kernel::compile::Compiler;
@@ -149,9 +149,8 @@ pub(crate) fn closed(error: WorkerError) -> JobError {
 
 /// Results of the tests' stand-in for a GPU go to their own database only.
 pub(super) fn stand_in() -> JobError {
-    usage(format!(
-        "{} is set, so the GPU is a stand-in for tests: its results go to the database that the \
-         variable names and to no other; unset it to tune",
-        fake::VARIABLE
-    ))
+    usage(
+        "the GPU of this program is a stand-in for tests: its results go to the database that the \
+         test names and to no other; use `tuner` to tune",
+    )
 }

@@ -19,7 +19,7 @@ use tuner_process::{Decoder, encode as frame, to_json};
 /// Size of the cache unless told otherwise: about 20 000 candidates.
 pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry; the digit is the format's version.
-const MAGIC: &[u8] = b"tuner-image-2\n";
+const MAGIC: &[u8] = b"tuner-image-3\n";
 /// Largest entry that is read: a cubin of some megabytes, its PTX, and a log.
 const MAX_ENTRY_BYTES: u64 = 256 << 20;
 /// Length of the checksum that ends an entry.
@@ -251,9 +251,11 @@ fn decode(key: &ContentHash, bytes: &[u8]) -> Option<RawResult> {
     if ContentHash::of([content]).as_str().as_bytes() != checksum {
         return None;
     }
+    let frame = content
+        .strip_prefix(MAGIC)?
+        .strip_prefix(key.as_str().as_bytes())?;
     let mut decoder = Decoder::default();
-    let content = content.strip_prefix(MAGIC)?;
-    decoder.push(content.strip_prefix(key.as_str().as_bytes())?);
+    decoder.push(frame);
     RawResult::from_parts(decoder.take().ok()??)
 }
 

@@ -7,9 +7,9 @@ use super::discover::{Candidate, Surroundings};
 use super::image::RawResult;
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::template::Header;
-use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tuner_process::{Parent, from_json, to_json};
@@ -69,7 +69,6 @@ pub fn serve() -> io::Result<()> {
         let result = match &nvrtc {
             Ok(nvrtc) => {
                 let request: Request = from_json(&request)?;
-                inject_fault(&request.text);
                 compile(nvrtc, &request, Path::new("/"))
             }
             Err(missing) => RawResult::broken(missing.to_string()),
@@ -102,27 +101,4 @@ fn load(library: &Path) -> Result<Nvrtc, NvrtcMissing> {
         explicit: Some(explicit.library),
         ..Surroundings::default()
     })
-}
-
-/// Misbehaves on request, so that tests can see the pool survive it: `TUNER_COMPILE_FAULT` names
-/// the fault, and only a source that contains the word `tuner_fault` is hit.
-fn inject_fault(text: &str) {
-    let Some(fault) = std::env::var_os("TUNER_COMPILE_FAULT") else {
-        return;
-    };
-    if !text.contains("tuner_fault") {
-        return;
-    }
-    match fault.to_str() {
-        Some("hang") => std::thread::sleep(std::time::Duration::from_secs(3600)),
-        Some("crash") => {
-            let own: Pid = rustix::process::getpid();
-            let _ = rustix::process::kill_process(own, Signal::ABORT);
-        }
-        Some("noise") => {
-            // Through the descriptor that a C library would use.
-            let _ = io::stdout().write_all(b"noise on standard output\n");
-        }
-        _ => {}
-    }
 }

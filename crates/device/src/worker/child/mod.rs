@@ -54,14 +54,8 @@ pub fn run_cuda(ordinal: u32) -> io::Result<()> {
 
 fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
     let replies = parent.replies();
-    let mut number = 0;
     while let Some(request) = parent.request() {
         let request = Request::from_parts(request)?;
-        // The opening of a device is not counted: faults are planted by candidates.
-        if !matches!(request, Request::Open(_)) {
-            plant_fault(number);
-            number += 1;
-        }
         let answer = device.answer(request, &mut |step| {
             reply(&replies, &Response::Begins(step))
         })?;
@@ -75,39 +69,6 @@ fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
 
 fn reply(replies: &Replies, response: &Response) -> io::Result<()> {
     replies.send(&[&to_json(response)?])
-}
-
-/// Faults that tests plant in a worker, from the environment variable `TUNER_FAULT`: they show
-/// that the host copes with what a real device does.
-fn plant_fault(number: u64) {
-    let Ok(fault) = std::env::var("TUNER_FAULT") else {
-        return;
-    };
-    let Some((what, when)) = fault.split_once('@') else {
-        return;
-    };
-    if when != "every" && when.parse() != Ok(number) {
-        return;
-    }
-    match what {
-        "hang" => std::thread::sleep(std::time::Duration::from_secs(3600)),
-        "abort" => std::process::abort(),
-        "kill" => tuner_process::die(),
-        "stop" => {
-            let this = rustix::process::getpid();
-            let _ = rustix::process::kill_process(this, rustix::process::Signal::STOP);
-        }
-        "exit" => exit(7),
-        _ => {}
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a fault that tests plant: the process ends in the middle of its work"
-)]
-fn exit(code: i32) -> ! {
-    std::process::exit(code)
 }
 
 /// Why a job has no judgement.
