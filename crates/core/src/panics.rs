@@ -41,7 +41,12 @@ mod tests {
         let _ = std::panic::take_hook();
         assert!(caught.is_err());
         let text = std::fs::read_to_string(path).unwrap();
-        for part in ["seven is no even number", "panics.rs", "arguments", "tuner "] {
+        for part in [
+            "seven is no even number",
+            "panics.rs",
+            "arguments",
+            "tuner ",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -41,7 +41,7 @@ pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use ledger::{Best, Report, TaskReport};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget};
-pub use pipeline::{EngineError, Plan, run};
+pub use pipeline::{EngineError, Plan, run, turned};
 pub use prior::{Prior, VirtualPrior, like};
 pub use replay::ReplayEvaluator;
 pub use schedule::record;

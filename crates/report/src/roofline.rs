@@ -47,8 +47,8 @@ pub(super) fn arch_of(device: &str) -> Option<&'static Arch> {
 /// The least time that the metric's operations and bytes take, µs, and what sets it.
 pub(super) fn floor(subject: &Subject, arch: &Arch) -> Option<(f64, &'static str)> {
     let kernel = subject.kernel.as_ref()?;
-    let compute = kernel.flops.unwrap_or(0.0) / peak(kernel.tensor, arch) * 1e6;
-    let memory = kernel.bytes.unwrap_or(0.0) / arch.dram_gb_s * 1e-3;
+    let (flops, bytes) = (kernel.flops.unwrap_or(0.0), kernel.bytes.unwrap_or(0.0));
+    let [compute, memory] = arch.floors_us(flops, bytes, kernel.tensor);
     let floor = if compute >= memory {
         (compute, "arithmetic")
     } else {

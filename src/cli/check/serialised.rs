@@ -100,13 +100,8 @@ fn few_blocks(blocks: u64, multiprocessors: u32) -> Option<String> {
 
 /// The least time that the metric's operations and bytes take, µs.
 fn floor_us(seen: &Seen, arch: &Arch) -> f64 {
-    let peak = if seen.tensor {
-        arch.peak_tensor_f16()
-    } else {
-        arch.peak_fp32()
-    };
-    let compute = seen.flops.unwrap_or(0.0) / peak * 1e6;
-    let memory = seen.bytes.unwrap_or(0.0) / arch.dram_gb_s * 1e-3;
+    let (flops, bytes) = (seen.flops.unwrap_or(0.0), seen.bytes.unwrap_or(0.0));
+    let [compute, memory] = arch.floors_us(flops, bytes, seen.tensor);
     compute.max(memory)
 }
 
