@@ -16,6 +16,8 @@ mod engine;
 mod errors;
 mod expectations;
 mod faults;
+mod fleet;
+mod fuzz;
 mod gate;
 mod golden;
 mod hazards;

@@ -82,14 +82,39 @@ fn a_worker_that_dies_is_the_candidates_outcome_with_the_signal() {
 }
 
 #[test]
-fn a_program_that_is_no_worker_is_an_outcome_too_and_a_missing_one_an_error() {
+fn a_worker_lost_from_outside_is_no_verdict_and_the_next_one_is_asked() {
+    let job = job();
+    // Killed at its second candidate, which the next worker judges as its first.
+    for fault in ["kill@1", "stop@1"] {
+        let mut worker = worker(fault);
+        for _ in 0..2 {
+            let judged = worker.judge(job.clone()).unwrap();
+            assert_eq!(judged.verdict, Verdict::Ok, "{fault}: {judged:?}");
+        }
+        assert_eq!(worker.restarts(), 1, "{fault}");
+    }
+    // Each one is killed: the signal is told, and in the end that there is no use in going on.
+    let mut worker = worker("kill@0");
+    for _ in 0..7 {
+        let lost = worker.judge(job.clone()).unwrap();
+        assert_eq!(lost.verdict, Verdict::NotJudged, "{lost:?}");
+        assert!(lost.detail.contains("lost 3 times"), "{}", lost.detail);
+        assert!(lost.detail.contains("signal: 9"), "{}", lost.detail);
+    }
+    assert_eq!(worker.restarts(), 21);
+    let error = worker.judge(job).unwrap_err().to_string();
+    assert!(error.contains("find what ends them"), "{error}");
+}
+
+#[test]
+fn a_program_that_is_no_worker_judges_nothing_and_a_missing_one_is_an_error() {
     let mut noise = Worker::new(Settings {
         program: "/bin/echo".into(),
         arguments: vec!["x".repeat(100)],
         ..Settings::for_device("vgpu:h100").unwrap()
     });
     let answer = noise.judge(job()).unwrap();
-    assert_eq!(answer.verdict, Verdict::Crashed, "{answer:?}");
+    assert_eq!(answer.verdict, Verdict::NotJudged, "{answer:?}");
     let mut missing = Worker::new(Settings {
         program: "/nonexistent/tuner".into(),
         ..Settings::for_device("vgpu:h100").unwrap()

@@ -121,7 +121,7 @@ impl Rig {
 }
 
 /// A Kernel Tuner cache with a row for each configuration.
-fn recording() -> String {
+pub(crate) fn recording() -> String {
     let rows: Vec<String> = (0..ROWS)
         .map(|row| {
             let (a, b) = (row / 8, row % 8);

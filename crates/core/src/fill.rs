@@ -122,18 +122,22 @@ impl Fill {
         std::thread::scope(|scope| {
             let parts = (0..threads).map(|thread| {
                 let range = (thread * each).min(fresh)..((thread + 1) * each).min(fresh);
-                scope.spawn(move || {
-                    let elements = usize::try_from(range.end - range.start).unwrap_or(0);
+                let its = range.clone();
+                let work = move || {
+                    let elements = usize::try_from(its.end - its.start).unwrap_or(0);
                     let mut bytes = Vec::with_capacity(elements.saturating_mul(size));
-                    part(range, &mut bytes);
+                    part(its, &mut bytes);
                     bytes
-                })
+                };
+                (range, std::thread::Builder::new().spawn_scoped(scope, work))
             });
             let parts: Vec<_> = parts.collect();
-            for part in parts {
-                match part.join() {
-                    Ok(part) => bytes.extend(part),
-                    Err(panic) => std::panic::resume_unwind(panic),
+            for (range, thread) in parts {
+                match thread.map(std::thread::ScopedJoinHandle::join) {
+                    Ok(Ok(part)) => bytes.extend(part),
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // The system gives no more threads.
+                    Err(_) => part(range, &mut bytes),
                 }
             }
         });

@@ -55,17 +55,14 @@ pub struct PlanLaunch {
     pub arguments: Vec<usize>,
 }
 
-/// Compiled code.
+/// Compiled code. Its text and machine code are no part of a message's JSON: they go beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// PTX text, for the virtual GPU.
+    #[serde(skip)]
     pub ptx: std::sync::Arc<str>,
     /// Machine code, for a real GPU.
-    #[serde(
-        with = "hexadecimal",
-        default,
-        skip_serializing_if = "<[u8]>::is_empty"
-    )]
+    #[serde(skip)]
     pub cubin: std::sync::Arc<[u8]>,
     /// Registers a thread, the largest over the kernels.
     pub registers: u32,
@@ -208,6 +205,15 @@ impl Plan {
         arguments.filter(move |argument| argument.role == role)
     }
 
+    /// All code in it: the candidate's, and that of a naive reference.
+    pub fn codes_mut(&mut self) -> Vec<&mut Code> {
+        let mut codes = vec![&mut self.code];
+        if let PlanReference::Kernel { code, .. } = &mut self.reference {
+            codes.push(code);
+        }
+        codes
+    }
+
     /// With only the code that the device runs.
     #[must_use]
     pub fn packed(mut self, carry: CodeFormat) -> Self {
@@ -284,58 +290,10 @@ fn product(extents: [u32; 3]) -> u64 {
     factors.fold(1, u64::saturating_mul)
 }
 
-/// Bytes as hexadecimal text.
-mod hexadecimal {
-    use serde::de::Error as _;
-    use std::sync::Arc;
-
-    pub(super) fn serialize<S: serde::Serializer>(
-        bytes: &Arc<[u8]>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        let text: String = bytes
-            .iter()
-            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-            .collect();
-        serializer.serialize_str(&text)
-    }
-
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<[u8]>, D::Error> {
-        let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let byte = |pair: &[u8]| -> Option<u8> {
-            let [high, low] = pair else { return None };
-            u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes
-            .map(Arc::from)
-            .ok_or_else(|| D::Error::custom("machine code is written in hexadecimal digits"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn code_survives_the_pipe_with_its_machine_code() {
-        let code = Code {
-            ptx: "// ptx".into(),
-            cubin: (0..=255).collect::<Vec<u8>>().into(),
-            registers: 32,
-            static_shared_bytes: 16,
-            kernels: BTreeMap::new(),
-        };
-        let text = serde_json::to_string(&code).unwrap();
-        assert_eq!(serde_json::from_str::<Code>(&text).unwrap(), code);
-        let broken = text.replace("00010203", "0001020x");
-        assert!(serde_json::from_str::<Code>(&broken).is_err());
-    }
     #[test]
     fn the_identity_of_work_is_what_earlier_versions_stored() {
         use Role::{Input, Output, Scalar, Scratch};

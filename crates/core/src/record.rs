@@ -95,7 +95,7 @@ named! {
         /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
         /// exported.
         Unchecked,
-        /// Workers were lost with it, or could not work: no fault of the kernel.
+        /// Its workers were lost from outside, again and again: nothing is known of it.
         NotJudged,
     }
 }

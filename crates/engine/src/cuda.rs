@@ -17,6 +17,7 @@ use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::Judgement;
 use tuner_judge::timing::Measured;
+use tuner_judge::timing::executor::Refused;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
@@ -231,7 +232,7 @@ impl CudaEvaluator {
         task: usize,
         configs: &[Config],
         seed: u64,
-    ) -> Result<Vec<Result<Measurement, String>>, BoxError> {
+    ) -> Result<Vec<Result<Measurement, Refused>>, BoxError> {
         let timed = &self.tasks[task].task.timed;
         let mut plans = Vec::with_capacity(configs.len());
         for config in configs {
@@ -304,12 +305,12 @@ impl Evaluator for CudaEvaluator {
     }
 }
 
-/// A timeout, a dead worker or full memory may be the machine's fault: never remembered for
+/// A timeout, a dead or lost worker or full memory may be the machine's fault: never remembered for
 /// others.
 fn lasting(judgement: &Judgement) -> bool {
     !matches!(
         judgement.verdict,
-        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory
+        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
     )
 }
 

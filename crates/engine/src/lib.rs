@@ -15,6 +15,17 @@
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
 //! that holds it, and never before. Results are told to the search at once; commits follow in
 //! groups.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
 
 pub mod job;
 pub mod baseline;
@@ -54,3 +65,6 @@ pub use window::Window;
 /// of its score (`tuner replay --in-flight 16`). Part of what makes a run reproducible, so it is
 /// no setting.
 pub const WINDOW: usize = 16;
+
+/// Beyond the candidates being prepared, how many may wait for a real device.
+const DEVICE_QUEUE: usize = 2;

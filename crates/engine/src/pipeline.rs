@@ -1,6 +1,5 @@
 //! The loop that drives a run.
 
-use super::WINDOW;
 use super::evaluator::{BoxError, Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
 use super::lanes::{LaneError, Lanes, Message};
@@ -8,6 +7,7 @@ use super::ledger::{Ledger, Report};
 use super::limits::Limits;
 use super::schedule::{Finished, Schedule, State, Task};
 use super::window::Window;
+use super::{DEVICE_QUEUE, WINDOW};
 use std::collections::VecDeque;
 use std::future::Future as _;
 use std::pin::Pin;
@@ -24,9 +24,6 @@ use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
 
 /// Results that may wait for their commit; beyond it the run waits for the disk.
 const UNCOMMITTED: usize = 1024;
-
-/// Beyond the candidates being prepared, how many may wait for a real device.
-const DEVICE_QUEUE: usize = 2;
 
 /// What to do in a run.
 #[derive(Debug, Clone)]

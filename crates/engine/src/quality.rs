@@ -5,8 +5,8 @@ use super::window::Window;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Normal};
-use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tuner_core::recorded::Outcome;
 use tuner_core::units::{Micros, Seed};
@@ -185,20 +185,38 @@ pub fn measure<E: Send>(
     let seeds = usize::try_from(study.seeds).unwrap_or(usize::MAX);
     let pairs = recordings.len() * study.strategies.len();
     let total = pairs * seeds;
-    let done = AtomicUsize::new(0);
-    let runs: Vec<Result<Run, E>> = (0..total)
-        .into_par_iter()
-        .map(|at| {
+    let runs: Mutex<Vec<Option<Result<Run, E>>>> = Mutex::new((0..total).map(|_| None).collect());
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= total {
+                return;
+            }
             let (pair, seed) = (at / seeds, Seed(1 + (at % seeds) as u64));
             let recording = &recordings[pair / study.strategies.len()];
             let strategy = &study.strategies[pair % study.strategies.len()];
             let run = make(strategy, recording.space(), seed)
                 .map(|search| one(recording, search, seed, study));
+            runs.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(run);
             progress(1 + done.fetch_add(1, Ordering::Relaxed));
-            run
-        })
-        .collect();
-    let mut runs = runs.into_iter();
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        // Where the system gives no more threads, those that are there do all the work.
+        for _ in 1..threads {
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
+                break;
+            }
+        }
+        work();
+    });
+    let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut runs = runs.into_iter().flatten();
     (0..pairs)
         .map(|pair| {
             Ok(Series {

@@ -47,7 +47,8 @@ impl ReplayEvaluator {
         ContentHash::of([recording.content().as_str().as_bytes(), &choices])
     }
 
-    fn judge(candidate: ContentHash, recorded: &Recorded) -> Judged {
+    /// What a recorded result amounts to.
+    pub(super) fn judge(candidate: ContentHash, recorded: &Recorded) -> Judged {
         let measured = gate::recorded(&recorded.outcome).and_then(|verified| {
             let samples = match &recorded.outcome {
                 Outcome::Timed { time, samples } if samples.is_empty() => vec![*time],

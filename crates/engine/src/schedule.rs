@@ -466,6 +466,7 @@ fn told(trial: &TrialRecord) -> Observation {
             time: measurement.p50,
             error: error(measurement),
         },
+        _ if trial.verdict == Verdict::NotJudged => Observation::Unknown,
         _ => Observation::Failed(trial.verdict),
     }
 }

@@ -115,8 +115,12 @@ impl Evaluator for VirtualEvaluator {
                 };
                 let judgement = vouch::judge::<BoxError>(&mut worker, job, timed, compiler, config)
                     .map_err(|error| task.blame(error))?;
-                // A timeout or a dead worker may be the host's fault: never remembered for others.
-                if !matches!(judgement.verdict, Verdict::Timeout | Verdict::Crashed) {
+                // A timeout or a dead or lost worker may be the host's fault: never remembered for
+                // others.
+                if !matches!(
+                    judgement.verdict,
+                    Verdict::Timeout | Verdict::Crashed | Verdict::NotJudged
+                ) {
                     let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
                     known.insert(work.same, judgement.clone());
                 }

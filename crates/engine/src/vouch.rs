@@ -37,6 +37,8 @@ where
         // tells what is wrong with the others.
         let decided = match verdict {
             Verdict::Ok => true,
+            // Nothing was learnt: the next candidate looks again.
+            Verdict::NotJudged => return Ok(None),
             Verdict::Unchecked | Verdict::Timeout => false,
             _ => !scaled.ragged,
         };
@@ -90,7 +92,7 @@ where
         if !again.checks.is_empty() {
             let vouched = worker.judge(again.clone())?;
             match (alone.verdict, vouched.verdict) {
-                (_, Verdict::Ok) => return Ok(vouched),
+                (_, Verdict::Ok | Verdict::NotJudged) => return Ok(vouched),
                 (Verdict::Unchecked, Verdict::Unchecked) => {}
                 // A verdict on another problem is not this one's.
                 _ => return Ok(alone),
@@ -150,7 +152,8 @@ where
     };
     job.checks.push(built.plan);
     let mut vouched = worker.judge(job)?;
-    if !matches!(vouched.verdict, Verdict::Ok | Verdict::Unchecked) {
+    let unfounded = [Verdict::Ok, Verdict::Unchecked, Verdict::NotJudged];
+    if !unfounded.contains(&vouched.verdict) {
         let sizes = scaled.sizes();
         vouched.detail = format!("{} (a generated check problem: {sizes})", vouched.detail);
     }

@@ -141,6 +141,8 @@ pub(crate) struct Link {
     pub(crate) compiled: kv::Store,
     pub(crate) workers: kv::Store,
     pub(crate) hubs: kv::Store,
+    /// What a hub makes its fleet with, on a hub.
+    limits: Option<Limits>,
     connected: Arc<AtomicBool>,
 }
 
@@ -226,44 +228,19 @@ impl Wire {
             server: server.to_owned(),
             why,
         };
-        make_streams(&self.context, names).await.map_err(refused)?;
-        let store = async |bucket: String, most: Option<u64>| {
-            let made = Objects::create(&self.context, &bucket, most, KEPT).await;
-            made.map_err(refused)
-        };
-        let files = store(names.files(), None).await?;
-        let cubins = store(names.cubins(), Some(limits.cubin_bytes)).await?;
-        let bucket = async |bucket: String, age: Duration| {
-            if let Ok(found) = self.context.get_key_value(&bucket).await {
-                return Ok(found);
-            }
-            let config = kv::Config {
-                bucket,
-                history: 1,
-                max_age: age,
-                ..kv::Config::default()
-            };
-            let made = self.context.create_key_value(config).await;
-            made.map_err(|error| refused(error.to_string()))
-        };
-        Ok(Link {
-            workers: bucket(names.workers(), limits.presence).await?,
-            hubs: bucket(names.hubs(), limits.presence).await?,
-            compiled: bucket(names.compiled(), KEPT).await?,
-            names: names.clone(),
-            files,
-            cubins,
-            client: self.client,
-            context: self.context,
-            connected: self.connected,
-        })
+        let made = make(&self.context, names, Some(limits)).await;
+        made.map_err(refused)?;
+        let found = self.find(names).await;
+        let mut link = found.map_err(refused)?;
+        link.limits = Some(limits);
+        Ok(link)
     }
 
     /// The fleet as a worker finds it; the error says what is not there (yet).
     pub(crate) async fn find(&self, names: &Names) -> Result<Link, String> {
         let bucket = async |bucket: String| {
             let found = self.context.get_key_value(&bucket).await;
-            found.map_err(|error| error.to_string())
+            found.map_err(|error| format!("{bucket}: {error}"))
         };
         let stream = self.context.get_stream_no_info(names.work()).await;
         stream.map_err(|error| error.to_string())?;
@@ -276,6 +253,7 @@ impl Wire {
             names: names.clone(),
             client: self.client.clone(),
             context: self.context.clone(),
+            limits: None,
             connected: Arc::clone(&self.connected),
         })
     }
@@ -298,6 +276,33 @@ async fn notice(connected: Arc<AtomicBool>, event: Event) {
         }
         other => tracing::debug!("NATS: {other}"),
     }
+}
+
+/// Makes what is missing of a fleet; a worker makes streams only.
+async fn make(context: &Context, names: &Names, limits: Option<Limits>) -> Result<(), String> {
+    make_streams(context, names).await?;
+    let Some(limits) = limits else { return Ok(()) };
+    Objects::make(context, &names.files(), None, KEPT).await?;
+    let most = Some(limits.cubin_bytes);
+    Objects::make(context, &names.cubins(), most, KEPT).await?;
+    for (bucket, max_age) in [
+        (names.workers(), limits.presence),
+        (names.hubs(), limits.presence),
+        (names.compiled(), KEPT),
+    ] {
+        if context.get_key_value(&bucket).await.is_ok() {
+            continue;
+        }
+        let config = kv::Config {
+            bucket,
+            history: 1,
+            max_age,
+            ..kv::Config::default()
+        };
+        let made = context.create_key_value(config).await;
+        made.map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Makes the streams where they are missing.
@@ -341,9 +346,9 @@ impl Link {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// Makes the streams where they are missing, for example after the server lost its disk.
+    /// Makes what is missing, for example after the server lost its disk.
     pub(crate) async fn mend(&self) -> Result<(), FleetError> {
-        make_streams(&self.context, &self.names)
+        make(&self.context, &self.names, self.limits)
             .await
             .map_err(FleetError::Server)
     }

@@ -82,7 +82,7 @@ pub(crate) enum Malformed {
 /// Reads a message; one that stands for a larger one is followed.
 pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
     check(bytes)?;
-    if let Ok(spilled) = serde_json::from_slice::<Spilled>(bytes) {
+    if let Ok(spilled) = rmp_serde::from_slice::<Spilled>(bytes) {
         let content = link.files.get(&spilled.object, MESSAGE_BYTES_MAX).await?;
         return parse(&content);
     }
@@ -91,14 +91,14 @@ pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Resu
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     check(bytes)?;
-    serde_json::from_slice(bytes).map_err(|error| Malformed::Nonsense(error.to_string()))
+    rmp_serde::from_slice(bytes).map_err(|error| Malformed::Nonsense(error.to_string()))
 }
 
 fn check(bytes: &[u8]) -> Result<(), Malformed> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(Malformed::TooLarge(bytes.len()));
     }
-    match serde_json::from_slice::<Head>(bytes) {
+    match rmp_serde::from_slice::<Head>(bytes) {
         Ok(head) if head.protocol == PROTOCOL => Ok(()),
         Ok(head) => Err(Malformed::Protocol(head.protocol)),
         Err(error) => Err(Malformed::Nonsense(error.to_string())),
@@ -107,7 +107,7 @@ fn check(bytes: &[u8]) -> Result<(), Malformed> {
 
 /// A message as it is sent: one that the server would not take becomes an object.
 pub(crate) async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetError> {
-    let bytes = serde_json::to_vec(message).map_err(FleetError::defect)?;
+    let bytes = encode(message)?;
     let most = link.client.server_info().max_payload;
     if bytes.len() + MESSAGE_MARGIN <= most {
         return Ok(bytes.into());
@@ -117,8 +117,13 @@ pub(crate) async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Byte
         protocol: PROTOCOL,
         object,
     };
-    let bytes = serde_json::to_vec(&spilled).map_err(FleetError::defect)?;
-    Ok(bytes.into())
+    Ok(encode(&spilled)?.into())
+}
+
+/// MessagePack with names of fields: numbers stay the same to the last bit, and a version that knows
+/// more fields is read by one that knows fewer.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, FleetError> {
+    rmp_serde::to_vec_named(value).map_err(FleetError::defect)
 }
 
 #[cfg(test)]
@@ -127,16 +132,18 @@ mod tests {
 
     #[test]
     fn nonsense_of_any_kind_is_an_error_with_a_sentence() {
-        let cut = br#"{"protocol":1,"id":"#;
-        let other = br#"{"protocol":7,"id":"x"}"#;
-        let half = br#"{"protocol":1}"#;
+        let pack = |value: serde_json::Value| rmp_serde::to_vec_named(&value).unwrap();
+        let other = pack(serde_json::json!({"protocol": 7, "id": "x"}));
+        let half = pack(serde_json::json!({"protocol": 1}));
+        let list = pack(serde_json::json!([]));
+        let cut = &other[..other.len() - 1];
         for (bytes, hint) in [
             (&b""[..], "no message"),
             (&b"\xff\xfe\x00"[..], "no message"),
-            (&cut[..], "no message"),
+            (cut, "no message"),
             (&other[..], "protocol 7"),
             (&half[..], "no message"),
-            (&b"[]"[..], "no message"),
+            (&list[..], "no message"),
         ] {
             let error = parse::<AnswerMessage>(bytes).unwrap_err().to_string();
             assert!(error.contains(hint), "{error}");

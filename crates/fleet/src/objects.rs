@@ -46,32 +46,26 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// The store of that name, made where it is not there. `bytes_max` limits it.
-    pub(crate) async fn create(
+    /// Makes the store of that name where it is not there. `bytes_max` limits it.
+    pub(crate) async fn make(
         context: &Context,
         bucket: &str,
         bytes_max: Option<u64>,
         age_max: Duration,
-    ) -> Result<Self, String> {
-        let found = context.get_object_store(bucket).await;
-        let store = match found {
-            Ok(store) => store,
-            Err(_) => context
-                .create_object_store(Config {
-                    bucket: bucket.to_owned(),
-                    max_bytes: bytes_max
-                        .and_then(|bytes| i64::try_from(bytes).ok())
-                        .unwrap_or(-1),
-                    max_age: age_max,
-                    ..Config::default()
-                })
-                .await
-                .map_err(|error| error.to_string())?,
+    ) -> Result<(), String> {
+        if context.get_object_store(bucket).await.is_ok() {
+            return Ok(());
+        }
+        let config = Config {
+            bucket: bucket.to_owned(),
+            max_bytes: bytes_max
+                .and_then(|bytes| i64::try_from(bytes).ok())
+                .unwrap_or(-1),
+            max_age: age_max,
+            ..Config::default()
         };
-        Ok(Self {
-            store,
-            evicts: bytes_max.is_some(),
-        })
+        let made = context.create_object_store(config).await;
+        made.map(drop).map_err(|error| error.to_string())
     }
 
     /// The store of that name, which must be there.

@@ -222,13 +222,7 @@ impl PlanBuilder {
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err(detail) => {
-                return Ok(Err(unbuilt(
-                    Some(candidate),
-                    Verdict::CompileFailed,
-                    detail,
-                )));
-            }
+            Err((verdict, detail)) => return Ok(Err(unbuilt(Some(candidate), verdict, detail))),
         };
         let plan = self.plan(bound, &image, reference);
         Ok(Ok(Built {
@@ -245,17 +239,18 @@ impl PlanBuilder {
     fn reference(
         &self,
         compiler: &Compiler,
-    ) -> Result<Result<PlanReference, String>, CompileError> {
+    ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
+        let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
         if let Reference::Oracle(name) = &self.kernel.spec.reference {
             return Ok(Ok(PlanReference::Oracle(name.clone())));
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
-            Err(error) => return Ok(Err(format!("the default configuration: {error}"))),
+            Err(error) => return wrong(format!("the default configuration: {error}")),
         };
         let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
         let Some((template, launch)) = found else {
-            return Ok(Err("the space names no reference".to_owned()));
+            return wrong("the space names no reference".to_owned());
         };
         let macros = &bound.macros;
         let options: Vec<String> = bound
@@ -280,13 +275,14 @@ impl PlanBuilder {
                     Reference::Oracle(_) => None,
                 },
             }),
-            other => {
-                let why = other
-                    .failure()
-                    .map(|(_, detail)| detail)
-                    .unwrap_or_default();
-                Err(format!("the reference kernel does not compile: {why}"))
-            }
+            other => Err(match other.failure() {
+                Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
+                failure => {
+                    let why = failure.map(|(_, detail)| detail).unwrap_or_default();
+                    let text = format!("the reference kernel does not compile: {why}");
+                    (Verdict::CompileFailed, text)
+                }
+            }),
         })
     }
 
@@ -298,7 +294,8 @@ impl PlanBuilder {
         &self,
         compiler: &Compiler,
     ) -> Result<Result<(), String>, CompileError> {
-        Ok(self.reference(compiler)?.map(|_| ()))
+        let reference = self.reference(compiler)?;
+        Ok(reference.map(|_| ()).map_err(|(_, why)| why))
     }
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {

@@ -126,7 +126,8 @@ impl App {
         W: Future<Output = Result<T, StoreError>>,
     {
         let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
-        let store = self.readers[turn % READERS].clone();
+        let store = self.readers.get(turn % READERS).unwrap_or(&self.store);
+        let store = store.clone();
         // A question may decode a megabyte of JSON: that must not hold up the event streams.
         let handle = tokio::runtime::Handle::current();
         let answer = tokio::task::spawn_blocking(move || handle.block_on(ask(store))).await;
@@ -248,8 +249,11 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         device: row.device.map_or(row.selector, |(name, _)| name),
         strategy: row.strategy,
         seed: row.seed.or(asked_seed),
-        evals_limit: settings["evals"].as_u64().or(asked_evals),
-        budget_s: settings["budget_s"].as_f64(),
+        evals_limit: settings
+            .get("evals")
+            .and_then(serde_json::Value::as_u64)
+            .or(asked_evals),
+        budget_s: settings.get("budget_s").and_then(serde_json::Value::as_f64),
         request,
         clock_s: 0.0,
         elapsed_s: None,

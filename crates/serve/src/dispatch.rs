@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
+use tuner_device::DeviceSelector;
 use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{Event, Report, StopReason};
 use tuner_store::{JobState, QueuedJob, RunId, StoreError};
@@ -82,14 +83,13 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
 
 /// Whether two devices have a GPU in common: `cuda:0` and `cuda:0,1`.
 fn overlap(a: &str, b: &str) -> bool {
-    let ordinals = |device: &str| -> Option<Vec<String>> {
-        let list = device.strip_prefix("cuda:")?;
-        Some(list.split(',').map(str::to_owned).collect())
-    };
-    match (ordinals(a), ordinals(b)) {
-        (Some(a), Some(b)) => a.iter().any(|ordinal| b.contains(ordinal)),
-        _ => a == b,
+    let parsed = (a.parse::<DeviceSelector>(), b.parse::<DeviceSelector>());
+    if let (Ok(one), Ok(other)) = &parsed
+        && !one.gpus().is_empty()
+    {
+        return one.gpus().iter().any(|gpu| other.gpus().contains(gpu));
     }
+    a == b
 }
 
 fn leave(busy: &mut HashMap<String, Arc<LiveRun>>, left: Result<String, tokio::task::JoinError>) {

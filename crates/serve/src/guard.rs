@@ -52,7 +52,9 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         500..600 => 2,
         _ => 3,
     };
-    app.answers[class].fetch_add(1, Ordering::Relaxed);
+    if let Some(count) = app.answers.get(class) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         ("content-security-policy", POLICY),

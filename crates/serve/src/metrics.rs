@@ -3,6 +3,7 @@
 use super::app::App;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
+use tuner_engine::fleet::{FleetView, WorkerView};
 use tuner_store::StoreError;
 
 /// The page.
@@ -93,6 +94,9 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         "What keeps the daemon from its work; 1 where it is so.",
         &conditions,
     );
+    if let Some(fleet) = &app.fleet {
+        fleet_families(&fleet.view(), &mut family);
+    }
     let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
     let mut log = app.store.path().as_os_str().to_owned();
     log.push("-wal");
@@ -112,6 +116,98 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         );
     }
     Ok(text)
+}
+
+/// What a family is made from: name, kind, help, and values by labels.
+type Family<'a> = dyn FnMut(&str, &str, &str, &[(String, f64)]) + 'a;
+
+/// The fleet, where there is one.
+fn fleet_families(fleet: &FleetView, family: &mut Family<'_>) {
+    let named = |worker: &WorkerView| {
+        let device = if worker.device.is_empty() {
+            "none"
+        } else {
+            &worker.device
+        };
+        format!(
+            "{{worker=\"{}\",device=\"{}\",version=\"{}\"}}",
+            escaped(&worker.name),
+            escaped(device),
+            escaped(&worker.version)
+        )
+    };
+    let by_worker = |value: &dyn Fn(&WorkerView) -> f64| -> Vec<(String, f64)> {
+        let workers = fleet.workers.iter();
+        workers
+            .map(|worker| (named(worker), value(worker)))
+            .collect()
+    };
+    let connected = vec![(String::new(), f64::from(u8::from(fleet.connected)))];
+    family(
+        "tuner_fleet_connected",
+        "gauge",
+        "Whether the fleet's NATS server answers.",
+        &connected,
+    );
+    family(
+        "tuner_fleet_workers",
+        "gauge",
+        "Workers that are there.",
+        &by_worker(&|_| 1.0),
+    );
+    family(
+        "tuner_fleet_judged_total",
+        "counter",
+        "Candidates that a worker judged.",
+        &by_worker(&|worker| worker.judged as f64),
+    );
+    family(
+        "tuner_fleet_compiled_total",
+        "counter",
+        "Candidates that a worker compiled.",
+        &by_worker(&|worker| worker.compiled as f64),
+    );
+    family(
+        "tuner_fleet_busy_seconds_total",
+        "counter",
+        "Seconds that a worker's device was at work.",
+        &by_worker(&|worker| worker.busy_s),
+    );
+    let mut waiting = Vec::new();
+    for queue in &fleet.queues {
+        let label =
+            |state: &str| format!("{{queue=\"{}\",state=\"{state}\"}}", escaped(&queue.name));
+        waiting.push((label("waiting"), queue.waiting as f64));
+        waiting.push((label("in_hand"), queue.in_hand as f64));
+    }
+    family(
+        "tuner_fleet_orders",
+        "gauge",
+        "Orders of a queue by state.",
+        &waiting,
+    );
+    let dropped = [
+        ("malformed", fleet.malformed),
+        ("duplicate", fleet.duplicates),
+        ("false", fleet.refused),
+    ];
+    let dropped: Vec<_> = dropped
+        .iter()
+        .map(|(why, count)| (format!("{{why=\"{why}\"}}"), *count as f64))
+        .collect();
+    family(
+        "tuner_fleet_dropped_total",
+        "counter",
+        "Messages that this hub dropped.",
+        &dropped,
+    );
+}
+
+/// A label's value: whatever a worker says its name is.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 /// Resident memory of this process (`/proc/self/statm`, second field, pages).

@@ -3,6 +3,18 @@
 //! One writer task a [`Store`] groups whatever waits into one transaction and answers after its
 //! COMMIT, which has reached the disk: what an [`Ack`] announced survives `kill -9` and power loss.
 //! Two processes may write the same database at once; SQLite's lock makes them take turns.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::indexing_slicing
+    )
+)]
 
 mod baselines;
 mod begin;

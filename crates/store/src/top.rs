@@ -298,14 +298,14 @@ fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
         }
         let mut values: Vec<EffectValue> = groups
             .into_values()
-            .map(|(value, mut times)| {
+            .filter_map(|(value, mut times)| {
                 times.sort_by(f64::total_cmp);
-                EffectValue {
+                Some(EffectValue {
                     value,
                     count: times.len() as u64,
-                    best_us: times[0],
-                    median_us: times[times.len() / 2],
-                }
+                    best_us: *times.first()?,
+                    median_us: *times.get(times.len() / 2)?,
+                })
             })
             .collect();
         values.sort_by(|a, b| order(&a.value, &b.value));

@@ -52,15 +52,6 @@ pub(super) fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
     (verdict, detail.to_owned())
 }
 
-/// A contest's refusal, which begins with its verdict.
-pub(super) fn refusal(why: &str) -> (Verdict, String) {
-    let named = why
-        .split_once(": ")
-        .and_then(|(name, detail)| Some((name.parse().ok()?, detail)));
-    let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
-    failure(verdict, detail)
-}
-
 /// How many changes share a round.
 pub(super) fn together(base_us: Option<f64>) -> usize {
     let sample = base_us.unwrap_or(SAMPLE_US).max(SAMPLE_US);
@@ -110,15 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_taken_by_its_verdict_and_an_interval_with_one_shows_nothing() {
-        assert_eq!(
-            refusal("out_of_bounds: line 3: far"),
-            (Verdict::OutOfBounds, "line 3: far".to_owned())
-        );
-        assert_eq!(
-            refusal("no round: none"),
-            (Verdict::Crashed, "no round: none".to_owned())
-        );
+    fn an_interval_with_one_in_it_shows_nothing() {
         let cost = |interval| Cost {
             ratio: 1.0,
             interval,

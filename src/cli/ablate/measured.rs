@@ -5,7 +5,7 @@
 //! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
 
 use super::answer::Answer;
-use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
+use super::cost::{Cost, Timed, failure, summarize, together, told_of_the_clock, untimed};
 use super::{Args, Change, Code, Subject, bad_base};
 use crate::cli::CliError;
 use crate::cli::parallel::in_order;
@@ -26,6 +26,7 @@ use tuner_engine::{
     BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, KernelTask,
     Preparation, Work, like,
 };
+use tuner_judge::timing::executor::Refused;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::declarations;
@@ -290,8 +291,8 @@ impl Bench {
                 return Ok(vec![Err(failure); owned.len()]);
             }
         };
-        let timed = |time: Result<Measurement, String>| {
-            let measurement = time.map_err(|why| refusal(&why))?;
+        let timed = |time: Result<Measurement, Refused>| {
+            let measurement = time.map_err(|refused| (refused.verdict, refused.detail))?;
             Cost::of(&measurement).ok_or_else(untimed)
         };
         Ok(times.into_iter().map(timed).collect())

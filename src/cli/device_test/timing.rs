@@ -119,7 +119,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
             }
             Err(why) => {
                 passed = false;
-                rows[row]["error"] = json!(why);
+                rows[row]["error"] = json!(why.to_string());
             }
         }
     }

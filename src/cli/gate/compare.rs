@@ -129,7 +129,11 @@ impl Gate<'_> {
     /// changes from round to round, so that what heats up or drifts favours neither.
     fn rounds(&self, shipped: &Config, best: Option<&LeaderboardRow>) -> Result<Rounds, CliError> {
         let judge = |config: &Config| -> Result<Judged, CliError> {
-            Ok(self.prepared.judge(self.index, config)?)
+            let judged = self.prepared.judge(self.index, config)?;
+            if judged.verdict == Verdict::NotJudged {
+                return Err(CliError::Failed(anyhow::anyhow!("{}", judged.detail)));
+            }
+            Ok(judged)
         };
         let best_config = best.and_then(|row| in_space(&self.task.space, &row.config).ok());
         let mut rounds = Rounds {

@@ -1,5 +1,6 @@
 //! `tuner replay`: search quality on recorded spaces.
 
+mod fleet;
 mod plot;
 
 use super::output::{self, Format};
@@ -61,6 +62,11 @@ pub(crate) struct Args {
     /// Candidates in flight: a result is told after this many more were asked for
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     in_flight: u16,
+
+    /// Simulate fleets of so many GPUs instead, such as 1,4,16,64: recorded compile and run times on a
+    /// virtual clock, and how long each takes to find 95 % of the optimum
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
+    gpus: Vec<u16>,
 
     /// Noise on the recorded times (standard deviation), such as 2%; runs are judged by the
     /// recorded time of what looked fastest
@@ -143,6 +149,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             "error: {} does not record what compiling and benchmarking cost: leave out --time",
             bare.path().display()
         )));
+    }
+    if !args.gpus.is_empty() {
+        let text = fleet::simulated(args, &recordings)?;
+        output::print(&text).map_err(anyhow::Error::from)?;
+        return Ok(exit::DONE);
     }
     let series = study(args, &recordings)?;
     let names: Vec<String> = args

@@ -12,6 +12,7 @@
 
 mod bundle;
 mod evaluator;
+pub mod simulate;
 mod wire;
 
 pub use bundle::{BundleError, PackedFiles, pack, unpack};

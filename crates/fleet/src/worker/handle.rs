@@ -4,7 +4,7 @@ use super::Worker;
 use super::bench::Use;
 use crate::DELIVERIES_MAX;
 use crate::link::{AGAIN, turned};
-use crate::message::{AnswerMessage, Malformed, OrderMessage, Outcome, read, write};
+use crate::message::{AnswerMessage, Malformed, OrderMessage, Outcome, encode, read, write};
 use crate::names::is_run;
 use async_nats::jetstream::{AckKind, Message};
 use flate2::Compression;
@@ -237,7 +237,7 @@ async fn blocking<T: Send + 'static>(
 
 fn pack(work: &Work) -> Result<Vec<u8>, LendError> {
     let failed = |error: &dyn std::fmt::Display| LendError::Here(error.to_string());
-    let text = serde_json::to_vec(work).map_err(|error| failed(&error))?;
+    let text = encode(work).map_err(|error| failed(&error))?;
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     packer.write_all(&text).map_err(|error| failed(&error))?;
     packer.finish().map_err(|error| failed(&error))
@@ -250,5 +250,5 @@ fn unpack(packed: &[u8]) -> Result<Work, String> {
     reader
         .read_to_end(&mut text)
         .map_err(|error| error.to_string())?;
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    rmp_serde::from_slice(&text).map_err(|error| error.to_string())
 }

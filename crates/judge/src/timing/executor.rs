@@ -171,7 +171,16 @@ impl Timed {
 }
 
 /// Why a candidate that passed the gate has no time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    thiserror::Error,
+    serde::Serialize,
+    serde::Deserialize
+)]
+#[error("{verdict}: {detail}")]
 pub struct Refused {
     /// `implausible`, or the verdict of the second look at its outputs.
     pub verdict: Verdict,

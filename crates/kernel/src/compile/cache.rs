@@ -6,7 +6,6 @@
 //! read or written, compiling goes on without it after one warning.
 
 use super::image::{RawResult, RawStatus};
-use super::wire::{read_frame, write_frame};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use tuner_core::files;
 use tuner_core::units::ContentHash;
+use tuner_process::{Decoder, encode as frame, to_json};
 
 /// Size of the cache unless told otherwise: about 20 000 candidates.
 pub const CACHE_BYTES_MAX: u64 = 2 << 30;
@@ -111,11 +111,12 @@ impl DiskCache {
             return;
         }
         let path = self.path_of(key);
-        let bytes = encode(key, result);
-        if let Err(error) = self.write(&path, &bytes) {
-            self.warn("write", &path, &error);
-            return;
-        }
+        let written =
+            encode(key, result).and_then(|bytes| self.write(&path, &bytes).map(|()| bytes));
+        let bytes = match written {
+            Ok(bytes) => bytes,
+            Err(error) => return self.warn("write", &path, &error),
+        };
         let Ok(mut estimate) = self.bytes.lock() else {
             return;
         };
@@ -235,17 +236,14 @@ struct Entry {
     temporary: bool,
 }
 
-fn encode(key: &ContentHash, result: &RawResult) -> Vec<u8> {
+fn encode(key: &ContentHash, result: &RawResult) -> io::Result<Vec<u8>> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(key.as_str().as_bytes());
-    // Writing to a Vec cannot fail.
-    let _ = write_frame(
-        &mut bytes,
-        &[&result.head_json(), &result.ptx, &result.cubin],
-    );
+    let head = to_json(&result.head)?;
+    bytes.extend(frame(0, &[&head, &result.ptx, &result.cubin])?);
     let checksum = ContentHash::of([bytes.as_slice()]);
     bytes.extend_from_slice(checksum.as_str().as_bytes());
-    bytes
+    Ok(bytes)
 }
 
 fn decode(key: &ContentHash, bytes: &[u8]) -> Option<RawResult> {
@@ -253,10 +251,10 @@ fn decode(key: &ContentHash, bytes: &[u8]) -> Option<RawResult> {
     if ContentHash::of([content]).as_str().as_bytes() != checksum {
         return None;
     }
-    let mut frame = content
-        .strip_prefix(MAGIC)?
-        .strip_prefix(key.as_str().as_bytes())?;
-    RawResult::from_parts(read_frame(&mut frame).ok()??)
+    let mut decoder = Decoder::default();
+    let content = content.strip_prefix(MAGIC)?;
+    decoder.push(content.strip_prefix(key.as_str().as_bytes())?);
+    RawResult::from_parts(decoder.take().ok()??)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ mod probe;
 mod render;
 mod resources;
 mod template;
-mod wire;
 mod worker;
 
 pub use cache::{CACHE_BYTES_MAX, DiskCache};

@@ -72,6 +72,10 @@ impl Archive {
 
     /// Takes a result; returns its rank if it is among the `keep` fastest.
     pub(super) fn learn(&mut self, place: usize, told: Observation, keep: usize) -> Option<usize> {
+        if told == Observation::Unknown {
+            // It stays a point without a result: not proposed again, and neither good nor bad.
+            return None;
+        }
         self.told += 1;
         let Observation::Time { time, error } = told else {
             self.failed += 1;
@@ -198,5 +202,28 @@ pub(super) fn keep_fastest_and_sample<T>(
     if ranked.len() > head + tail {
         ranked[head..].shuffle(rng);
         ranked.truncate(head + tail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Archive, Entry};
+    use crate::Observation;
+    use tuner_core::record::Verdict;
+    use tuner_space::Config;
+
+    #[test]
+    fn what_was_not_judged_is_neither_good_nor_bad() {
+        let mut archive = Archive::default();
+        archive.entries.push(Entry {
+            config: Config::new(vec![0]),
+            encoded: vec![0.0],
+            result: None,
+        });
+        assert_eq!(archive.learn(0, Observation::Unknown, 4), None);
+        assert_eq!((archive.health(0), archive.log(0)), (None, None));
+        assert_eq!((archive.told(), archive.any_failed()), (0, false));
+        archive.learn(0, Observation::Failed(Verdict::Crashed), 4);
+        assert_eq!((archive.health(0), archive.told()), (Some(-1.0), 1));
     }
 }

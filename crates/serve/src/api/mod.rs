@@ -43,6 +43,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(results::candidate))
         .routes(routes!(results::effects))
         .routes(routes!(system::devices))
+        .routes(routes!(system::fleet))
         .routes(routes!(system::healthz))
         .routes(routes!(system::readyz))
         .routes(routes!(system::metrics))

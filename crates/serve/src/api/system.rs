@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use std::sync::Arc;
+use tuner_engine::fleet::FleetView;
 
 /// Devices with results, and their clocks.
 #[utoipa::path(get, path = "/api/v1/devices", tag = "results",
@@ -38,6 +39,19 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<impl IntoResp
         bytes_of(&views)
     });
     Ok(json_bytes(answer.await?))
+}
+
+/// The fleet that judges this daemon's candidates: workers, runs, queues.
+#[utoipa::path(get, path = "/api/v1/fleet", tag = "system",
+    responses((status = 200, body = FleetView), (status = 404, body = Problem)))]
+pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>, Problem> {
+    let fleet = app.fleet.as_ref().map(|fleet| fleet.view());
+    fleet.map(Json).ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "this daemon has no fleet; start it with --fleet nats://HOST:4222",
+        )
+    })
 }
 
 /// Whether the daemon is well. Answers without a token, and with 200 as long as the daemon lives:

@@ -355,6 +355,41 @@ views.devices = () => {
   });
 };
 
+views.fleet = () => {
+  const page = h('div');
+  show(h('h1', null, 'Fleet'), page);
+  repeat(2000, async (here) => {
+    const fleet = await api('/api/v1/fleet').catch((error) => {
+      if (error.status === 404) return null;
+      throw error;
+    });
+    if (!here()) return;
+    if (!fleet) {
+      page.replaceChildren(h('p', { class: 'note' }, 'This daemon judges on its own machine. Start it with --fleet nats://HOST:4222 to have workers help.'));
+      return;
+    }
+    const share = (part, whole) => whole > 0 ? Math.round(100 * Math.min(part / whole, 1)) + ' %' : null;
+    page.replaceChildren(
+      facts([['fleet', fleet.fleet], ['server', fleet.server], ['connection', fleet.connected ? 'up' : 'down'],
+        ['results to be stored', count(fleet.results_waiting)], ['files and code', bytes(fleet.object_bytes)],
+        ['second answers', count(fleet.duplicates)], ['false answers', count(fleet.refused)], ['no messages', count(fleet.malformed)]]),
+      h('h2', null, 'Workers'),
+      table([{ name: 'worker' }, { name: 'device' }, { name: 'state' }, { name: 'busy', class: 'num' }, { name: 'judged', class: 'num' },
+        { name: 'a second', class: 'num' }, { name: 'compiled', class: 'num' }, { name: 'given back', class: 'num wide' }, { name: 'NVRTC', class: 'wide' },
+        { name: 'driver', class: 'wide' }, { name: 'version', class: 'wide' }],
+      fleet.workers.map((worker) => ({ cells: [worker.name, worker.device || 'compiles only', worker.protocol === fleet.protocol ? worker.state : 'left out: protocol ' + worker.protocol,
+        share(worker.busy_s, worker.up_s), count(worker.judged), worker.up_s > 0 ? (worker.judged / worker.up_s).toFixed(1) : null,
+        count(worker.compiled), count(worker.returned), worker.nvrtc, worker.driver, worker.version] })),
+      'No worker is here: tuner worker --fleet ' + fleet.server),
+      h('h2', null, 'Runs'),
+      table([{ name: 'run' }, { name: 'hub' }, { name: 'queue', class: 'wide' }, { name: 'in flight', class: 'num' }, { name: 'stored', class: 'num' }],
+        fleet.hubs.map((hub) => ({ cells: [hub.run, hub.host + ' ' + hub.pid, hub.class, count(hub.waiting), count(hub.stored)] })), 'No run is under way.'),
+      h('h2', null, 'Queues'),
+      table([{ name: 'queue' }, { name: 'waiting', class: 'num' }, { name: 'in hand', class: 'num' }, { name: 'handed out again', class: 'num' }],
+        fleet.queues.map((queue) => ({ cells: [queue.name, count(queue.waiting), count(queue.in_hand), count(queue.redelivered)] })), 'No queue yet.'));
+  });
+};
+
 fetch('/healthz').then((response) => response.json()).then((health) => {
   document.getElementById('version').textContent = '· tuner ' + health.version;
 }).catch(() => {});

@@ -1,6 +1,6 @@
 //! A real GPU in a worker. The context lives and dies with this process.
 
-use super::{Failure, Gated, Served, gate, passed};
+use super::{Begins, Failure, Gated, Served, gate, passed, reply};
 use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
@@ -9,7 +9,6 @@ use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
-    send,
 };
 use std::io;
 use tuner_core::cache_mode::CacheMode;
@@ -27,6 +26,7 @@ use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::executor;
 use tuner_judge::timing::executor::{HEADLINE, Incumbent, Refused, TimingSession, time_candidate};
 use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_process::Replies;
 
 /// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
 const PROBE: &str = "tuner_null";
@@ -39,6 +39,7 @@ const MEMORY_SHARE: u64 = 4;
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
+    replies: Replies,
     open: Option<OpenGpu>,
 }
 
@@ -59,9 +60,10 @@ struct Task {
 }
 
 impl Cuda {
-    pub(super) fn new(ordinal: u32) -> Self {
+    pub(super) fn new(ordinal: u32, replies: Replies) -> Self {
         Self {
             ordinal,
+            replies,
             open: None,
         }
     }
@@ -93,9 +95,10 @@ impl Cuda {
                 fault.detail
             ));
         }
-        session.announce_launches(Box::new(|step| {
+        let replies = self.replies.clone();
+        session.announce_launches(Box::new(move |step| {
             // A pipe that is gone shows at the next answer.
-            let _ = send(&mut io::stdout(), &Response::Begins(step));
+            let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
             session,
@@ -108,11 +111,7 @@ impl Cuda {
 }
 
 impl Served for Cuda {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response> {
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response> {
         if let Request::Open(helpers) = request {
             begins(Step::Open)?;
             return Ok(self.open(*helpers));
@@ -139,8 +138,6 @@ impl Served for Cuda {
         gpu.spoiled().map(ToString::to_string)
     }
 }
-
-type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 impl OpenGpu {
     fn handle(&mut self, request: &Request, begins: Begins<'_>) -> Result<Response, Failure> {
@@ -372,14 +369,13 @@ impl OpenGpu {
         Ok(())
     }
 
-    /// Takes each plan of a contest through the gate on the contest's seed. A refusal begins with
-    /// the name of its verdict and a colon.
+    /// Takes each plan of a contest through the gate on the contest's seed.
     fn verified(
         &mut self,
         contest: &TimingComparison,
         level: Level,
         begins: Begins<'_>,
-    ) -> Result<Vec<Result<Verified, String>>, Failure> {
+    ) -> Result<Vec<Result<Verified, Refused>>, Failure> {
         let mut all = Vec::with_capacity(contest.plans.len());
         for plan in &contest.plans {
             let job = Job {
@@ -391,7 +387,10 @@ impl OpenGpu {
             let (judgement, proof) = self.judge(&job, begins)?;
             all.push(match proof {
                 Some((_, verified, _)) => Ok(verified),
-                None => Err(format!("{}: {}", judgement.verdict, judgement.detail)),
+                None => Err(Refused {
+                    verdict: judgement.verdict,
+                    detail: judgement.detail,
+                }),
             });
         }
         Ok(all)
@@ -404,7 +403,7 @@ impl OpenGpu {
     ) -> Result<Response, Failure> {
         let verified = self.verified(contest, Level::Screening, begins)?;
         if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
-            return Ok(Response::Failed(why.clone()));
+            return Ok(Response::Failed(why.to_string()));
         }
         let [challenger, incumbent] = contest.plans.as_slice() else {
             return Ok(Response::Failed("a duel is between two".to_owned()));
@@ -439,7 +438,7 @@ impl OpenGpu {
     fn last_word(
         &mut self,
         contest: &TimingComparison,
-        verified: Vec<Result<Verified, String>>,
+        verified: Vec<Result<Verified, Refused>>,
     ) -> Result<Response, Fault> {
         let right: Vec<usize> = (0..verified.len())
             .filter(|index| verified[*index].is_ok())
@@ -463,13 +462,16 @@ impl OpenGpu {
             self.session.drop_subject(subject);
         }
         let finale = finale?;
-        let time = |(index, verified): (usize, Result<Verified, String>)| {
+        let time = |(index, verified): (usize, Result<Verified, Refused>)| {
             let verified = verified?;
             let place = right.iter().position(|known| *known == index);
             place
                 .and_then(|place| finale.measured(&verified, place, HEADLINE))
                 .map(tuner_judge::timing::Measured::into_record)
-                .ok_or_else(|| "no round was completed".to_owned())
+                .ok_or_else(|| Refused {
+                    verdict: Verdict::Crashed,
+                    detail: "no round was completed".to_owned(),
+                })
         };
         let times = verified.into_iter().enumerate().map(time);
         Ok(Response::Final(times.collect()))

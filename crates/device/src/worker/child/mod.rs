@@ -1,16 +1,15 @@
-//! The worker process: reads requests from standard input, answers on standard output.
+//! The worker process: answers the requests of its parent.
 
 mod cuda;
 mod virtual_gpu;
 
 pub use virtual_gpu::judge;
 
-use super::protocol::{Job, Request, Response, receive, send};
+use super::protocol::{Job, Request, Response};
 use crate::step::Step;
 use crate::vgpu::Limits;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::sync::mpsc::Receiver;
+use std::io;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::gate::Verified;
@@ -19,15 +18,15 @@ use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
 use tuner_judge::judgement::Judgement;
 use tuner_judge::session::Session;
+use tuner_process::{Parent, Replies, to_json};
+
+/// Tells the parent that a step begins; its deadline starts then.
+type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 /// A device that answers requests. What fails on it is an answer; an error means that the parent
 /// is gone.
 trait Served {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response>;
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response>;
 
     /// Why this process cannot go on after its last answer, if so.
     fn spoiled(&self) -> Option<String> {
@@ -38,63 +37,44 @@ trait Served {
 /// Runs a worker of a virtual GPU on this process's standard streams.
 ///
 /// # Errors
-/// Standard output is gone.
+/// The parent is gone or is not a tuner.
 pub fn run(arch: &'static ::vgpu::Arch, limits: Limits) -> io::Result<()> {
-    let requests = requests();
-    serve(
-        arch,
-        limits,
-        &mut || requests.recv().ok(),
-        &mut io::stdout().lock(),
-    )
+    let parent = Parent::connect()?;
+    serve(&mut virtual_gpu::Virtual::new(arch, limits), &parent)
 }
 
 /// Runs a worker of the GPU of that number on this process's standard streams.
 ///
 /// # Errors
-/// Standard output is gone.
+/// As for [`run`].
 pub fn run_cuda(ordinal: u32) -> io::Result<()> {
-    let requests = requests();
-    // Not locked for good: the session announces its launches on it as well.
-    let mut output = io::stdout();
-    serve_on(
-        &mut cuda::Cuda::new(ordinal),
-        &mut || requests.recv().ok(),
-        &mut output,
-    )
+    let parent = Parent::connect()?;
+    serve(&mut cuda::Cuda::new(ordinal, parent.replies()), &parent)
 }
 
-/// The requests on standard input. A thread reads them, so that the end of the parent ends this
-/// process even while a kernel hangs.
-fn requests() -> Receiver<Request> {
-    let (sender, requests) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        while let Ok(Some(request)) = receive::<Request>(&mut input) {
-            if sender.send(request).is_err() {
-                return;
-            }
+fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
+    let replies = parent.replies();
+    let mut number = 0;
+    while let Some(request) = parent.request() {
+        let request = Request::from_parts(request)?;
+        // The opening of a device is not counted: faults are planted by candidates.
+        if !matches!(request, Request::Open(_)) {
+            plant_fault(number);
+            number += 1;
         }
-        die();
-    });
-    requests
+        let answer = device.answer(request, &mut |step| {
+            reply(&replies, &Response::Begins(step))
+        })?;
+        if let Some(why) = device.spoiled() {
+            reply(&replies, &Response::Spoiled(why))?;
+        }
+        reply(&replies, &answer)?;
+    }
+    Ok(())
 }
 
-/// Ends the process without its exit handlers: the CUDA driver's would wait for a kernel that hangs.
-fn die() -> ! {
-    let this = rustix::process::getpid();
-    // Never fails for a process's own number.
-    let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
-    end(0)
-}
-
-/// Ends the process, whatever its other threads do.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a launch that hangs in another thread never returns"
-)]
-fn end(code: i32) -> ! {
-    std::process::exit(code)
+fn reply(replies: &Replies, response: &Response) -> io::Result<()> {
+    replies.send(&[&to_json(response)?])
 }
 
 /// Faults that tests plant in a worker, from the environment variable `TUNER_FAULT`: they show
@@ -112,46 +92,22 @@ fn plant_fault(number: u64) {
     match what {
         "hang" => std::thread::sleep(std::time::Duration::from_secs(3600)),
         "abort" => std::process::abort(),
-        "exit" => end(7),
+        "kill" => tuner_process::die(),
+        "stop" => {
+            let this = rustix::process::getpid();
+            let _ = rustix::process::kill_process(this, rustix::process::Signal::STOP);
+        }
+        "exit" => exit(7),
         _ => {}
     }
 }
 
-/// Serves jobs on the virtual GPU until there is no next one.
-///
-/// # Errors
-/// A broken pipe or a malformed message: the parent has gone or is not a tuner.
-pub fn serve(
-    arch: &'static ::vgpu::Arch,
-    limits: Limits,
-    next: &mut dyn FnMut() -> Option<Request>,
-    output: &mut impl Write,
-) -> io::Result<()> {
-    serve_on(&mut virtual_gpu::Virtual::new(arch, limits), next, output)
-}
-
-fn serve_on(
-    device: &mut dyn Served,
-    next: &mut dyn FnMut() -> Option<Request>,
-    output: &mut impl Write,
-) -> io::Result<()> {
-    let mut number = 0;
-    while let Some(request) = next() {
-        // The opening of a device is not counted: faults are planted by candidates.
-        if !matches!(request, Request::Open(_)) {
-            plant_fault(number);
-            number += 1;
-        }
-        let answer = {
-            let mut begins = |step| send(output, &Response::Begins(step));
-            device.answer(request, &mut begins)?
-        };
-        if let Some(why) = device.spoiled() {
-            send(output, &Response::Spoiled(why))?;
-        }
-        send(output, &answer)?;
-    }
-    Ok(())
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a fault that tests plant: the process ends in the middle of its work"
+)]
+fn exit(code: i32) -> ! {
+    std::process::exit(code)
 }
 
 /// Why a job has no judgement.
@@ -180,7 +136,7 @@ fn gate<'a>(
     session: &mut dyn Session,
     references: &mut References,
     job: &'a Job,
-    begins: &mut dyn FnMut(Step) -> io::Result<()>,
+    begins: Begins<'_>,
 ) -> Result<Gated<'a>, Failure> {
     let mut demands = Demands::of(job.level, &job.seeds, job.schedules);
     let mut compared = BTreeSet::new();

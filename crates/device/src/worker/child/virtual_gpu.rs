@@ -1,6 +1,6 @@
 //! A virtual GPU in a worker: its times are predicted.
 
-use super::{Failure, Gated, Served, gate, passed};
+use super::{Begins, Failure, Gated, Served, gate, passed};
 use crate::step::Step;
 use crate::vgpu::{Limits, VirtualGpu};
 use crate::worker::protocol::{Job, Request, Response};
@@ -30,11 +30,7 @@ impl Virtual {
 }
 
 impl Served for Virtual {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response> {
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response> {
         let Request::Judge(job) = request else {
             return Ok(Response::Failed(
                 "a virtual GPU is not timed; its times are predicted".to_owned(),

@@ -1,0 +1,226 @@
+//! A fleet of many GPUs on a virtual clock: recorded compile and run times, the engine's own rules of
+//! what is in flight, and no machine but this one. Says how much faster more GPUs find what one finds.
+
+use crate::evaluator::Order;
+use crate::lanes::Ticket;
+use crate::schedule::{Finished, Schedule, State, Task};
+use crate::window::Window;
+use crate::{DEVICE_QUEUE, ReplayEvaluator};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use tuner_core::record::TaskKey;
+use tuner_core::units::Micros;
+use tuner_device::replay::Recording;
+use tuner_search::{Strategy, UnknownStrategy};
+
+/// Share of the optimum that counts as found.
+pub const FOUND: f64 = 0.95;
+
+/// Compilers for each GPU: a farm that keeps up.
+pub const COMPILERS_PER_GPU: usize = 4;
+
+/// Evaluations after which a search has not found it.
+const EVALS_MAX: u64 = 5000;
+
+/// How long a fleet took to find [`FOUND`] of a recording's optimum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Time on the virtual clock, microseconds; `None` where it was not found.
+    pub found_us: Option<u64>,
+    /// Candidates judged until then.
+    pub evals: u64,
+    /// Share of the GPUs' time that they were at work.
+    pub utilisation: f64,
+}
+
+/// Something that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Done {
+    Compile(Ticket),
+    Judge(Ticket),
+}
+
+/// The machines, and the clock.
+struct Machines {
+    now_us: u64,
+    events: BinaryHeap<Reverse<(u64, u64, Done)>>,
+    serial: u64,
+    compilers: usize,
+    gpus: usize,
+    to_compile: VecDeque<Ticket>,
+    to_judge: VecDeque<Ticket>,
+    busy_us: u64,
+    /// Recorded compile and benchmark time of what is in flight.
+    costs: HashMap<Ticket, (u64, u64)>,
+}
+
+impl Machines {
+    fn of(gpus: usize) -> Self {
+        Self {
+            now_us: 0,
+            events: BinaryHeap::new(),
+            serial: 0,
+            compilers: gpus * COMPILERS_PER_GPU,
+            gpus,
+            to_compile: VecDeque::new(),
+            to_judge: VecDeque::new(),
+            busy_us: 0,
+            costs: HashMap::new(),
+        }
+    }
+
+    fn at(&mut self, after_us: u64, done: Done) {
+        self.serial += 1;
+        let event = (self.now_us.saturating_add(after_us), self.serial, done);
+        self.events.push(Reverse(event));
+    }
+
+    /// Gives idle machines something to do.
+    fn start(&mut self) {
+        while self.compilers > 0
+            && let Some(ticket) = self.to_compile.pop_front()
+        {
+            self.compilers -= 1;
+            let (compile_us, _) = self.costs.get(&ticket).copied().unwrap_or_default();
+            self.at(compile_us, Done::Compile(ticket));
+        }
+        while self.gpus > 0
+            && let Some(ticket) = self.to_judge.pop_front()
+        {
+            self.gpus -= 1;
+            let (_, judge_us) = self.costs.get(&ticket).copied().unwrap_or_default();
+            self.busy_us += judge_us;
+            self.at(judge_us, Done::Judge(ticket));
+        }
+    }
+
+    /// The next thing that is done.
+    fn next(&mut self) -> Option<Done> {
+        let Reverse((at, _, done)) = self.events.pop()?;
+        self.now_us = at;
+        match done {
+            Done::Compile(_) => self.compilers += 1,
+            Done::Judge(_) => self.gpus += 1,
+        }
+        Some(done)
+    }
+}
+
+/// One search with that many GPUs.
+///
+/// # Errors
+/// An unknown strategy.
+pub fn simulate(
+    recording: &Recording,
+    strategy: &str,
+    seed: u64,
+    gpus: usize,
+) -> Result<Search, UnknownStrategy> {
+    let seed = tuner_core::units::Seed(seed);
+    let search = tuner_search::strategy(strategy, recording.space(), seed, &[])?;
+    Ok(run(recording, search, gpus.max(1)))
+}
+
+fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
+    let task = Task {
+        key: TaskKey {
+            kernel: recording.kernel().to_owned(),
+            problem: recording.problem().to_owned(),
+            device: recording.device().to_owned(),
+        },
+        space: recording.space().clone(),
+        start: Vec::new(),
+    };
+    let mut machines = Machines::of(gpus);
+    let window = Window::pool(machines.compilers + DEVICE_QUEUE + gpus - 1);
+    let limit = Some(EVALS_MAX);
+    let mut schedule: Schedule<()> =
+        Schedule::new(Order::Arrival, window, limit, &[task], vec![search]);
+    let goal = recording.optimum().map(|best| best.get() / FOUND);
+    let mut evals = 0;
+    loop {
+        while let Some(flight) = schedule.ask() {
+            let recorded = recording.lookup(&flight.config);
+            let cost = (recorded.compile_us, recorded.benchmark_us);
+            machines.costs.insert(flight.ticket, cost);
+            machines.to_compile.push_back(flight.ticket);
+        }
+        while schedule.on_device() < gpus - 1 + DEVICE_QUEUE {
+            let Some(flight) = schedule.next_for_device() else {
+                break;
+            };
+            flight.state = State::OnDevice;
+            machines.to_judge.push_back(flight.ticket);
+        }
+        machines.start();
+        let utilisation = |machines: &Machines| {
+            let whole = machines.now_us.max(1) as f64 * gpus as f64;
+            (machines.busy_us as f64 / whole).min(1.0)
+        };
+        let Some(done) = machines.next() else {
+            return Search {
+                found_us: None,
+                evals,
+                utilisation: utilisation(&machines),
+            };
+        };
+        match done {
+            Done::Compile(ticket) => {
+                if let Some(flight) = schedule.flight(ticket) {
+                    let candidate = ReplayEvaluator::identity(recording, &flight.config);
+                    flight.state = State::Prepared(candidate, (), None);
+                }
+            }
+            Done::Judge(ticket) => {
+                machines.costs.remove(&ticket);
+                let Some(flight) = schedule.flight(ticket) else {
+                    continue;
+                };
+                let recorded = recording.lookup(&flight.config);
+                let found = recorded.time().map(Micros::get);
+                let candidate = ReplayEvaluator::identity(recording, &flight.config);
+                let judged = ReplayEvaluator::judge(candidate, &recorded);
+                flight.state = State::Judged(Finished::New(Box::new(judged)));
+                while let Some((flight, finished)) = schedule.next_judged() {
+                    schedule.tell(flight, finished);
+                    evals += 1;
+                }
+                if found.zip(goal).is_some_and(|(time, goal)| time <= goal) {
+                    return Search {
+                        found_us: Some(machines.now_us),
+                        evals,
+                        utilisation: utilisation(&machines),
+                    };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn more_gpus_find_it_sooner_and_one_is_as_fast_as_its_own_work() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let file = root.join("tests/data/recorded/convbat_RTX3090.json.gz");
+        let recording = Recording::load(&file).unwrap();
+        let mean = |gpus: usize| {
+            let times = (1..=6).map(|seed| simulate(&recording, "random", seed, gpus).unwrap());
+            let times: Vec<Search> = times.collect();
+            assert!(times.iter().all(|search| search.utilisation <= 1.0));
+            times
+                .iter()
+                .filter_map(|search| search.found_us)
+                .sum::<u64>()
+                / 6
+        };
+        let (one, eight) = (mean(1), mean(8));
+        assert!(eight * 3 < one, "{one} {eight}");
+        assert!(eight * 16 > one, "{one} {eight}");
+        let twice = simulate(&recording, "evolve", 3, 4).unwrap();
+        assert_eq!(simulate(&recording, "evolve", 3, 4).unwrap(), twice);
+    }
+}

@@ -1,0 +1,137 @@
+//! Simulated fleets: what more GPUs bring.
+
+use super::super::CliError;
+use super::super::output::{self, Format};
+use super::Args;
+use serde::Serialize;
+use std::time::Duration;
+use tuner_device::replay::Recording;
+use tuner_engine::fleet::simulate::{Search, simulate};
+use tuner_engine::format_duration;
+
+/// One strategy on one file with one size of the fleet.
+#[derive(Serialize)]
+struct Row {
+    file: String,
+    strategy: String,
+    gpus: u16,
+    seeds: u64,
+    /// Share of the seeds that found it.
+    found: f64,
+    /// Median time on the virtual clock, seconds; of the seeds that found it.
+    median_s: Option<f64>,
+    mean_s: Option<f64>,
+    /// Mean number of candidates judged until then.
+    evals: f64,
+    /// Mean time of the smallest fleet over this one's.
+    speed_up: Option<f64>,
+    /// Speed-up for each GPU.
+    efficiency: Option<f64>,
+    /// Share of the GPUs' time that they were at work.
+    utilisation: f64,
+}
+
+const HEADINGS: [&str; 10] = [
+    "file",
+    "strategy",
+    "gpus",
+    "found",
+    "median",
+    "mean",
+    "evals",
+    "speed-up",
+    "efficiency",
+    "busy",
+];
+
+/// The simulation that the arguments ask for, as text.
+pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String, CliError> {
+    if let Some(bare) = recordings.iter().find(|file| !file.has_costs()) {
+        return Err(CliError::Usage(format!(
+            "error: {} does not record what compiling and benchmarking cost: a fleet on a virtual \
+             clock needs that; leave out --gpus",
+            bare.path().display()
+        )));
+    }
+    let mut rows = Vec::new();
+    for recording in recordings {
+        for strategy in &args.strategy {
+            let first = rows.len();
+            for &gpus in &args.gpus {
+                let row = row(args, recording, strategy, gpus)?;
+                rows.push(row);
+            }
+            compare(&mut rows[first..]);
+        }
+    }
+    if args.format == Format::Json {
+        let json = serde_json::to_string_pretty(&rows).map_err(anyhow::Error::from)?;
+        return Ok(json);
+    }
+    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    Ok(output::rows(args.format, &HEADINGS, &cells))
+}
+
+fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<Row, CliError> {
+    let searches: Result<Vec<Search>, _> = (1..=args.seeds)
+        .map(|seed| simulate(recording, strategy, seed, usize::from(gpus)))
+        .collect();
+    let searches = searches.map_err(|error| CliError::Usage(format!("error: {error}")))?;
+    let mean = |value: &dyn Fn(&Search) -> f64| {
+        searches.iter().map(value).sum::<f64>() / searches.len().max(1) as f64
+    };
+    let mut times: Vec<f64> = searches
+        .iter()
+        .filter_map(|search| search.found_us)
+        .map(|us| us as f64 / 1e6)
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let mean_s = times.iter().sum::<f64>() / times.len().max(1) as f64;
+    Ok(Row {
+        file: recording.path().display().to_string(),
+        strategy: strategy.to_owned(),
+        gpus,
+        seeds: args.seeds,
+        found: times.len() as f64 / searches.len().max(1) as f64,
+        median_s: times.get(times.len() / 2).copied(),
+        mean_s: (!times.is_empty()).then_some(mean_s),
+        evals: mean(&|search| search.evals as f64),
+        speed_up: None,
+        efficiency: None,
+        utilisation: mean(&|search| search.utilisation),
+    })
+}
+
+/// Each beside the first.
+fn compare(rows: &mut [Row]) {
+    let Some((base_gpus, Some(base))) = rows.first().map(|row| (row.gpus, row.mean_s)) else {
+        return;
+    };
+    for row in rows {
+        let speed_up = row.mean_s.map(|time| base / time);
+        row.speed_up = speed_up;
+        let more = f64::from(row.gpus) / f64::from(base_gpus);
+        row.efficiency = speed_up.map(|speed_up| speed_up / more);
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let time = |seconds: Option<f64>| {
+        let duration = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        duration.map_or_else(|| "–".to_owned(), format_duration)
+    };
+    let number =
+        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+    vec![
+        row.file.clone(),
+        row.strategy.clone(),
+        row.gpus.to_string(),
+        format!("{:.2}", row.found),
+        time(row.median_s),
+        time(row.mean_s),
+        format!("{:.0}", row.evals),
+        number(row.speed_up),
+        number(row.efficiency),
+        format!("{:.0} %", 100.0 * row.utilisation),
+    ]
+}

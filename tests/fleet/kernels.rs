@@ -1,0 +1,187 @@
+//! Kernels on a fleet: compiled on one machine, judged on another.
+
+use super::{Process, Row, Site, children, finish, rows, tuner, until};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use std::path::Path;
+
+const KERNEL: &str = r#"
+#include "factor.cuh"
+extern "C" __global__ void scale(const float* x, float* y) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < N || OVER) y[i] = times(x[i]);
+}
+"#;
+
+const HEADER: &str = "__device__ float times(float x) { return FACTOR * x; }\n";
+
+const REFERENCE: &str = r#"
+extern "C" __global__ void plain(const float* x, float* y) {
+  for (int i = blockIdx.x * 64 + threadIdx.x; i < N; i += gridDim.x * 64) y[i] = 2.0f * x[i];
+}
+"#;
+
+const SPACE: &str = r#"
+version: 1
+kernel: scale
+source: ../templates/kernel.cu
+problems: { small: { N: 1000 } }
+parameters:
+  BLOCK: { values: [64, 128, 256, 512], default: 128 }
+  OVER: { values: [0, 1], default: 0 }
+  FACTOR: { values: [2, 3], default: 2 }
+arguments:
+  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: scale, grid: ["ceil_div(N, BLOCK)", 1, 1], block: [BLOCK, 1, 1] }
+reference: { source: ../templates/reference.cu, entry: plain, grid: [4, 1, 1], block: [64, 1, 1] }
+metric: { bytes: "8 * N" }
+"#;
+
+fn lay_out(folder: &Path) {
+    for (name, text) in [
+        ("spaces/scale.yaml", SPACE),
+        ("templates/kernel.cu", KERNEL),
+        ("templates/factor.cuh", HEADER),
+        ("templates/reference.cu", REFERENCE),
+    ] {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+/// A run over the whole space, from the folder of the project.
+fn run(site: &Site, db: &str, more: &[&str]) -> Process {
+    let mut command = tuner();
+    command
+        .current_dir(site.folder.path())
+        .env("TUNER_CACHE", site.path("hub-cache"))
+        .args(["run", "spaces/scale.yaml", "--device", "vgpu:a100"])
+        .args(["--strategy", "exhaustive", "--db", db])
+        .args(more);
+    Process::start(&mut command, site.path(&format!("{db}.log")))
+}
+
+fn on_fleet(site: &Site, db: &str) -> Process {
+    run(
+        site,
+        db,
+        &["--fleet", &site.server.url(), "--fleet-patience", "5s"],
+    )
+}
+
+fn by_config(mut rows: Vec<Row>) -> Vec<(String, String, String, Option<f64>)> {
+    rows.sort_by(|a, b| a.2.cmp(&b.2));
+    rows.into_iter()
+        .map(|(_, hash, config, v, t)| (hash, config, v, t))
+        .collect()
+}
+
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn what_one_worker_compiles_another_judges_as_one_machine_does() {
+    let mut site = Site::new();
+    lay_out(site.folder.path());
+    let mut alone = run(&site, "alone.db", &[]);
+    assert_eq!(alone.code(), 0, "{}", alone.log());
+    let expected = by_config(rows(&site.path("alone.db")));
+    let url = site.server.url();
+    let compiler = site.worker_with(&url, &["--compile-only", "--jobs", "1"]);
+    let mut device = site.worker_with(&url, &["--device", "vgpu:a100", "--jobs", "1"]);
+    let mut first = on_fleet(&site, "first.db");
+    assert_eq!(first.code(), 0, "{}", first.log());
+    assert_eq!(
+        by_config(rows(&site.path("first.db"))),
+        expected,
+        "{}",
+        first.log()
+    );
+    assert!(
+        first.log().contains("for compilers, compilers"),
+        "{}",
+        first.log()
+    );
+    assert!(
+        !children(compiler.child.id()).is_empty(),
+        "a compile has a process of its own"
+    );
+    assert!(
+        !children(device.child.id()).is_empty(),
+        "a candidate has a process of its own"
+    );
+
+    // All code on the server is replaced by other bytes under the same names.
+    tamper(&site);
+    let mut second = on_fleet(&site, "second.db");
+    assert_eq!(second.code(), 0, "{}", second.log());
+    assert_eq!(
+        by_config(rows(&site.path("second.db"))),
+        expected,
+        "{}",
+        second.log()
+    );
+    device.says("is refused: the object");
+}
+
+/// Puts other bytes under the names of all compiled code.
+fn tamper(site: &Site) {
+    site.server.with_client(async |context| {
+        let store = context
+            .get_object_store("tuner_tuner_cubins")
+            .await
+            .unwrap();
+        let mut list = store.list().await.unwrap();
+        let mut names = Vec::new();
+        while let Some(Ok(object)) = list.next().await {
+            names.push(object.name);
+        }
+        assert!(!names.is_empty());
+        for name in names {
+            store
+                .put(name.as_str(), &mut &b"something else"[..])
+                .await
+                .unwrap();
+        }
+    });
+}
+
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn a_template_that_is_not_what_its_hash_says_is_not_compiled() {
+    let mut site = Site::new();
+    lay_out(site.folder.path());
+    let url = site.server.url();
+    let mut first = on_fleet(&site, "first.db");
+    until(
+        || {
+            super::status(&site)["hubs"]
+                .as_array()
+                .is_some_and(|hubs| !hubs.is_empty())
+        },
+        || first.log(),
+    );
+    // Before any worker is there, the files are exchanged for others.
+    site.server.with_client(async |context| {
+        let store = context.get_object_store("tuner_tuner_files").await.unwrap();
+        let evil = KERNEL.replace("times(x[i])", "666.0f");
+        let name = tuner_core::units::ContentHash::of([KERNEL.as_bytes()]).to_string();
+        store
+            .put(name.as_str(), &mut evil.as_bytes())
+            .await
+            .unwrap();
+        let _ = Bytes::new();
+    });
+    let worker = site.worker_with(&url, &["--device", "vgpu:a100", "--jobs", "1"]);
+    assert_eq!(first.code(), 3, "{}\n{}", first.log(), worker.log());
+    let stored = rows(&site.path("first.db"));
+    assert!(stored.iter().all(|row| row.3 == "not_judged"), "{stored:?}");
+    assert!(
+        first.log().contains("is not what its hash says"),
+        "{}",
+        first.log()
+    );
+    let help = finish(tuner().args(["worker", "--help"])).stdout;
+    assert!(String::from_utf8(help).unwrap().contains("--compile-only"));
+}
