@@ -7,146 +7,97 @@ use crate::units::{ContentHash, Micros, Seed};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// What kind of device a time comes from.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize
-)]
-#[derive(
-    utoipa::ToSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum DeviceKind {
-    /// A real NVIDIA GPU.
-    Cuda,
-    /// The virtual GPU.
-    Vgpu,
-    /// Measurements recorded by others, played back.
-    Replay,
-}
+/// An enumeration whose variants have names: the same in JSON, the database, tables and messages.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $name:ident $variants:tt) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+        #[serde(rename_all = "snake_case")]
+        #[strum(serialize_all = "snake_case")]
+        pub enum $name $variants
 
-impl DeviceKind {
-    /// The name used in JSON and the database.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
+        impl $name {
+            /// All, in order.
+            pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
+
+            /// The name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                self.into()
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+named! {
+    /// What kind of device a time comes from.
+    pub enum DeviceKind {
+        /// A real NVIDIA GPU.
+        Cuda,
+        /// The virtual GPU.
+        Vgpu,
+        /// Measurements recorded by others, played back.
+        Replay,
     }
 }
 
-/// How a time came to be. Kinds never rank beside each other.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize
-)]
-#[derive(
-    utoipa::ToSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum TimingKind {
-    /// Timed on a real GPU by this tuner.
-    Measured,
-    /// Computed by the virtual GPU's model.
-    Predicted,
-    /// Read from a recorded file.
-    Recorded,
+named! {
+    /// How a time came to be. Kinds never rank beside each other.
+    pub enum TimingKind {
+        /// Timed on a real GPU by this tuner.
+        Measured,
+        /// Computed by the virtual GPU's model.
+        Predicted,
+        /// Read from a recorded file.
+        Recorded,
+    }
 }
 
-/// The judgement on one candidate, in the order of precedence when several hold.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize
-)]
-#[derive(
-    utoipa::ToSchema,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr
-)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
-pub enum Verdict {
-    /// Right, and (where it was asked for) timed.
-    Ok,
-    /// A constraint excludes it.
-    Rejected,
-    /// NVRTC or ptxas refused it.
-    CompileFailed,
-    /// Refused before launch, or over a device limit.
-    LaunchFailed,
-    /// Touched memory outside a buffer.
-    OutOfBounds,
-    /// An access not aligned to its size.
-    Misaligned,
-    /// Threads of one block waited at different barriers.
-    BarrierDivergence,
-    /// No thread could make progress.
-    Deadlock,
-    /// Unordered accesses to the same byte, one of them a plain write.
-    Race,
-    /// Read memory nobody wrote.
-    Uninitialized,
-    /// Did not end within its deadline or instruction budget.
-    Timeout,
-    /// Launch failure, assertion or trap; or the worker died.
-    Crashed,
-    /// More memory than the device or host has.
-    OutOfMemory,
-    /// Two runs on the same input differ bitwise.
-    Nondeterministic,
-    /// Faster than physics allows.
-    Implausible,
-    /// A wrong result.
-    Incorrect,
-    /// The virtual GPU lacks an instruction; no fault of the kernel.
-    Unsupported,
-    /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
-    /// exported.
-    Unchecked,
-    /// Its workers were lost from outside, again and again: nothing is known of it.
-    NotJudged,
-}
-
-impl Verdict {
-    /// Every verdict, in order of precedence.
-    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The name used in JSON, the database and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
+named! {
+    /// The judgement on one candidate, in the order of precedence when several hold.
+    pub enum Verdict {
+        /// Right, and (where it was asked for) timed.
+        Ok,
+        /// A constraint excludes it.
+        Rejected,
+        /// NVRTC or ptxas refused it.
+        CompileFailed,
+        /// Refused before launch, or over a device limit.
+        LaunchFailed,
+        /// Touched memory outside a buffer.
+        OutOfBounds,
+        /// An access not aligned to its size.
+        Misaligned,
+        /// Threads of one block waited at different barriers.
+        BarrierDivergence,
+        /// No thread could make progress.
+        Deadlock,
+        /// Unordered accesses to the same byte, one of them a plain write.
+        Race,
+        /// Read memory nobody wrote.
+        Uninitialized,
+        /// Did not end within its deadline or instruction budget.
+        Timeout,
+        /// Launch failure, assertion or trap; or the worker died.
+        Crashed,
+        /// More memory than the device or host has.
+        OutOfMemory,
+        /// Two runs on the same input differ bitwise.
+        Nondeterministic,
+        /// Faster than physics allows.
+        Implausible,
+        /// A wrong result.
+        Incorrect,
+        /// The virtual GPU lacks an instruction; no fault of the kernel.
+        Unsupported,
+        /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
+        /// exported.
+        Unchecked,
+        /// Its workers were lost from outside, again and again: nothing is known of it.
+        NotJudged,
     }
 }
 
@@ -474,6 +425,24 @@ pub struct Definition {
     pub derived: Vec<(String, String)>,
     /// The constraints, in order; empty for a recorded file without expressions.
     pub constraints: Vec<ConstraintDefinition>,
+}
+
+impl Definition {
+    /// A configuration as `NAME=value …` of the parameters that have a choice: what is fixed tells
+    /// configurations apart no more than a title does.
+    #[must_use]
+    pub fn varied(&self, config: &ConfigValues) -> String {
+        let fixed = |name: &str| {
+            let mut parameters = self.parameters.iter();
+            parameters.any(|parameter| parameter.name == name && parameter.values.len() == 1)
+        };
+        let parts: Vec<String> = config
+            .iter()
+            .filter(|(name, _)| !fixed(name))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        parts.join(" ")
+    }
 }
 
 /// One parameter of a [`Definition`].

@@ -75,19 +75,8 @@ impl From<Micros> for f64 {
 }
 
 /// The seed of everything random in a run.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize
-)]
-#[derive(utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 

@@ -58,7 +58,7 @@ pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget};
-pub use pipeline::{Plan, run};
+pub use pipeline::{Plan, run, turned};
 pub use predict::{Predictor, named};
 pub use prior::like;
 pub use record::record;

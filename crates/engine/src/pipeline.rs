@@ -481,7 +481,7 @@ async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<
 }
 
 /// Waits until somebody asks for the end.
-async fn turned(shutdown: &mut watch::Receiver<bool>) {
+pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|&end| end).await.is_err() {
         // The asker is gone and can no longer ask.
         std::future::pending::<()>().await;

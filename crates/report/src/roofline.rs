@@ -58,8 +58,7 @@ pub(super) fn floor_us(
     tensor: bool,
     arch: &Arch,
 ) -> Option<(f64, &'static str)> {
-    let compute = flops.unwrap_or(0.0) / peak(tensor, arch) * 1e6;
-    let memory = bytes.unwrap_or(0.0) / arch.dram_gb_s * 1e-3;
+    let [compute, memory] = arch.floors_us(flops.unwrap_or(0.0), bytes.unwrap_or(0.0), tensor);
     let floor = if compute >= memory {
         (compute, "arithmetic")
     } else {

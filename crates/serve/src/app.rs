@@ -26,14 +26,6 @@ const UNCHANGED: Duration = Duration::from_secs(1);
 /// Answers kept; a client that invents queries cannot fill the memory.
 const CACHED: usize = 256;
 
-/// Waits until the daemon ends.
-pub(super) async fn ended(ending: &mut watch::Receiver<bool>) {
-    // Whoever could end it is gone: then nobody waits for an end.
-    if ending.wait_for(|end| *end).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
 /// The daemon's state.
 pub(super) struct App {
     /// The writing handle.

@@ -1,6 +1,6 @@
 //! Takes runs out of the queue, one engine a device, and says how each ended.
 
-use super::app::{App, ended};
+use super::app::App;
 use super::live::LiveRun;
 use super::summary;
 use super::view::RunView;
@@ -61,7 +61,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
             Some(left) = working.join_next(), if !working.is_empty() => leave(&mut busy, left),
             () = app.wake.notified() => {}
             () = tokio::time::sleep(LOOK) => {}
-            () = ended(&mut ending) => {}
+            () = tuner_engine::turned(&mut ending) => {}
         }
     }
     for run in busy.values() {
@@ -193,7 +193,7 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
             let wait = tokio::time::sleep(RETRY);
             tokio::select! {
                 () = wait => {}
-                () = ended(&mut ending) => {}
+                () = tuner_engine::turned(&mut ending) => {}
             }
         }
         Err(error) => tracing::warn!(run = %queued.id, %error, "failed"),

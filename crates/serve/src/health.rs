@@ -123,7 +123,7 @@ pub(super) async fn watch(app: std::sync::Arc<App>) {
         examine(&app).await;
         tokio::select! {
             () = tokio::time::sleep(PERIOD) => {}
-            () = super::app::ended(&mut ending) => return,
+            () = tuner_engine::turned(&mut ending) => return,
         }
     }
 }

@@ -73,8 +73,7 @@ fn normalised(counters: &Map<String, Json>, arch: &Arch, time_us: f64) -> Map<St
     let seconds = time_us * 1e-6;
     let device_cycles = f64::from(arch.boost_mhz) * 1e6 * seconds * f64::from(arch.sm_count);
     let percent = |part: f64| json!((100.0 * part).clamp(0.0, 100.0));
-    // A multiprocessor issues an instruction a clock from each of its schedulers.
-    let issue = get("warp_instructions") / (f64::from(arch.schedulers) * device_cycles);
+    let issue = arch.issue_share(get("warp_instructions"), device_cycles);
     let tensor = get("tensor_flops") / arch.peak_tensor_f16() / seconds;
     let fp32 = get("fp32_flops") / arch.peak_fp32() / seconds;
     let shared = get("shared_wavefronts") / device_cycles;
