@@ -10,12 +10,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanGate, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_device::step::Step;
 use tuner_device::worker::host::{Settings, Worker};
 use tuner_device::worker::protocol::{Job, Request, Response};
-use tuner_judge::judgement::Judgement;
 use tuner_process::{Parent, to_json};
 use tuner_testkit::points;
 use tuner_testkit::proxy::{self, Point};
@@ -54,16 +54,11 @@ fn worker() -> io::Result<()> {
         reply(Response::Begins(Step::Gate))?;
         let code = job.timed.map(|plan| plan.code);
         let code = code.ok_or(io::ErrorKind::InvalidData)?;
-        let judgement = Judgement {
-            verdict: Verdict::Ok,
-            detail: format!("{} {}", code.ptx.len(), code.cubin.len()),
-            hazards: Vec::new(),
-            max_error: None,
-            measurement: None,
-            explanation: None,
-            unproven: None,
-        };
-        reply(Response::Judged(Box::new(judgement)))?;
+        let judgement = Judgement::new(
+            Verdict::Ok,
+            format!("{} {}", code.ptx.len(), code.cubin.len()),
+        );
+        reply(Response::Judged(Box::new(judgement.into())))?;
     }
     Ok(())
 }
@@ -120,7 +115,7 @@ fn check(point: Point, mark: &Path) -> Result<(), String> {
     let mut blamed = 0;
     for number in 0..=CANDIDATES {
         let judged = worker.judge(job(number));
-        let judged = judged.map_err(|error| error.to_string())?;
+        let judged = judged.map_err(|error| error.to_string())?.judgement;
         match judged.verdict {
             Verdict::Ok if judged.detail == expected(number) => {}
             Verdict::Timeout | Verdict::Crashed if judged.detail.len() > 20 => blamed += 1,
