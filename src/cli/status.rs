@@ -49,12 +49,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     token: TokenFile,
 
-    #[command(flatten)]
-    fleet: FleetOptions,
-
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+
+    #[command(flatten)]
+    fleet: FleetOptions,
 }
 
 /// Runs the command.

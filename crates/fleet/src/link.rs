@@ -323,7 +323,7 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         retention: RetentionPolicy::Limits,
         discard: DiscardPolicy::Old,
         max_messages: 10_000,
-        max_bytes: 64 << 20,
+        max_bytes: 4 << 20,
         max_age: EVENTS_KEPT,
         duplicate_window: DUPLICATES,
         ..Config::default()

@@ -201,8 +201,10 @@ impl FleetEvaluator {
         config: &Config,
         compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(&compiled.same).cloned();
+        let known = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(&compiled.same).cloned()
+        };
         if let Some(mut judged) = known {
             judged.candidate = compiled.candidate;
             judged.compilation = Some(compiled.compilation);
