@@ -37,13 +37,16 @@ pub(super) enum LaneError {
     Panicked(String),
 }
 
+/// What several threads take from.
+type Queue<T> = Arc<Mutex<mpsc::Receiver<T>>>;
+
 /// Threads around an evaluator. Dropping it stops them after what they are doing; nobody waits.
 pub(super) struct Lanes<E: Evaluator> {
     evaluator: Arc<E>,
     jobs: mpsc::Sender<Job>,
-    job_queue: Arc<Mutex<mpsc::Receiver<Job>>>,
+    job_queue: Queue<Job>,
     device: mpsc::Sender<(Job, E::Work)>,
-    device_queue: Arc<Mutex<mpsc::Receiver<(Job, E::Work)>>>,
+    device_queue: Queue<(Job, E::Work)>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
