@@ -1,33 +1,5 @@
-//! `tuner`: an auto-tuner for CUDA C++ kernel templates. The command line, and what it composes.
-//!
-//! ```text
-//! search_spaces/*.yaml + templates/*/kernel.cu
-//!       └─► space ─► search ─► kernel ─► judge (on a device) ─► store ─► report
-//! ```
-//!
-//! `ARCHITECTURE.md` at the repository's root says where everything lives and which invariants hold.
-
-/// Writes a line to standard error. One that nobody can read any more, because a pipe was closed or a
-/// disk is full, is no reason to end a run: `eprintln!` would panic.
-macro_rules! say {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
-    }};
-}
-
-/// The same without the end of a line.
-macro_rules! say_part {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stderr().lock(), $($text)*);
-    }};
-}
-
-mod atomic;
-mod cli;
-mod exit;
+//! `tuner`, as users run it.
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    tuner_cli::main()
 }

@@ -55,7 +55,7 @@ fn tuner(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>)
 
 /// With the stand-in for a GPU.
 fn with_gpu(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    let mut command = Command::new(crate::rig::program());
     command.env("TUNER_FAKE_GPU", folder.join("tuner.db"));
     told(command, folder, arguments)
 }

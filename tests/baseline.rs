@@ -181,7 +181,7 @@ fn tune(folder: &Path, command: &str) -> (String, serde_json::Value) {
     kernel(folder, command);
     let database = folder.join("stand-in.db");
     let tuner = |arguments: &[&str]| {
-        let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_tuner"))
+        let output = assert_cmd::Command::new(crate::rig::program())
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env("TUNER_FAKE_GPU", &database)
             .args(arguments)

@@ -234,7 +234,7 @@ fn faulty_compiler(
 ) -> Compiler {
     use std::os::unix::fs::PermissionsExt as _;
     let program = dir.join("worker.sh");
-    let tuner = env!("CARGO_BIN_EXE_tuner");
+    let tuner = crate::rig::program().display();
     std::fs::write(
         &program,
         format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n"),
@@ -268,7 +268,7 @@ fn the_pool_survives_a_worker_that_hangs_or_crashes_and_noise_on_its_output() {
     let crashing = faulty_compiler("crash", dir.path(), |settings| settings.jobs = 1);
     for _ in 0..2 {
         let detail = failure(crashing.compile(&bad).unwrap());
-        assert!(detail.contains("signal 6"), "{detail}");
+        assert!(detail.contains("signal: 6"), "{detail}");
         image(crashing.compile(&good).unwrap());
     }
     drop(crashing);
@@ -280,15 +280,11 @@ fn the_pool_survives_a_worker_that_hangs_or_crashes_and_noise_on_its_output() {
 fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
-    let frame = |json: serde_json::Value| {
-        let json = json.to_string();
-        let mut bytes = 1_u32.to_le_bytes().to_vec();
-        bytes.extend((json.len() as u64).to_le_bytes());
-        bytes.extend(json.as_bytes());
-        bytes
+    let frame = |number: u32, json: serde_json::Value| {
+        tuner_process::encode(number, &[json.to_string().as_bytes()]).unwrap()
     };
     let library = compiler(None).nvrtc().library().to_owned();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tuner"))
+    let mut child = Command::new(crate::rig::program())
         .arg(tuner_kernel::compile::WORKER_COMMAND)
         .env("TUNER_COMPILE_FAULT", "hang")
         .stdin(Stdio::piped())
@@ -299,8 +295,8 @@ fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
     let hello = serde_json::json!({ "library": library, "address_space_bytes": 8_u64 << 30 });
     let request =
         serde_json::json!({ "text": "// tuner_fault", "names": [], "headers": [], "options": [] });
-    pipe.write_all(&frame(hello)).unwrap();
-    pipe.write_all(&frame(request)).unwrap();
+    pipe.write_all(&frame(0, hello)).unwrap();
+    pipe.write_all(&frame(1, request)).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(
         child.try_wait().unwrap().is_none(),

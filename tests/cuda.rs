@@ -11,7 +11,7 @@ fn root() -> &'static Path {
 
 /// The program with the stand-in, whose results may go to `tuner.db` in the folder only.
 fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    let mut command = Command::new(crate::rig::program());
     command.current_dir(folder).args(arguments);
     command.env("TUNER_FAKE_GPU", folder.join("tuner.db"));
     let own = root().join(".cuda/nvidia/cu13/lib");
@@ -302,7 +302,7 @@ fn the_check_script_lists_its_stages_and_its_needs() {
             "--dry-run",
             "--tuner",
         ])
-        .arg(env!("CARGO_BIN_EXE_tuner"))
+        .arg(crate::rig::program())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -334,7 +334,9 @@ fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
                 root().join("scripts/gpu-check").to_str().unwrap(),
                 out.to_str().unwrap(),
             ])
-            .args(["--tuner", env!("CARGO_BIN_EXE_tuner"), "--minutes", "9"])
+            .arg("--tuner")
+            .arg(crate::rig::program())
+            .args(["--minutes", "9"])
             .args(["--only", "facts,recovery,attention"])
             .env("TUNER_FAKE_GPU", out.join("tuner.db"));
         let own = root().join(".cuda/nvidia/cu13/lib");

@@ -5,15 +5,16 @@ mod sampled;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::recheck;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner_judge::session::{Fault, Run, RunReport, Session, Slot};
+use tuner_judge::gate::verify::{Demands, Evidence, verify};
+use tuner_judge::session::{Run, RunReport, Session, Slot};
 
 /// What the device does besides computing row sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,24 +99,21 @@ impl Session for Fake {
         self.written.clear();
     }
 
-    fn alloc(&mut self, _name: &str, bytes: u64) -> Result<Slot, Fault> {
+    fn alloc(&mut self, _name: &str, bytes: u64) -> Result<Slot, Judgement> {
         if self.lie == Lie::NoMemory {
-            return Err(Fault {
-                verdict: Verdict::OutOfMemory,
-                detail: "none left".into(),
-            });
+            return Err(Judgement::new(Verdict::OutOfMemory, "none left"));
         }
         self.buffers
             .push(vec![0; usize::try_from(bytes).expect("small")]);
         Ok(Slot(self.buffers.len() - 1))
     }
 
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
         self.buffers[slot.0].copy_from_slice(bytes);
         Ok(())
     }
 
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
         for (byte, poison) in self.buffers[slot.0].iter_mut().zip(pattern.iter().cycle()) {
             *byte = *poison;
         }
@@ -124,7 +122,7 @@ impl Session for Fake {
         Ok(())
     }
 
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         Ok(self.buffers[slot.0].clone())
     }
 
@@ -147,7 +145,7 @@ impl Session for Fake {
         false
     }
 
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         self.runs += 1;
         let mut sums = self.sums();
         if run.launch.entry == "naive" {
@@ -162,11 +160,8 @@ impl Session for Fake {
         match self.lie {
             Lie::NeverRan => return Ok(RunReport::default()),
             Lie::Fails => {
-                let detail = "unspecified launch failure".into();
-                return Err(Fault {
-                    verdict: Verdict::Crashed,
-                    detail,
-                });
+                let detail = "unspecified launch failure";
+                return Err(Judgement::new(Verdict::Crashed, detail));
             }
             Lie::SlightlyWrong => sums[2] *= 1.001,
             Lie::NotANumber => sums[1] = f32::NAN,
@@ -199,10 +194,10 @@ impl Session for Fake {
 fn plan() -> Plan {
     let argument = |name: &str, role, shape: &[u64]| PlanArgument {
         name: name.into(),
-        element: "f32".into(),
+        element: Element::F32,
         role,
         shape: shape.to_vec(),
-        fill: PlanFill::Uniform { min: 0.5, max: 1.0 },
+        fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
     };
     Plan {
@@ -259,7 +254,7 @@ fn with_reference(oracle: Option<&str>, tolerance: f64) -> Plan {
     }
 }
 
-fn judge_at(level: Level, lie: Lie, plan: &Plan) -> Result<Evidence, Rejection> {
+fn judge_at(level: Level, lie: Lie, plan: &Plan) -> Result<Evidence, Judgement> {
     verify(
         &mut Fake::new(lie, true),
         plan,
@@ -270,7 +265,7 @@ fn judge_at(level: Level, lie: Lie, plan: &Plan) -> Result<Evidence, Rejection> 
     .map(|(_, evidence)| evidence)
 }
 
-fn judge(lie: Lie, tells: bool) -> Result<Evidence, Rejection> {
+fn judge(lie: Lie, tells: bool) -> Result<Evidence, Judgement> {
     let demands = Demands {
         seeds: vec![1, 2],
         ..Demands::default()
@@ -409,4 +404,25 @@ fn what_timed_launches_left_is_looked_at_again() {
     let mut half = right;
     half[8..].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f].repeat(ROWS - 2));
     assert_eq!(look(half).unwrap_err().verdict, Verdict::Incorrect);
+}
+
+/// A time needs the gate's proof, so nothing else in the program may claim to be one.
+#[test]
+fn only_the_gate_makes_a_proof() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("src"), root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let claims = text.lines().filter(|line| line.contains("Proof for "));
+                found.extend(claims.map(|_| path.clone()));
+            }
+        }
+    }
+    assert_eq!(found, [root.join("crates/judge/src/gate/verified.rs")]);
 }

@@ -2,9 +2,9 @@
 //! throttling.
 
 use tuner_core::cache_mode::CacheMode;
-use tuner_judge::gate;
-use tuner_judge::gate::Verified;
-use tuner_judge::session::Fault;
+use tuner_core::evidence::Proof;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::Verdict;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
 use tuner_judge::timing::executor;
@@ -82,18 +82,10 @@ fn between_equal_and_two_per_cent_the_slower_kernel_does_not_win() {
     }
 }
 
-fn verified() -> Verified {
-    let judgement = tuner_judge::judgement::Judgement {
-        verdict: tuner_core::record::Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
-        max_error: None,
-        measurement: None,
-        explanation: None,
-        unproven: None,
-    };
-    gate::by_worker(&judgement).expect("it says ok")
-}
+/// The gate's proof, as far as the protocol can tell.
+struct Given;
+
+impl Proof for Given {}
 
 const NO_WORK: NeededWork = NeededWork {
     flops: None,
@@ -107,14 +99,13 @@ fn session(clock: &mut SyntheticClock, calibration: Option<Calibration>) -> Timi
 
 fn time(clock: &mut dyn Stopwatch, session: &mut TimingSession) -> executor::Timed {
     time_candidate(
-        &verified(),
+        &Given,
         clock,
         session,
         CHALLENGER,
         &NO_WORK,
         &mut |_| Ok(()),
     )
-    .expect("no fault")
     .expect("not refused")
 }
 
@@ -246,18 +237,17 @@ fn a_time_below_the_floor_of_physics_is_refused() {
         let mut clock = SyntheticClock::new(CLOCKS[0].1, vec![truth, 10.0, 30.0], 2);
         let mut session = session(&mut clock, Some(calibration()));
         let timed = time_candidate(
-            &verified(),
+            &Given,
             &mut clock,
             &mut session,
             CHALLENGER,
             &work(bytes),
             &mut |_| Ok(()),
-        )
-        .unwrap();
+        );
         match (timed, expected) {
             (Ok(_), None) => {}
             (Err(refused), Some(limit)) => {
-                assert_eq!(refused.verdict, tuner_core::record::Verdict::Implausible);
+                assert_eq!(refused.verdict, Verdict::Implausible);
                 assert!(refused.detail.contains(limit), "{}", refused.detail);
             }
             (other, _) => panic!("{truth} µs: {other:?}"),
@@ -279,7 +269,7 @@ impl Stopwatch for Odd {
         subject: Subject,
         cache: CacheMode,
         launches: u32,
-    ) -> Result<Sample, Fault> {
+    ) -> Result<Sample, Judgement> {
         if subject == CHALLENGER && self.events.last() != Some(&"sample") {
             self.events.push("sample");
         }
@@ -292,13 +282,13 @@ impl Stopwatch for Odd {
         self.clock.pause(how_long);
     }
 
-    fn poison(&mut self, _subject: Subject) -> Result<(), Fault> {
+    fn poison(&mut self, _subject: Subject) -> Result<(), Judgement> {
         self.poisoned += 1;
         self.events.push("poison");
         Ok(())
     }
 
-    fn outputs(&mut self, _subject: Subject) -> Result<Vec<OutputSet>, Fault> {
+    fn outputs(&mut self, _subject: Subject) -> Result<Vec<OutputSet>, Judgement> {
         self.events.push("outputs");
         Ok(vec![vec![(1, vec![0xff; 4])]])
     }
@@ -315,22 +305,21 @@ fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
     let mut session =
         TimingSession::begin(&mut odd, REFERENCE, None, None, brief()).expect("it warms up");
     let refused = time_candidate(
-        &verified(),
+        &Given,
         &mut odd,
         &mut session,
         CHALLENGER,
         &NO_WORK,
         &mut |sets| {
             assert_eq!(sets[0][0].1, [0xff; 4]);
-            Err(executor::Refused {
-                verdict: tuner_core::record::Verdict::Incorrect,
-                detail: "the timed launches wrote nothing".into(),
-            })
+            Err(Judgement::new(
+                Verdict::Incorrect,
+                "the timed launches wrote nothing",
+            ))
         },
     )
-    .unwrap()
     .unwrap_err();
-    assert_eq!(refused.verdict, tuner_core::record::Verdict::Incorrect);
+    assert_eq!(refused.verdict, Verdict::Incorrect);
     assert_eq!(odd.events, ["poison", "sample", "outputs"]);
 }
 
@@ -346,7 +335,7 @@ fn a_clock_that_gives_no_time_is_implausible() {
         let mut session =
             TimingSession::begin(&mut odd, REFERENCE, None, None, brief()).expect("it warms up");
         let fault = time_candidate(
-            &verified(),
+            &Given,
             &mut odd,
             &mut session,
             CHALLENGER,
@@ -354,7 +343,7 @@ fn a_clock_that_gives_no_time_is_implausible() {
             &mut |_| Ok(()),
         )
         .unwrap_err();
-        assert_eq!(fault.verdict, tuner_core::record::Verdict::Implausible);
+        assert_eq!(fault.verdict, Verdict::Implausible);
     }
 }
 
@@ -378,7 +367,7 @@ fn the_finale_ranks_by_the_truth_and_knows_its_ties() {
             !standings[2].tied_with_best && !standings[3].tied_with_best,
             "{name}"
         );
-        let measured = finale.measured(&verified(), 0, CacheMode::Warm).unwrap();
+        let measured = finale.measured(&Given, 0, CacheMode::Warm).unwrap();
         let ratio = measured.p50().get() / session.reference().session_us;
         assert!(
             (ratio / (10.6 / 30.0) - 1.0).abs() < 0.02,

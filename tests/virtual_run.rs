@@ -54,7 +54,7 @@ fn project(space: &str) -> tempfile::TempDir {
 }
 
 fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    let mut command = Command::new(crate::rig::program());
     command.current_dir(folder).args(arguments);
     // The compiler that the project's own set-up has fetched.
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
@@ -204,6 +204,58 @@ fn a_worker_that_dies_costs_one_candidate_and_not_the_run() {
     // Every worker dies at its fourth candidate; the others are judged as ever.
     assert!(text.contains("crashed"), "{text}");
     assert!(text.contains("32 configurations"), "{text}");
+}
+
+#[test]
+fn workers_that_are_killed_from_outside_change_nothing_in_the_results() {
+    let run = |fault: Option<&str>| {
+        let project = project(SPACE);
+        let arguments = [
+            "run",
+            "space.yaml",
+            "--problem",
+            "small",
+            "--evals",
+            "24",
+            "--seed",
+            "7",
+        ];
+        let mut command = tuner(project.path(), &arguments);
+        command.args(["--device", "vgpu:h100", "--db", "t.db"]);
+        command.envs(fault.map(|fault| ("TUNER_FAULT", fault)));
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        timeless(leaderboard(project.path(), "t.db"))
+    };
+    assert_eq!(run(Some("kill@2")), run(None));
+}
+
+#[test]
+fn a_candidate_without_a_living_worker_is_stored_as_not_judged_and_the_run_goes_on() {
+    let project = project(SPACE);
+    let arguments = [
+        "run",
+        "space.yaml",
+        "--problem",
+        "small",
+        "--evals",
+        "3",
+        "--events",
+        "-",
+    ];
+    let output = tuner(project.path(), &arguments)
+        .args(["--device", "vgpu:h100", "--db", "t.db"])
+        .env("TUNER_FAULT", "kill@every")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert_eq!(
+        text.matches(r#""verdict":"not_judged""#).count(),
+        3,
+        "{text}"
+    );
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn job() -> Job {
 
 fn worker(fault: &str) -> Worker {
     Worker::new(Settings {
-        program: env!("CARGO_BIN_EXE_tuner").into(),
+        program: crate::rig::program().into(),
         arguments: ["device-worker", "--device", "vgpu:h100"]
             .map(str::to_owned)
             .to_vec(),
@@ -54,8 +54,11 @@ fn worker(fault: &str) -> Worker {
 fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
     let job = job();
     let mut worker = worker("hang@1");
-    assert_eq!(worker.judge(job.clone()).unwrap().verdict, Verdict::Ok);
-    let hung = worker.judge(job.clone()).unwrap();
+    assert_eq!(
+        worker.judge(job.clone()).unwrap().judgement.verdict,
+        Verdict::Ok
+    );
+    let hung = worker.judge(job.clone()).unwrap().judgement;
     assert_eq!(hung.verdict, Verdict::Timeout, "{hung:?}");
     assert!(
         hung.detail.contains("no answer within 2 s"),
@@ -63,7 +66,7 @@ fn a_worker_that_hangs_is_killed_and_the_next_candidate_is_judged() {
         hung.detail
     );
     assert_eq!(worker.restarts(), 1);
-    assert_eq!(worker.judge(job).unwrap().verdict, Verdict::Ok);
+    assert_eq!(worker.judge(job).unwrap().judgement.verdict, Verdict::Ok);
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn a_worker_that_dies_is_the_candidates_outcome_with_the_signal() {
         let mut worker = worker(fault);
         for _ in 0..2 {
             // Each new worker counts from zero: every job meets the fault, and none ends the run.
-            let dead = worker.judge(job.clone()).unwrap();
+            let dead = worker.judge(job.clone()).unwrap().judgement;
             assert_eq!(dead.verdict, Verdict::Crashed);
             assert!(dead.detail.contains(expected), "{}", dead.detail);
         }
@@ -82,14 +85,40 @@ fn a_worker_that_dies_is_the_candidates_outcome_with_the_signal() {
 }
 
 #[test]
-fn a_program_that_is_no_worker_is_an_outcome_too_and_a_missing_one_an_error() {
+fn a_worker_lost_from_outside_is_no_verdict_and_the_next_one_is_asked() {
+    let job = job();
+    // Killed at its second candidate, which the next worker judges as its first.
+    for fault in ["kill@1", "stop@1"] {
+        let mut worker = worker(fault);
+        for _ in 0..2 {
+            let judged = worker.judge(job.clone()).unwrap();
+            assert!(judged.judgement.is_ok(), "{fault}: {judged:?}");
+        }
+        assert_eq!(worker.restarts(), 1, "{fault}");
+    }
+    // Each one is killed: the signal is told, and in the end that there is no use in going on.
+    let mut worker = worker("kill@0");
+    for _ in 0..7 {
+        let lost = worker.judge(job.clone()).unwrap();
+        let lost = lost.judgement;
+        assert_eq!(lost.verdict, Verdict::NotJudged, "{lost:?}");
+        assert!(lost.detail.contains("lost 3 times"), "{}", lost.detail);
+        assert!(lost.detail.contains("signal: 9"), "{}", lost.detail);
+    }
+    assert_eq!(worker.restarts(), 21);
+    let error = worker.judge(job).unwrap_err().to_string();
+    assert!(error.contains("find what ends them"), "{error}");
+}
+
+#[test]
+fn a_program_that_is_no_worker_judges_nothing_and_a_missing_one_is_an_error() {
     let mut noise = Worker::new(Settings {
         program: "/bin/echo".into(),
         arguments: vec!["x".repeat(100)],
         ..Settings::for_device("vgpu:h100").unwrap()
     });
-    let answer = noise.judge(job()).unwrap();
-    assert_eq!(answer.verdict, Verdict::Crashed, "{answer:?}");
+    let answer = noise.judge(job()).unwrap().judgement;
+    assert_eq!(answer.verdict, Verdict::NotJudged, "{answer:?}");
     let mut missing = Worker::new(Settings {
         program: "/nonexistent/tuner".into(),
         ..Settings::for_device("vgpu:h100").unwrap()
@@ -130,7 +159,7 @@ fn a_hanging_worker_ends_with_its_tuner_even_when_that_is_killed() {
     let mark = format!("TUNER_TEST_MARK={}", std::process::id());
     let (name, value) = mark.split_once('=').unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut tuner = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"))
+    let mut tuner = std::process::Command::new(crate::rig::program())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["run", "gemm_f32", "--problem", "square1024", "--evals", "1"])
         .args(["--device", "vgpu:h100", "--db"])

@@ -1,7 +1,7 @@
 //! `tuner run --device any`: a run on each kind of device that a fleet lends, side by side.
 
 use super::CommandResult;
-use super::events::watch_signals;
+use super::events::{stopping, watch_signals};
 use super::results::{store_error, usage};
 use super::{CliError, progress};
 use crate::exit;
@@ -48,7 +48,7 @@ pub(super) fn run(
         .build()
         .map_err(anyhow::Error::from)?;
     let reports = runtime.block_on(async {
-        let shutdown = watch_signals().map_err(anyhow::Error::from)?;
+        let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
         let store = Store::open(db).await.map_err(store_error)?;
         for (device, prepared) in &mut all {
             if resume {

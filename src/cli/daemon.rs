@@ -6,7 +6,6 @@ use super::progress::Progress;
 use super::results::{store_error, usage};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_engine::{Best, Event, Report, StopReason, TaskReport};
 use tuner_serve::client::{Client, ClientError};
@@ -22,6 +21,28 @@ pub(super) struct TokenFile {
     /// File with the daemon's token [default: the environment variable TUNER_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+}
+
+/// Where runs are looked after: by the daemon of a database, or elsewhere.
+#[derive(Debug, clap::Args)]
+pub(super) struct Place {
+    /// Database of results and of the queue
+    #[arg(long, value_name = "FILE", default_value = tuner_store::DEFAULT_PATH)]
+    pub(super) db: PathBuf,
+
+    /// A daemon elsewhere, http://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+
+    #[command(flatten)]
+    token: TokenFile,
+}
+
+impl Place {
+    /// The daemon, where one runs.
+    pub(super) async fn daemon(&self) -> Result<Option<Client>, CliError> {
+        find(self.server.as_deref(), &self.db, &self.token).await
+    }
 }
 
 /// The token, where there is one. A file or variable that is there and holds none is a mistake that
@@ -129,7 +150,8 @@ pub(super) async fn follow(
     id: &str,
     events: &mut EventLog,
 ) -> Result<RunView, CliError> {
-    let mut shutdown = super::events::watch_signals().map_err(anyhow::Error::from)?;
+    let mut shutdown =
+        super::events::watch_signals(super::events::stopping).map_err(anyhow::Error::from)?;
     let mut display = Display::default();
     let mut lost: Option<Instant> = None;
     let mut asked = false;
@@ -155,7 +177,7 @@ pub(super) async fn follow(
         loop {
             let next = tokio::select! {
                 next = stream.next() => next,
-                () = turned(&mut shutdown), if !asked => {
+                () = tuner_engine::turned(&mut shutdown), if !asked => {
                     // Asked once: now its end is followed.
                     asked = true;
                     let path = format!("/api/v1/runs/{id}/stop");
@@ -170,13 +192,6 @@ pub(super) async fn follow(
             }
         }
         lost.get_or_insert_with(Instant::now);
-    }
-}
-
-/// Waits for Ctrl-C.
-async fn turned(shutdown: &mut watch::Receiver<bool>) {
-    if shutdown.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -50,9 +50,11 @@ impl EventLog {
     }
 }
 
-/// Turns true at the first SIGINT or SIGTERM; the second ends the process at once. What was
-/// announced is stored by then.
-pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
+/// Turns true at the first SIGINT or SIGTERM, which `tell` speaks of; the second ends the process at
+/// once. What was announced is stored by then.
+pub(super) fn watch_signals(
+    tell: impl Fn() + Send + 'static,
+) -> std::io::Result<watch::Receiver<bool>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -70,9 +72,14 @@ pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<bool>> {
             if last {
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            say!("stopping after the candidate on the device (once more: at once)");
-            let _ = sender.send(true);
+            tell();
+            sender.send_replace(true);
         }
     });
     Ok(receiver)
+}
+
+/// What a run's process says at the first signal.
+pub(super) fn stopping() {
+    say!("stopping after the candidate on the device (once more: at once)");
 }

@@ -6,8 +6,8 @@ use super::{CliError, CommandResult, output};
 use crate::{atomic, exit};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
-use tuner_core::entry::{Entry, Judged};
-use tuner_core::record::TimingKind;
+use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::record::{TimingKind, Verdict};
 use tuner_report::export;
 use tuner_report::export::ExportError;
 use tuner_store::{Board, Store};
@@ -152,10 +152,13 @@ async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String,
     text.map_err(usage)
 }
 
-/// Every candidate of a board.
-async fn judged(store: &Store, board: &Board) -> Result<Vec<Judged>, CliError> {
+/// Every candidate of a board of which something is known.
+async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let candidates = store.candidates(board).await.map_err(store_error)?;
-    let judged = candidates.into_iter().map(|candidate| Judged {
+    let known = candidates
+        .into_iter()
+        .filter(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
+    let judged = known.map(|candidate| StoredTrial {
         trial: candidate.trial,
         judged_at: candidate.judged_at,
     });

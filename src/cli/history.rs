@@ -93,7 +93,7 @@ pub(super) fn text(format: Format, reigns: &[BestPeriod]) -> Result<String, CliE
             format!("{:.3}", reign.time_us_p50),
             moment(&reign.since),
             reign.until.as_ref().map_or("still".to_owned(), moment),
-            reign.ended_by.unwrap_or("-").to_owned(),
+            reign.ended_by.as_deref().unwrap_or("-").to_owned(),
             reign
                 .next_us_p50
                 .map_or("-".to_owned(), |us| format!("{us:.3}")),

@@ -7,7 +7,7 @@ use super::{CliError, CommandResult, history};
 use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey};
+use tuner_core::record::{LeaderboardRow, TaskKey};
 use tuner_store::{BestPeriod, Board, VerdictCount};
 
 /// Show the best configurations, ranked
@@ -153,27 +153,11 @@ fn table(board: &Board) -> String {
             let tie = if tied && row.tied_with_best { "=" } else { "" };
             let mut cells = vec![format!("{}{tie}", row.rank)];
             cells.extend(columns.iter().map(|(_, column)| column[at].clone()));
-            cells.push(varied(board, &row.config));
+            cells.push(board.definition.varied(&row.config));
             cells
         })
         .collect();
     output::rows(Format::Table, &headings, &rows)
-}
-
-/// The parameters that had a choice; what is fixed tells rows apart no more than the title does.
-fn varied(board: &Board, config: &ConfigValues) -> String {
-    let fixed = |name: &str| {
-        let parameters = &board.definition.parameters;
-        parameters
-            .iter()
-            .any(|p| p.name == name && p.values.len() == 1)
-    };
-    let parts: Vec<String> = config
-        .iter()
-        .filter(|(name, _)| !fixed(name))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    parts.join(" ")
 }
 
 /// A column of the table: heading, and a row's cell, `-` where there is nothing to say.

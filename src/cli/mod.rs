@@ -17,9 +17,7 @@ mod history;
 pub(crate) mod import;
 pub(crate) mod leaderboard;
 pub(crate) mod output;
-mod parallel;
 pub(crate) mod predict;
-mod predictor;
 pub(crate) mod profile;
 mod progress;
 pub(crate) mod space;
@@ -39,6 +37,7 @@ pub(crate) mod worker;
 
 use crate::exit;
 use clap::{Parser, Subcommand};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use tuner_engine::job::JobError;
 use tuner_kernel::declarations::DeclarationError;
@@ -124,7 +123,7 @@ pub(crate) type CommandResult = Result<u8, CliError>;
 
 /// Parses the arguments, runs the command, and returns its exit code.
 #[must_use]
-pub(crate) fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     // Before the arguments: they name GPUs of the tables.
     if let Err(error) = tables() {
         say!("{error}");
@@ -142,7 +141,16 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     init_tracing(&cli.command);
-    match run(cli.command) {
+    let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
+    tuner_core::panics::report_to(report.clone());
+    let ended = catch_unwind(AssertUnwindSafe(|| run(cli.command))).unwrap_or_else(|_| {
+        Err(CliError::Failed(anyhow::anyhow!(
+            "the tuner panicked, which is a defect of it; please report it with {} (what was \
+             announced is stored)",
+            report.display()
+        )))
+    });
+    match ended {
         Ok(code) => ExitCode::from(code),
         Err(CliError::Usage(text)) => {
             say!("{}", text.trim_end());

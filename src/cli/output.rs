@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use std::io::{IsTerminal as _, Write as _};
+use tuner_core::escape;
 
 /// How a read command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,12 +17,13 @@ pub(crate) enum Format {
     Md,
 }
 
-/// Writes a result to standard output, with a final newline. A closed pipe (`| head`) is no error.
+/// Writes a result to standard output, with a final newline and without what would command a
+/// terminal. A closed pipe (`| head`) is no error.
 ///
 /// # Errors
 /// Any other failure to write, such as a full disk behind a redirection.
 pub(crate) fn print(text: &str) -> std::io::Result<()> {
-    print_bytes(text.as_bytes())?;
+    print_bytes(escape::lines(text).as_bytes())?;
     if text.ends_with('\n') {
         Ok(())
     } else {
@@ -64,7 +66,7 @@ fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
     table.set_header(headings.iter().copied());
     for row in rows {
-        table.add_row(row.iter().map(String::as_str));
+        table.add_row(row.iter().map(|cell| escape::line(cell)));
     }
     let text = table.to_string();
     let mut trimmed: String = text
@@ -80,9 +82,9 @@ fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 fn csv(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to a Vec cannot fail, and every row has as many cells as there are headings.
-    let _ = writer.write_record(headings);
+    let _ = writer.write_record(headings.iter().map(|name| escape::csv(name)));
     for row in rows {
-        let _ = writer.write_record(row);
+        let _ = writer.write_record(row.iter().map(|cell| escape::csv(cell)));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -90,11 +92,15 @@ fn csv(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 fn markdown(headings: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut text = line(headings.iter().map(ToString::to_string).collect());
+    // An underscore inside a word is plain text, and headings are words.
+    let heading = |name: &&str| escape::markdown(name).replace("\\_", "_");
+    let mut text = line(headings.iter().map(heading).collect());
     text.push_str(&line(headings.iter().map(|_| "---".to_owned()).collect()));
     for row in rows {
         text.push_str(&line(
-            row.iter().map(|cell| cell.replace('|', "\\|")).collect(),
+            row.iter()
+                .map(|cell| escape::markdown(cell).replace('|', "\\|"))
+                .collect(),
         ));
     }
     text

@@ -2,14 +2,17 @@
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::predictor::{Predictor, Row};
 use super::{CliError, CommandResult};
 use crate::exit;
 use anyhow::Context as _;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::PathBuf;
+use tuner_core::record::{ConfigValues, Verdict, config_as_object};
+use tuner_core::units::Micros;
 use tuner_device::DeviceSelector;
+use tuner_engine::{Judged, Predictor};
 use tuner_judge::timing::predict::Explanation;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
@@ -68,19 +71,71 @@ pub(crate) struct Args {
 /// Bad arguments or files, no NVRTC, or tools that do not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
-    let predictor = Predictor::open(&args.kernel, problem, &args.device, args.jobs)?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let kernel = (args.kernel.as_str(), folder.as_path());
+    let predictor = Predictor::open(kernel, problem, &args.device, args.jobs)?;
     let configs = configs(args, &predictor.kernel, &predictor.space)?;
-    let rows = if args.check {
+    let judged = if args.check {
         predictor.predict(&configs)?
     } else {
         predictor.forecast(&configs)?
     };
+    let rows: Vec<Row> = configs
+        .iter()
+        .zip(judged)
+        .map(|(config, judged)| Row::of(&predictor, config, judged))
+        .collect();
     let text = format_rows(args.format, &predictor.space, &rows).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     if let Some(cost) = predictor.cost() {
         say!("{cost}");
     }
     Ok(exit::DONE)
+}
+
+/// One configuration's answer.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    kernel: String,
+    problem: String,
+    device: String,
+    #[serde(with = "config_as_object")]
+    config: ConfigValues,
+    verdict: Verdict,
+    detail: String,
+    /// Always `predicted`.
+    timing: &'static str,
+    time_us: Option<f64>,
+    registers: Option<u32>,
+    spill_bytes: Option<u64>,
+    shared_bytes: Option<u64>,
+    /// `ok`, or that the time is not reliable and why.
+    reliability: String,
+    #[serde(flatten)]
+    explanation: Option<Explanation>,
+}
+
+impl Row {
+    fn of(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
+        let time = judged.predicted();
+        let (found, facts) = (judged.found, judged.compilation.as_ref());
+        let reliability = found.explanation.as_ref().map(Explanation::reliability);
+        Self {
+            kernel: predictor.kernel.spec.kernel.clone(),
+            problem: predictor.problem.clone(),
+            device: predictor.selector.to_string(),
+            config: predictor.space.values(config),
+            verdict: found.judgement.verdict,
+            detail: found.judgement.detail,
+            timing: "predicted",
+            time_us: time.map(Micros::get),
+            registers: facts.map(|facts| facts.registers),
+            spill_bytes: facts.map(|facts| facts.spill_bytes),
+            shared_bytes: facts.map(|facts| facts.shared_bytes),
+            reliability: reliability.unwrap_or_default(),
+            explanation: found.explanation,
+        }
+    }
 }
 
 /// The configurations to predict: all must be valid.

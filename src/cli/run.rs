@@ -1,7 +1,7 @@
 //! `tuner run`: the main job.
 
 use super::daemon::TokenFile;
-use super::events::{EventLog, watch_signals};
+use super::events::{EventLog, stopping, watch_signals};
 use super::fleet::HubOptions;
 use super::progress::{self, Progress};
 use super::results::{block_on, store_error, usage};
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .build()
         .map_err(anyhow::Error::from)?;
     let report = runtime.block_on(async {
-        let shutdown = watch_signals().map_err(anyhow::Error::from)?;
+        let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
         let store = Store::open(&args.db).await.map_err(store_error)?;
         if args.resume {
             prepared.resume_latest(&store).await?;

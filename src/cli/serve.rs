@@ -6,8 +6,6 @@ use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tuner_kernel::catalog::Catalog;
 use tuner_serve as serve;
 use tuner_serve::{ServeError, Settings};
@@ -100,7 +98,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .map_err(anyhow::Error::from)?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
-        let ending = signals().map_err(anyhow::Error::from)?;
+        let tell =
+            || tracing::info!("ending after the candidates on their devices (once more: at once)");
+        let ending = super::events::watch_signals(tell).map_err(anyhow::Error::from)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };
             // A closed standard output is no reason not to serve.
@@ -121,32 +121,6 @@ fn serve_error(error: ServeError) -> CliError {
     } else {
         CliError::Failed(error.into())
     }
-}
-
-/// Turns true at the first SIGTERM or SIGINT; the second ends the process at once. What was
-/// announced is stored by then.
-fn signals() -> std::io::Result<watch::Receiver<bool>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "asked twice: at once; all announced is stored"
-        )]
-        for last in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if last {
-                std::process::exit(i32::from(exit::INTERRUPTED));
-            }
-            tracing::info!("ending after the candidates on their devices (once more: at once)");
-            sender.send_replace(true);
-        }
-    });
-    Ok(receiver)
 }
 
 /// A thousand clients need a thousand file descriptors, and shells grant 1024.

@@ -6,9 +6,10 @@ use crate::exit;
 use anyhow::Context as _;
 use rand::SeedableRng as _;
 use serde::Serialize;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tuner_core::files;
 use tuner_core::record;
 use tuner_core::record::ConfigValues;
 use tuner_device::{DeviceSelector, SelectorError, gpu, limits};
@@ -76,9 +77,6 @@ struct Target {
     problem: String,
     device: String,
 }
-
-/// Larger files, packed or not, are refused.
-const BYTES_MAX: u64 = 512 << 20;
 
 /// Runs the command. An empty space is reported, and is an error in its file.
 ///
@@ -224,15 +222,14 @@ fn read(path: &Path) -> Result<String, String> {
         }
         _ => format!("cannot read the file: {error}"),
     };
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let bytes = read_limited(file).map_err(cannot)?;
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        read_limited(flate2::read::MultiGzDecoder::new(&bytes[..])).map_err(|error| {
-            format!("the gzip data is corrupt or cut short ({error}): fetch the file again")
-        })?
-    } else {
-        bytes
-    };
+    let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(cannot)?;
+    let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
+    if let Some(error) = unpacked.damage {
+        return Err(format!(
+            "the gzip data is corrupt or cut short ({error}): fetch the file again"
+        ));
+    }
+    let bytes = unpacked.bytes;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
@@ -243,16 +240,6 @@ fn read(path: &Path) -> Result<String, String> {
         Some(rest) => rest.to_owned(),
         None => text,
     })
-}
-
-fn read_limited(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        let text = format!("it holds more than {} MiB", BYTES_MAX >> 20);
-        return Err(std::io::Error::other(text));
-    }
-    Ok(bytes)
 }
 
 /// The number of combinations, of any size, in decimal.

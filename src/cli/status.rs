@@ -1,6 +1,6 @@
 //! `tuner status`: what the daemon does.
 
-use super::daemon::{self, TokenFile};
+use super::daemon::{self, Place};
 use super::fleet::{self, FleetOptions};
 use super::output::{self, Format};
 use super::progress::{counts, time};
@@ -8,11 +8,9 @@ use super::results::{block_on, store_error, usage};
 use super::{CliError, CommandResult};
 use crate::exit;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, RunView};
 use tuner_serve::{stored_run, stored_runs};
-use tuner_store as store;
 use tuner_store::Store;
 
 /// Runs that are listed where `--top` does not say.
@@ -38,16 +36,8 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
 
-    /// Database of results and of the queue
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
-    db: PathBuf,
-
-    /// A daemon elsewhere, http://HOST:PORT
-    #[arg(long, value_name = "URL")]
-    server: Option<String>,
-
     #[command(flatten)]
-    token: TokenFile,
+    place: Place,
 
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
@@ -63,7 +53,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return fleet(args, url);
     }
     let text = block_on(async {
-        let client = daemon::find(args.server.as_deref(), &args.db, &args.token).await?;
+        let client = args.place.daemon().await?;
         match &args.run {
             Some(id) => one(args, client, id).await,
             None => all(args, client).await,
@@ -95,7 +85,9 @@ async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, Cl
             .await
             .map_err(daemon::client_error)?,
         None => {
-            let store = Store::open_read(&args.db).await.map_err(store_error)?;
+            let store = Store::open_read(&args.place.db)
+                .await
+                .map_err(store_error)?;
             let view = stored_run(&store, id).await.map_err(store_error)?;
             view.ok_or_else(|| usage(format!("there is no run `{id}`; `tuner status` lists them")))?
         }
@@ -114,7 +106,9 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
             list.runs
         }
         None => {
-            let store = Store::open_read(&args.db).await.map_err(store_error)?;
+            let store = Store::open_read(&args.place.db)
+                .await
+                .map_err(store_error)?;
             say!("note: no daemon runs; `tuner serve` carries out what is queued");
             stored_runs(&store, args.top).await.map_err(store_error)?
         }

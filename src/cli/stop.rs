@@ -1,13 +1,12 @@
 //! `tuner stop`: ends runs of the daemon.
 
-use super::daemon::{self, TokenFile};
+use super::daemon::{self, Place};
 use super::results::{block_on, store_error, usage};
 use super::{CliError, CommandResult, output};
 use crate::exit;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, Stopping};
-use tuner_store as store;
 use tuner_store::{RunId, Store};
 
 /// Stop runs; what they found is kept
@@ -32,16 +31,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["all", "server"])]
     offline: bool,
 
-    /// Database of results and of the queue
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
-    db: PathBuf,
-
-    /// A daemon elsewhere, http://HOST:PORT
-    #[arg(long, value_name = "URL")]
-    server: Option<String>,
-
     #[command(flatten)]
-    token: TokenFile,
+    place: Place,
 }
 
 /// Runs the command.
@@ -50,9 +41,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         if args.offline {
             return offline(args).await;
         }
-        match daemon::find(args.server.as_deref(), &args.db, &args.token).await? {
+        match args.place.daemon().await? {
             Some(client) => by_daemon(args, &client).await,
-            None => by_hand(args, &args.db).await,
+            None => by_hand(args, &args.place.db).await,
         }
     })?;
     output::print(&text).map_err(anyhow::Error::from)?;
@@ -105,16 +96,16 @@ async fn open(client: &Client) -> Result<Vec<String>, CliError> {
 }
 
 async fn offline(args: &Args) -> Result<String, CliError> {
-    if let Some(row) = daemon::owner(&args.db).await? {
+    if let Some(row) = daemon::owner(&args.place.db).await? {
         return Err(usage(format!(
             "the daemon at {} is alive and stops its runs itself; leave --offline out",
             row.address
         )));
     }
-    let store = Store::open(&args.db).await.map_err(store_error)?;
+    let store = Store::open(&args.place.db).await.map_err(store_error)?;
     let mut text = String::new();
     for id in &args.runs {
-        let stopped = store.cancel_offline(&RunId::from_text(id)).await;
+        let stopped = store.cancel_job(&RunId::from_text(id), true).await;
         if !stopped.map_err(store_error)? {
             return Err(usage(format!(
                 "run `{id}` neither waits nor is under way; `tuner status` lists the runs"
@@ -135,7 +126,7 @@ async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
     let store = Store::open(db).await.map_err(store_error)?;
     let mut text = String::new();
     for id in &args.runs {
-        let cancelled = store.cancel_job(&RunId::from_text(id)).await;
+        let cancelled = store.cancel_job(&RunId::from_text(id), false).await;
         if !cancelled.map_err(store_error)? {
             return Err(usage(format!(
                 "no daemon runs, and run `{id}` is not queued; `tuner status` lists the runs"

@@ -6,8 +6,6 @@ use super::{CliError, CommandResult};
 use crate::exit;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::{Jobs, Lent};
@@ -71,7 +69,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .build()
         .map_err(anyhow::Error::from)?;
     let ended = runtime.block_on(async {
-        let stop = signals().map_err(anyhow::Error::from)?;
+        let tell = || say!("leaving; what is in hand goes back (once more: at once)");
+        let stop = super::events::watch_signals(tell).map_err(anyhow::Error::from)?;
         work(settings, stop).await.map_err(fleet_error)
     });
     // A candidate that was given back may still be in its process, which ends with this one.
@@ -112,29 +111,4 @@ fn lent(args: &Args) -> Result<Lent, CliError> {
 fn folder() -> PathBuf {
     let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
     cache.join("fleet")
-}
-
-/// Turns true at the first SIGTERM or SIGINT; the second ends the process at once.
-fn signals() -> std::io::Result<watch::Receiver<bool>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "asked twice: at once; what is in hand goes to another worker later"
-        )]
-        for last in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if last {
-                std::process::exit(i32::from(exit::INTERRUPTED));
-            }
-            say!("leaving; what is in hand goes back (once more: at once)");
-            sender.send_replace(true);
-        }
-    });
-    Ok(receiver)
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
+use tuner_core::evidence::{Measured, Proof};
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Definition, DeviceKind, TaskKey, Verdict};
-use tuner_core::recorded::Outcome;
 use tuner_core::units::{ContentHash, Micros, Seed};
 use tuner_device::DeviceFacts;
 use tuner_engine as engine;
@@ -16,8 +17,6 @@ use tuner_engine::{
     BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Order, Plan, Preparation,
     Report, StartPoint, StopReason, Task, TrialEvent,
 };
-use tuner_judge::gate;
-use tuner_judge::timing::Measured;
 use tuner_space::{Config, Space};
 use tuner_store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
 
@@ -72,25 +71,19 @@ fn hash(config: &Config) -> ContentHash {
     ContentHash::of([format!("{config:?}").as_bytes()])
 }
 
+/// The gate's proof, as far as the engine can tell.
+struct Given;
+
+impl Proof for Given {}
+
 fn judged(config: &Config, verdict: Verdict) -> Judged {
     let sum: u32 = config.choices().iter().map(|choice| choice * choice).sum();
     let time = Micros::new(f64::from(sum) + 10.0).unwrap();
-    let outcome = Outcome::Timed {
-        time,
-        samples: Arc::from([]),
-    };
-    let verified = gate::recorded(&outcome).unwrap();
-    Judged {
-        candidate: hash(config),
-        verdict,
-        detail: String::new(),
-        hazards: Vec::new(),
-        compilation: None,
-        max_error: None,
-        measured: (verdict == Verdict::Ok).then(|| Measured::predicted(&verified, time, "toy")),
-        charged_us: u64::from(sum),
-        counters: None,
-    }
+    let measured = (verdict == Verdict::Ok).then(|| Measured::predicted(&Given, time, "toy"));
+    let mut judged = Judged::without_device(hash(config), Judgement::new(verdict, ""));
+    judged.found.measured = measured;
+    judged.charged_us = u64::from(sum);
+    judged
 }
 
 impl Evaluator for Toy {

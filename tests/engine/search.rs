@@ -21,6 +21,7 @@ fn outcome(config: &Config) -> Observation {
     let sum: u32 = config.choices().iter().map(|choice| choice * 7 % 11).sum();
     match sum % 5 {
         0 => Observation::Failed(Verdict::CompileFailed),
+        1 => Observation::Unknown,
         _ => Observation::exactly(Micros::new(f64::from(sum) + 1.0).unwrap()),
     }
 }

@@ -3,9 +3,8 @@
 use crate::errors::kernels::{How, Operation, Order, Problem};
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_judge::gate::compare;
 use tuner_judge::gate::compare::Comparison;
 use tuner_judge::gate::oracle;
@@ -108,10 +107,10 @@ fn oracle(problem: &Problem) -> Arc<dyn Oracle> {
 pub(crate) fn plan(problem: &Problem) -> Plan {
     let argument = |tensor: &oracle::Tensor, role| PlanArgument {
         name: tensor.name.clone(),
-        element: tensor.element.name().into(),
+        element: tensor.element,
         role,
         shape: tensor.shape.clone(),
-        fill: PlanFill::Normal {
+        fill: Fill::Normal {
             mean: 0.0,
             std: 1.0,
         },

@@ -10,7 +10,7 @@ mod tolerances;
 use judging::{By, Case, nearest};
 use kernels::{How, Operation, Order};
 use tuner_core::element::Element;
-use tuner_core::element::Element::{Bf16, F8E4M3, F16, F32, F64, I8, I32};
+use tuner_core::element::Element::{Bf16, F8e4m3, F16, F32, F64, I8, I32};
 
 /// An operation, the types of its inputs and its output, and what it is compared with; the relative
 /// error of everything that is promised to be found, and whether results that are cut off instead of
@@ -52,7 +52,7 @@ const STUDIED: [Studied; 38] = [
     ("gemm", GEMM, [F16, F32], By::Oracle, 5e-06, NARROW),
     ("gemm", GEMM, [F32, F32], By::Oracle, 3e-06, NARROW),
     ("gemm", GEMM, [F64, F64], By::Oracle, 6e-15, NARROW),
-    ("gemm", GEMM, [F8E4M3, F16], By::Oracle, 0.003, NEITHER),
+    ("gemm", GEMM, [F8e4m3, F16], By::Oracle, 0.003, NEITHER),
     ("gemm", GEMM, [I8, I32], By::Oracle, 5e-06, NEITHER),
     (
         "attention",
@@ -81,7 +81,7 @@ const STUDIED: [Studied; 38] = [
     (
         "attention_f8",
         ATTENTION_F8,
-        [F8E4M3, F16],
+        [F8e4m3, F16],
         By::Oracle,
         0.001,
         NARROW,
@@ -159,7 +159,7 @@ const STUDIED: [Studied; 38] = [
     ("gemm", GEMM, [F16, F32], By::Kernel, 1e-05, NARROW),
     ("gemm", GEMM, [F32, F32], By::Kernel, 1e-05, NARROW),
     ("gemm", GEMM, [F64, F64], By::Kernel, 2e-14, NARROW),
-    ("gemm", GEMM, [F8E4M3, F8E4M3], By::Kernel, 0.1, NEITHER),
+    ("gemm", GEMM, [F8e4m3, F8e4m3], By::Kernel, 0.1, NEITHER),
     ("gemm", GEMM, [I8, I32], By::Kernel, 5e-06, NEITHER),
     (
         "attention",

@@ -4,7 +4,8 @@ use crate::errors::judging::{By, Case, nearest, plan};
 use crate::errors::kernels::{How, Operation, Order, Problem};
 use tuner_core::element::Element;
 use tuner_core::element::Element::{F16, F32, F64, I8, I32};
-use tuner_core::plan::{Plan, PlanFill, PlanReference};
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, PlanReference};
 use tuner_judge::gate::tolerance::{Tolerance, describe};
 
 const MILLION: u64 = 1_000_000;
@@ -178,7 +179,7 @@ fn sums_whose_roundings_may_all_go_one_way_have_a_linear_bound() {
     let off = vec![1.0f32 + 3e-5; 2048];
     assert!(!passes(&plan, &off, &right));
     for argument in &mut plan.arguments {
-        argument.fill = PlanFill::Constant(0.1);
+        argument.fill = Fill::Constant(0.1);
     }
     assert!(passes(&plan, &off, &right));
 }

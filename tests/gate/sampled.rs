@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::vgpu::{Limits, VirtualGpu};
 use tuner_device::worker::child::judge;
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner_judge::judgement::Judgement;
-use tuner_judge::session::{Fault, Run, RunReport, Session, Slot};
+use tuner_judge::gate::verify::{Demands, Evidence, verify};
+use tuner_judge::judgement::TimedJudgement;
+use tuner_judge::session::{Run, RunReport, Session, Slot};
 
 /// `y[i] = factor * x[i]` after so many rounds of a loop, factors as PTX writes them.
 fn code(entry: &str, loops: u32, factor: &str) -> Code {
@@ -42,10 +43,10 @@ fn code(entry: &str, loops: u32, factor: &str) -> Code {
 const TWO: &str = "0f40000000";
 const THREE: &str = "0f40400000";
 
-fn launch(entry: &str, elements: u64, block: u64) -> PlanLaunch {
+fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
     PlanLaunch {
         entry: entry.into(),
-        grid: [elements / block, 1, 1],
+        grid: [(elements / u64::from(block)) as u32, 1, 1],
         block: [block, 1, 1],
         shared_bytes: 0,
         arguments: vec![0, 1],
@@ -56,10 +57,10 @@ fn launch(entry: &str, elements: u64, block: u64) -> PlanLaunch {
 fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
     let argument = |name: &str, role| PlanArgument {
         name: name.into(),
-        element: "f32".into(),
+        element: Element::F32,
         role,
         shape: vec![elements],
-        fill: PlanFill::Uniform { min: 0.5, max: 1.0 },
+        fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
     };
     Plan {
@@ -95,16 +96,16 @@ impl Session for Counting {
     fn reset(&mut self) {
         self.gpu.reset();
     }
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
         self.gpu.alloc(name, bytes)
     }
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
         self.gpu.upload(slot, bytes)
     }
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
         self.gpu.poison(slot, pattern)
     }
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         self.gpu.download(slot)
     }
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>> {
@@ -113,7 +114,7 @@ impl Session for Counting {
     fn can_sample(&self) -> bool {
         self.gpu.can_sample()
     }
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let report = self.gpu.run(run)?;
         self.lane_instructions += report.work.counters.lane_instructions;
         Ok(report)
@@ -130,7 +131,7 @@ fn gpu(block: u64) -> VirtualGpu {
     VirtualGpu::new(arch, limits)
 }
 
-fn verified(plan: &Plan, demands: &Demands) -> (Result<Evidence, Rejection>, u64) {
+fn verified(plan: &Plan, demands: &Demands) -> (Result<Evidence, Judgement>, u64) {
     let mut session = Counting {
         gpu: gpu(1 << 22),
         lane_instructions: 0,
@@ -154,7 +155,7 @@ fn a_reference_runs_only_the_blocks_that_write_what_is_compared() {
     let (found, work) = verified(&plan(1 << 20, [100, 1000], TWO), &demands);
     let evidence = found.expect("it is right");
     assert!(evidence.sampled && evidence.max_error.is_some());
-    assert_eq!((evidence.cut, evidence.note), (None, None));
+    assert_eq!((evidence.budget_exhausted, evidence.note), (None, None));
     assert!(work < 20_000_000, "{work}");
     let (found, work) = verified(&plan(1 << 20, [100, 1000], THREE), &demands);
     let rejection = found.expect_err("it is wrong");
@@ -186,8 +187,12 @@ fn one_block_with_the_work_of_a_large_problem_is_left_where_the_budget_ends() {
     };
     let mut slow = plan(1 << 17, [1_000_000, 1], TWO);
     let (found, work) = verified(&slow, &demands);
-    let cut = found.expect("the part that ran is clean").cut;
-    assert!(cut.expect("a reason").contains("10000 warp instructions"));
+    let exhausted = found.expect("the part that ran is clean").budget_exhausted;
+    assert!(
+        exhausted
+            .expect("a reason")
+            .contains("10000 warp instructions")
+    );
     assert!(work < 20_000_000, "{work}");
     // Where the whole problem asks for next to nothing, so much of one block is a hang.
     slow.flops = Some(1.0);
@@ -199,7 +204,7 @@ fn one_block_with_the_work_of_a_large_problem_is_left_where_the_budget_ends() {
     assert_eq!(found.expect_err("it hangs").verdict, Verdict::Timeout);
 }
 
-fn judged(checks: Vec<Plan>, timed: Plan, block: u64) -> Judgement {
+fn judged(checks: Vec<Plan>, timed: Plan, block: u64) -> TimedJudgement {
     let job = Job {
         checks,
         timed: Some(timed),
@@ -217,15 +222,16 @@ fn check_problems_that_ran_whole_vouch_for_what_the_virtual_gpu_cannot_finish() 
     let slow = || plan(1 << 17, [6_000_000, 1], TWO);
     let small = plan(1 << 10, [1, 1], TWO);
     let vouched = judged(vec![small.clone()], slow(), limit);
-    assert_eq!(vouched.verdict, Verdict::Ok, "{}", vouched.detail);
+    assert!(vouched.measured.is_some());
+    let vouched = vouched.judgement;
+    assert!(vouched.is_ok(), "{vouched}");
     for words in ["did not end within", "check problems, which ran whole"] {
         assert!(vouched.detail.contains(words), "{}", vouched.detail);
     }
-    assert!(vouched.measurement.is_some());
     let alone = judged(Vec::new(), slow(), limit);
-    assert_eq!(alone.verdict, Verdict::Timeout);
+    assert_eq!(alone.judgement.verdict, Verdict::Timeout);
     // A check problem that does not end is a hang, whatever the timed one does.
     let hangs = plan(1 << 10, [1 << 31, 1], TWO);
     let hung = judged(vec![hangs], small, 1 << 20);
-    assert_eq!(hung.verdict, Verdict::Timeout);
+    assert_eq!(hung.judgement.verdict, Verdict::Timeout);
 }

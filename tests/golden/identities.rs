@@ -29,3 +29,16 @@ fn the_default_configuration_of_every_shipped_space_keeps_its_identity() {
     }
     insta::assert_snapshot!(text);
 }
+
+/// What a kernel's version has besides its template's hash: arguments, reference and tolerances.
+#[test]
+fn the_reference_of_every_shipped_space_keeps_its_identity() {
+    let catalog = Catalog::of_folder(&root().join("search_spaces")).unwrap();
+    let mut text = String::new();
+    for stem in catalog.stems() {
+        let kernel = Kernel::load(catalog.file_of(stem).unwrap()).unwrap();
+        let hash = tuner_engine::job::reference_hash(&kernel);
+        writeln!(text, "{stem}: {}", hash.as_str()).unwrap();
+    }
+    insta::assert_snapshot!(text);
+}

@@ -244,7 +244,6 @@ const CUTLASS: &str = "Problem,Provider,OperationKind,Operation,Disposition,Stat
 async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kernel() {
     use tuner_core::record::{
         Compilation, Definition, DeviceKind, Measurement, Provenance, TimingKind, TrialRecord,
-        Verdict,
     };
     use tuner_core::units::{ContentHash, Micros, Seed};
     use tuner_core::value::Value;
@@ -290,11 +289,8 @@ async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kern
         sequence: 0,
         config: vec![("TILE".to_owned(), Value::Int(64))],
         candidate_hash: hash(),
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
+        judgement: tuner_core::judgement::Judgement::ok(None),
         compilation: None::<Compilation>,
-        max_error: None,
         measurement: Some(Measurement {
             kind: TimingKind::Measured,
             p50: time,
@@ -311,7 +307,11 @@ async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kern
     };
     let run_id = store.begin_run(start.clone()).await.unwrap();
     store
-        .submit(&run_id, &start.key(&start.tasks[0]), trial)
+        .submit(
+            &run_id,
+            &start.key(&start.tasks[0]),
+            crate::store::support::proven(trial),
+        )
         .await
         .unwrap()
         .await

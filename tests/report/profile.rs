@@ -3,9 +3,7 @@
 use crate::report::support::{json, project, run, tune, tuner, write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use tuner_core::record::{
-    DeviceKind, Measurement, Provenance, TaskKey, TimingKind, TrialRecord, Verdict,
-};
+use tuner_core::record::{DeviceKind, Measurement, Provenance, TaskKey, TimingKind, TrialRecord};
 use tuner_core::units::{ContentHash, Micros, Seed};
 use tuner_core::value::Value;
 use tuner_kernel::catalog::Kernel;
@@ -83,11 +81,8 @@ async fn measured() -> tempfile::TempDir {
         sequence: 0,
         config,
         candidate_hash: ContentHash::of([b"x".as_slice()]),
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
+        judgement: tuner_core::judgement::Judgement::ok(Some(0.1)),
         compilation: None,
-        max_error: Some(0.1),
         measurement: Some(Measurement {
             kind: TimingKind::Measured,
             p50: us(4.2),
@@ -103,7 +98,10 @@ async fn measured() -> tempfile::TempDir {
         counters: None,
     };
     let id = store.begin_run(start).await.expect("a run");
-    let ack = store.submit(&id, &task, trial).await.expect("it is taken");
+    let ack = store
+        .submit(&id, &task, crate::store::support::proven(trial))
+        .await
+        .expect("it is taken");
     ack.await.expect("it is stored");
     store
         .finish_run(&id, RunEnd::Finished)

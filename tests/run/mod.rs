@@ -49,7 +49,7 @@ struct Announcing {
 }
 
 /// One announced result: configuration and verdict.
-type Announced = (String, String);
+pub(crate) type Announced = (String, String);
 
 impl Announcing {
     fn start(db: &Path, arguments: &[&str]) -> Self {
@@ -105,7 +105,7 @@ impl Drop for Announcing {
 }
 
 /// What a database holds: every judged configuration with its verdict.
-fn stored(db: &Path) -> BTreeMap<String, String> {
+pub(crate) fn stored(db: &Path) -> BTreeMap<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -120,7 +120,7 @@ fn stored(db: &Path) -> BTreeMap<String, String> {
                     config.insert(name, serde_json::to_value(value).unwrap());
                 }
                 let config = serde_json::Value::Object(config).to_string();
-                found.insert(config, candidate.trial.verdict.name().to_owned());
+                found.insert(config, candidate.trial.judgement.verdict.name().to_owned());
             }
         }
         found
@@ -128,7 +128,7 @@ fn stored(db: &Path) -> BTreeMap<String, String> {
 }
 
 /// Everything announced must be stored, with the same verdict.
-fn assert_stored(db: &Path, announced: &[Announced]) {
+pub(crate) fn assert_stored(db: &Path, announced: &[Announced]) {
     let stored = stored(db);
     for (config, verdict) in announced {
         assert_eq!(stored.get(config), Some(verdict), "{config} was announced");

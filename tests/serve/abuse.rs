@@ -202,3 +202,98 @@ fn a_run_whose_standard_error_is_closed_ends_as_any_other() {
     drop(child.stderr.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_database_that_cannot_be_written_is_named_until_it_can() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let daemon = Daemon::start(&db);
+    assert_eq!(daemon.get("/readyz").0, 200);
+    sql(
+        &db,
+        "CREATE TRIGGER broken BEFORE UPDATE ON daemon
+         BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END",
+    );
+    let (status, health) = daemon.get("/healthz");
+    assert_eq!((status, &health["status"]), (200, &"failing".into()));
+    let condition = &health["conditions"][0];
+    assert_eq!(condition["name"], "database_not_writable");
+    assert!(condition["detail"].as_str().unwrap().contains("on fire"));
+    assert!(condition["since"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(daemon.get("/readyz").0, 503);
+    let gauge = |value: u8| format!("tuner_condition{{name=\"database_not_writable\"}} {value}\n");
+    let metrics = daemon.request("GET", "/metrics", "", b"").unwrap().body;
+    assert!(metrics.contains(&gauge(1)), "{metrics}");
+    sql(&db, "DROP TRIGGER broken");
+    assert_eq!(daemon.get("/healthz").1["status"], "ok");
+    assert_eq!(daemon.get("/readyz").0, 200);
+    let metrics = daemon.request("GET", "/metrics", "", b"").unwrap().body;
+    assert!(metrics.contains(&gauge(0)), "{metrics}");
+}
+
+#[test]
+fn a_full_queue_takes_no_more_and_says_so() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let id = abandoned(&db);
+    sql(
+        &db,
+        "UPDATE queue SET state = 'queued', device = 'cuda:77', request = '{\"device\": \"cuda:77\"}'",
+    );
+    sql(
+        &db,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10020)
+         INSERT INTO queue (name, device, request, state, submitted_at)
+         SELECT name || '-' || i, device, request, state, submitted_at FROM queue, n",
+    );
+    let daemon = Daemon::start(&db);
+    let body = format!("{{\"device\": \"replay:{RECORDED}\", \"evals\": 20}}");
+    let (status, answer) = daemon.post("/api/v1/runs", &body);
+    assert_eq!(status, 429, "{id}: {answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("tuner stop"));
+    let health = daemon.get("/healthz").1;
+    assert_eq!(health["status"], "degraded", "{health}");
+    assert_eq!(health["conditions"][0]["name"], "queue_full");
+}
+
+#[test]
+fn a_fifo_among_the_kernels_blocks_nobody() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("kernels");
+    std::fs::create_dir(&folder).unwrap();
+    let made = Command::new("mkfifo")
+        .arg(folder.join("fifo.yaml"))
+        .status();
+    assert!(made.unwrap().success());
+    let db = dir.path().join("t.db");
+    let mut command = serve(&db);
+    command.arg("--kernels").arg(&folder);
+    let daemon = Daemon::from(&mut command, &db);
+    for _ in 0..20 {
+        let (status, answer) = daemon.post(
+            "/api/v1/runs",
+            "{\"kernels\": [\"fifo\"], \"device\": \"vgpu:l4\", \"evals\": 1}",
+        );
+        assert_eq!(status, 422, "{answer}");
+    }
+    assert_eq!(daemon.get("/healthz").1["status"], "ok");
+}
+
+#[test]
+fn the_database_is_for_its_owner_alone_and_has_one_name() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let daemon = Daemon::start(&db);
+    for name in ["t.db", "t.db-wal"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    let link = dir.path().join("link.db");
+    std::fs::hard_link(&db, &link).unwrap();
+    let output = serve(&link).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("2 names"), "{message}");
+    let id = daemon.submit(20, 1, "random");
+    daemon.wait(&id, "finished");
+}

@@ -71,6 +71,7 @@ fn the_openapi_document_names_every_path_and_its_types() {
         "/api/v1/runs/{id}/trials",
         "/healthz",
         "/metrics",
+        "/readyz",
     ] {
         assert!(paths.contains(&path), "{path} is not in {paths:?}");
     }
@@ -109,6 +110,7 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
     let outside = request("../../../../etc/passwd", 5, 1, "random");
     let absolute = request("/etc/passwd", 5, 1, "random");
     let strategy = request(RECORDED, 5, 1, "guess");
+    let document = daemon.get("/openapi.json").1;
     for (method, path, headers, body, status, hint) in [
         (
             "POST",
@@ -208,6 +210,9 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
             404,
             "no such candidate",
         ),
+        ("GET", "/api/v1/leaderboard?top=0", "", "", 400, "1 to 1000"),
+        ("GET", "/api/v1/runs?limit=0", "", "", 400, "1 to 100"),
+        ("GET", "/api/v1/runs?limit=101", "", "", 400, "1 to 100"),
         ("GET", "/nowhere", "", "", 404, "/openapi.json"),
         ("DELETE", "/api/v1/runs", "", "", 405, "/openapi.json"),
     ] {
@@ -225,6 +230,16 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
         assert_eq!(answer.status, status, "{what}");
         assert!(answer.head.contains("application/problem+json"), "{what}");
         assert!(detail.contains(hint), "{what}");
+        let template = path.split('?').next().unwrap();
+        let template = template
+            .replace("/none", "/{id}")
+            .replace("/zz", "/{candidate}");
+        let operation = &document["paths"][&template][method.to_ascii_lowercase()];
+        if !operation.is_null() {
+            let documented = &operation["responses"][answer.status.to_string()]["content"];
+            let problem = &documented["application/problem+json"];
+            assert!(problem.is_object(), "{what}: not in /openapi.json");
+        }
         assert!(!answer.body.contains("root:"), "{what}");
     }
     let (_, runs) = daemon.get("/api/v1/runs");
@@ -306,6 +321,15 @@ fn pages_of_strangers_cannot_ask_through_a_browser() {
             200,
         ),
         (format!("host: localhost:{port}\r\norigin: null\r\n"), 403),
+        (format!("host: localhost:{port}@evil.example\r\n"), 421),
+        (
+            format!("host: localhost:{port}\r\nhost: evil.example\r\n"),
+            400,
+        ),
+        (
+            format!("host: localhost:{port}\r\norigin: http://ev\u{ef}l.example\r\n"),
+            400,
+        ),
     ] {
         let answer = daemon
             .request("GET", "/api/v1/runs", &headers, b"")

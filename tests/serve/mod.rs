@@ -24,7 +24,7 @@ fn recorded_folder() -> PathBuf {
 const RECORDED: &str = "convbat_RTX3090.json.gz";
 
 /// A daemon on a free port.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     address: String,
     log: PathBuf,
@@ -48,7 +48,7 @@ impl Daemon {
     }
 
     /// Starts the command and waits until it serves.
-    fn from(command: &mut Command, db: &Path) -> Self {
+    pub(crate) fn from(command: &mut Command, db: &Path) -> Self {
         let log = db.with_extension("log");
         let errors = std::fs::File::options()
             .create(true)
@@ -78,19 +78,25 @@ impl Daemon {
         }
     }
 
-    fn get(&self, path: &str) -> (u16, Value) {
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
         let answer = self.request("GET", path, "", b"").unwrap();
         (answer.status, answer.json())
     }
 
-    fn post(&self, path: &str, body: &str) -> (u16, Value) {
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
         let json = "content-type: application/json\r\n";
         let answer = self.request("POST", path, json, body.as_bytes()).unwrap();
         (answer.status, answer.json())
     }
 
     /// Sends a request; its answer, or nothing where the daemon dies meanwhile.
-    fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Option<Answer> {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> Option<Answer> {
         let mut stream = self.open(method, path, headers, body.len())?;
         // A daemon that refuses by the length alone may close before it has read everything.
         let _ = stream.write_all(body);
@@ -127,7 +133,7 @@ impl Daemon {
     }
 
     /// The run, once it is in that state.
-    fn wait(&self, id: &str, state: &str) -> Value {
+    pub(crate) fn wait(&self, id: &str, state: &str) -> Value {
         let path = format!("/api/v1/runs/{id}");
         wait_for(&format!("{id} is {state}"), || {
             let (_, run) = self.get(&path);
@@ -143,7 +149,7 @@ impl Daemon {
     }
 
     /// SIGTERM, and how it ended.
-    fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.signal("TERM");
         self.child.wait().unwrap()
     }
@@ -153,7 +159,7 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
@@ -174,7 +180,7 @@ impl Drop for Daemon {
 }
 
 /// An answer over HTTP.
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     head: String,
     body: String,

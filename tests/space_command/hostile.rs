@@ -38,7 +38,7 @@ fn anchors_and_merges_mean_what_they_say_or_are_refused() {
       help: write the value out
     ");
     assert_snapshot!(refused("parameters:\n  A: *nothing\n"), @r"
-    s.yaml:2:6: error: while parsing node, found unknown anchor
+    s.yaml:2:6: error: alias references unknown anchor
      2 |   A: *nothing
        |      ^
       help: this is no valid YAML: check indentation, quotes and brackets here
@@ -55,9 +55,9 @@ fn a_bomb_of_aliases_is_refused() {
         writeln!(file, "{name}: &{name} [{items}]").unwrap();
     }
     assert_snapshot!(refused(&file), @r"
-    s.yaml:6:40: error: aliases repeat too much of the file
+    s.yaml:6:12: error: aliases repeat too much of the file
      6 | f: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]
-       |                                        ^^
+       |            ^^
       help: write the values out
     ");
 }
@@ -102,9 +102,9 @@ fn other_documents_tags_and_marks() {
       help: keep one document a file
     ");
     assert_snapshot!(refused("parameters:\n  A: { values: !!binary [1] }\n  B: { values: [!x 1] }\n"), @r"
-    s.yaml:3:20: error: this tag has no meaning here
-     3 |   B: { values: [!x 1] }
-       |                    ^
+    s.yaml:2:25: error: this tag has no meaning here
+     2 |   A: { values: !!binary [1] }
+       |                         ^
       help: remove the `!…`
     ");
     let marked = "\u{feff}parameters:\n  A: { values: [1, 2] }\n";
@@ -118,6 +118,44 @@ fn other_documents_tags_and_marks() {
         "2"
     );
     assert!(refused("parameters:\n  A: { values: [1\0] }\n").contains("error"));
+}
+
+#[test]
+fn a_section_of_too_many_entries_is_refused_before_anything_is_made_of_it() {
+    let mut parameters = "parameters:\n".to_owned();
+    let mut rules = "parameters:\n  A: { values: [1] }\nconstraints:\n".to_owned();
+    for at in 0..100_000 {
+        writeln!(parameters, "  P{at}: {{ values: [1, 2] }}").unwrap();
+        writeln!(rules, "  - rule: A < {at}").unwrap();
+    }
+    assert_snapshot!(refused(&parameters), @r"
+    s.yaml:2:3: error: `parameters` has 100000 entries
+     2 |   P0: { values: [1, 2] }
+       |   ^
+      help: a section has at most 10000
+    ");
+    assert_snapshot!(refused(&rules), @r"
+    s.yaml:4:3: error: `constraints` has 100000 entries
+     4 |   - rule: A < 0
+       |   ^
+      help: a section has at most 10000
+    ");
+}
+
+#[test]
+fn a_name_commands_no_terminal_no_spreadsheet_and_no_page() {
+    let file = "name: \"=1+1\\e[31m<b>|x\\ny\"\nparameters:\n  A: { values: [1] }\n";
+    let print = |format: &str| space("s.yaml", file, &["--format", format]).stdout;
+    for format in ["table", "csv", "md"] {
+        let text = print(format);
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert!(text.contains("x y"), "{text:?}");
+    }
+    assert!(print("csv").contains("\n'=1+1"), "{:?}", print("csv"));
+    assert!(print("md").contains("&lt;b&gt;\\|x"), "{:?}", print("md"));
+    // JSON escapes by itself, and keeps the name as it is.
+    let json = space("s.yaml", file, &["--format", "json"]).json();
+    assert_eq!(json["name"], "=1+1\u{1b}[31m<b>|x\ny");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The store keeps what it said it keeps, and ranks it.
 
-use crate::store::support::{config, failed, hash, key, start, timed};
+use crate::store::support::{config, failed, hash, key, proven, start, timed};
 use tuner_core::record::{DeviceKind, TimingKind, Verdict};
 use tuner_store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd, Store};
 
@@ -24,7 +24,7 @@ async fn a_killed_run_gives_back_its_trials_in_told_order_as_they_were() {
     // Submitted out of order, as results come.
     for index in [2, 0, 1] {
         let ack = store
-            .submit(&run, &key(&start), trials[index].clone())
+            .submit(&run, &key(&start), proven(trials[index].clone()))
             .await
             .unwrap();
         ack.await.unwrap();
@@ -49,7 +49,7 @@ async fn a_killed_run_gives_back_its_trials_in_told_order_as_they_were() {
     store.reopen_run(&run, start.clone()).await.unwrap();
     let more = timed(&start, 3, config(128, 0), 2.0);
     store
-        .submit(&run, &key(&start), more)
+        .submit(&run, &key(&start), proven(more))
         .await
         .unwrap()
         .await
@@ -74,10 +74,16 @@ async fn an_announced_launch_is_a_timeout_until_its_result_comes() {
     let hangs = timed(&start, 0, config(16, 0), 1.0);
     let returns = timed(&start, 0, config(32, 0), 5.0);
     for trial in [&hangs, &returns] {
-        let ack = store.announce(&run, &task, trial.clone()).await.unwrap();
+        let ack = store
+            .announce(&run, &task, proven(trial.clone()))
+            .await
+            .unwrap();
         ack.await.unwrap();
     }
-    let ack = store.submit(&run, &task, returns.clone()).await.unwrap();
+    let ack = store
+        .submit(&run, &task, proven(returns.clone()))
+        .await
+        .unwrap();
     ack.await.unwrap();
     store.finish_run(&run, RunEnd::Failed).await.unwrap();
 
@@ -85,7 +91,7 @@ async fn an_announced_launch_is_a_timeout_until_its_result_comes() {
     assert_eq!(found.tasks[0].trials, [returns]);
     let stuck = &found.tasks[0].never_came_back;
     assert_eq!(stuck.len(), 1);
-    assert_eq!(stuck[0].verdict, Verdict::Timeout);
+    assert_eq!(stuck[0].judgement.verdict, Verdict::Timeout);
     assert_eq!(stuck[0].config, hangs.config);
     assert_eq!(stuck[0].measurement, None);
 
@@ -93,7 +99,10 @@ async fn an_announced_launch_is_a_timeout_until_its_result_comes() {
     store.reopen_run(&run, start.clone()).await.unwrap();
     let mut told = stuck[0].clone();
     told.sequence = 1;
-    let ack = store.submit(&run, &task, told.clone()).await.unwrap();
+    let ack = store
+        .submit(&run, &task, proven(told.clone()))
+        .await
+        .unwrap();
     ack.await.unwrap();
     store.finish_run(&run, RunEnd::Interrupted).await.unwrap();
     let found = store.unfinished_run(&start).await.unwrap().unwrap();
@@ -121,7 +130,7 @@ async fn the_leaderboard_ranks_the_best_time_of_each_candidate_against_the_defau
             .enumerate()
         {
             let trial = timed(&start, sequence as u64, config(tile, 0), us * slower);
-            drop(store.submit(&run, &task, trial).await.unwrap());
+            drop(store.submit(&run, &task, proven(trial)).await.unwrap());
         }
         store.finish_run(&run, RunEnd::Finished).await.unwrap();
     }
@@ -167,7 +176,12 @@ async fn an_edited_template_inherits_no_time() {
     for (start, us) in [(&old, 1.0), (&new, 2.0)] {
         let run = store.begin_run(start.clone()).await.unwrap();
         let trial = timed(start, 0, config(64, 0), us);
-        drop(store.submit(&run, &key(start), trial).await.unwrap());
+        drop(
+            store
+                .submit(&run, &key(start), proven(trial))
+                .await
+                .unwrap(),
+        );
         store.finish_run(&run, RunEnd::Finished).await.unwrap();
     }
     let rows = store
@@ -191,7 +205,12 @@ async fn kinds_of_time_never_rank_beside_each_other_and_recorded_rows_name_no_co
         start.device.name = "A100".to_owned();
         let run = store.begin_run(start.clone()).await.unwrap();
         let trial = timed(&start, 0, config(64, 0), 3.0);
-        drop(store.submit(&run, &key(&start), trial).await.unwrap());
+        drop(
+            store
+                .submit(&run, &key(&start), proven(trial))
+                .await
+                .unwrap(),
+        );
         store.finish_run(&run, RunEnd::Finished).await.unwrap();
     }
     let query = LeaderboardQuery::default();

@@ -1,6 +1,6 @@
 //! What the other tests run as a process of its own, to kill it or to bind it.
 
-use crate::store::support::{config, key, start, timed};
+use crate::store::support::{config, key, proven, start, timed};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,7 +85,12 @@ async fn submit(database: &Path) {
                 config(i64::try_from(sequence).unwrap(), 0),
                 1.0,
             );
-            acks.push(store.submit(&run, &key(&start), trial).await.unwrap());
+            acks.push(
+                store
+                    .submit(&run, &key(&start), proven(trial))
+                    .await
+                    .unwrap(),
+            );
             sequence += 1;
         }
         for ack in acks {

@@ -1,6 +1,6 @@
 //! `tuner leaderboard`, `export` and `record` on made-up results.
 
-use crate::store::support::{config, failed, hash, key, start, timed};
+use crate::store::support::{config, failed, hash, key, proven, start, timed};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value as Json;
@@ -35,7 +35,7 @@ async fn workspace() -> tempfile::TempDir {
             failed(&start, 3, config(128, 8), Verdict::Timeout),
         ] {
             store
-                .submit(&run, &task, trial)
+                .submit(&run, &task, proven(trial))
                 .await
                 .unwrap()
                 .await

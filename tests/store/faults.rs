@@ -1,7 +1,7 @@
 //! Broken, foreign, locked, full: each is a message with the way out, and nothing stored is lost.
 
 use crate::store::child::{as_child, command, last_number};
-use crate::store::support::{config, key, start, timed};
+use crate::store::support::{config, key, proven, start, timed};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -11,16 +11,26 @@ use tuner_store::{LeaderboardQuery, RunEnd, Store, StoreError};
 
 /// A closed database with some rows.
 async fn filled(path: &Path, rows: u64) {
+    open_and_filled(path, rows).await.close().await.unwrap();
+}
+
+/// A store that is open, so that its rows are in the log.
+async fn open_and_filled(path: &Path, rows: u64) -> Store {
     let store = Store::open(path).await.unwrap();
     let start = start(DeviceKind::Cuda);
     let run = store.begin_run(start.clone()).await.unwrap();
     for sequence in 0..rows {
         let config = config(i64::try_from(sequence).unwrap(), 0);
         let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
-        drop(store.submit(&run, &key(&start), trial).await.unwrap());
+        drop(
+            store
+                .submit(&run, &key(&start), proven(trial))
+                .await
+                .unwrap(),
+        );
     }
     store.finish_run(&run, RunEnd::Finished).await.unwrap();
-    store.close().await.unwrap();
+    store
 }
 
 async fn rows(path: &Path) -> Result<usize, StoreError> {
@@ -182,6 +192,36 @@ async fn a_read_only_database_can_be_read_and_refuses_to_be_written() {
 }
 
 #[tokio::test]
+async fn an_older_database_or_one_with_a_log_is_read_where_nothing_can_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let mode = |path: &Path, bits| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode(directory.path(), 0o755);
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/old.db");
+    let logged = directory.path().join("logged.db");
+    let store = open_and_filled(&logged, 7).await;
+    for (name, from) in [("old", &old), ("logged", &logged)] {
+        let inside = directory.path().join(name);
+        std::fs::create_dir(&inside).unwrap();
+        let path = inside.join("tuner.db");
+        std::fs::copy(from, &path).unwrap();
+        if let Ok(log) = std::fs::read(from.with_extension("db-wal")) {
+            std::fs::write(inside.join("tuner.db-wal"), log).unwrap();
+            mode(&inside.join("tuner.db-wal"), 0o444);
+        }
+        mode(&path, 0o444);
+        mode(&inside, 0o555);
+        let before = std::fs::read(&path).unwrap();
+        let read = ordinary(directory.path(), "read", &path);
+        assert!(last_number(&read, "rows ") > Some(0), "{name}: {read}");
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+        mode(&inside, 0o755);
+    }
+    drop(store);
+}
+
+#[tokio::test]
 async fn a_full_disk_ends_the_run_in_words_and_loses_nothing_stored() {
     let directory = tempfile::tempdir().unwrap();
     // A limit on file size fails writes as a full disk does, and needs no root.
@@ -279,7 +319,11 @@ async fn with_a_failing_run(
     let submit = async |sequence: u64| {
         let config = config(i64::try_from(sequence).unwrap(), 0);
         let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
-        store.submit(&run, &key(&start), trial).await.unwrap().await
+        store
+            .submit(&run, &key(&start), proven(trial))
+            .await
+            .unwrap()
+            .await
     };
     submit(0).await.unwrap();
     spoil(&path).await;
@@ -288,7 +332,10 @@ async fn with_a_failing_run(
     // A later run of the same process finds the store in order.
     let next = store.begin_run(start.clone()).await.unwrap();
     let trial = timed(&start, 0, config(7, 0), 1.0);
-    let stored = store.submit(&next, &key(&start), trial).await.unwrap();
+    let stored = store
+        .submit(&next, &key(&start), proven(trial))
+        .await
+        .unwrap();
     stored.await.unwrap();
     store.finish_run(&next, RunEnd::Finished).await.unwrap();
     store.close().await.unwrap();

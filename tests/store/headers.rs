@@ -1,6 +1,6 @@
 //! The exported header compiles wherever it should, answers lookups, and refuses wrong values.
 
-use crate::store::support::{config, key, start, timed};
+use crate::store::support::{config, key, proven, start, timed};
 use std::path::Path;
 use std::process::Command;
 use tuner_core::entry::Entry;
@@ -22,7 +22,10 @@ pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entr
         let run = store.begin_run(start.clone()).await.unwrap();
         for (sequence, (tile, us)) in (0..).zip(*times) {
             let trial = timed(start, sequence, config(*tile, 0), *us);
-            let ack = store.submit(&run, &key(start), trial).await.unwrap();
+            let ack = store
+                .submit(&run, &key(start), proven(trial))
+                .await
+                .unwrap();
             ack.await.unwrap();
         }
         store.finish_run(&run, RunEnd::Finished).await.unwrap();

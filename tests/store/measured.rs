@@ -1,7 +1,7 @@
 //! Measured times with their evidence: stored to the bit, published, compared across runs and with
 //! peers.
 
-use crate::store::support::{config, hash, key, start, timed};
+use crate::store::support::{config, hash, key, proven, proven_time, start, timed};
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};
@@ -51,7 +51,7 @@ async fn fresh() -> (tempfile::TempDir, Store) {
 async fn submit(store: &Store, start: &RunStart, trials: &[TrialRecord]) -> tuner_store::RunId {
     let run = store.begin_run(start.clone()).await.unwrap();
     for trial in trials {
-        let ack = store.submit(&run, &key(start), trial.clone()).await;
+        let ack = store.submit(&run, &key(start), proven(trial.clone())).await;
         ack.unwrap().await.unwrap();
     }
     run
@@ -105,7 +105,9 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
         (trial.config.clone(), record)
     };
     for (winner, record) in [again(&lucky, 0.1), again(&honest, 0.0951)] {
-        let stored = store.publish(&run, &key(&start), &winner, record).await;
+        let stored = store
+            .publish(&run, &key(&start), &winner, proven_time(record))
+            .await;
         stored.unwrap();
     }
     let rows = store
@@ -130,7 +132,7 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
     let record = measured(&start, 0, 32, 100.0, 0.1).measurement.unwrap();
     assert!(
         store
-            .publish(&run, &key(&start), &stranger, record)
+            .publish(&run, &key(&start), &stranger, proven_time(record))
             .await
             .is_err()
     );

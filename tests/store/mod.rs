@@ -10,4 +10,4 @@ mod measured;
 mod origins;
 mod random_lookups;
 mod schema;
-mod support;
+pub(crate) mod support;

@@ -1,5 +1,7 @@
 //! Made-up runs and trials for the store's and the exports' tests.
 
+use tuner_core::evidence::{Measured, Proof};
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{
     Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard, Measurement,
     ParameterDefinition, Provenance, TaskKey, TimingKind, TrialRecord, Verdict,
@@ -95,6 +97,21 @@ pub(crate) fn timing_of(start: &RunStart) -> TimingKind {
     }
 }
 
+/// The gate's proof, as far as the store can tell.
+struct Given;
+
+impl Proof for Given {}
+
+/// A trial as the store takes it.
+pub(crate) fn proven(trial: TrialRecord) -> TrialRecord<Measured> {
+    trial.map_time(|time| Measured::new(&Given, time))
+}
+
+/// A time as the store takes it.
+pub(crate) fn proven_time(time: Measurement) -> Measured {
+    Measured::new(&Given, time)
+}
+
 /// A trial that passed; `version` stands for the template.
 pub(crate) fn timed(start: &RunStart, sequence: u64, config: ConfigValues, us: f64) -> TrialRecord {
     let kind = timing_of(start);
@@ -120,10 +137,7 @@ pub(crate) fn timed(start: &RunStart, sequence: u64, config: ConfigValues, us: f
             sass_bytes: 4096,
         }),
         config,
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
-        max_error: Some(0.25),
+        judgement: Judgement::ok(Some(0.25)),
         measurement: Some(Measurement {
             kind,
             p50: time,
@@ -149,19 +163,19 @@ pub(crate) fn failed(
     verdict: Verdict,
 ) -> TrialRecord {
     TrialRecord {
-        verdict,
-        detail: "wrote 4 bytes past the end of c".to_owned(),
-        hazards: vec![Hazard {
-            kind: verdict,
-            detail: "store".to_owned(),
-            file: Some("kernel.cu".to_owned()),
-            line: Some(7),
-            block: Some([1, 0, 0]),
-            thread: None,
-            address: Some("0x10 (c)".to_owned()),
-        }],
+        judgement: Judgement {
+            hazards: vec![Hazard {
+                kind: verdict,
+                detail: "store".to_owned(),
+                file: Some("kernel.cu".to_owned()),
+                line: Some(7),
+                block: Some([1, 0, 0]),
+                thread: None,
+                address: Some("0x10 (c)".to_owned()),
+            }],
+            ..Judgement::new(verdict, "wrote 4 bytes past the end of c")
+        },
         measurement: None,
-        max_error: None,
         ..timed(start, sequence, config, 1.0)
     }
 }

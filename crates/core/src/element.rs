@@ -4,9 +4,11 @@
 
 use super::fp8;
 use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
 
-/// The type of one element of a buffer, or of a scalar argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The type of one element of a buffer, or of a scalar argument; written as in space files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Element {
     /// IEEE 754 half precision.
     F16,
@@ -27,9 +29,9 @@ pub enum Element {
     /// Signed 64-bit integer.
     I64,
     /// 8-bit float with 4 exponent bits, no infinities (OCP FP8 E4M3).
-    F8E4M3,
+    F8e4m3,
     /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
-    F8E5M2,
+    F8e5m2,
 }
 
 /// The first `N` bytes, where there are so many.
@@ -38,25 +40,6 @@ fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 }
 
 impl Element {
-    /// The type of that name in a space file.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "f16" => Self::F16,
-            "bf16" => Self::Bf16,
-            "f32" => Self::F32,
-            "f64" => Self::F64,
-            "i8" => Self::I8,
-            "u8" => Self::U8,
-            "i32" => Self::I32,
-            "u32" => Self::U32,
-            "i64" => Self::I64,
-            "f8e4m3" => Self::F8E4M3,
-            "f8e5m2" => Self::F8E5M2,
-            _ => return None,
-        })
-    }
-
     /// The name in a space file.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -70,8 +53,8 @@ impl Element {
             Self::I32 => "i32",
             Self::U32 => "u32",
             Self::I64 => "i64",
-            Self::F8E4M3 => "f8e4m3",
-            Self::F8E5M2 => "f8e5m2",
+            Self::F8e4m3 => "f8e4m3",
+            Self::F8e5m2 => "f8e5m2",
         }
     }
 
@@ -79,7 +62,7 @@ impl Element {
     #[must_use]
     pub fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 | Self::F8E4M3 | Self::F8E5M2 => 1,
+            Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 => 8,
@@ -104,8 +87,8 @@ impl Element {
             Self::Bf16 => 2f64.powi(-8),
             Self::F32 => 2f64.powi(-24),
             Self::F64 => 2f64.powi(-53),
-            Self::F8E4M3 => 2f64.powi(-4),
-            Self::F8E5M2 => 2f64.powi(-3),
+            Self::F8e4m3 => 2f64.powi(-4),
+            Self::F8e5m2 => 2f64.powi(-3),
             _ => 0.0,
         }
     }
@@ -127,8 +110,8 @@ impl Element {
             Self::F16 => 2f64.powi(-24),
             Self::Bf16 => 2f64.powi(-133),
             Self::F32 => 2f64.powi(-149),
-            Self::F8E4M3 => 2f64.powi(-9),
-            Self::F8E5M2 => 2f64.powi(-16),
+            Self::F8e4m3 => 2f64.powi(-9),
+            Self::F8e5m2 => 2f64.powi(-16),
             _ => 0.0,
         }
     }
@@ -145,8 +128,8 @@ impl Element {
             Self::I32 => out.extend((value.round_ties_even() as i32).to_le_bytes()),
             Self::U32 => out.extend((value.round_ties_even() as u32).to_le_bytes()),
             Self::I64 => out.extend((value.round_ties_even() as i64).to_le_bytes()),
-            Self::F8E4M3 => out.push(fp8::E4M3.encode(value)),
-            Self::F8E5M2 => out.push(fp8::E5M2.encode(value)),
+            Self::F8e4m3 => out.push(fp8::E4M3.encode(value)),
+            Self::F8e5m2 => out.push(fp8::E5M2.encode(value)),
         }
     }
 
@@ -163,8 +146,8 @@ impl Element {
             Self::I32 => take(bytes).map(|b| f64::from(i32::from_le_bytes(b))),
             Self::U32 => take(bytes).map(|b| f64::from(u32::from_le_bytes(b))),
             Self::I64 => take(bytes).map(|b| i64::from_le_bytes(b) as f64),
-            Self::F8E4M3 => take(bytes).map(|b: [u8; 1]| fp8::E4M3.decode(b[0])),
-            Self::F8E5M2 => take(bytes).map(|b: [u8; 1]| fp8::E5M2.decode(b[0])),
+            Self::F8e4m3 => take(bytes).map(|b: [u8; 1]| fp8::E4M3.decode(b[0])),
+            Self::F8e5m2 => take(bytes).map(|b: [u8; 1]| fp8::E5M2.decode(b[0])),
         };
         value.unwrap_or(f64::NAN)
     }
@@ -179,7 +162,7 @@ impl Element {
             Self::I32 => take(bytes).map(|b| i128::from(i32::from_le_bytes(b))),
             Self::U32 => take(bytes).map(|b| i128::from(u32::from_le_bytes(b))),
             Self::I64 => take(bytes).map(|b| i128::from(i64::from_le_bytes(b))),
-            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8E4M3 | Self::F8E5M2 => None,
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2 => None,
         }
     }
 
@@ -203,7 +186,7 @@ impl Element {
             Self::I8 | Self::U8 => &[0xa5],
             Self::I32 | Self::U32 => &[0xa5; 4],
             Self::I64 => &[0xa5; 8],
-            Self::F8E4M3 | Self::F8E5M2 => &[0x7f],
+            Self::F8e4m3 | Self::F8e5m2 => &[0x7f],
         }
     }
 }

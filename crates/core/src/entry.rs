@@ -21,7 +21,7 @@ pub struct Entry {
 
 /// A judged candidate, for the formats that carry all of them.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct StoredTrial {
     /// What was stored.
     pub trial: TrialRecord,
     /// When, RFC 3339 UTC.

@@ -2,6 +2,7 @@
 //! be made anywhere, in any order, on any number of threads, and is the same each time.
 
 use super::element::Element;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Elements of a buffer that one thread fills faster than several.
@@ -12,7 +13,8 @@ const ALONE: u64 = 1 << 18;
 const PERIOD: u64 = (1 << 24) - 3;
 
 /// How a buffer is filled.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Fill {
     /// Normally distributed values.
     Normal {
@@ -55,6 +57,23 @@ fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
 }
 
 impl Fill {
+    /// What an argument is filled with whose space does not say: a standard normal, or, for whole
+    /// numbers, 0 to 100.
+    #[must_use]
+    pub fn default_for(element: Element) -> Self {
+        if element.is_float() {
+            Self::Normal {
+                mean: 0.0,
+                std: 1.0,
+            }
+        } else {
+            Self::Uniform {
+                min: 0.0,
+                max: 100.0,
+            }
+        }
+    }
+
     /// The value of element `index` of buffer number `buffer`, before rounding to its type.
     #[must_use]
     pub fn value(&self, seed: u64, buffer: u64, index: u64) -> f64 {
@@ -103,18 +122,22 @@ impl Fill {
         std::thread::scope(|scope| {
             let parts = (0..threads).map(|thread| {
                 let range = (thread * each).min(fresh)..((thread + 1) * each).min(fresh);
-                scope.spawn(move || {
-                    let elements = usize::try_from(range.end - range.start).unwrap_or(0);
+                let its = range.clone();
+                let work = move || {
+                    let elements = usize::try_from(its.end - its.start).unwrap_or(0);
                     let mut bytes = Vec::with_capacity(elements.saturating_mul(size));
-                    part(range, &mut bytes);
+                    part(its, &mut bytes);
                     bytes
-                })
+                };
+                (range, std::thread::Builder::new().spawn_scoped(scope, work))
             });
             let parts: Vec<_> = parts.collect();
-            for part in parts {
-                match part.join() {
-                    Ok(part) => bytes.extend(part),
-                    Err(panic) => std::panic::resume_unwind(panic),
+            for (range, thread) in parts {
+                match thread.map(std::thread::ScopedJoinHandle::join) {
+                    Ok(Ok(part)) => bytes.extend(part),
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // The system gives no more threads.
+                    Err(_) => part(range, &mut bytes),
                 }
             }
         });

@@ -3,13 +3,15 @@
 //! Plans cross the pipe to the worker process, so they hold code, launches and seeds, never
 //! tensors: the worker makes the data itself.
 
+use crate::element::Element;
 use crate::fill::Fill;
+use crate::units::ContentHash;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What an argument is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Read by the kernel, never written.
     Input,
@@ -21,57 +23,19 @@ pub enum Role {
     Scalar,
 }
 
-/// How an input is filled: the serialisable twin of [`Fill`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanFill {
-    /// Normally distributed.
-    Normal {
-        /// Mean.
-        mean: f64,
-        /// Standard deviation.
-        std: f64,
-    },
-    /// Uniformly distributed.
-    Uniform {
-        /// Smallest value.
-        min: f64,
-        /// Largest value.
-        max: f64,
-    },
-    /// One value.
-    Constant(f64),
-    /// 0, 1, 2, …
-    Arange,
-    /// Zero.
-    Zeros,
-}
-
-impl From<PlanFill> for Fill {
-    fn from(fill: PlanFill) -> Self {
-        match fill {
-            PlanFill::Normal { mean, std } => Self::Normal { mean, std },
-            PlanFill::Uniform { min, max } => Self::Uniform { min, max },
-            PlanFill::Constant(value) => Self::Constant(value),
-            PlanFill::Arange => Self::Arange,
-            PlanFill::Zeros => Self::Zeros,
-        }
-    }
-}
-
 /// One kernel argument.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanArgument {
     /// Name in the space file.
     pub name: String,
-    /// Element type, by its name in the space file (`f16`, `f32`, …).
-    pub element: String,
+    /// Element type.
+    pub element: Element,
     /// What it is for.
     pub role: Role,
     /// Extents, outermost first; empty for scalars.
     pub shape: Vec<u64>,
     /// How an input is filled.
-    pub fill: PlanFill,
+    pub fill: Fill,
     /// The value of a scalar.
     pub value: f64,
 }
@@ -82,11 +46,11 @@ pub struct PlanLaunch {
     /// Kernel name.
     pub entry: String,
     /// Blocks in x, y, z.
-    pub grid: [u64; 3],
+    pub grid: [u32; 3],
     /// Threads a block in x, y, z.
-    pub block: [u64; 3],
+    pub block: [u32; 3],
     /// Dynamic shared memory, bytes.
-    pub shared_bytes: u64,
+    pub shared_bytes: u32,
     /// Indices into the plan's arguments, in the order of the kernel's parameters.
     pub arguments: Vec<usize>,
 }
@@ -95,10 +59,11 @@ pub struct PlanLaunch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// PTX text, for the virtual GPU.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     pub ptx: std::sync::Arc<str>,
     /// Machine code, for a real GPU.
     #[serde(
-        with = "hexadecimal",
+        with = "machine_code",
         default,
         skip_serializing_if = "<[u8]>::is_empty"
     )]
@@ -218,6 +183,41 @@ impl Code {
 }
 
 impl Plan {
+    /// Identity of what runs: `code`, which names the machine code (the bytes, or their hash),
+    /// launched like this on these arguments. Equal work has equal results and times. Stored with
+    /// measured times as the identity of their reference (by the bytes), so it must not change.
+    #[must_use]
+    pub fn work(&self, code: &[u8]) -> ContentHash {
+        let arguments: Vec<String> = self
+            .arguments
+            .iter()
+            .map(PlanArgument::identity_text)
+            .collect();
+        let rest = format!(
+            "{}|{:?}|[{}]|{:?}",
+            self.problem,
+            self.sizes,
+            arguments.join(", "),
+            self.launches
+        );
+        ContentHash::of([code, rest.as_bytes()])
+    }
+
+    /// The arguments of a role, in their order.
+    pub fn of_role(&self, role: Role) -> impl Iterator<Item = &PlanArgument> {
+        let arguments = self.arguments.iter();
+        arguments.filter(move |argument| argument.role == role)
+    }
+
+    /// All code in it: the candidate's, and that of a naive reference.
+    pub fn codes_mut(&mut self) -> Vec<&mut Code> {
+        let mut codes = vec![&mut self.code];
+        if let PlanReference::Kernel { code, .. } = &mut self.reference {
+            codes.push(code);
+        }
+        codes
+    }
+
     /// With only the code that the device runs.
     #[must_use]
     pub fn packed(mut self, carry: CodeFormat) -> Self {
@@ -241,10 +241,37 @@ impl Plan {
 }
 
 impl PlanArgument {
-    /// Number of elements.
+    /// Number of elements; 1 for a scalar.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.shape.iter().product()
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.count().saturating_mul(self.element.size() as u64)
+    }
+
+    /// A scalar's value as the kernel is passed it.
+    #[must_use]
+    pub fn scalar_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(8);
+        self.element.encode(self.value, &mut bytes);
+        bytes
+    }
+
+    /// The text that stored identities are made of. Its form must not change.
+    fn identity_text(&self) -> String {
+        format!(
+            "PlanArgument {{ name: {:?}, element: {:?}, role: {:?}, shape: {:?}, fill: {:?}, value: {:?} }}",
+            self.name,
+            self.element.name(),
+            self.role,
+            self.shape,
+            self.fill,
+            self.value
+        )
     }
 }
 
@@ -252,51 +279,37 @@ impl PlanLaunch {
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {
-        self.grid
-            .iter()
-            .fold(1u64, |all, extent| all.saturating_mul(*extent))
+        product(self.grid)
     }
 
     /// Threads in a block.
     #[must_use]
     pub fn threads(&self) -> u64 {
-        self.block
-            .iter()
-            .fold(1u64, |all, extent| all.saturating_mul(*extent))
+        product(self.block)
     }
 }
 
-/// Bytes as hexadecimal text.
-mod hexadecimal {
-    use serde::de::Error as _;
+fn product(extents: [u32; 3]) -> u64 {
+    let factors = extents.into_iter().map(u64::from);
+    factors.fold(1, u64::saturating_mul)
+}
+
+/// Bytes as bytes, where the format has them (`serde_bytes` has no `Arc`).
+mod machine_code {
+    use serde::Deserialize as _;
     use std::sync::Arc;
 
     pub(super) fn serialize<S: serde::Serializer>(
         bytes: &Arc<[u8]>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        let text: String = bytes
-            .iter()
-            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-            .collect();
-        serializer.serialize_str(&text)
+        serializer.serialize_bytes(bytes)
     }
 
     pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Arc<[u8]>, D::Error> {
-        let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let byte = |pair: &[u8]| -> Option<u8> {
-            let [high, low] = pair else { return None };
-            u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes
-            .map(Arc::from)
-            .ok_or_else(|| D::Error::custom("machine code is written in hexadecimal digits"))
+        serde_bytes::ByteBuf::deserialize(deserializer).map(|bytes| bytes.into_vec().into())
     }
 }
 
@@ -305,17 +318,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_survives_the_pipe_with_its_machine_code() {
-        let code = Code {
-            ptx: "// ptx".into(),
-            cubin: (0..=255).collect::<Vec<u8>>().into(),
-            registers: 32,
-            static_shared_bytes: 16,
-            kernels: BTreeMap::new(),
+    fn the_identity_of_work_is_what_earlier_versions_stored() {
+        use Role::{Input, Output, Scalar, Scratch};
+        let normal = |std| Fill::Normal { mean: 0.0, std };
+        let uniform = Fill::Uniform {
+            min: -1.0,
+            max: 100.0,
         };
-        let text = serde_json::to_string(&code).unwrap();
-        assert_eq!(serde_json::from_str::<Code>(&text).unwrap(), code);
-        let broken = text.replace("00010203", "0001020x");
-        assert!(serde_json::from_str::<Code>(&broken).is_err());
+        let argument = |name: &str, element, role, shape: &[u64], fill, value| PlanArgument {
+            name: name.to_owned(),
+            element,
+            role,
+            shape: shape.to_vec(),
+            fill,
+            value,
+        };
+        let plan = Plan {
+            problem: "p".to_owned(),
+            sizes: vec![("N".to_owned(), 3.0), ("FLAG".to_owned(), 1.0)],
+            arguments: vec![
+                argument("x", Element::F8e4m3, Input, &[3, 5], normal(1.5), 0.0),
+                argument("i", Element::I64, Input, &[7], uniform, 0.0),
+                argument("c", Element::Bf16, Input, &[7], Fill::Constant(0.25), 0.0),
+                argument("a", Element::U32, Input, &[7], Fill::Arange, 0.0),
+                argument("s", Element::F32, Scratch, &[9], Fill::Zeros, 0.0),
+                argument("y", Element::F16, Output, &[3], normal(1.0), 0.0),
+                argument("alpha", Element::F64, Scalar, &[], normal(1.0), -0.125),
+            ],
+            launches: vec![PlanLaunch {
+                entry: "k".to_owned(),
+                grid: [70000, 2, 1],
+                block: [128, 1, 1],
+                shared_bytes: 49152,
+                arguments: vec![0, 1, 2, 3, 4, 5, 6],
+            }],
+            code: Code {
+                ptx: "".into(),
+                cubin: vec![1, 2, 3].into(),
+                registers: 32,
+                static_shared_bytes: 0,
+                kernels: BTreeMap::new(),
+            },
+            reference: PlanReference::Oracle("gemm".to_owned()),
+            gate: PlanGate {
+                atol: None,
+                rtol: None,
+                terms: None,
+                deterministic: true,
+                same_value_writes: false,
+            },
+            flops: None,
+            bytes: None,
+        };
+        assert_eq!(
+            plan.work(&plan.code.cubin).as_str(),
+            "fb1e60e34981508192205cde2821ba5a59be73023ed64049a262a97f42038435"
+        );
     }
 }

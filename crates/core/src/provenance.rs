@@ -1,14 +1,17 @@
 //! Where a result comes from: the commit of the tree that holds a template, and the host.
 
+use crate::files;
 use crate::record::Provenance;
 use crate::units::ContentHash;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tuner_process::{Program, run};
 
 /// A repository on a dead network mount must not hold up a run.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of a difference that is longer, the end is hashed.
+const MAX_DIFF_BYTES: usize = 256 << 20;
 
 /// The host's name; `unknown` where it has none.
 #[must_use]
@@ -68,7 +71,7 @@ pub fn of_recording() -> Provenance {
 /// # Errors
 /// The file cannot be read.
 pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHash)> {
-    let bytes = std::fs::read(path)?;
+    let bytes = files::read(path, files::MAX_RECORDING_BYTES)?;
     Ok((path.canonicalize()?, ContentHash::of([bytes.as_slice()])))
 }
 
@@ -151,7 +154,7 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
     match git_bytes(tree, &arguments) {
         Ok(diff) => hasher.update(diff),
         Err(_) => paths.iter().for_each(|path| {
-            hasher.update(std::fs::read(path).unwrap_or_default());
+            hasher.update(bytes_of(path));
         }),
     }
     let untracked = status
@@ -167,10 +170,14 @@ fn diff_hash(tree: &Path, paths: &[String], status: &str) -> String {
         });
     for path in untracked {
         hasher.update(path.rsplit('/').next().unwrap_or_default());
-        hasher.update(std::fs::read(path).unwrap_or_default());
+        hasher.update(bytes_of(path));
     }
-    let digest = hasher.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
+}
+
+/// The bytes of a file; nothing where it cannot be read.
+fn bytes_of(path: &str) -> Vec<u8> {
+    files::read(Path::new(path), files::MAX_RECORDING_BYTES).unwrap_or_default()
 }
 
 /// Runs `git` in a directory and gives its trimmed output, or a note for people.
@@ -181,66 +188,36 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String, String> {
 
 /// As [`git`], to the byte.
 fn git_bytes(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let mut child = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(arguments)
+    let mut program = Program {
+        path: "git".into(),
+        arguments: vec!["-C".into(), directory.into()],
         // Reading must not write: no index refresh, no questions.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
+        environment: ["GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"]
+            .map(|name| (name.to_owned(), "0".to_owned()))
+            .to_vec(),
+        folder: None,
+    };
+    program.arguments.extend(arguments.iter().map(Into::into));
+    let finished = run(&program, Vec::new(), GIT_TIMEOUT, MAX_DIFF_BYTES).map_err(|error| {
+        match error.kind() {
             std::io::ErrorKind::NotFound => {
                 "git is not installed, so results are stored without a commit".to_owned()
             }
             _ => format!("git cannot be started ({error}); results are stored without a commit"),
-        })?;
-    // A diff may be longer than the pipe holds: it is read while git writes it. Its complaints are
-    // a few lines, far below the pipe's capacity.
-    let output = child.stdout.take();
-    let output = std::thread::spawn(move || read_all(output));
-    let started = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if started.elapsed() < GIT_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!(
-                    "git did not answer within {} s; results are stored without a commit",
-                    GIT_TIMEOUT.as_secs()
-                ));
-            }
         }
-    };
-    if status.success() {
-        Ok(output.join().unwrap_or_default())
-    } else {
+    })?;
+    match finished.status {
+        Some(status) if status.success() => Ok(finished.output),
         // Also a tree of another owner, which git refuses to read: its own words say what to do.
-        let words = read_all(child.stderr.take());
-        let words = String::from_utf8_lossy(&words).trim().to_owned();
-        Err(format!(
+        Some(_) => Err(format!(
             "{} is in no git tree with a commit that can be read, so results are stored without \
              one ({})",
             directory.display(),
-            words.lines().next().unwrap_or("git says nothing")
-        ))
+            finished.said.lines().next().unwrap_or("git says nothing")
+        )),
+        None => Err(format!(
+            "git did not answer within {} s; results are stored without a commit",
+            GIT_TIMEOUT.as_secs()
+        )),
     }
-}
-
-/// What a child wrote; nothing where it cannot be read.
-fn read_all(pipe: Option<impl std::io::Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // A part is enough for a message, and a commit that is cut is no commit: git would have
-        // failed.
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    bytes
 }

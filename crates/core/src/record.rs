@@ -2,175 +2,102 @@
 //! leaderboard and exports read.
 
 use crate::cache_mode::CacheMode;
+use crate::judgement::Judgement;
 use crate::units::{ContentHash, Micros, Seed};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// What kind of device a time comes from.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceKind {
-    /// A real NVIDIA GPU.
-    Cuda,
-    /// The virtual GPU.
-    Vgpu,
-    /// Measurements recorded by others, played back.
-    Replay,
-}
+/// An enumeration whose variants have names: the same in JSON, the database, tables and messages.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $name:ident $variants:tt) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+        #[serde(rename_all = "snake_case")]
+        #[strum(serialize_all = "snake_case")]
+        pub enum $name $variants
 
-/// How a time came to be. Kinds never rank beside each other.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum TimingKind {
-    /// Timed on a real GPU by this tuner.
-    Measured,
-    /// Computed by the virtual GPU's model.
-    Predicted,
-    /// Read from a recorded file.
-    Recorded,
-}
+        impl $name {
+            /// All, in order.
+            pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
-/// The judgement on one candidate, in the order of precedence when several hold.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Right, and (where it was asked for) timed.
-    Ok,
-    /// A constraint excludes it.
-    Rejected,
-    /// NVRTC or ptxas refused it.
-    CompileFailed,
-    /// Refused before launch, or over a device limit.
-    LaunchFailed,
-    /// Touched memory outside a buffer.
-    OutOfBounds,
-    /// An access not aligned to its size.
-    Misaligned,
-    /// Threads of one block waited at different barriers.
-    BarrierDivergence,
-    /// No thread could make progress.
-    Deadlock,
-    /// Unordered accesses to the same byte, one of them a plain write.
-    Race,
-    /// Read memory nobody wrote.
-    Uninitialized,
-    /// Did not end within its deadline or instruction budget.
-    Timeout,
-    /// Launch failure, assertion or trap; or the worker died.
-    Crashed,
-    /// More memory than the device or host has.
-    OutOfMemory,
-    /// Two runs on the same input differ bitwise.
-    Nondeterministic,
-    /// Faster than physics allows.
-    Implausible,
-    /// A wrong result.
-    Incorrect,
-    /// The virtual GPU lacks an instruction; no fault of the kernel.
-    Unsupported,
-    /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
-    /// exported.
-    Unchecked,
-    /// Workers were lost with it, or could not work: no fault of the kernel.
-    NotJudged,
-}
-
-impl Verdict {
-    /// Every verdict, in order of precedence.
-    pub const ALL: [Self; 19] = [
-        Self::Ok,
-        Self::Rejected,
-        Self::CompileFailed,
-        Self::LaunchFailed,
-        Self::OutOfBounds,
-        Self::Misaligned,
-        Self::BarrierDivergence,
-        Self::Deadlock,
-        Self::Race,
-        Self::Uninitialized,
-        Self::Timeout,
-        Self::Crashed,
-        Self::OutOfMemory,
-        Self::Nondeterministic,
-        Self::Implausible,
-        Self::Incorrect,
-        Self::Unsupported,
-        Self::Unchecked,
-        Self::NotJudged,
-    ];
-
-    /// The name used in JSON, the database and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Rejected => "rejected",
-            Self::CompileFailed => "compile_failed",
-            Self::LaunchFailed => "launch_failed",
-            Self::OutOfBounds => "out_of_bounds",
-            Self::Misaligned => "misaligned",
-            Self::BarrierDivergence => "barrier_divergence",
-            Self::Deadlock => "deadlock",
-            Self::Race => "race",
-            Self::Uninitialized => "uninitialized",
-            Self::Timeout => "timeout",
-            Self::Crashed => "crashed",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Nondeterministic => "nondeterministic",
-            Self::Implausible => "implausible",
-            Self::Incorrect => "incorrect",
-            Self::Unsupported => "unsupported",
-            Self::Unchecked => "unchecked",
-            Self::NotJudged => "not_judged",
+            /// The name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                self.into()
+            }
         }
-    }
+    };
+}
+pub(crate) use named;
 
-    /// The verdict of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+named! {
+    /// What kind of device a time comes from.
+    pub enum DeviceKind {
+        /// A real NVIDIA GPU.
+        Cuda,
+        /// The virtual GPU.
+        Vgpu,
+        /// Measurements recorded by others, played back.
+        Replay,
     }
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// How a time came to be. Kinds never rank beside each other.
+    pub enum TimingKind {
+        /// Timed on a real GPU by this tuner.
+        Measured,
+        /// Computed by the virtual GPU's model.
+        Predicted,
+        /// Read from a recorded file.
+        Recorded,
+    }
+}
+
+named! {
+    /// The judgement on one candidate, in the order of precedence when several hold.
+    pub enum Verdict {
+        /// Right, and (where it was asked for) timed.
+        Ok,
+        /// A constraint excludes it.
+        Rejected,
+        /// NVRTC or ptxas refused it.
+        CompileFailed,
+        /// Refused before launch, or over a device limit.
+        LaunchFailed,
+        /// Touched memory outside a buffer.
+        OutOfBounds,
+        /// An access not aligned to its size.
+        Misaligned,
+        /// Threads of one block waited at different barriers.
+        BarrierDivergence,
+        /// No thread could make progress.
+        Deadlock,
+        /// Unordered accesses to the same byte, one of them a plain write.
+        Race,
+        /// Read memory nobody wrote.
+        Uninitialized,
+        /// Did not end within its deadline or instruction budget.
+        Timeout,
+        /// Launch failure, assertion or trap; or the worker died.
+        Crashed,
+        /// More memory than the device or host has.
+        OutOfMemory,
+        /// Two runs on the same input differ bitwise.
+        Nondeterministic,
+        /// Faster than physics allows.
+        Implausible,
+        /// A wrong result.
+        Incorrect,
+        /// The virtual GPU lacks an instruction; no fault of the kernel.
+        Unsupported,
+        /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
+        /// exported.
+        Unchecked,
+        /// Its workers were lost from outside, again and again: nothing is known of it.
+        NotJudged,
     }
 }
 
@@ -247,6 +174,12 @@ pub struct Measurement {
     pub evidence: Option<Box<TimingEvidence>>,
 }
 
+impl AsRef<Measurement> for Measurement {
+    fn as_ref(&self) -> &Measurement {
+        self
+    }
+}
+
 /// What stands behind a measured time beside its samples, so that it can be judged again later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TimingEvidence {
@@ -287,9 +220,10 @@ pub struct OtherMode {
     pub samples: Vec<f64>,
 }
 
-/// One judged candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialRecord {
+/// One judged candidate. Its time is a [`Measured`](crate::evidence::Measured) on the way into the
+/// store, and a plain [`Measurement`] on the way out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRecord<T = Measurement> {
     /// Order in which results were told to the search within (run, kernel, problem), from 0.
     pub sequence: u64,
     /// The configuration.
@@ -297,29 +231,50 @@ pub struct TrialRecord {
     /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for
     /// recorded data of the file's content and the configuration.
     pub candidate_hash: ContentHash,
-    /// The judgement.
-    pub verdict: Verdict,
-    /// Why, for people: compiler log, first wrong element, …; empty when all is well.
-    pub detail: String,
-    /// Everything the checks found.
-    pub hazards: Vec<Hazard>,
+    /// What was found.
+    pub judgement: Judgement,
     /// What the compiler made; `None` for recorded data and where the compile failed.
     pub compilation: Option<Compilation>,
-    /// Largest error divided by its tolerance; `None` where nothing was compared.
-    pub max_error: Option<f64>,
     /// The time; only where the verdict is `ok`.
-    pub measurement: Option<Measurement>,
+    pub measurement: Option<T>,
     /// Device-side cost charged to the budget on replay and vgpu, microseconds: compile + benchmark.
     pub charged_us: u64,
     /// The search's own name of the operator that proposed it (`seed`, `default`, `mutate`, …).
     pub origin: String,
     /// What explains a predicted time, as `tuner predict` prints it; `None` elsewhere.
-    #[serde(default)]
     pub counters: Option<serde_json::Value>,
 }
 
+impl<T> TrialRecord<T> {
+    /// The same trial with its time in another form.
+    #[must_use]
+    pub fn map_time<U>(self, form: impl FnOnce(T) -> U) -> TrialRecord<U> {
+        TrialRecord {
+            sequence: self.sequence,
+            config: self.config,
+            candidate_hash: self.candidate_hash,
+            judgement: self.judgement,
+            compilation: self.compilation,
+            measurement: self.measurement.map(form),
+            charged_us: self.charged_us,
+            origin: self.origin,
+            counters: self.counters,
+        }
+    }
+}
+
 /// What identifies a tuning task: one kernel, one problem, one device.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize
+)]
 pub struct TaskKey {
     /// Kernel name.
     pub kernel: String,
@@ -470,6 +425,24 @@ pub struct Definition {
     pub derived: Vec<(String, String)>,
     /// The constraints, in order; empty for a recorded file without expressions.
     pub constraints: Vec<ConstraintDefinition>,
+}
+
+impl Definition {
+    /// A configuration as `NAME=value …` of the parameters that have a choice: what is fixed tells
+    /// configurations apart no more than a title does.
+    #[must_use]
+    pub fn varied(&self, config: &ConfigValues) -> String {
+        let fixed = |name: &str| {
+            let mut parameters = self.parameters.iter();
+            parameters.any(|parameter| parameter.name == name && parameter.values.len() == 1)
+        };
+        let parts: Vec<String> = config
+            .iter()
+            .filter(|(name, _)| !fixed(name))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        parts.join(" ")
+    }
 }
 
 /// One parameter of a [`Definition`].

@@ -4,7 +4,7 @@ use crate::units::Micros;
 
 /// What a list of samples says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Median.
     pub p50: Micros,
     /// 90th percentile.
@@ -15,7 +15,7 @@ pub struct Summary {
 
 /// Summarises the samples; `None` when there are none.
 #[must_use]
-pub fn summarise(samples: &[Micros]) -> Option<Summary> {
+pub(crate) fn summarise(samples: &[Micros]) -> Option<Summary> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
     Some(Summary {
@@ -103,7 +103,7 @@ pub fn bimodal(values: &[f64]) -> bool {
 /// resamples. With an even n the lower end uses the lower, the upper end the upper middle
 /// element, which is conservative.
 #[must_use]
-pub fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
+pub(crate) fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
     let [low, high] = interval_places(sorted.len())?;
     Some([sorted[low], sorted[high]])
 }
@@ -155,6 +155,27 @@ impl LogFactorials {
             })
             .sum()
     }
+}
+
+/// A median of samples with the lower and the upper end of its 95 % interval.
+pub type MedianInterval = (f64, f64, f64);
+
+/// The ratio of two medians from separate samples, with its 95 % interval by the two intervals in
+/// log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions of the normal
+/// mean and standard deviation", 2012, eq. 3). Ratio, lower, upper end.
+#[must_use]
+pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] {
+    let ratio = own.0 / other.0;
+    let down = (own.0 / own.1).ln().hypot((other.2 / other.0).ln());
+    let up = (own.2 / own.0).ln().hypot((other.0 / other.1).ln());
+    [ratio, ratio * (-down).exp(), ratio * up.exp()]
+}
+
+/// Whether the interval of [`ratio_of_medians`] of a slower median with its lower end over a faster
+/// one with its upper end reaches 1.
+#[must_use]
+pub fn may_be_equal((fast, high): (f64, f64), (slow, low): (f64, f64)) -> bool {
+    (slow / fast).ln() <= (slow / low).ln().hypot((high / fast).ln())
 }
 
 #[cfg(test)]
@@ -240,5 +261,17 @@ mod tests {
             prop_assert!(sorted[0] <= summary.ci95[0]);
             prop_assert!(summary.ci95[1] <= sorted[sorted.len() - 1]);
         }
+    }
+
+    #[test]
+    fn a_ratio_of_exact_times_is_exact_and_noise_widens_it() {
+        assert_eq!(
+            ratio_of_medians((4.0, 4.0, 4.0), (2.0, 2.0, 2.0)),
+            [2.0, 2.0, 2.0]
+        );
+        let [middle, low, high] = ratio_of_medians((4.0, 3.8, 4.2), (2.0, 1.9, 2.1));
+        assert!(
+            (middle - 2.0).abs() < 1e-12 && low > 1.85 && low < 1.9 && high > 2.1 && high < 2.16
+        );
     }
 }

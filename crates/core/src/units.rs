@@ -7,7 +7,15 @@ use serde::{Deserialize, Serialize};
 /// A float, because a time is a mean over many launches and a 4 µs kernel needs less than a
 /// nanosecond of resolution; the constructor keeps NaN, infinities and zero out, so ordering is
 /// total.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema
+)]
 #[serde(try_from = "f64", into = "f64")]
 #[schema(value_type = f64)]
 pub struct Micros(f64);
@@ -67,19 +75,8 @@ impl From<Micros> for f64 {
 }
 
 /// The seed of everything random in a run.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
@@ -91,7 +88,16 @@ impl std::fmt::Display for Seed {
 
 /// A SHA-256 of content, in lower-case hexadecimal: how sources, cubins and spaces are named.
 #[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema
 )]
 #[serde(transparent)]
 pub struct ContentHash(String);
@@ -106,13 +112,7 @@ impl ContentHash {
             hasher.update((part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        Self(
-            hasher
-                .finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Self(hex::encode(hasher.finalize()))
     }
 
     /// The 64 hexadecimal digits.

@@ -3,6 +3,17 @@
 //! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]; how candidates
 //! are prepared and evaluated on it is the engine's
 //! `Evaluator` trait.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
 
 pub mod limits;
 pub mod replay;
@@ -67,6 +78,18 @@ pub enum SelectorError {
     /// `replay:` without a file.
     #[error("replay needs a file: replay:FILE.json.gz")]
     NoFile,
+}
+
+impl DeviceSelector {
+    /// The numbers of the real GPUs that it names.
+    #[must_use]
+    pub fn gpus(&self) -> &[u32] {
+        match self {
+            Self::Cuda(ordinal) => std::slice::from_ref(ordinal),
+            Self::CudaSeveral(all) => all,
+            Self::Auto | Self::Vgpu(_) | Self::Replay(_) => &[],
+        }
+    }
 }
 
 impl FromStr for DeviceSelector {

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tuner_core::element::Element;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_judge::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
+use tuner_judge::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use tuner_judge::timing::predict::Forecaster;
 
 /// Limits of one session.
@@ -43,7 +43,7 @@ impl Default for Limits {
 const KEPT_MODULES: usize = 8;
 
 /// A module, or why there is none.
-type Parsed = Result<Arc<Module>, Fault>;
+type Parsed = Result<Arc<Module>, Judgement>;
 
 /// A session on the virtual GPU.
 pub struct VirtualGpu {
@@ -94,21 +94,20 @@ impl VirtualGpu {
     }
 
     /// Parses each distinct PTX once: a plan's launches and seeds share the text.
-    fn module(&mut self, code: &Code) -> Result<Arc<Module>, Fault> {
+    fn module(&mut self, code: &Code) -> Result<Arc<Module>, Judgement> {
         let key = ContentHash::of([code.ptx.as_bytes()]);
         if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
         let module = match Module::load(&code.ptx) {
             Ok(module) => Ok(Arc::new(module)),
-            Err(vgpu::LoadError::Unsupported(what)) => Err(Fault {
-                verdict: Verdict::Unsupported,
-                detail: what.to_string(),
-            }),
-            Err(error) => Err(Fault {
-                verdict: Verdict::CompileFailed,
-                detail: format!("the virtual GPU cannot read this PTX: {error}"),
-            }),
+            Err(vgpu::LoadError::Unsupported(what)) => {
+                Err(Judgement::new(Verdict::Unsupported, what.to_string()))
+            }
+            Err(error) => Err(Judgement::new(
+                Verdict::CompileFailed,
+                format!("the virtual GPU cannot read this PTX: {error}"),
+            )),
         };
         if self.modules.len() >= KEPT_MODULES {
             self.modules.clear();
@@ -118,7 +117,7 @@ impl VirtualGpu {
     }
 
     /// Gives a module's variables, at its first run since the last reset, what was kept of them.
-    fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Fault> {
+    fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Judgement> {
         if of(&self.found, code).is_some() {
             return Ok(());
         }
@@ -136,10 +135,7 @@ impl VirtualGpu {
         let resolve = |index: &usize| {
             let argument = run.plan.arguments.get(*index)?;
             if argument.role == Role::Scalar {
-                let element = Element::from_name(&argument.element)?;
-                let mut bytes = Vec::with_capacity(8);
-                element.encode(argument.value, &mut bytes);
-                return Some(Arg::Bytes(bytes));
+                return Some(Arg::Bytes(argument.scalar_bytes()));
             }
             let slot = run.slots.get(*index).copied().flatten()?;
             Some(Arg::Buffer(self.buffer(slot)))
@@ -154,23 +150,11 @@ fn of<'a>(values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>, code: &Code) -> Option<&
     Arc::ptr_eq(text, &code.ptx).then_some(values)
 }
 
-fn no_room(error: &::vgpu::MemoryError) -> Fault {
-    Fault {
-        verdict: Verdict::OutOfMemory,
-        detail: format!("variables of the module: {error}"),
-    }
-}
-
-/// Grid and block extents fit the API's 32 bits, or the launch is refused as a GPU would.
-pub(super) fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
-    let mut narrow = [0; 3];
-    for (out, extent) in narrow.iter_mut().zip(wide) {
-        *out = u32::try_from(extent).map_err(|_| Fault {
-            verdict: Verdict::LaunchFailed,
-            detail: format!("{what} {wide:?} is larger than any GPU allows"),
-        })?;
-    }
-    Ok(narrow)
+fn no_room(error: &::vgpu::MemoryError) -> Judgement {
+    Judgement::new(
+        Verdict::OutOfMemory,
+        format!("variables of the module: {error}"),
+    )
 }
 
 impl Session for VirtualGpu {
@@ -185,7 +169,7 @@ impl Session for VirtualGpu {
         self.found = None;
     }
 
-    fn keep_variables(&mut self, code: &Code) -> Result<bool, Fault> {
+    fn keep_variables(&mut self, code: &Code) -> Result<bool, Judgement> {
         let Some(found) = of(&self.found, code).filter(|found| !found.is_empty()) else {
             return Ok(false);
         };
@@ -198,28 +182,30 @@ impl Session for VirtualGpu {
         Ok(differs)
     }
 
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
-        let id = self.memory.alloc(bytes, name).map_err(|error| Fault {
-            verdict: Verdict::OutOfMemory,
-            detail: format!("buffer `{name}` of {bytes} bytes: {error}"),
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
+        let id = self.memory.alloc(bytes, name).map_err(|error| {
+            Judgement::new(
+                Verdict::OutOfMemory,
+                format!("buffer `{name}` of {bytes} bytes: {error}"),
+            )
         })?;
         self.buffers.push(id);
         Ok(Slot(self.buffers.len() - 1))
     }
 
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
         let id = self.buffer(slot);
         self.memory.write(id, 0, bytes);
         Ok(())
     }
 
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
         let id = self.buffer(slot);
         self.memory.fill_uninitialised(id, pattern);
         Ok(())
     }
 
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         Ok(self.memory.read(self.buffer(slot)))
     }
 
@@ -235,16 +221,12 @@ impl Session for VirtualGpu {
         true
     }
 
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
-        let refused = |detail: String| Fault {
-            verdict: Verdict::LaunchFailed,
-            detail,
-        };
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
+        let refused = |detail: String| Judgement::new(Verdict::LaunchFailed, detail);
         let module = self.module(run.code)?;
-        module.supported(&run.launch.entry).map_err(|what| Fault {
-            verdict: Verdict::Unsupported,
-            detail: what.to_string(),
-        })?;
+        module
+            .supported(&run.launch.entry)
+            .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
         if let Some(why) = wrong_target(module.target(), self.arch.cc) {
             return Err(refused(why));
         }
@@ -262,14 +244,9 @@ impl Session for VirtualGpu {
         let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
         let launch = Launch {
             entry: run.launch.entry.clone(),
-            grid: extents(run.launch.grid, "grid")?,
-            block: extents(run.launch.block, "block")?,
-            dynamic_shared_bytes: u32::try_from(run.launch.shared_bytes).map_err(|_| {
-                refused(format!(
-                    "{} bytes of shared memory",
-                    run.launch.shared_bytes
-                ))
-            })?,
+            grid: run.launch.grid,
+            block: run.launch.block,
+            dynamic_shared_bytes: run.launch.shared_bytes,
             args: self.arguments(run),
             blocks: match &run.blocks {
                 Blocks::All => BlockSet::All,
@@ -293,7 +270,7 @@ impl Session for VirtualGpu {
             .map_err(|error| refused(error.to_string()))?;
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
-        let cut = report.hazards.iter().any(late);
+        let exhausted = report.hazards.iter().any(late);
         let hazards = report.hazards.iter().filter(|found| !late(found));
         Ok(RunReport {
             hazards: hazards.map(hazard).collect(),
@@ -303,7 +280,7 @@ impl Session for VirtualGpu {
                 grid_blocks: run.launch.blocks(),
             },
             stopped: !matches!(report.end, vgpu::End::Completed),
-            cut,
+            budget_exhausted: exhausted,
         })
     }
 }

@@ -1,28 +1,25 @@
 //! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
 //! GPU.
 
-use super::candidate::{KernelTask, SEEDS, Work, plain};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tuner_core::plan::Plan;
-use tuner_core::record::{Measurement, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, RelativeTime, TimingComparison,
 };
-use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
-use tuner_judge::judgement::Judgement;
-use tuner_judge::timing::Measured;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
 /// One kernel and problem to tune on a real GPU.
-pub struct CudaTask {
+pub(crate) struct CudaTask {
     /// What is built and checked.
     pub task: KernelTask,
     /// The configuration that serves as the fixed reference, where it is valid: the default one.
@@ -30,7 +27,7 @@ pub struct CudaTask {
 }
 
 /// Runs and times candidates on real GPUs of one model.
-pub struct CudaEvaluator {
+pub(crate) struct CudaEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<CudaTask>,
@@ -40,8 +37,7 @@ pub struct CudaEvaluator {
     idle: Mutex<Vec<GpuSlot>>,
     freed: Condvar,
     devices: usize,
-    /// What is known of candidates by what decides it: machine code, launches and shapes.
-    known: Mutex<HashMap<ContentHash, Judgement>>,
+    known: Known,
 }
 
 /// A task's reference.
@@ -67,7 +63,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl CudaEvaluator {
     /// An evaluator for these tasks, in the order of the engine's plan, on one worker a GPU.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
         tasks: Vec<CudaTask>,
@@ -85,7 +81,7 @@ impl CudaEvaluator {
             devices: workers.len().max(1),
             idle: Mutex::new(workers.into_iter().map(bench).collect()),
             freed: Condvar::new(),
-            known: Mutex::new(HashMap::new()),
+            known: Known::default(),
         }
     }
 
@@ -141,7 +137,24 @@ impl CudaEvaluator {
         };
         let judgement = worker.judge(job);
         let judgement = judgement.map_err(|error| self.tasks[task].task.blame(error.into()))?;
-        Ok((judgement.verdict == Verdict::Ok).then_some(built.plan))
+        Ok(judgement.judgement.is_ok().then_some(built.plan))
+    }
+
+    /// The timed problem's plans of configurations that are known to be right.
+    fn plans<'c>(
+        &self,
+        task: usize,
+        configs: impl IntoIterator<Item = &'c Config>,
+    ) -> Result<Vec<Plan>, BoxError> {
+        let timed = &self.tasks[task].task.timed;
+        let mut plans = Vec::new();
+        for config in configs {
+            match timed.build(&self.compiler, config)? {
+                Ok(built) => plans.push(built.plan),
+                Err(unbuilt) => return Err(unbuilt.judgement.detail.into()),
+            }
+        }
+        Ok(plans)
     }
 
     fn measure(
@@ -149,7 +162,7 @@ impl CudaEvaluator {
         task: usize,
         job: Job,
         bench: &mut GpuSlot,
-    ) -> Result<(Judgement, Option<RelativeTime>), BoxError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), BoxError> {
         let plan = job.timed.clone();
         let reference = self.reference(task, bench)?;
         let own = reference.is_none();
@@ -179,7 +192,7 @@ impl CudaEvaluator {
     /// What a task's fixed reference takes now, microseconds, and what it is: the unit that drift is
     /// taken out by. `None` before there is one, and where it cannot be timed.
     #[must_use]
-    pub fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
+    pub(crate) fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
         self.with_bench(|bench| {
             let plan = self.reference(task, bench).ok()??;
             let contest = TimingComparison {
@@ -188,8 +201,8 @@ impl CudaEvaluator {
                 seed: SEEDS[0],
             };
             let times = bench.worker.finale(contest).ok()?;
-            let time = times.into_iter().next()?.ok()?;
-            let evidence = time.evidence.as_ref()?;
+            let time = times.into_iter().next()?.measured?;
+            let evidence = time.record().evidence.as_ref()?;
             Some((evidence.reference_us?, evidence.reference.clone()?))
         })
     }
@@ -199,23 +212,15 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// One of them does not compile or is wrong, or the device failed.
-    pub fn duel(
+    pub(crate) fn duel(
         &self,
         task: usize,
         [challenger, incumbent]: [&Config; 2],
         seed: u64,
     ) -> Result<Option<DuelResult>, BoxError> {
-        let timed = &self.tasks[task].task.timed;
-        let mut plans = Vec::with_capacity(2);
-        for config in [challenger, incumbent] {
-            match timed.build(&self.compiler, config)? {
-                Ok(built) => plans.push(built.plan),
-                Err(unbuilt) => return Err(unbuilt.detail.into()),
-            }
-        }
         let contest = TimingComparison {
             reference: None,
-            plans,
+            plans: self.plans(task, [challenger, incumbent])?,
             seed,
         };
         self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
@@ -226,20 +231,13 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// The device or the compiler failed.
-    pub fn finale(
+    pub(crate) fn finale(
         &self,
         task: usize,
         configs: &[Config],
         seed: u64,
-    ) -> Result<Vec<Result<Measurement, String>>, BoxError> {
-        let timed = &self.tasks[task].task.timed;
-        let mut plans = Vec::with_capacity(configs.len());
-        for config in configs {
-            match timed.build(&self.compiler, config)? {
-                Ok(built) => plans.push(built.plan),
-                Err(unbuilt) => return Err(unbuilt.detail.into()),
-            }
-        }
+    ) -> Result<Vec<TimedJudgement>, BoxError> {
+        let plans = self.plans(task, configs)?;
         self.with_bench(|bench| {
             let reference = self.reference(task, bench)?;
             let contest = TimingComparison {
@@ -280,37 +278,16 @@ impl Evaluator for CudaEvaluator {
     }
 
     fn evaluate(&self, task: usize, _config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let known = locked(&self.known).get(&work.same).cloned();
-        let reused = known.is_some();
-        let judgement = match known {
-            Some(judgement) => judgement,
-            None => {
-                let job = Job {
-                    level: Level::Timing,
-                    ..work.job
-                };
-                let (judgement, _) = self.with_bench(|bench| self.measure(task, job, bench))?;
-                if lasting(&judgement) {
-                    locked(&self.known).insert(work.same, judgement.clone());
-                }
-                judgement
-            }
-        };
-        let measured = gate::by_worker(&judgement)
-            .ok()
-            .and_then(|verified| Measured::of_worker(&verified, &judgement))
-            .map(|time| if reused { time.reused() } else { time });
-        Ok(plain(work.candidate, work.compilation, judgement, measured))
+        let found = self.known.or_judge(&work.same, || {
+            let job = Job {
+                level: Level::Timing,
+                ..work.job.clone()
+            };
+            let (found, _) = self.with_bench(|bench| self.measure(task, job, bench))?;
+            Ok(found)
+        })?;
+        Ok(work.judged(found))
     }
-}
-
-/// A timeout, a dead worker or full memory may be the machine's fault: never remembered for
-/// others.
-fn lasting(judgement: &Judgement) -> bool {
-    !matches!(
-        judgement.verdict,
-        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory
-    )
 }
 
 impl CudaEvaluator {
@@ -318,7 +295,7 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// One cannot be opened.
-    pub fn open(&self) -> Result<Vec<String>, WorkerError> {
+    pub(crate) fn open(&self) -> Result<Vec<String>, WorkerError> {
         let mut notes = Vec::new();
         for bench in &mut *locked(&self.idle) {
             let opened = bench.worker.open()?;

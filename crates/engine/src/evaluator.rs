@@ -1,9 +1,11 @@
 //! What the engine needs of a device.
 
-use tuner_core::record::{Compilation, ConfigValues, Hazard, Verdict};
-use tuner_core::units::ContentHash;
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{Compilation, ConfigValues, Measurement, Verdict};
+use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
-use tuner_judge::timing::Measured;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_search::CompileStats;
 use tuner_space::Config;
 
@@ -112,20 +114,42 @@ pub struct Judged {
     /// Identity of the candidate: hash of rendered source, options, compiler and target; for
     /// recorded data of the file and the configuration.
     pub candidate: ContentHash,
-    /// The judgement.
-    pub verdict: Verdict,
-    /// Why, for people.
-    pub detail: String,
-    /// Everything the checks found.
-    pub hazards: Vec<Hazard>,
+    /// What was found, with the time where the verdict is `ok`.
+    pub found: TimedJudgement,
     /// What the compiler made.
     pub compilation: Option<Compilation>,
-    /// Largest error divided by its tolerance.
-    pub max_error: Option<f64>,
-    /// The time, where the verdict is `ok`.
-    pub measured: Option<Measured>,
     /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
     pub charged_us: u64,
-    /// What explains a predicted time, as `tuner predict` prints it; `None` elsewhere.
-    pub counters: Option<serde_json::Value>,
+}
+
+impl Judged {
+    /// A candidate that was judged without a device, and cost nothing.
+    #[must_use]
+    pub fn without_device(candidate: ContentHash, judgement: Judgement) -> Self {
+        Self {
+            candidate,
+            found: judgement.into(),
+            compilation: None,
+            charged_us: 0,
+        }
+    }
+
+    /// The verdict.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.found.judgement.verdict
+    }
+
+    /// What it takes, whether its results were compared or not.
+    #[must_use]
+    pub fn predicted(&self) -> Option<Micros> {
+        let proven = self.found.measured.as_ref().map(Measured::p50);
+        proven.or(self.found.unproven)
+    }
+
+    /// Its time, where the verdict is `ok`.
+    #[must_use]
+    pub fn time(&self) -> Option<&Measurement> {
+        self.found.measured.as_ref().map(Measured::record)
+    }
 }

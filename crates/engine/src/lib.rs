@@ -15,38 +15,56 @@
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
 //! that holds it, and never before. Results are told to the search at once; commits follow in
 //! groups.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
 
-pub mod job;
+pub mod ablation;
 pub mod baseline;
-mod candidate;
 mod cuda;
+mod error;
 mod evaluator;
 mod event;
 pub mod fleet;
+pub mod job;
 mod lanes;
 mod ledger;
+mod judging;
 mod limits;
+mod parallel;
 mod pipeline;
+mod predict;
 mod prior;
 pub mod quality;
+mod record;
+mod regression;
 mod replay;
 mod schedule;
 mod virtual_gpu;
-pub mod vouch;
+mod vouch;
 mod window;
 
-pub use candidate::{KernelTask, Work};
-pub use cuda::{CudaEvaluator, CudaTask};
+pub use error::EngineError;
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
+pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget};
-pub use pipeline::{EngineError, Plan, run};
-pub use prior::{Prior, VirtualPrior, like};
+pub use pipeline::{Plan, run, turned};
+pub use predict::{Predictor, named};
+pub use prior::like;
+pub use record::record;
+pub use regression::Rounds;
 pub use replay::ReplayEvaluator;
-pub use schedule::record;
 pub use schedule::{StartPoint, Task};
-pub use virtual_gpu::VirtualEvaluator;
 pub use window::Window;
 
 /// Candidates in flight on devices of fixed order, from which the search chooses the next one

@@ -1,11 +1,12 @@
 //! The loop that drives a run.
 
-use super::evaluator::{BoxError, Clock, Evaluator, Order, Preparation};
+use super::error::EngineError;
+use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
-use super::lanes::{LaneError, Lanes, Message};
+use super::lanes::{Lanes, Message};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{Finished, Schedule, State, Task};
+use super::schedule::{Finished, Schedule, State, Task, Told};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
 use std::collections::VecDeque;
@@ -16,11 +17,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tuner_core::record::TrialRecord;
+use tuner_core::record::{Measurement, TrialRecord};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
-use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
+use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
 
 /// Results that may wait for their commit; beyond it the run waits for the disk.
 const UNCOMMITTED: usize = 1024;
@@ -40,38 +41,6 @@ pub struct Plan {
     pub limits: Limits,
     /// Threads that prepare candidates.
     pub jobs: usize,
-}
-
-/// Why the tuner itself could not go on. Everything finished before is stored.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// Results cannot be stored.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The strategy does not exist.
-    #[error(transparent)]
-    Strategy(#[from] UnknownStrategy),
-    /// The device cannot go on.
-    #[error("the device failed: {0}")]
-    Device(BoxError),
-    /// The fleet refuses the run, or cannot be used.
-    #[error("the fleet cannot carry the run out: {0}")]
-    Fleet(BoxError),
-    /// A defect of the tuner.
-    #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
-    Panicked(String),
-    /// No thread could be started.
-    #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
-    Threads(#[from] std::io::Error),
-}
-
-impl From<LaneError> for EngineError {
-    fn from(error: LaneError) -> Self {
-        match error {
-            LaneError::Device(error) => Self::Device(error),
-            LaneError::Panicked(text) => Self::Panicked(text),
-        }
-    }
 }
 
 /// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
@@ -251,8 +220,8 @@ impl<E: Evaluator> Driver<'_, E> {
                     return Ok(StopReason::Budget);
                 }
                 let task = flight.task;
-                let (trial, stored) = self.schedule.tell(flight, finished);
-                self.submit(task, trial, stored).await?;
+                let told = self.schedule.tell(flight, finished);
+                self.submit(task, told).await?;
                 self.announce_committed()?;
             } else if self.schedule.is_idle() {
                 return Ok(stop.unwrap_or(StopReason::Exhausted));
@@ -385,19 +354,22 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    async fn submit(
-        &mut self,
-        task: usize,
-        trial: TrialRecord,
-        stored: bool,
-    ) -> Result<(), EngineError> {
-        self.charged_us = self.charged_us.saturating_add(trial.charged_us);
-        let event = self.event(task, &trial, stored);
-        let ack = if stored {
-            None
-        } else {
-            let key = &self.tasks[task].key;
-            Some(self.store.submit(&self.run, key, trial).await?)
+    async fn submit(&mut self, task: usize, told: Told) -> Result<(), EngineError> {
+        let charged_us = match &told {
+            Told::Stored(trial) => trial.charged_us,
+            Told::New(trial) => trial.charged_us,
+        };
+        self.charged_us = self.charged_us.saturating_add(charged_us);
+        let (event, ack) = match told {
+            Told::Stored(trial) => (self.event(task, &trial, true), None),
+            Told::New(trial) => {
+                let event = self.event(task, &trial, false);
+                let key = &self.tasks[task].key;
+                (
+                    event,
+                    Some(self.store.submit(&self.run, key, *trial).await?),
+                )
+            }
         };
         self.uncommitted.push_back((event, ack));
         while self.uncommitted.len() > UNCOMMITTED {
@@ -446,16 +418,22 @@ impl<E: Evaluator> Driver<'_, E> {
         (self.sink)(&Event::Trial(event));
     }
 
-    fn event(&self, task: usize, trial: &TrialRecord, resumed: bool) -> TrialEvent {
+    fn event<T: AsRef<Measurement>>(
+        &self,
+        task: usize,
+        trial: &TrialRecord<T>,
+        resumed: bool,
+    ) -> TrialEvent {
         let key = &self.tasks[task].key;
+        let time = trial.measurement.as_ref().map(AsRef::as_ref);
         TrialEvent {
             task,
             kernel: key.kernel.clone(),
             problem: key.problem.clone(),
             sequence: trial.sequence,
             config: trial.config.clone(),
-            verdict: trial.verdict,
-            time_us: trial.measurement.as_ref().map(|time| time.p50.get()),
+            verdict: trial.judgement.verdict,
+            time_us: time.map(|time| time.p50.get()),
             best_us: None,
             new_best: false,
             origin: trial.origin.clone(),
@@ -503,7 +481,7 @@ async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<
 }
 
 /// Waits until somebody asks for the end.
-async fn turned(shutdown: &mut watch::Receiver<bool>) {
+pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|&end| end).await.is_err() {
         // The asker is gone and can no longer ask.
         std::future::pending::<()>().await;

@@ -12,13 +12,13 @@ use tuner_space::DeviceLimits;
 use vgpu::Arch;
 
 /// Says beforehand what a candidate may take.
-pub trait Prior: Send + Sync {
+pub(crate) trait Prior: Send + Sync {
     /// The predicted time of a plan; `None` where there is none that can be relied on.
     fn predicted(&self, plan: &Plan) -> Option<Micros>;
 }
 
 /// The virtual GPU's model as a prior.
-pub struct VirtualPrior {
+pub(crate) struct VirtualPrior {
     arch: &'static Arch,
     memory_bytes: u64,
     /// Forecasters that nobody uses: each candidate is prepared on a thread of its own.
@@ -28,18 +28,12 @@ pub struct VirtualPrior {
 impl VirtualPrior {
     /// The model of `arch`, in at most so much host memory a thread.
     #[must_use]
-    pub fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
+    pub(crate) fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
         Self {
             arch,
             memory_bytes,
             idle: Mutex::default(),
         }
-    }
-
-    /// The GPU that is imitated.
-    #[must_use]
-    pub fn arch(&self) -> &'static Arch {
-        self.arch
     }
 }
 

@@ -204,9 +204,16 @@ pub fn measure<E: Send>(
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
+        // Where the system gives no more threads, those that are there do all the work.
+        for _ in 1..threads {
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
+                break;
+            }
         }
+        work();
     });
     let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut runs = runs.into_iter().flatten();

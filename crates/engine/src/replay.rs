@@ -2,13 +2,14 @@
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use std::sync::Arc;
-use tuner_core::record::{DeviceKind, Verdict};
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::DeviceKind;
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
-use tuner_judge::gate;
-use tuner_judge::timing::Measured;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 
 /// Plays back a recording: no compile, no launch, the recorded outcome and its recorded cost.
@@ -49,32 +50,26 @@ impl ReplayEvaluator {
 
     /// What a recorded result amounts to.
     pub(super) fn judge(candidate: ContentHash, recorded: &Recorded) -> Judged {
-        let measured = gate::recorded(&recorded.outcome).and_then(|verified| {
-            let samples = match &recorded.outcome {
-                Outcome::Timed { time, samples } if samples.is_empty() => vec![*time],
-                Outcome::Timed { samples, .. } => samples.to_vec(),
-                Outcome::Failed { verdict, .. } => return Err(*verdict),
-            };
-            Ok(Measured::recorded(&verified, samples))
-        });
-        let detail = match &recorded.outcome {
-            Outcome::Failed { detail, .. } => detail.to_string(),
-            Outcome::Timed { .. } => String::new(),
-        };
-        let (verdict, measured) = match measured {
-            Ok(measured) => (Verdict::Ok, measured),
-            Err(verdict) => (verdict, None),
+        let found = match &recorded.outcome {
+            Outcome::Timed { time, samples } => {
+                let one = [*time];
+                let samples = if samples.is_empty() {
+                    &one
+                } else {
+                    &samples[..]
+                };
+                TimedJudgement {
+                    measured: Measured::recorded(samples.to_vec()),
+                    ..Judgement::ok(None).into()
+                }
+            }
+            Outcome::Failed { verdict, detail } => Judgement::new(*verdict, &**detail).into(),
         };
         Judged {
             candidate,
-            verdict,
-            detail,
-            hazards: Vec::new(),
+            found,
             compilation: None,
-            max_error: None,
-            measured,
             charged_us: recorded.charged_us(),
-            counters: None,
         }
     }
 }

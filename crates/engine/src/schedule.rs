@@ -3,18 +3,16 @@
 
 use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;
+use super::record::{compiled, judged, observation, record};
 use super::window::Window;
 use std::collections::{HashMap, VecDeque};
-use tuner_core::record::{
-    Compilation, ConfigValues, Measurement, TaskKey, TimingKind, TrialRecord, Verdict,
-};
-use tuner_core::units::{ContentHash, Micros};
-use tuner_search::{CompileStats, Observation, Ready, Strategy};
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{TaskKey, TrialRecord, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_search::{CompileStats, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
-
-/// Half the width of a 95 % interval, in standard errors.
-const DEVIATIONS_95: f64 = 1.96;
 
 /// A configuration to try before the search proposes any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +54,14 @@ pub(super) enum State<W> {
     Prepared(ContentHash, W, Option<CompileStats>),
     OnDevice,
     Judged(Finished),
+}
+
+/// A result that was told to the search.
+pub(super) enum Told {
+    /// To be stored.
+    New(Box<TrialRecord<Measured>>),
+    /// The database has it already.
+    Stored(Box<TrialRecord>),
 }
 
 /// A result, and whether the database has it already.
@@ -162,7 +168,7 @@ impl<W> Schedule<W> {
             if self.order == Order::Fixed {
                 state.memory.insert(config, trial);
             } else {
-                state.strategy.observe(&config, told(&trial));
+                state.strategy.observe(&config, observation(&trial));
                 state.launched += 1;
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
                 self.launched += 1;
@@ -329,23 +335,13 @@ impl<W> Schedule<W> {
         &mut self,
         ticket: Ticket,
         candidate: ContentHash,
-    ) -> Option<TrialRecord> {
+    ) -> Option<TrialRecord<Measured>> {
         let (task, config, origin) = {
             let flight = self.flight(ticket)?;
             (flight.task, flight.config.clone(), flight.origin)
         };
         let state = &self.tasks[task];
-        let unknown = Judged {
-            candidate,
-            verdict: Verdict::Timeout,
-            detail: String::new(),
-            hazards: Vec::new(),
-            compilation: None,
-            max_error: None,
-            measured: None,
-            charged_us: 0,
-            counters: None,
-        };
+        let unknown = Judged::without_device(candidate, Judgement::new(Verdict::Timeout, ""));
         let values = state.space.values(&config);
         Some(record(unknown, state.next_sequence, values, origin))
     }
@@ -384,22 +380,23 @@ impl<W> Schedule<W> {
     }
 
     /// Tells the search, and makes the record that is stored.
-    pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> (TrialRecord, bool) {
+    pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> Told {
         let state = &mut self.tasks[flight.task];
-        let (trial, stored) = match finished {
-            Finished::Stored(trial) => (*trial, true),
+        let (observation, told) = match finished {
+            Finished::Stored(trial) => (observation(&trial), Told::Stored(trial)),
             Finished::New(judged) => {
                 let sequence = state.next_sequence;
                 state.next_sequence += 1;
                 let config = state.space.values(&flight.config);
-                (record(*judged, sequence, config, flight.origin), false)
+                let trial = record(*judged, sequence, config, flight.origin);
+                (observation(&trial), Told::New(Box::new(trial)))
             }
         };
-        state.strategy.tell(flight.proposal, told(&trial));
+        state.strategy.tell(flight.proposal, observation);
         self.told += 1;
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result()).min(self.window.compiling());
-        (trial, stored)
+        told
     }
 
     /// Another number of candidates in flight from now on.
@@ -447,70 +444,5 @@ fn facts<W>(state: &State<W>) -> Option<CompileStats> {
         State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
         State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
         State::Preparing | State::OnDevice => None,
-    }
-}
-
-/// What the compiler said.
-pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
-    CompileStats {
-        registers: compilation.registers,
-        spill_bytes: compilation.spill_bytes,
-        shared_bytes: compilation.shared_bytes,
-        predicted: None,
-    }
-}
-
-fn told(trial: &TrialRecord) -> Observation {
-    match &trial.measurement {
-        Some(measurement) if trial.verdict == Verdict::Ok => Observation::Time {
-            time: measurement.p50,
-            error: error(measurement),
-        },
-        _ => Observation::Failed(trial.verdict),
-    }
-}
-
-/// Standard error of a measured time, as a share of it. Recorded and predicted times are what they
-/// are: measuring again would give the same.
-fn error(measurement: &Measurement) -> f64 {
-    let [low, high] = measurement.ci95.map(Micros::get);
-    match measurement.kind {
-        TimingKind::Measured => (high - low) / (2.0 * DEVIATIONS_95) / measurement.p50.get(),
-        TimingKind::Predicted | TimingKind::Recorded => 0.0,
-    }
-}
-
-/// What is stored of a judgement.
-pub fn record(judged: Judged, sequence: u64, config: ConfigValues, origin: &str) -> TrialRecord {
-    TrialRecord {
-        sequence,
-        config,
-        candidate_hash: judged.candidate,
-        verdict: judged.verdict,
-        detail: judged.detail,
-        hazards: judged.hazards,
-        compilation: judged.compilation,
-        max_error: judged.max_error,
-        measurement: judged
-            .measured
-            .map(tuner_judge::timing::Measured::into_record),
-        charged_us: judged.charged_us,
-        origin: origin.to_owned(),
-        counters: judged.counters,
-    }
-}
-
-/// The judgement that a stored announcement amounts to.
-fn judged(trial: TrialRecord) -> Judged {
-    Judged {
-        candidate: trial.candidate_hash,
-        verdict: trial.verdict,
-        detail: trial.detail,
-        hazards: trial.hazards,
-        compilation: trial.compilation,
-        max_error: trial.max_error,
-        measured: None,
-        charged_us: trial.charged_us,
-        counters: trial.counters,
     }
 }

@@ -1,36 +1,28 @@
 //! The virtual GPU as the engine sees it: compile here, judge in a worker process.
 
-use super::candidate::{KernelTask, Work};
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
-use super::vouch;
-use std::collections::HashMap;
+use super::judging::{KernelTask, Known, Work};
 use std::sync::{Arc, Mutex, PoisonError};
-use tuner_core::record::{Compilation, Verdict};
-use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::Worker;
 use tuner_device::worker::protocol::Job;
-use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
-use tuner_judge::judgement::Judgement;
-use tuner_judge::timing::Measured;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
 /// Runs candidates on the virtual GPU.
-pub struct VirtualEvaluator {
+pub(crate) struct VirtualEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<KernelTask>,
     worker: Mutex<Worker>,
-    /// Judgements by what decides them: machine code, launches and shapes.
-    known: Mutex<HashMap<ContentHash, Judgement>>,
+    known: Known,
 }
 
 impl VirtualEvaluator {
     /// An evaluator for these tasks, in the order of the engine's plan.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
         tasks: Vec<KernelTask>,
@@ -41,7 +33,7 @@ impl VirtualEvaluator {
             compiler,
             tasks,
             worker: Mutex::new(worker),
-            known: Mutex::new(HashMap::new()),
+            known: Known::default(),
         }
     }
 }
@@ -53,7 +45,7 @@ impl VirtualEvaluator {
     ///
     /// # Errors
     /// The compiler or the worker does not work, or the space's reference is wrong.
-    pub fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
+    pub(crate) fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
         let mut notes = Vec::new();
         for (task, start) in self.tasks.iter().zip(starts) {
             let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {
@@ -61,9 +53,7 @@ impl VirtualEvaluator {
             };
             if let Preparation::Ready { work, .. } = task.prepare(&self.compiler, config)? {
                 let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-                let timed = &task.timed;
-                vouch::judge::<BoxError>(&mut worker, work.job, timed, &self.compiler, config)
-                    .map_err(|error| task.blame(error))?;
+                task.on_virtual((&self.compiler, &mut worker), config, work.job)?;
             }
             let (kernel, problem) = (task.timed.kernel(), task.timed.problem());
             notes.extend(task.timed.scaled_check().note(kernel, problem));
@@ -96,58 +86,14 @@ impl Evaluator for VirtualEvaluator {
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let known = self
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&work.same)
-            .cloned();
-        let reused = known.is_some();
-        let judgement = match known {
-            Some(judgement) => judgement,
-            None => {
-                let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-                let (task, compiler) = (&self.tasks[task], &*self.compiler);
-                let timed = &task.timed;
-                let job = Job {
-                    level: Level::Check,
-                    ..work.job
-                };
-                let judgement = vouch::judge::<BoxError>(&mut worker, job, timed, compiler, config)
-                    .map_err(|error| task.blame(error))?;
-                // A timeout or a dead worker may be the host's fault: never remembered for others.
-                if !matches!(judgement.verdict, Verdict::Timeout | Verdict::Crashed) {
-                    let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                    known.insert(work.same, judgement.clone());
-                }
-                judgement
-            }
-        };
-        Ok(judged(work.candidate, work.compilation, judgement, reused))
-    }
-}
-
-fn judged(
-    candidate: ContentHash,
-    compilation: Compilation,
-    judgement: Judgement,
-    reused: bool,
-) -> Judged {
-    let measured = gate::by_worker(&judgement).ok().and_then(|verified| {
-        let measurement = judgement.measurement.as_ref()?;
-        let measured = Measured::predicted(&verified, measurement.p50, &measurement.protocol);
-        Some(if reused { measured.reused() } else { measured })
-    });
-    let explanation = judgement.explanation.as_ref();
-    Judged {
-        counters: explanation.and_then(|counts| serde_json::to_value(counts).ok()),
-        candidate,
-        verdict: judgement.verdict,
-        detail: judgement.detail,
-        hazards: judgement.hazards,
-        charged_us: measured.as_ref().map_or(0, |m| m.p50().get().ceil() as u64),
-        compilation: Some(compilation),
-        max_error: judgement.max_error,
-        measured,
+        let found = self.known.or_judge(&work.same, || {
+            let job = Job {
+                level: Level::Check,
+                ..work.job.clone()
+            };
+            let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+            self.tasks[task].on_virtual((&self.compiler, &mut worker), config, job)
+        })?;
+        Ok(work.judged(found))
     }
 }

@@ -20,7 +20,7 @@ impl Window {
     /// A window of that many candidates, at least one. One is compiled for every result, so none
     /// is given up.
     #[must_use]
-    pub fn one_per_result(size: usize) -> Self {
+    pub(crate) fn one_per_result(size: usize) -> Self {
         let size = size.max(1);
         Self {
             compiling: size,
@@ -58,7 +58,7 @@ impl Window {
 
     /// Candidates that may be asked for after each result.
     #[must_use]
-    pub fn per_result(self) -> usize {
+    pub(crate) fn per_result(self) -> usize {
         self.per_result
     }
 
@@ -73,7 +73,7 @@ impl Window {
     /// after `told` results and with `before` others in flight. The first ones come in order, as
     /// the compiler is done with them.
     #[must_use]
-    pub fn earliest_turn(self, told: u64, before: usize) -> u64 {
+    pub(crate) fn earliest_turn(self, told: u64, before: usize) -> u64 {
         if told == 0 {
             before as u64
         } else {

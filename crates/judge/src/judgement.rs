@@ -1,27 +1,95 @@
-//! What was found about one candidate: the verdict with its evidence.
+//! What was found about one candidate, with its time: what a device's worker answers.
 
+use crate::gate::Verified;
 use crate::timing::predict::Explanation;
-use serde::{Deserialize, Serialize};
-use tuner_core::record::{Hazard, Measurement, Verdict};
+use serde::{Deserialize, Deserializer, Serialize};
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{Measurement, Verdict};
 use tuner_core::units::Micros;
 
-/// The result of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Why.
-    pub detail: String,
-    /// Everything the checks found.
-    pub hazards: Vec<Hazard>,
-    /// Largest error divided by its tolerance.
-    pub max_error: Option<f64>,
+/// A judgement with the time that was taken under it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimedJudgement {
+    /// What was found.
+    pub judgement: Judgement,
     /// The time, where one was asked for and the verdict is `ok`.
-    pub measurement: Option<Measurement>,
+    pub measured: Option<Measured>,
     /// What explains a predicted time.
     pub explanation: Option<Explanation>,
     /// The predicted time of a candidate that is `unchecked`: `tuner predict` shows it, and nothing
     /// ranks or stores it.
-    #[serde(default)]
     pub unproven: Option<Micros>,
+}
+
+impl From<Judgement> for TimedJudgement {
+    fn from(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            measured: None,
+            explanation: None,
+            unproven: None,
+        }
+    }
+}
+
+impl TimedJudgement {
+    /// This judgement for another candidate that compiled to the same machine code.
+    #[must_use]
+    pub fn reused(self) -> Self {
+        Self {
+            measured: self.measured.map(Measured::reused),
+            ..self
+        }
+    }
+
+    /// Whether it says something of the candidate whenever it is judged: a timeout, a dead or lost worker
+    /// or full memory may be the machine's fault, and is never remembered for others.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        !matches!(
+            self.judgement.verdict,
+            Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
+        )
+    }
+
+    /// Takes over the answer of a worker process, whose gate is this one: the only place where a
+    /// proven time comes from text.
+    ///
+    /// # Errors
+    /// The deserializer's own.
+    pub fn received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Received::deserialize(deserializer).map(Self::from)
+    }
+
+    /// The same for several answers.
+    ///
+    /// # Errors
+    /// The deserializer's own.
+    pub fn all_received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Self>, D::Error> {
+        let all = Vec::<Received>::deserialize(deserializer)?;
+        Ok(all.into_iter().map(Self::from).collect())
+    }
+}
+
+/// The answer as it crosses the pipe.
+#[derive(Deserialize)]
+struct Received {
+    judgement: Judgement,
+    measured: Option<Measurement>,
+    explanation: Option<Explanation>,
+    unproven: Option<Micros>,
+}
+
+impl From<Received> for TimedJudgement {
+    fn from(received: Received) -> Self {
+        // A wrong one with a time contradicts itself: whoever asked refuses it.
+        let time = received.measured;
+        Self {
+            measured: time.map(|time| Measured::new(&Verified::checked(), time)),
+            judgement: received.judgement,
+            explanation: received.explanation,
+            unproven: received.unproven,
+        }
+    }
 }

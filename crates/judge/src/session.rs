@@ -2,21 +2,13 @@
 //! fakes are judged by the same code.
 
 use std::ops::Range;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch};
-use tuner_core::record::{Hazard, Verdict};
+use tuner_core::record::Hazard;
 
 /// A buffer of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub usize);
-
-/// Something went wrong on the device: evidence against the candidate, not a failure of the tuner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What it amounts to.
-    pub verdict: Verdict,
-    /// What happened.
-    pub detail: String,
-}
 
 /// Which blocks of a launch to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +49,7 @@ pub struct RunReport {
     /// The run was cut short by one of the hazards, or by its budget.
     pub stopped: bool,
     /// A block used up the budget of the run, which is no hazard.
-    pub cut: bool,
+    pub budget_exhausted: bool,
 }
 
 impl RunReport {
@@ -67,7 +59,7 @@ impl RunReport {
         self.work.counters += more.work.counters;
         self.work.blocks += more.work.blocks;
         self.stopped |= more.stopped;
-        self.cut |= more.cut;
+        self.budget_exhausted |= more.budget_exhausted;
     }
 }
 
@@ -100,25 +92,25 @@ pub trait Session {
     ///
     /// # Errors
     /// `out_of_memory`.
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault>;
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement>;
 
     /// Writes a whole buffer from the host.
     ///
     /// # Errors
     /// The device's own faults.
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault>;
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement>;
 
     /// Fills a buffer with repeats of `pattern` and marks it as written by nobody.
     ///
     /// # Errors
     /// The device's own faults.
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault>;
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement>;
 
     /// Reads a whole buffer.
     ///
     /// # Errors
     /// The device's own faults.
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault>;
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement>;
 
     /// Byte ranges, ascending and apart, that nobody wrote since the last poison; `None` where the device cannot tell
     /// (the gate then goes by the poison pattern).
@@ -143,7 +135,7 @@ pub trait Session {
     ///
     /// # Errors
     /// The device's own faults.
-    fn keep_variables(&mut self, _code: &Code) -> Result<bool, Fault> {
+    fn keep_variables(&mut self, _code: &Code) -> Result<bool, Judgement> {
         Ok(false)
     }
 
@@ -151,5 +143,5 @@ pub trait Session {
     ///
     /// # Errors
     /// The launch was refused, or the device failed in a way that has no hazard.
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault>;
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement>;
 }

@@ -6,9 +6,9 @@
 //! order, what to throw away and when to stop is the plan's business ([`crate::timing::race`],
 //! [`crate::timing::paired`]).
 
-use crate::session::Fault;
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::judgement::Judgement;
 
 /// One launch sequence that the device has loaded and can time: a candidate's launches of one
 /// problem on buffers of their own.
@@ -59,7 +59,7 @@ pub trait Stopwatch {
         subject: Subject,
         cache: CacheMode,
         launches: u32,
-    ) -> Result<Sample, Fault>;
+    ) -> Result<Sample, Judgement>;
 
     /// Lets the device cool or clock up again.
     fn pause(&mut self, how_long: Duration);
@@ -69,12 +69,12 @@ pub trait Stopwatch {
     ///
     /// # Errors
     /// The device failed.
-    fn poison(&mut self, subject: Subject) -> Result<(), Fault>;
+    fn poison(&mut self, subject: Subject) -> Result<(), Judgement>;
 
     /// What the last sample of a subject left in its outputs: of the first and the last buffer set
     /// it used, which may be the same one.
     ///
     /// # Errors
     /// The device failed.
-    fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Fault>;
+    fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement>;
 }

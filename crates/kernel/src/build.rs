@@ -7,16 +7,13 @@ use crate::compile::{
 };
 use std::path::Path;
 use std::sync::Arc;
-use tuner_core::plan::{
-    Code, KernelNeeds, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference,
-    Role as PlanRole,
-};
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::{
-    BindError, Binder, Bound, BoundArgument, BoundLaunch, Config, DeviceLimits, Fill, Problem,
-    Reference, Role, SameValueWrites,
+    BindError, Binder, Bound, Config, DeviceLimits, Problem, Reference, SameValueWrites,
 };
 
 /// One kernel on one problem, ready to make plans of configurations.
@@ -44,14 +41,12 @@ pub struct Built {
 }
 
 /// A candidate that ended before it could be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unbuilt {
     /// Identity of the candidate, where it got as far as a source.
     pub candidate: Option<ContentHash>,
-    /// The verdict.
-    pub verdict: Verdict,
     /// Why.
-    pub detail: String,
+    pub judgement: Judgement,
 }
 
 impl PlanBuilder {
@@ -111,7 +106,7 @@ impl PlanBuilder {
     /// The same kernel and device on a problem that its file does not have; `None` where an
     /// expression is wrong for it.
     #[must_use]
-    pub fn on_problem(&self, problem: &Problem) -> Option<Self> {
+    pub(crate) fn on_problem(&self, problem: &Problem) -> Option<Self> {
         let mut kernel = Kernel::clone(&self.kernel);
         let others = &mut kernel.spec.problems;
         others.retain(|other| other.name != problem.name);
@@ -127,7 +122,7 @@ impl PlanBuilder {
 
     /// The problem's sizes, in declared order.
     #[must_use]
-    pub fn problem_sizes(&self) -> Vec<(String, Value)> {
+    pub(crate) fn problem_sizes(&self) -> Vec<(String, Value)> {
         let problem = self.kernel.spec.problem(&self.problem);
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
     }
@@ -199,42 +194,31 @@ impl PlanBuilder {
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Result<Built, Unbuilt>, CompileError> {
-        let unbuilt = |candidate, verdict, detail| Unbuilt {
-            candidate,
-            verdict,
-            detail,
+        let unbuilt = |candidate: Option<&ContentHash>, verdict, detail: String| {
+            Err(Unbuilt {
+                candidate: candidate.cloned(),
+                judgement: Judgement::new(verdict, detail),
+            })
         };
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
-            Err(error) => {
-                return Ok(Err(unbuilt(None, Verdict::LaunchFailed, error.to_string())));
-            }
+            Err(error) => return Ok(unbuilt(None, Verdict::LaunchFailed, error.to_string())),
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
         let outcome = compiler.compile(&source)?;
         if let Some((verdict, detail)) = outcome.failure() {
-            return Ok(Err(unbuilt(Some(candidate), verdict, detail)));
+            return Ok(unbuilt(Some(&candidate), verdict, detail));
         }
         let CompileOutcome::Compiled(image) = outcome else {
-            let detail = "the compiler gave no code".to_owned();
-            return Ok(Err(unbuilt(
-                Some(candidate),
-                Verdict::CompileFailed,
-                detail,
-            )));
+            let why = "the compiler gave no code".to_owned();
+            return Ok(unbuilt(Some(&candidate), Verdict::CompileFailed, why));
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err(detail) => {
-                return Ok(Err(unbuilt(
-                    Some(candidate),
-                    Verdict::CompileFailed,
-                    detail,
-                )));
-            }
+            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
         };
-        let plan = self.plan(&bound, &image, reference);
+        let plan = self.plan(bound, &image, reference);
         Ok(Ok(Built {
             plan,
             image,
@@ -249,17 +233,18 @@ impl PlanBuilder {
     fn reference(
         &self,
         compiler: &Compiler,
-    ) -> Result<Result<PlanReference, String>, CompileError> {
+    ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
+        let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
         if let Reference::Oracle(name) = &self.kernel.spec.reference {
             return Ok(Ok(PlanReference::Oracle(name.clone())));
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
-            Err(error) => return Ok(Err(format!("the default configuration: {error}"))),
+            Err(error) => return wrong(format!("the default configuration: {error}")),
         };
         let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
         let Some((template, launch)) = found else {
-            return Ok(Err("the space names no reference".to_owned()));
+            return wrong("the space names no reference".to_owned());
         };
         let macros = &bound.macros;
         let options: Vec<String> = bound
@@ -278,19 +263,20 @@ impl PlanBuilder {
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
-                launch: plan_launch(launch),
+                launch: launch.clone(),
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
                     Reference::Oracle(_) => None,
                 },
             }),
-            other => {
-                let why = other
-                    .failure()
-                    .map(|(_, detail)| detail)
-                    .unwrap_or_default();
-                Err(format!("the reference kernel does not compile: {why}"))
-            }
+            other => Err(match other.failure() {
+                Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
+                failure => {
+                    let why = failure.map(|(_, detail)| detail).unwrap_or_default();
+                    let text = format!("the reference kernel does not compile: {why}");
+                    (Verdict::CompileFailed, text)
+                }
+            }),
         })
     }
 
@@ -302,16 +288,17 @@ impl PlanBuilder {
         &self,
         compiler: &Compiler,
     ) -> Result<Result<(), String>, CompileError> {
-        Ok(self.reference(compiler)?.map(|_| ()))
+        let reference = self.reference(compiler)?;
+        Ok(reference.map(|_| ()).map_err(|(_, why)| why))
     }
 
-    fn plan(&self, bound: &Bound, image: &Image, reference: PlanReference) -> Plan {
+    fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
         Plan {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
-            arguments: bound.arguments.iter().map(plan_argument).collect(),
-            launches: bound.launches.iter().map(plan_launch).collect(),
+            arguments: bound.arguments,
+            launches: bound.launches,
             code: code(image),
             reference,
             gate: PlanGate {
@@ -365,44 +352,5 @@ pub fn code(image: &Image) -> Code {
                 (entry.clone(), needs)
             })
             .collect(),
-    }
-}
-
-fn plan_launch(launch: &BoundLaunch) -> PlanLaunch {
-    PlanLaunch {
-        entry: launch.entry.clone(),
-        grid: launch.grid.map(u64::from),
-        block: launch.block.map(u64::from),
-        shared_bytes: u64::from(launch.shared),
-        arguments: launch.args.clone(),
-    }
-}
-
-fn plan_argument(argument: &BoundArgument) -> PlanArgument {
-    let fill = argument
-        .fill
-        .unwrap_or_else(|| Fill::default_for(argument.ty));
-    PlanArgument {
-        name: argument.name.clone(),
-        element: argument.ty.name().to_owned(),
-        role: match argument.role {
-            Role::Input => PlanRole::Input,
-            Role::Output => PlanRole::Output,
-            Role::Scratch => PlanRole::Scratch,
-            Role::Scalar => PlanRole::Scalar,
-        },
-        shape: argument.shape.clone(),
-        fill: match fill {
-            Fill::Normal { mean, std } => PlanFill::Normal { mean, std },
-            Fill::Uniform { min, max } => PlanFill::Uniform { min, max },
-            Fill::Constant(value) => PlanFill::Constant(value),
-            Fill::Arange => PlanFill::Arange,
-            Fill::Zeros => PlanFill::Zeros,
-        },
-        value: argument
-            .value
-            .as_ref()
-            .and_then(Value::as_f64)
-            .unwrap_or(0.0),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::model::{Change, Subject, number};
 use std::collections::BTreeMap;
-use tuner_core::entry::Judged;
+use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, TrialRecord, Verdict};
 use tuner_core::value::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn value<'c>(config: &'c ConfigValues, name: &str) -> Option<&'c Valu
 /// A candidate's median, µs.
 pub(super) fn time(trial: &TrialRecord) -> Option<f64> {
     let time = trial.measurement.as_ref()?;
-    (trial.verdict == Verdict::Ok).then(|| time.p50.get())
+    (trial.judgement.verdict == Verdict::Ok).then(|| time.p50.get())
 }
 
 /// The effects of every parameter with a choice, the strongest first.
@@ -70,7 +70,7 @@ pub(super) fn effects(subject: &Subject) -> Vec<Effect> {
     effects
 }
 
-fn value_effect(candidates: &[Judged], name: &str, wanted: &Value) -> ValueEffect {
+fn value_effect(candidates: &[StoredTrial], name: &str, wanted: &Value) -> ValueEffect {
     let of_value: Vec<&TrialRecord> = candidates
         .iter()
         .map(|judged| &judged.trial)
@@ -90,7 +90,7 @@ fn value_effect(candidates: &[Judged], name: &str, wanted: &Value) -> ValueEffec
 /// Share of the variance of a figure between the values of a parameter: the correlation ratio η²
 /// (Fisher). Zero where nothing varies, or fewer than four candidates have the figure.
 pub(super) fn share(
-    candidates: &[Judged],
+    candidates: &[StoredTrial],
     name: &str,
     figure: impl Fn(&TrialRecord) -> Option<f64>,
 ) -> f64 {
@@ -166,7 +166,7 @@ fn one_change(best: &ConfigValues, best_us: f64, trial: &TrialRecord) -> Option<
         parameter: name.clone(),
         from: from.to_string(),
         to: to.to_string(),
-        verdict: trial.verdict,
+        verdict: trial.judgement.verdict,
         p50_us,
         cost: p50_us.map(|us| us / best_us),
         predicted: false,
@@ -190,11 +190,11 @@ pub(super) fn failures(subject: &Subject) -> Vec<Failure> {
     let mut found: BTreeMap<(Verdict, String), Failure> = BTreeMap::new();
     for judged in &subject.candidates {
         let trial = &judged.trial;
-        if trial.verdict == Verdict::Ok {
+        if trial.judgement.verdict == Verdict::Ok {
             continue;
         }
         let mut seen: Vec<(Verdict, String, &str)> = Vec::new();
-        for hazard in &trial.hazards {
+        for hazard in &trial.judgement.hazards {
             let place = match (&hazard.file, hazard.line) {
                 (Some(file), Some(line)) => {
                     format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
@@ -209,7 +209,11 @@ pub(super) fn failures(subject: &Subject) -> Vec<Failure> {
             }
         }
         if seen.is_empty() {
-            seen.push((trial.verdict, String::new(), &trial.detail));
+            seen.push((
+                trial.judgement.verdict,
+                String::new(),
+                &trial.judgement.detail,
+            ));
         }
         for (verdict, place, detail) in seen {
             let entry = found
@@ -244,30 +248,7 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// The ratio of two medians from separate samples, with its 95 % interval by the two intervals in
-/// log space (MOVER: Donner and Zou 2012, eq. 3). Each is (median, lower, upper end).
-pub(super) fn ratio(slow: (f64, f64, f64), fast: (f64, f64, f64)) -> [f64; 3] {
-    let middle = slow.0 / fast.0;
-    let down = (slow.0 / slow.1).ln().hypot((fast.2 / fast.0).ln());
-    let up = (slow.2 / slow.0).ln().hypot((fast.0 / fast.1).ln());
-    [middle, middle * (-down).exp(), middle * up.exp()]
-}
-
 /// A counter of a candidate, by name.
 pub(super) fn counter(trial: &TrialRecord, key: &str) -> Option<f64> {
     number(trial.counters.as_ref()?.as_object()?, key)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_of_exact_times_is_exact_and_noise_widens_it() {
-        assert_eq!(ratio((4.0, 4.0, 4.0), (2.0, 2.0, 2.0)), [2.0, 2.0, 2.0]);
-        let [middle, low, high] = ratio((4.0, 3.8, 4.2), (2.0, 1.9, 2.1));
-        assert!(
-            (middle - 2.0).abs() < 1e-12 && low > 1.85 && low < 1.9 && high > 2.1 && high < 2.16
-        );
-    }
 }

@@ -226,7 +226,7 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
 /// Issue slots, tensor cores, single precision.
 fn arithmetic(reading: &Reading<'_>) -> Vec<Limit> {
     let warps = reading.get("warp_instructions");
-    let issued = warps / (4.0 * reading.device_cycles);
+    let issued = reading.arch.issue_share(warps, reading.device_cycles);
     let tensor = reading.get("tensor_flops") / reading.arch.peak_tensor_f16() / reading.seconds;
     let fp32 = reading.get("fp32_flops") / reading.arch.peak_fp32() / reading.seconds;
     vec![

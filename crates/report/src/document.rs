@@ -62,26 +62,6 @@ pub(super) fn plain(text: &str) -> String {
     text.replace('`', "'").replace(['\n', '\r'], " ")
 }
 
-/// Escapes text for HTML and SVG, in elements and in attributes between double quotes.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // No document may hold them, however they are written.
-            control if control.is_control() && !"\n\t".contains(control) => {
-                escaped.push('\u{fffd}');
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
 /// The parts of a paragraph: text and code in turn, text first.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split('`')

@@ -1,7 +1,8 @@
 //! A document as one HTML file that needs nothing else: no network, no script, light and dark.
 
-use super::document::{Block, escape, parts};
+use super::document::{Block, parts};
 use std::fmt::Write as _;
+use tuner_core::escape::markup;
 
 /// Colours and layout. `svg` rules are also put into the files that stand alone.
 const STYLE: &str = include_str!("style.css");
@@ -15,7 +16,7 @@ pub(super) fn write(title: &str, blocks: &[Block]) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; img-src data:\">\n\
          <title>{}</title>\n<style>\n{STYLE}{SVG_STYLE}</style>\n</head>\n<body>\n<main>\n",
-        escape(title)
+        markup(title)
     );
     let mut ids = Ids::default();
     contents(&mut text, blocks);
@@ -124,9 +125,9 @@ fn code_block(text: &mut String, language: &str, code: &str) {
             _ => "",
         };
         if class.is_empty() {
-            let _ = writeln!(text, "{}", escape(line));
+            let _ = writeln!(text, "{}", markup(line));
         } else {
-            let _ = writeln!(text, "<span class=\"{class}\">{}</span>", escape(line));
+            let _ = writeln!(text, "<span class=\"{class}\">{}</span>", markup(line));
         }
     }
     text.push_str("</code></pre>\n");
@@ -159,9 +160,9 @@ fn inline(text: &str) -> String {
     let mut line = String::new();
     for (code, part) in parts(text) {
         if code {
-            let _ = write!(line, "<code>{}</code>", escape(part));
+            let _ = write!(line, "<code>{}</code>", markup(part));
         } else {
-            line.push_str(&escape(part));
+            line.push_str(&markup(part));
         }
     }
     line

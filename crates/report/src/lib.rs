@@ -1,5 +1,16 @@
 //! Results as a document for people: Markdown and one self-contained HTML file. Pure: the same
 //! results give the same bytes.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
 
 pub mod export;
 pub mod accept;
@@ -10,13 +21,14 @@ mod costs;
 mod diff;
 mod document;
 mod html;
+pub mod low_parallelism;
 mod markdown;
 mod model;
 mod origin;
 mod overview;
 mod plots;
 mod roofline;
-mod svg;
+pub mod svg;
 mod winners;
 
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};

@@ -2,6 +2,7 @@
 
 use super::document::{Block, parts};
 use std::fmt::Write as _;
+use tuner_core::escape;
 
 /// The document's text; plots are referred to as `plots/NAME.svg`.
 pub(super) fn write(blocks: &[Block]) -> String {
@@ -99,19 +100,7 @@ fn inline(text: &str) -> String {
             let _ = write!(line, "`{part}`");
             continue;
         }
-        for character in part.chars() {
-            match character {
-                '<' => line.push_str("&lt;"),
-                '>' => line.push_str("&gt;"),
-                '&' => line.push_str("&amp;"),
-                '*' | '_' | '[' | ']' | '\\' => {
-                    line.push('\\');
-                    line.push(character);
-                }
-                '\n' | '\r' => line.push(' '),
-                other => line.push(other),
-            }
-        }
+        line.push_str(&escape::markdown(part));
     }
     line
 }

@@ -1,7 +1,7 @@
 //! What a report is made from: plain values, read elsewhere.
 
 use serde_json::{Map, Value as Json};
-use tuner_core::entry::Judged;
+use tuner_core::entry::StoredTrial;
 use tuner_core::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, Verdict,
 };
@@ -36,7 +36,7 @@ pub struct Subject {
     /// The best rows, best first; at least one.
     pub top: Vec<LeaderboardRow>,
     /// Every judged candidate with its best time or latest failure, in the order of judging.
-    pub candidates: Vec<Judged>,
+    pub candidates: Vec<StoredTrial>,
     /// The runs, oldest first.
     pub runs: Vec<TimeLine>,
     /// The time of something else that does the same, where one was taken.
@@ -118,7 +118,7 @@ impl Subject {
     }
 
     /// The judged candidate of a configuration.
-    pub(super) fn candidate(&self, config: &ConfigValues) -> Option<&Judged> {
+    pub(super) fn candidate(&self, config: &ConfigValues) -> Option<&StoredTrial> {
         self.candidates
             .iter()
             .find(|judged| judged.trial.config == *config)

@@ -1,10 +1,11 @@
 //! The first page: every problem against its baseline.
 
-use super::analysis::{ratio, time};
+use super::analysis::time;
 use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use super::plots;
 use tuner_core::record::TimingKind;
+use tuner_core::statistics::ratio_of_medians;
 
 /// Five significant digits: a time is not known better.
 pub(super) fn us(us: f64) -> String {
@@ -42,7 +43,7 @@ pub(super) fn versus(subject: &Subject) -> Option<Versus> {
         name: "default configuration".to_owned(),
         p50_us: taken.p50.get(),
         p90_us: taken.p90.get(),
-        ratio: ratio((taken.p50.get(), low.get(), high.get()), ours),
+        ratio: ratio_of_medians((taken.p50.get(), low.get(), high.get()), ours),
     })
 }
 

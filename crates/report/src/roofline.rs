@@ -44,11 +44,21 @@ pub(super) fn arch_of(device: &str) -> Option<&'static Arch> {
         .and_then(Arch::by_name)
 }
 
-/// The least time that the metric's operations and bytes take, µs, and what sets it.
+/// The floor of a subject's kernel.
 pub(super) fn floor(subject: &Subject, arch: &Arch) -> Option<(f64, &'static str)> {
     let kernel = subject.kernel.as_ref()?;
-    let compute = kernel.flops.unwrap_or(0.0) / peak(kernel.tensor, arch) * 1e6;
-    let memory = kernel.bytes.unwrap_or(0.0) / arch.dram_gb_s * 1e-3;
+    floor_us(kernel.flops, kernel.bytes, kernel.tensor, arch)
+}
+
+/// The least time that so many operations and bytes take, µs, and what sets it; `None` where
+/// nothing is known of them.
+pub(super) fn floor_us(
+    flops: Option<f64>,
+    bytes: Option<f64>,
+    tensor: bool,
+    arch: &Arch,
+) -> Option<(f64, &'static str)> {
+    let [compute, memory] = arch.floors_us(flops.unwrap_or(0.0), bytes.unwrap_or(0.0), tensor);
     let floor = if compute >= memory {
         (compute, "arithmetic")
     } else {

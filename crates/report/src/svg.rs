@@ -1,17 +1,20 @@
 //! Plots as SVG text. Colours are style variables, so the same drawing serves light and dark.
 
-use super::document::escape;
 use std::fmt::Write as _;
+use tuner_core::escape::markup;
 
 /// A drawing that grows.
-pub(super) struct Canvas {
+#[derive(Debug)]
+pub struct Canvas {
     body: String,
     width: f64,
     height: f64,
 }
 
 impl Canvas {
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    /// An empty drawing of that size.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
         Self {
             body: String::new(),
             width,
@@ -19,7 +22,8 @@ impl Canvas {
         }
     }
 
-    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    /// A straight line; the style sheet gives `class` its look, here and below.
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ = writeln!(
             self.body,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
@@ -27,30 +31,41 @@ impl Canvas {
         );
     }
 
-    pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+    /// A line through points.
+    pub fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+        self.points("polyline", class, points);
+    }
+
+    /// An area with those corners.
+    pub fn area(&mut self, class: &str, corners: &[(f64, f64)]) {
+        self.points("polygon", class, corners);
+    }
+
+    fn points(&mut self, element: &str, class: &str, points: &[(f64, f64)]) {
         let points: Vec<String> = points
             .iter()
             .map(|(x, y)| format!("{x:.1},{y:.1}"))
             .collect();
+        let points = points.join(" ");
         let _ = writeln!(
             self.body,
-            "<polyline class=\"{class}\" points=\"{}\"/>",
-            points.join(" ")
+            "<{element} class=\"{class}\" points=\"{points}\"/>"
         );
     }
 
     /// A dot; `title` is what a pointer over it shows.
-    pub(super) fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
+    pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
         let _ = writeln!(
             self.body,
             "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title></circle>",
             at.0,
             at.1,
-            escape(title)
+            markup(title)
         );
     }
 
-    pub(super) fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), title: &str) {
+    /// A rectangle; `title` is what a pointer over it shows.
+    pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), title: &str) {
         let _ = writeln!(
             self.body,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"><title>{}</title></rect>",
@@ -58,37 +73,38 @@ impl Canvas {
             at.1,
             size.0.max(0.5),
             size.1,
-            escape(title)
+            markup(title)
         );
     }
 
     /// Text; `anchor` is `start`, `middle` or `end`.
-    pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: &str, text: &str) {
+    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: &str, text: &str) {
         let _ = writeln!(
             self.body,
             "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
             at.0,
             at.1,
-            escape(text)
+            markup(text)
         );
     }
 
     /// Text that runs upwards.
-    pub(super) fn upright(&mut self, at: (f64, f64), text: &str) {
+    pub fn upright(&mut self, at: (f64, f64), text: &str) {
         let (x, y) = at;
         let _ = writeln!(
             self.body,
             "<text class=\"soft\" transform=\"rotate(-90 {x:.1} {y:.1})\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
-            escape(text)
+            markup(text)
         );
     }
 
     /// The element, named for those who do not see it.
-    pub(super) fn finish(self, label: &str) -> String {
+    #[must_use]
+    pub fn finish(self, label: &str) -> String {
         format!(
             "<svg class=\"plot\" role=\"img\" aria-label=\"{}\" \
              viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">\n{}</svg>",
-            escape(label),
+            markup(label),
             self.width,
             self.height,
             self.width,
@@ -99,7 +115,8 @@ impl Canvas {
 }
 
 /// A drawing as a file of its own, with its name space and style inside; HTML needs neither.
-pub(super) fn standalone(svg: &str, style: &str) -> String {
+#[must_use]
+pub fn standalone(svg: &str, style: &str) -> String {
     match svg.split_once(">\n") {
         Some((head, body)) => format!(
             "{head} xmlns=\"http://www.w3.org/2000/svg\">\n<style>\n{style}</style>\n{body}\n"
@@ -110,7 +127,7 @@ pub(super) fn standalone(svg: &str, style: &str) -> String {
 
 /// A scale from values to places, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub struct Scale {
     low: f64,
     high: f64,
     from: f64,
@@ -120,7 +137,8 @@ pub(super) struct Scale {
 
 impl Scale {
     /// A linear scale; an empty range is widened.
-    pub(super) fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    #[must_use]
+    pub fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self {
             low,
@@ -132,7 +150,8 @@ impl Scale {
     }
 
     /// A logarithmic scale over positive values.
-    pub(super) fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    #[must_use]
+    pub fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = low.max(1e-12);
         let high = if high > low * 1.0001 { high } else { low * 2.0 };
         Self {
@@ -144,7 +163,9 @@ impl Scale {
         }
     }
 
-    pub(super) fn at(&self, value: f64) -> f64 {
+    /// The place of a value.
+    #[must_use]
+    pub fn at(&self, value: f64) -> f64 {
         let value = if self.log {
             value.max(1e-12).ln()
         } else {
@@ -154,7 +175,8 @@ impl Scale {
     }
 
     /// Round values to mark, at most about `most`.
-    pub(super) fn marks(&self, most: usize) -> Vec<f64> {
+    #[must_use]
+    pub fn marks(&self, most: usize) -> Vec<f64> {
         if self.log {
             return self.log_marks(most);
         }
@@ -204,7 +226,8 @@ impl Scale {
 }
 
 /// A number with as many digits as a mark needs.
-pub(super) fn short(value: f64) -> String {
+#[must_use]
+pub fn short(value: f64) -> String {
     let size = value.abs();
     let digits = |value: f64, digits: usize| {
         let text = format!("{value:.digits$}");

@@ -8,18 +8,7 @@ use tuner_core::record::{ConfigValues, LeaderboardRow};
 
 /// A configuration without the parameters that have no choice.
 pub(super) fn config_text(subject: &Subject, config: &ConfigValues) -> String {
-    let fixed = |name: &str| {
-        let parameters = &subject.definition.parameters;
-        parameters
-            .iter()
-            .any(|p| p.name == name && p.values.len() == 1)
-    };
-    let parts: Vec<String> = config
-        .iter()
-        .filter(|(name, _)| !fixed(name))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    code(&parts.join(" "))
+    code(&subject.definition.varied(config))
 }
 
 /// The best rows, and bank conflicts by the layout of shared memory.

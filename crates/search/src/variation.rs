@@ -29,10 +29,9 @@ impl Variation {
             .filter(|(_, parameter)| parameter.values.len() > 1)
             .map(|(index, _)| index)
             .collect();
-        Self {
-            free,
-            step: Geometric::new(0.6).expect("0.6 is a probability"),
-        }
+        #[expect(clippy::expect_used, reason = "a constant that is a probability")]
+        let step = Geometric::new(0.6).expect("0.6 is a probability");
+        Self { free, step }
     }
 
     /// Changes a few parameters of `parent`.

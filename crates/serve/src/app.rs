@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use super::health::Conditions;
 use super::live::Live;
 use super::problem::Problem;
 use super::view::{PointView, RunView, TaskView};
@@ -24,14 +25,6 @@ const UNCHANGED: Duration = Duration::from_secs(1);
 
 /// Answers kept; a client that invents queries cannot fill the memory.
 const CACHED: usize = 256;
-
-/// Waits until the daemon ends.
-pub(super) async fn ended(ending: &mut watch::Receiver<bool>) {
-    // Whoever could end it is gone: then nobody waits for an end.
-    if ending.wait_for(|end| *end).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
 
 /// The daemon's state.
 pub(super) struct App {
@@ -63,6 +56,8 @@ pub(super) struct App {
     pub(super) streams: AtomicUsize,
     /// Events that slow readers missed.
     pub(super) missed: AtomicU64,
+    /// What keeps it from its work.
+    pub(super) conditions: Conditions,
     /// Answers by class of status: 2xx, 4xx, 5xx and the rest.
     pub(super) answers: [AtomicU64; 4],
     cache: Mutex<HashMap<String, Arc<Slot>>>,
@@ -114,6 +109,7 @@ impl App {
             published: watch::channel(Bytes::new()).0,
             streams: AtomicUsize::new(0),
             missed: AtomicU64::new(0),
+            conditions: Conditions::default(),
             answers: Default::default(),
             cache: Mutex::default(),
         })
@@ -130,7 +126,8 @@ impl App {
         W: Future<Output = Result<T, StoreError>>,
     {
         let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
-        let store = self.readers[turn % READERS].clone();
+        let store = self.readers.get(turn % READERS).unwrap_or(&self.store);
+        let store = store.clone();
         // A question may decode a megabyte of JSON: that must not hold up the event streams.
         let handle = tokio::runtime::Handle::current();
         let answer = tokio::task::spawn_blocking(move || handle.block_on(ask(store))).await;
@@ -252,8 +249,11 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         device: row.device.map_or(row.selector, |(name, _)| name),
         strategy: row.strategy,
         seed: row.seed.or(asked_seed),
-        evals_limit: settings["evals"].as_u64().or(asked_evals),
-        budget_s: settings["budget_s"].as_f64(),
+        evals_limit: settings
+            .get("evals")
+            .and_then(serde_json::Value::as_u64)
+            .or(asked_evals),
+        budget_s: settings.get("budget_s").and_then(serde_json::Value::as_f64),
         request,
         clock_s: 0.0,
         elapsed_s: None,

@@ -176,7 +176,7 @@ impl Client {
             });
         }
         let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        match problem["detail"].as_str() {
+        match problem.get("detail").and_then(serde_json::Value::as_str) {
             Some(detail) => Err(ClientError::Refused {
                 status: status.as_u16(),
                 detail: detail.to_owned(),

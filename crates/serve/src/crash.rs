@@ -2,6 +2,7 @@
 //! is suspect, while one that was under way when the machine or somebody ended the daemon is not.
 
 use std::path::{Path, PathBuf};
+use tuner_store::RunId;
 
 /// Where the note lies.
 fn note(db: &Path) -> PathBuf {
@@ -12,13 +13,15 @@ fn note(db: &Path) -> PathBuf {
 
 /// Notes every panic before the process may end by it: one that cannot unwind aborts.
 pub(super) fn watch(db: &Path) {
-    let path = note(db);
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        // Without the note the run is merely tried once more.
-        let _ = std::fs::write(&path, panic.to_string());
-        usual(panic);
-    }));
+    tuner_core::panics::report_to(note(db));
+}
+
+/// Keeps the report of a panic that ended this run alone; `None` where there is none.
+pub(super) fn keep(db: &Path, run: &RunId) -> Option<PathBuf> {
+    let mut name = note(db).into_os_string();
+    name.push(format!("-{run}.txt"));
+    let kept = PathBuf::from(name);
+    std::fs::rename(note(db), &kept).ok().map(|()| kept)
 }
 
 /// Whether a daemon of this database panicked and nobody went on from it.
@@ -30,4 +33,25 @@ pub(super) fn happened(db: &Path) -> bool {
 pub(super) fn forget(db: &Path) {
     // Mostly there is none.
     let _ = std::fs::remove_file(note(db));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{forget, happened, keep, note};
+    use tuner_store::RunId;
+
+    #[test]
+    fn a_report_is_kept_under_the_name_of_its_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = folder.path().join("t.db");
+        let run = RunId::from_text("r-1");
+        assert_eq!(keep(&db, &run), None);
+        std::fs::write(note(&db), "a panic").unwrap();
+        assert!(happened(&db));
+        let kept = keep(&db, &run).unwrap();
+        assert!(!happened(&db), "the next daemon does not count it");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "a panic");
+        forget(&db);
+        assert!(kept.ends_with("t.db-crash-r-1.txt") && kept.exists());
+    }
 }

@@ -1,6 +1,6 @@
 //! Takes runs out of the queue, one engine a device, and says how each ended.
 
-use super::app::{App, ended};
+use super::app::App;
 use super::live::LiveRun;
 use super::summary;
 use super::view::RunView;
@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
+use tuner_device::DeviceSelector;
 use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{Event, Report, StopReason};
 use tuner_store::{JobState, QueuedJob, RunId, StoreError};
@@ -60,7 +61,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
             Some(left) = working.join_next(), if !working.is_empty() => leave(&mut busy, left),
             () = app.wake.notified() => {}
             () = tokio::time::sleep(LOOK) => {}
-            () = ended(&mut ending) => {}
+            () = tuner_engine::turned(&mut ending) => {}
         }
     }
     for run in busy.values() {
@@ -82,14 +83,13 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
 
 /// Whether two devices have a GPU in common: `cuda:0` and `cuda:0,1`.
 fn overlap(a: &str, b: &str) -> bool {
-    let ordinals = |device: &str| -> Option<Vec<String>> {
-        let list = device.strip_prefix("cuda:")?;
-        Some(list.split(',').map(str::to_owned).collect())
-    };
-    match (ordinals(a), ordinals(b)) {
-        (Some(a), Some(b)) => a.iter().any(|ordinal| b.contains(ordinal)),
-        _ => a == b,
+    let parsed = (a.parse::<DeviceSelector>(), b.parse::<DeviceSelector>());
+    if let (Ok(one), Ok(other)) = &parsed
+        && !one.gpus().is_empty()
+    {
+        return one.gpus().iter().any(|gpu| other.gpus().contains(gpu));
     }
+    a == b
 }
 
 fn leave(busy: &mut HashMap<String, Arc<LiveRun>>, left: Result<String, tokio::task::JoinError>) {
@@ -138,13 +138,19 @@ async fn begin(
         // The search computes for milliseconds between awaits: it has a thread of its own.
         let conduct = || handle.block_on(conduct(&app, &queued, &run));
         if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-            super::crash::forget(app.store.path());
             // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
-            let message = "the tuner panicked while it set the run up; please report this";
+            let report = super::crash::keep(app.store.path(), &queued.id);
+            let message = match report {
+                Some(path) => format!(
+                    "the tuner panicked while it set the run up; please report this with {}",
+                    path.display()
+                ),
+                None => "the tuner panicked while it set the run up; please report this".into(),
+            };
             let spent = run.spent_s();
             let left = app
                 .store
-                .leave_job(&queued.id, JobState::Failed, message, spent);
+                .leave_job(&queued.id, JobState::Failed, &message, spent);
             if let Err(error) = handle.block_on(left) {
                 tracing::error!(run = %queued.id, %error, "its end cannot be stored");
             }
@@ -179,13 +185,15 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let result = work(app, queued, run).await;
     let mut ending = app.ending.clone();
     let (state, message) = verdict(&result, run);
+    let failure = (state == JobState::Failed).then(|| message.clone());
+    app.conditions.device_ended(&queued.job.device, failure);
     match &result {
         Err(error) if state == JobState::Queued => {
             tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");
             let wait = tokio::time::sleep(RETRY);
             tokio::select! {
                 () = wait => {}
-                () = ended(&mut ending) => {}
+                () = tuner_engine::turned(&mut ending) => {}
             }
         }
         Err(error) => tracing::warn!(run = %queued.id, %error, "failed"),

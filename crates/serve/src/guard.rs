@@ -4,7 +4,8 @@
 use super::app::App;
 use super::problem::Problem;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use subtle::ConstantTimeEq as _;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Served without a token: a page without data, and whether the daemon lives.
-const OPEN: [&str; 5] = [
+const OPEN: [&str; 6] = [
     "/",
     "/dashboard.js",
     "/dashboard.css",
     "/healthz",
+    "/readyz",
     "/openapi.json",
 ];
 
@@ -50,7 +52,9 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         500..600 => 2,
         _ => 3,
     };
-    app.answers[class].fetch_add(1, Ordering::Relaxed);
+    if let Some(count) = app.answers.get(class) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         ("content-security-policy", POLICY),
@@ -66,12 +70,16 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
 /// A page of another origin may send requests to this machine's ports from its reader's browser.
 /// It cannot forge `Origin`, nor, where it points its own name at 127.0.0.1, `Host`.
 fn of_stranger(app: &App, headers: &HeaderMap) -> Option<Problem> {
-    let text = |name| {
-        headers
-            .get(name)
-            .and_then(|value: &HeaderValue| value.to_str().ok())
+    let (Ok(host), Ok(origin)) = (
+        single(headers, header::HOST),
+        single(headers, header::ORIGIN),
+    ) else {
+        return Some(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "`Host` and `Origin` are sent once at most, in ASCII",
+        ));
     };
-    let host = text(header::HOST).unwrap_or_default();
+    let host = host.unwrap_or_default();
     if app.loopback && app.token.is_none() && !is_local(host) {
         return Some(Problem::new(
             StatusCode::MISDIRECTED_REQUEST,
@@ -79,8 +87,7 @@ fn of_stranger(app: &App, headers: &HeaderMap) -> Option<Problem> {
              http://localhost",
         ));
     }
-    let origin = text(header::ORIGIN)?;
-    let same = origin
+    let same = origin?
         .split_once("://")
         .is_some_and(|(_, rest)| rest == host);
     (!same).then(|| {
@@ -91,14 +98,37 @@ fn of_stranger(app: &App, headers: &HeaderMap) -> Option<Problem> {
     })
 }
 
+/// A header that may be sent once, as ASCII text.
+fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(HeaderValue::to_str);
+    match (first, values.next()) {
+        (None, _) => Ok(None),
+        (Some(Ok(text)), None) => Ok(Some(text)),
+        _ => Err(()),
+    }
+}
+
 fn is_local(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next(),
-        None => host.split(':').next(),
+    // Whoever reads `localhost:80@evil.example` as a URL goes to evil.example.
+    let Ok(authority) = host.parse::<Authority>() else {
+        return false;
     };
-    let name = name.unwrap_or_default();
+    if authority.as_str().contains('@') {
+        return false;
+    }
+    let name = authority.host();
+    let name = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(name);
+    let port_is_number = match authority.as_str().strip_prefix(authority.host()) {
+        Some("") => true,
+        Some(_) => authority.port_u16().is_some(),
+        None => false,
+    };
     let loopback = |ip: std::net::IpAddr| ip.is_loopback();
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(loopback)
+    port_is_number && (name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(loopback))
 }
 
 fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
@@ -138,6 +168,13 @@ mod tests {
             "127.0.0.1.evil.example",
             "10.0.0.1",
             "[::2]",
+            "localhost:80@evil.example",
+            "evil@localhost",
+            "localhost:",
+            "localhost:port",
+            "localhost:99999",
+            "[::1",
+            "localhost evil.example",
         ] {
             assert!(!super::is_local(host), "{host}");
         }

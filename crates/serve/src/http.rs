@@ -1,6 +1,6 @@
 //! The listener: connections with deadlines, a limit on their number, an end in order.
 
-use super::app::{App, ended};
+use super::app::App;
 use super::{api, guard};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -44,7 +44,7 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
         };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = ended(&mut ending) => break,
+            () = tuner_engine::turned(&mut ending) => break,
         };
         match accepted {
             Ok((stream, _)) => {
@@ -85,7 +85,7 @@ async fn converse(stream: TcpStream, router: Router, app: &App) {
     tokio::pin!(connection);
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = ended(&mut ending) => {
+        () = tuner_engine::turned(&mut ending) => {
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(SHUTDOWN_GRACE, connection).await {
                 Ok(result) => result,

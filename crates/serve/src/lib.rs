@@ -9,6 +9,18 @@
 //!
 //! The queue and all results are in the database; what is in memory can be lost at any moment, and
 //! costs a restarted daemon nothing but the candidates in flight.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::indexing_slicing
+    )
+)]
 
 mod api;
 mod app;
@@ -18,6 +30,7 @@ mod confine;
 mod crash;
 mod dispatch;
 mod guard;
+mod health;
 mod http;
 mod live;
 mod metrics;
@@ -194,8 +207,9 @@ pub async fn serve(
     ready(address);
     let http = tokio::spawn(http::serve(Arc::clone(&app), listener));
     let publisher = tokio::spawn(stream::publish(Arc::clone(&app)));
+    let watcher = tokio::spawn(health::watch(Arc::clone(&app)));
     dispatch::dispatch(Arc::clone(&app), settings.engines.max(1)).await;
-    for (task, name) in [(http, "http"), (publisher, "events")] {
+    for (task, name) in [(http, "http"), (publisher, "events"), (watcher, "health")] {
         if let Err(error) = task.await {
             tracing::error!(%error, name, "a part of the daemon panicked; please report this");
         }

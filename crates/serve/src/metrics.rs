@@ -80,6 +80,20 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         "Events that slow readers missed.",
         &plain(missed),
     );
+    let health = super::health::examine(app).await;
+    let conditions: Vec<_> = super::health::NAMES
+        .into_iter()
+        .map(|name| {
+            let present = health.conditions.iter().any(|found| found.name == name);
+            label("name", name, u64::from(present))
+        })
+        .collect();
+    family(
+        "tuner_condition",
+        "gauge",
+        "What keeps the daemon from its work; 1 where it is so.",
+        &conditions,
+    );
     if let Some(fleet) = &app.fleet {
         fleet_families(&fleet.view(), &mut family);
     }

@@ -58,6 +58,9 @@ impl IntoResponse for Problem {
 
 impl From<tuner_store::StoreError> for Problem {
     fn from(error: tuner_store::StoreError) -> Self {
+        if matches!(error, tuner_store::StoreError::QueueFull { .. }) {
+            return Self::new(StatusCode::TOO_MANY_REQUESTS, error.to_string());
+        }
         tracing::error!(%error, "the database does not answer");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -1,7 +1,7 @@
 //! Server-sent events. Every client has a task and a short queue: one that stops reading holds up
 //! nobody, costs a few kilobytes, and is told how much it missed when it reads again.
 
-use super::app::{App, ended};
+use super::app::App;
 use super::live::LiveRun;
 use super::problem::Problem;
 use axum::body::Body;
@@ -122,7 +122,7 @@ pub(super) async fn publish(app: Arc<App>) {
         }
         tokio::select! {
             () = tokio::time::sleep(PUBLISH) => {}
-            () = ended(&mut ending) => {}
+            () = tuner_engine::turned(&mut ending) => {}
         }
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
                 }
                 () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
                 () = client.chunks.closed() => return Err(Gone),
-                () = ended(&mut ending) => {
+                () = tuner_engine::turned(&mut ending) => {
                     return client.send(event("shutdown", "{}")).await;
                 }
             }
@@ -185,7 +185,7 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 () = client.chunks.closed() => return Err(Gone),
-                () = ended(&mut ending) => {}
+                () = tuner_engine::turned(&mut ending) => {}
             }
         }
     })
@@ -223,7 +223,7 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
             () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
             () = client.chunks.closed() => return Err(Gone),
             // What was sent before is received before: the end comes last.
-            () = ended(&mut over), if events.is_empty() => return Ok(()),
+            () = tuner_engine::turned(&mut over), if events.is_empty() => return Ok(()),
         }
     }
 }

@@ -287,7 +287,8 @@ pub struct DeviceView {
 /// Whether the daemon is well.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`, or `waiting` while another process keeps the database locked.
+    /// `ok`; `waiting` while another process keeps the database locked; `failing` where it cannot
+    /// be written; `degraded` with another condition.
     pub status: String,
     /// Version of the tuner.
     pub version: String,
@@ -295,6 +296,21 @@ pub struct Health {
     pub instance: String,
     /// Seconds since it started, on a clock that never jumps.
     pub uptime_s: f64,
+    /// What keeps it from its work; empty where nothing does.
+    #[serde(default)]
+    pub conditions: Vec<ConditionView>,
+}
+
+/// Something that keeps the daemon from its work.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ConditionView {
+    /// `database_locked`, `database_not_writable`, `queue_full`, `compiler_missing` or
+    /// `device_failing`.
+    pub name: String,
+    /// When it was first seen, RFC 3339 UTC.
+    pub since: String,
+    /// What is wrong, and the way out.
+    pub detail: String,
 }
 
 /// An optional configuration as an object or null.

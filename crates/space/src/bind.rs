@@ -2,11 +2,10 @@
 
 use super::construct::{Resolved, resolve};
 use super::expr::{Expr, Program, TermId, Val};
-use super::{
-    Config, DeviceLimits, ElementType, ExprError, Fill, KernelSpec, Launch, Reference, Role, Space,
-    SpaceError,
-};
+use super::{Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Space, SpaceError};
 use std::sync::Arc;
+use tuner_core::fill::Fill;
+use tuner_core::plan::{PlanArgument, PlanLaunch};
 use tuner_core::value::Value;
 
 /// Everything about one configuration on one problem and device.
@@ -15,11 +14,11 @@ pub struct Bound {
     /// Macros for the template: parameters, then derived values, then problem sizes.
     pub macros: Vec<(String, Value)>,
     /// The arguments, in order.
-    pub arguments: Vec<BoundArgument>,
+    pub arguments: Vec<PlanArgument>,
     /// The launches that happen, in order.
-    pub launches: Vec<BoundLaunch>,
+    pub launches: Vec<PlanLaunch>,
     /// The reference kernel's launch, where the reference is a kernel.
-    pub reference: Option<BoundLaunch>,
+    pub reference: Option<PlanLaunch>,
     /// Compiler options, names in braces replaced.
     pub options: Vec<String>,
     /// Floating-point operations of a run.
@@ -28,52 +27,6 @@ pub struct Bound {
     pub bytes: Option<f64>,
     /// Terms of the sum that an output element is.
     pub terms: Option<f64>,
-}
-
-/// One argument.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BoundArgument {
-    /// Name.
-    pub name: String,
-    /// Element type.
-    pub ty: ElementType,
-    /// What the kernel does with it.
-    pub role: Role,
-    /// Extents; empty for scalars.
-    pub shape: Vec<u64>,
-    /// What an input is filled with.
-    pub fill: Option<Fill>,
-    /// A scalar's value.
-    pub value: Option<Value>,
-}
-
-impl BoundArgument {
-    /// Number of elements, 1 for a scalar.
-    #[must_use]
-    pub fn elements(&self) -> u64 {
-        self.shape.iter().product()
-    }
-
-    /// Size in bytes.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.elements() * self.ty.bytes()
-    }
-}
-
-/// One launch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundLaunch {
-    /// The kernel function.
-    pub entry: String,
-    /// Indices of the arguments it takes.
-    pub args: Vec<usize>,
-    /// Blocks in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads a block in x, y, z.
-    pub block: [u32; 3],
-    /// Dynamic shared memory a block, bytes.
-    pub shared: u32,
 }
 
 /// Why a specification cannot be put to a problem or a configuration.
@@ -122,6 +75,8 @@ pub struct Binder {
     spec: Arc<KernelSpec>,
     sizes: Vec<(String, Value)>,
     program: Program,
+    /// Every expression of `program` after the derived values, with what it is the value of.
+    parts: Vec<(String, Expr)>,
     /// The constraints.
     rules: Program,
 }
@@ -162,19 +117,14 @@ impl KernelSpec {
         let environment = self.environment(problem, limits);
         let mut resolved = resolve(&self.parameters, &environment)?;
         let mut roots = resolved.derived.clone();
-        let mut failed = None;
-        walk(
-            self,
-            &mut |what, expr| match resolved.terms.lower(expr, &resolved.scope) {
-                Ok(root) => roots.push(root),
-                Err(error) => {
-                    failed.get_or_insert(BindError::Expression {
-                        what: what(),
-                        error,
-                    });
-                }
-            },
-        );
+        let parts = parts(self);
+        for (what, expr) in &parts {
+            let lowered = resolved.terms.lower(expr, &resolved.scope);
+            roots.push(lowered.map_err(|error| BindError::Expression {
+                what: what.clone(),
+                error,
+            })?);
+        }
         let mut rules = Vec::with_capacity(self.constraints.len());
         for constraint in &self.constraints {
             let lowered = resolved.terms.lower(&constraint.rule, &resolved.scope);
@@ -183,13 +133,11 @@ impl KernelSpec {
                 error,
             })?);
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
         Ok(Binder {
             spec: Arc::new(self.clone()),
             sizes: problem.sizes.clone(),
             program: compile(&mut resolved, &roots),
+            parts,
             rules: compile(&mut resolved, &rules),
         })
     }
@@ -212,14 +160,17 @@ fn compile(resolved: &mut Resolved, roots: &[TermId]) -> Program {
     Program::over_config(&mut resolved.terms, roots)
 }
 
-/// Visits every expression outside `derived` and `constraints`, always in the same order.
-fn walk<'s>(spec: &'s KernelSpec, visit: &mut impl FnMut(&dyn Fn() -> String, &'s Expr)) {
+/// Every expression outside `derived` and `constraints`, in the order in which [`assemble`] takes
+/// their values, with what it is the value of.
+fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
+    let mut parts = Vec::new();
+    let mut add = |what: String, expr: &Expr| parts.push((what, expr.clone()));
     for argument in &spec.arguments {
         for (axis, extent) in argument.shape.iter().enumerate() {
-            visit(&|| format!("extent {axis} of `{}`", argument.name), extent);
+            add(format!("extent {axis} of `{}`", argument.name), extent);
         }
         if let Some(value) = &argument.value {
-            visit(&|| format!("the value of `{}`", argument.name), value);
+            add(format!("the value of `{}`", argument.name), value);
         }
     }
     let reference = match &spec.reference {
@@ -227,29 +178,28 @@ fn walk<'s>(spec: &'s KernelSpec, visit: &mut impl FnMut(&dyn Fn() -> String, &'
         Reference::Oracle(_) => None,
     };
     for launch in spec.launches.iter().chain(reference) {
+        let entry = &launch.entry;
         if let Some(when) = &launch.when {
-            visit(&|| format!("`when` of `{}`", launch.entry), when);
+            add(format!("`when` of `{entry}`"), when);
         }
-        for (axis, extent) in ["x", "y", "z"].iter().zip(&launch.grid) {
-            visit(&|| format!("grid {axis} of `{}`", launch.entry), extent);
+        for (what, extents) in [("grid", &launch.grid), ("block", &launch.block)] {
+            for (axis, extent) in ["x", "y", "z"].iter().zip(extents) {
+                add(format!("{what} {axis} of `{entry}`"), extent);
+            }
         }
-        for (axis, extent) in ["x", "y", "z"].iter().zip(&launch.block) {
-            visit(&|| format!("block {axis} of `{}`", launch.entry), extent);
+        add(format!("shared bytes of `{entry}`"), &launch.shared);
+    }
+    let amounts = [
+        ("metric flops", &spec.flops),
+        ("metric bytes", &spec.bytes),
+        ("gate terms", &spec.terms),
+    ];
+    for (what, amount) in amounts {
+        if let Some(amount) = amount {
+            add(what.to_owned(), amount);
         }
-        visit(
-            &|| format!("shared bytes of `{}`", launch.entry),
-            &launch.shared,
-        );
     }
-    if let Some(flops) = &spec.flops {
-        visit(&|| "metric flops".to_owned(), flops);
-    }
-    if let Some(bytes) = &spec.bytes {
-        visit(&|| "metric bytes".to_owned(), bytes);
-    }
-    if let Some(terms) = &spec.terms {
-        visit(&|| "gate terms".to_owned(), terms);
-    }
+    parts
 }
 
 impl Binder {
@@ -303,59 +253,49 @@ impl Binder {
             macros.push((name.clone(), scalar(&what, expr, value)?));
         }
         macros.extend(self.sizes.iter().cloned());
-        let mut reader = Reader {
-            exprs: Vec::new(),
-            values: values.iter(),
-        };
-        walk(spec, &mut |what, expr| reader.exprs.push((what(), expr)));
-        let mut exprs = std::mem::take(&mut reader.exprs).into_iter();
-        let mut next = || exprs.next().zip(reader.values.next());
-        assemble(spec, macros, &mut next)
+        assemble(spec, macros, &mut self.parts.iter().zip(values))
     }
 }
 
-struct Reader<'s, 'v> {
-    exprs: Vec<(String, &'s Expr)>,
-    values: std::slice::Iter<'v, Val>,
-}
+/// What is left of the expressions, each with its value.
+type Rest<'r, 'v> = &'r mut dyn Iterator<Item = (&'v (String, Expr), &'v Val)>;
 
-type Next<'n, 's, 'v> = &'n mut dyn FnMut() -> Option<((String, &'s Expr), &'v Val)>;
-
-/// Builds the result from the values, which come in the order of `walk`.
+/// Builds the result from the values, which come in the order of [`parts`].
 fn assemble(
     spec: &KernelSpec,
     macros: Vec<(String, Value)>,
-    next: Next<'_, '_, '_>,
+    rest: Rest<'_, '_>,
 ) -> Result<Bound, BindError> {
     let mut arguments = Vec::new();
     for argument in &spec.arguments {
         let mut shape = Vec::new();
         for _ in &argument.shape {
-            shape.push(extent(next)?);
+            shape.push(extent(rest)?);
         }
         let value = match argument.value {
-            Some(_) => Some(number(next)?),
+            Some(_) => Some(number(rest)?),
             None => None,
         };
-        arguments.push(BoundArgument {
+        let fill = argument.fill;
+        arguments.push(PlanArgument {
             name: argument.name.clone(),
-            ty: argument.ty,
+            element: argument.ty,
             role: argument.role,
             shape,
-            fill: argument.fill,
-            value,
+            fill: fill.unwrap_or_else(|| Fill::default_for(argument.ty)),
+            value: value.as_ref().and_then(Value::as_f64).unwrap_or(0.0),
         });
     }
     let mut launches = Vec::new();
     for each in &spec.launches {
-        launches.extend(launch(each, next)?);
+        launches.extend(launch(each, rest)?);
     }
     let reference = match &spec.reference {
-        Reference::Kernel { launch: each, .. } => launch(each, next)?,
+        Reference::Kernel { launch: each, .. } => launch(each, rest)?,
         Reference::Oracle(_) => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
-        Some(_) => number(next).map(|value| value.as_f64()),
+        Some(_) => number(rest).map(|value| value.as_f64()),
         None => Ok(None),
     };
     let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
@@ -377,41 +317,42 @@ fn assemble(
 }
 
 /// A launch, or `None` where its `when` is false; then its extents need no value.
-fn launch(launch: &Launch, next: Next<'_, '_, '_>) -> Result<Option<BoundLaunch>, BindError> {
+fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, BindError> {
     let happens = match launch.when {
         Some(_) => {
-            let ((what, expr), value) = taken(next)?;
+            let ((what, expr), value) = taken(rest)?;
             let truth = value.truth();
             truth.ok_or_else(|| unusable(what, expr, value, "true or false"))?
         }
         None => true,
     };
     if !happens {
-        for _ in 0..7 {
-            taken(next)?;
+        let unused = launch.grid.len() + launch.block.len() + 1;
+        for _ in 0..unused {
+            taken(rest)?;
         }
         return Ok(None);
     }
     let mut extents = [0_u32; 6];
     for each in &mut extents {
-        *each = small(next, 1, "a whole number from 1 to 2^31 - 1")?;
+        *each = small(rest, 1, "a whole number from 1 to 2^31 - 1")?;
     }
     let [gx, gy, gz, bx, by, bz] = extents;
-    Ok(Some(BoundLaunch {
+    Ok(Some(PlanLaunch {
         entry: launch.entry.clone(),
-        args: launch.args.clone(),
+        arguments: launch.args.clone(),
         grid: [gx, gy, gz],
         block: [bx, by, bz],
-        shared: small(next, 0, "a whole number from 0 to 2^31 - 1")?,
+        shared_bytes: small(rest, 0, "a whole number from 0 to 2^31 - 1")?,
     }))
 }
 
-fn taken<'s, 'v>(next: Next<'_, 's, 'v>) -> Result<((String, &'s Expr), &'v Val), BindError> {
-    // `walk` and `assemble` go through the same parts.
-    next().ok_or(BindError::Config)
+fn taken<'v>(rest: Rest<'_, 'v>) -> Result<(&'v (String, Expr), &'v Val), BindError> {
+    // `parts` and `assemble` go through the same expressions.
+    rest.next().ok_or(BindError::Config)
 }
 
-fn unusable(what: String, expr: &Expr, value: &Val, wanted: &'static str) -> BindError {
+fn unusable(what: &str, expr: &Expr, value: &Val, wanted: &'static str) -> BindError {
     let value = match value {
         Val::Fault(fault) => fault.to_string(),
         Val::Int(value) => value.to_string(),
@@ -422,7 +363,7 @@ fn unusable(what: String, expr: &Expr, value: &Val, wanted: &'static str) -> Bin
             .map_or_else(String::new, |value| value.to_string()),
     };
     BindError::Value {
-        what,
+        what: what.to_owned(),
         value,
         text: expr.text().to_owned(),
         wanted,
@@ -433,11 +374,11 @@ fn scalar(what: &dyn Fn() -> String, expr: &Expr, value: &Val) -> Result<Value, 
     let wanted = "a number within 64 bits, a boolean or text";
     value
         .to_value()
-        .ok_or_else(|| unusable(what(), expr, value, wanted))
+        .ok_or_else(|| unusable(&what(), expr, value, wanted))
 }
 
-fn number(next: Next<'_, '_, '_>) -> Result<Value, BindError> {
-    let ((what, expr), value) = taken(next)?;
+fn number(rest: Rest<'_, '_>) -> Result<Value, BindError> {
+    let ((what, expr), value) = taken(rest)?;
     match value.to_value() {
         Some(Value::Text(_)) | None => Err(unusable(what, expr, value, "a finite number")),
         Some(value) => Ok(value),
@@ -452,16 +393,16 @@ fn whole(value: &Val) -> Option<i128> {
     }
 }
 
-fn extent(next: Next<'_, '_, '_>) -> Result<u64, BindError> {
-    let ((what, expr), value) = taken(next)?;
+fn extent(rest: Rest<'_, '_>) -> Result<u64, BindError> {
+    let ((what, expr), value) = taken(rest)?;
     whole(value)
         .and_then(|number| u64::try_from(number).ok())
         .filter(|number| (1..=1 << 48).contains(number))
         .ok_or_else(|| unusable(what, expr, value, "a positive whole number"))
 }
 
-fn small(next: Next<'_, '_, '_>, least: u32, wanted: &'static str) -> Result<u32, BindError> {
-    let ((what, expr), value) = taken(next)?;
+fn small(rest: Rest<'_, '_>, least: u32, wanted: &'static str) -> Result<u32, BindError> {
+    let ((what, expr), value) = taken(rest)?;
     whole(value)
         .and_then(|number| u32::try_from(number).ok())
         .filter(|number| (least..=i32::MAX as u32).contains(number))

@@ -4,6 +4,17 @@
 //! parameters are split into groups that share no constraint. Each group becomes a decision
 //! diagram: one layer a parameter, one node for all partial choices with the same completions.
 //! Nothing is ever enumerated, so spaces of 10^15 configurations are ordinary.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
 
 mod bind;
 mod build;
@@ -21,7 +32,7 @@ mod set;
 mod spec;
 mod states;
 
-pub use bind::{BindError, Binder, Bound, BoundArgument, BoundLaunch};
+pub use bind::{BindError, Binder, Bound};
 pub use construct::{Constraint, Environment, Place, SpaceError};
 pub use construct::{Resolved, resolve};
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -31,6 +42,5 @@ pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, ElementType, Fill, Gate, KernelSpec, Launch, Problem, Reference, Role,
-    SameValueWrites,
+    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites,
 };

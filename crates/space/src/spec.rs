@@ -5,6 +5,9 @@ use super::{Constraint, Environment, Expr, Parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
@@ -70,7 +73,7 @@ pub struct Argument {
     /// Name.
     pub name: String,
     /// Element type.
-    pub ty: ElementType,
+    pub ty: Element,
     /// What the kernel does with it.
     pub role: Role,
     /// Extents; empty for scalars.
@@ -79,133 +82,6 @@ pub struct Argument {
     pub fill: Option<Fill>,
     /// A scalar's value; `None` for other roles.
     pub value: Option<Expr>,
-}
-
-/// Element types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ElementType {
-    /// IEEE half.
-    F16,
-    /// bfloat16.
-    Bf16,
-    /// IEEE single.
-    F32,
-    /// IEEE double.
-    F64,
-    /// Signed 8 bit.
-    I8,
-    /// Unsigned 8 bit.
-    U8,
-    /// Signed 32 bit.
-    I32,
-    /// Unsigned 32 bit.
-    U32,
-    /// Signed 64 bit.
-    I64,
-    /// 8-bit float, 4 exponent bits.
-    F8e4m3,
-    /// 8-bit float, 5 exponent bits.
-    F8e5m2,
-}
-
-impl ElementType {
-    /// Size of an element, bytes.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
-            Self::F16 | Self::Bf16 => 2,
-            Self::F32 | Self::I32 | Self::U32 => 4,
-            Self::F64 | Self::I64 => 8,
-        }
-    }
-
-    /// Whether it is a floating-point type.
-    #[must_use]
-    pub fn is_float(self) -> bool {
-        !matches!(
-            self,
-            Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64
-        )
-    }
-
-    /// The name used in files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::I8 => "i8",
-            Self::U8 => "u8",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-            Self::I64 => "i64",
-            Self::F8e4m3 => "f8e4m3",
-            Self::F8e5m2 => "f8e5m2",
-        }
-    }
-}
-
-/// What the kernel does with an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// A buffer it reads and must not change.
-    Input,
-    /// A buffer it writes completely; compared with the reference.
-    Output,
-    /// A buffer it may use as it likes; not compared.
-    Scratch,
-    /// A number passed by value.
-    Scalar,
-}
-
-/// What an input buffer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Fill {
-    /// Normally distributed numbers.
-    Normal {
-        /// Mean.
-        mean: f64,
-        /// Standard deviation, not negative.
-        std: f64,
-    },
-    /// Uniformly distributed numbers.
-    Uniform {
-        /// Smallest.
-        min: f64,
-        /// Largest.
-        max: f64,
-    },
-    /// The same number everywhere.
-    Constant(f64),
-    /// 0, 1, 2, …
-    Arange,
-    /// 0 everywhere.
-    Zeros,
-}
-
-impl Fill {
-    /// What an input is filled with that does not say: a standard normal, or, for whole
-    /// numbers, 0 to 100.
-    #[must_use]
-    pub fn default_for(ty: ElementType) -> Self {
-        if ty.is_float() {
-            Self::Normal {
-                mean: 0.0,
-                std: 1.0,
-            }
-        } else {
-            Self::Uniform {
-                min: 0.0,
-                max: 100.0,
-            }
-        }
-    }
 }
 
 /// One launch.
@@ -255,7 +131,17 @@ pub struct Gate {
 }
 
 /// Judgement on unordered plain stores of the same value to the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 pub enum SameValueWrites {
     /// Let pass.

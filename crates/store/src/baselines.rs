@@ -1,51 +1,45 @@
 //! Peers' times: stored as their commands gave them, compared with the rows of the leaderboard.
 
-use super::error::StoreError;
+use super::Store;
+use super::error::{At as _, StoreError};
 use super::leaderboard::Board;
 use super::run::RunId;
-use super::writer::{Command, now};
-use super::{Store, closed};
+use super::writer::{now, task_row};
+use sqlx::types::Json;
 use sqlx::{Row as _, SqliteConnection};
-use std::path::Path;
-use tuner_core::baseline_record::{BaselineRecord, Visit};
+use tuner_core::baseline_record::BaselineRecord;
 use tuner_core::record::{TaskKey, TimingKind};
 use tuner_core::units::ContentHash;
 
-/// Keeps what a baseline's command gave.
-pub(super) async fn store(
-    path: &Path,
+async fn store(
     connection: &mut SqliteConnection,
-    task: i64,
-    record: &BaselineRecord,
-) -> Result<(), StoreError> {
+    run: RunId,
+    task: TaskKey,
+    record: BaselineRecord,
+) -> Result<(), sqlx::Error> {
+    let task = task_row(connection, &run, &task).await?;
     sqlx::query(
         "INSERT INTO baselines (task, command, name, version, p50_us, p90_us, visits, reference,
          reference_us, failure, measured_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
     )
     .bind(task)
-    .bind(json(&record.command))
-    .bind(record.name.clone())
-    .bind(record.version.clone())
+    .bind(Json(&record.command))
+    .bind(&record.name)
+    .bind(&record.version)
     .bind(record.p50_us())
     .bind(record.p90_us())
-    .bind(json(&record.visits))
-    .bind(record.reference.as_ref().map(ToString::to_string))
+    .bind(Json(&record.visits))
+    .bind(record.reference.as_ref().map(ContentHash::as_str))
     .bind(record.reference_us())
-    .bind(record.failure.clone())
-    .bind(now().to_string())
+    .bind(&record.failure)
+    .bind(now())
     .execute(connection)
     .await
-    .map_err(|error| StoreError::from_sqlx(path, &error))?;
-    Ok(())
-}
-
-fn json<T: serde::Serialize>(value: &T) -> String {
-    // Texts and finite numbers: this cannot fail.
-    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+    .map(drop)
 }
 
 /// The latest baseline of a problem on a device, failed ones too.
-pub(super) async fn latest(
+async fn latest(
     connection: &mut SqliteConnection,
     problem: i64,
     device: i64,
@@ -60,21 +54,18 @@ pub(super) async fn latest(
     .bind(device)
     .fetch_optional(connection)
     .await?;
-    let Some(row) = row else {
-        return Ok(None);
+    let record = |row: sqlx::sqlite::SqliteRow| -> Result<BaselineRecord, sqlx::Error> {
+        let reference: Option<String> = row.try_get("reference")?;
+        Ok(BaselineRecord {
+            command: row.try_get::<Json<_>, _>("command")?.0,
+            name: row.try_get("name")?,
+            version: row.try_get("version")?,
+            visits: row.try_get::<Json<_>, _>("visits")?.0,
+            reference: reference.map(ContentHash::from_stored),
+            failure: row.try_get("failure")?,
+        })
     };
-    let visits: Vec<Visit> =
-        serde_json::from_str(&row.try_get::<String, _>("visits")?).unwrap_or_default();
-    Ok(Some(BaselineRecord {
-        command: serde_json::from_str(&row.try_get::<String, _>("command")?).unwrap_or_default(),
-        name: row.try_get("name")?,
-        version: row.try_get("version")?,
-        visits,
-        reference: row
-            .try_get::<Option<String>, _>("reference")?
-            .map(ContentHash::from_stored),
-        failure: row.try_get("failure")?,
-    }))
+    row.map(record).transpose()
 }
 
 /// The peer that rows of a board are compared with: only measured ones are, for a predicted or
@@ -101,8 +92,8 @@ impl Store {
         task: &TaskKey,
         record: BaselineRecord,
     ) -> Result<(), StoreError> {
-        let place = (run.clone(), task.clone());
-        self.ask(|reply| Command::Baseline(place, Box::new(record), reply))
+        let (run, task) = (run.clone(), task.clone());
+        self.write(move |connection| Box::pin(store(connection, run, task, record)))
             .await
     }
 
@@ -112,10 +103,9 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn baseline(&self, board: &Board) -> Result<Option<BaselineRecord>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        latest(connection, board.problem_id, board.device_id)
+        let reader = &mut *self.reader().await?;
+        latest(reader, board.problem_id, board.device_id)
             .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+            .at(&self.path)
     }
 }

@@ -1,14 +1,14 @@
 //! Beginning, continuing and ending a run: the few rows that everything else hangs on.
 
-use super::error::StoreError;
+use super::error::broken;
 use super::owner;
 use super::rows::config_text;
 use super::run::{RunEnd, RunId, RunStart, TaskStart};
 use super::writer::now;
+use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::BTreeMap;
-use std::path::Path;
-use tuner_core::record::{DeviceKind, Provenance, TaskKey};
+use tuner_core::record::{Provenance, TaskKey};
 
 /// The rows that a task's trials refer to.
 #[derive(Debug, Clone, Copy)]
@@ -20,42 +20,30 @@ pub(super) struct OpenTask {
 
 pub(super) type OpenTasks = BTreeMap<TaskKey, OpenTask>;
 
-/// The name of a device kind in the database and in JSON.
-pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
-    match kind {
-        DeviceKind::Cuda => "cuda",
-        DeviceKind::Vgpu => "vgpu",
-        DeviceKind::Replay => "replay",
-    }
-}
-
-/// The device kind of that name.
-pub(super) fn kind_from_name(name: &str) -> Option<DeviceKind> {
-    [DeviceKind::Cuda, DeviceKind::Vgpu, DeviceKind::Replay]
-        .into_iter()
-        .find(|kind| kind_name(*kind) == name)
-}
-
 /// Stores a new run.
 pub(super) async fn begin(
-    path: &Path,
     connection: &mut SqliteConnection,
     id: &RunId,
     start: &RunStart,
-) -> Result<OpenTasks, StoreError> {
-    let result: Result<OpenTasks, sqlx::Error> = async {
-        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        let run = insert_run(&mut transaction, id, start).await?;
-        let mut tasks = OpenTasks::new();
-        for task in &start.tasks {
-            let open = open_task(&mut transaction, run, start, task).await?;
-            tasks.insert(start.key(task), open);
-        }
-        transaction.commit().await?;
-        Ok(tasks)
+) -> Result<OpenTasks, sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let run = insert_run(&mut transaction, id, start).await?;
+    let tasks = open_tasks(&mut transaction, run, start).await?;
+    transaction.commit().await?;
+    Ok(tasks)
+}
+
+async fn open_tasks(
+    connection: &mut SqliteConnection,
+    run: i64,
+    start: &RunStart,
+) -> Result<OpenTasks, sqlx::Error> {
+    let mut tasks = OpenTasks::new();
+    for task in &start.tasks {
+        let open = open_task(connection, run, start, task).await?;
+        tasks.insert(start.key(task), open);
     }
-    .await;
-    result.map_err(|error| StoreError::from_sqlx(path, &error))
+    Ok(tasks)
 }
 
 async fn insert_run(
@@ -68,9 +56,9 @@ async fn insert_run(
         "INSERT INTO devices (name, kind, arch, environment) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (name, kind) DO UPDATE SET arch = ?3, environment = ?4 RETURNING id",
     )
-    .bind(device.name.clone())
-    .bind(kind_name(device.kind))
-    .bind(device.arch.clone())
+    .bind(&device.name)
+    .bind(Text(device.kind))
+    .bind(&device.arch)
     .bind(config_text(&device.environment))
     .fetch_one(&mut *connection)
     .await?;
@@ -80,16 +68,16 @@ async fn insert_run(
                            settings, state, owner, started_at)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?) RETURNING id",
     )
-    .bind(id.to_string())
+    .bind(id.as_str())
     .bind(device_id)
-    .bind(device.selector.clone())
+    .bind(&device.selector)
     .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
     .bind(recording.map(|source| source.hash.to_string()))
     .bind(start.seed.to_string())
-    .bind(start.strategy.clone())
+    .bind(&start.strategy)
     .bind(start.settings.to_string())
     .bind(owner::current())
-    .bind(now().to_string())
+    .bind(now())
     .fetch_one(&mut *connection)
     .await
 }
@@ -107,7 +95,7 @@ async fn open_task(
          ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
     )
     .bind(kernel)
-    .bind(task.problem.clone())
+    .bind(&task.problem)
     .bind(config_text(&task.sizes))
     .fetch_one(&mut *connection)
     .await?;
@@ -155,9 +143,9 @@ async fn open_kernel(
          WHERE name = ?1 AND version = ?2
            AND (reference_hash IS NULL OR ?3 IS NULL OR reference_hash = ?3) RETURNING id",
     )
-    .bind(task.kernel.clone())
-    .bind(version.clone())
-    .bind(reference.clone())
+    .bind(&task.kernel)
+    .bind(&version)
+    .bind(&reference)
     .fetch_optional(&mut *connection)
     .await?;
     if let Some(id) = known {
@@ -169,7 +157,7 @@ async fn open_kernel(
                          ?2 || '#' || ?4, ?2), ?3, ?4)
          ON CONFLICT (name, version) DO UPDATE SET name = name RETURNING id",
     )
-    .bind(task.kernel.clone())
+    .bind(&task.kernel)
     .bind(version)
     .bind(task.template_hash.as_ref().map(ToString::to_string))
     .bind(reference)
@@ -182,106 +170,82 @@ async fn provenance_row(
     connection: &mut SqliteConnection,
     provenance: &Provenance,
 ) -> Result<i64, sqlx::Error> {
-    let known: Option<i64> = sqlx::query_scalar(
+    let with_columns = |sql: &'static str| {
+        sqlx::query_scalar(sql)
+            .bind(&provenance.commit)
+            .bind(provenance.dirty)
+            .bind(&provenance.host)
+            .bind(&provenance.tuner_version)
+            .bind(&provenance.driver)
+            .bind(&provenance.nvrtc_version)
+            .bind(&provenance.diff_hash)
+    };
+    let known: Option<i64> = with_columns(
         "SELECT id FROM provenance WHERE git_commit IS ?1 AND dirty = ?2 AND host = ?3
          AND tuner_version = ?4 AND driver IS ?5 AND nvrtc_version IS ?6 AND diff_hash IS ?7",
     )
-    .bind(provenance.commit.clone())
-    .bind(i64::from(provenance.dirty))
-    .bind(provenance.host.clone())
-    .bind(provenance.tuner_version.clone())
-    .bind(provenance.driver.clone())
-    .bind(provenance.nvrtc_version.clone())
-    .bind(provenance.diff_hash.clone())
     .fetch_optional(&mut *connection)
     .await?;
     if let Some(id) = known {
         return Ok(id);
     }
-    sqlx::query_scalar(
+    with_columns(
         "INSERT INTO provenance (git_commit, dirty, host, tuner_version, driver, nvrtc_version,
                                  diff_hash)
          VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
     )
-    .bind(provenance.commit.clone())
-    .bind(i64::from(provenance.dirty))
-    .bind(provenance.host.clone())
-    .bind(provenance.tuner_version.clone())
-    .bind(provenance.driver.clone())
-    .bind(provenance.nvrtc_version.clone())
-    .bind(provenance.diff_hash.clone())
     .fetch_one(&mut *connection)
     .await
 }
 
 /// Takes over an unfinished run; also gives the announcements that await their result.
 pub(super) async fn reopen(
-    path: &Path,
     connection: &mut SqliteConnection,
     id: &RunId,
     start: &RunStart,
-) -> Result<(OpenTasks, Vec<(i64, Vec<u8>)>), StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
-    let mut transaction = connection
-        .begin_with("BEGIN IMMEDIATE")
-        .await
-        .map_err(fail)?;
-    let found: Option<(i64, String, Option<String>)> =
+) -> Result<(OpenTasks, Vec<(i64, Vec<u8>)>), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let (run, state, owner): (i64, String, Option<String>) =
         sqlx::query_as("SELECT id, state, owner FROM runs WHERE name = ?")
-            .bind(id.to_string())
+            .bind(id.as_str())
             .fetch_optional(&mut *transaction)
-            .await
-            .map_err(fail)?;
-    let Some((run, state, owner)) = found else {
-        return Err(StoreError::broken(path, format!("there is no run {id}")));
-    };
-    if state == "running" && owner.as_deref().is_some_and(owner::is_alive) {
-        return Err(StoreError::broken(
-            path,
-            format!(
-                "run {id} is being continued by another process; leave out --resume to start a \
-                 new run"
-            ),
-        ));
+            .await?
+            .ok_or_else(|| broken(format!("there is no run {id}")))?;
+    // This process may have failed to write down that it left the run.
+    let elsewhere = |owner: &str| owner != owner::current() && owner::is_alive(owner);
+    if state == "running" && owner.as_deref().is_some_and(elsewhere) {
+        return Err(broken(format!(
+            "run {id} is being continued by another process; leave out --resume to start a new run"
+        )));
     }
-    let result: Result<_, sqlx::Error> = async {
-        sqlx::query("UPDATE runs SET state = 'running', owner = ?, ended_at = NULL WHERE id = ?")
-            .bind(owner::current())
-            .bind(run)
-            .execute(&mut *transaction)
-            .await?;
-        let mut tasks = OpenTasks::new();
-        for task in &start.tasks {
-            let open = open_task(&mut transaction, run, start, task).await?;
-            tasks.insert(start.key(task), open);
-        }
-        let announced: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-            "SELECT v.task, c.hash FROM verdicts v JOIN candidates c ON c.id = v.candidate
-             JOIN tasks t ON t.id = v.task WHERE t.run = ? AND v.sequence IS NULL",
-        )
+    sqlx::query("UPDATE runs SET state = 'running', owner = ?, ended_at = NULL WHERE id = ?")
+        .bind(owner::current())
         .bind(run)
-        .fetch_all(&mut *transaction)
+        .execute(&mut *transaction)
         .await?;
-        transaction.commit().await?;
-        Ok((tasks, announced))
-    }
-    .await;
-    result.map_err(fail)
+    let tasks = open_tasks(&mut transaction, run, start).await?;
+    let announced = sqlx::query_as(
+        "SELECT v.task, c.hash FROM verdicts v JOIN candidates c ON c.id = v.candidate
+         JOIN tasks t ON t.id = v.task WHERE t.run = ? AND v.sequence IS NULL",
+    )
+    .bind(run)
+    .fetch_all(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok((tasks, announced))
 }
 
 /// Marks a run as ended.
 pub(super) async fn finish(
-    path: &Path,
     connection: &mut SqliteConnection,
     id: &RunId,
     end: RunEnd,
-) -> Result<(), StoreError> {
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE runs SET state = ?, owner = NULL, ended_at = ? WHERE name = ?")
-        .bind(end.name())
-        .bind(now().to_string())
-        .bind(id.to_string())
+        .bind(Text(end))
+        .bind(now())
+        .bind(id.as_str())
         .execute(connection)
         .await
         .map(drop)
-        .map_err(|error| StoreError::from_sqlx(path, &error))
 }

@@ -100,6 +100,31 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// More names than one: SQLite keeps its log beside the name that it was given.
+    #[error(
+        "{}: the file has {links} names (hard links), and SQLite would keep a log of its own for \
+         each, which destroys the database; use one name: remove the others, or copy the file \
+         (`cp`) where two databases are wanted",
+        path.display()
+    )]
+    HardLinked {
+        /// The database.
+        path: PathBuf,
+        /// How many names.
+        links: u64,
+    },
+    /// As many runs wait as may.
+    #[error(
+        "{}: {limit} runs wait already, and no more are taken; stop some with `tuner stop RUN` or \
+         wait until they are done",
+        path.display()
+    )]
+    QueueFull {
+        /// The database.
+        path: PathBuf,
+        /// How many may wait.
+        limit: u64,
+    },
     /// Cannot be opened.
     #[error(
         "{}: the database cannot be opened ({detail}); check the path and its permissions, or \
@@ -114,7 +139,7 @@ pub enum StoreError {
     },
     /// The disk, a quota or a file-size limit is full.
     #[error(
-        "{}: the disk is full or a limit on file size is reached ({detail}). The {stored} results \
+        "{}: the disk is full or failing, or a limit on file size is reached ({detail}). The {stored} results \
          stored by this process are safe and nothing stored before is lost; {lost} judged after \
          them could not be stored. Free space, then continue with `tuner run … --resume`",
         path.display()
@@ -173,12 +198,14 @@ impl StoreError {
             | Self::Newer { .. }
             | Self::OtherHistory { .. }
             | Self::NotADatabase { .. }
+            | Self::HardLinked { .. }
             | Self::Foreign { .. }
             | Self::Corrupt { .. }
             | Self::CannotOpen { .. } => true,
             Self::Disk { .. }
             | Self::ReadOnly { .. }
             | Self::Full { .. }
+            | Self::QueueFull { .. }
             | Self::Busy { .. }
             | Self::Replaced { .. }
             | Self::Broken { .. } => false,
@@ -198,6 +225,7 @@ impl StoreError {
         let path = path.to_owned();
         let detail = match error {
             sqlx::Error::Database(database) => database.message().to_owned(),
+            sqlx::Error::Decode(said) => said.to_string(),
             other => other.to_string(),
         };
         // Beyond a quota or size limit: SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
@@ -234,6 +262,22 @@ impl StoreError {
             other => other,
         }
     }
+}
+
+/// Names the database that an error of SQLite is about.
+pub(super) trait At<T> {
+    fn at(self, path: &Path) -> Result<T, StoreError>;
+}
+
+impl<T> At<T> for Result<T, sqlx::Error> {
+    fn at(self, path: &Path) -> Result<T, StoreError> {
+        self.map_err(|error| StoreError::from_sqlx(path, &error))
+    }
+}
+
+/// Rows that contradict one another or a question, as an error beside SQLite's own.
+pub(super) fn broken(detail: impl Into<String>) -> sqlx::Error {
+    sqlx::Error::Decode(detail.into().into())
 }
 
 fn extended_code(error: &sqlx::Error) -> Option<i32> {

@@ -1,13 +1,14 @@
 //! What stands behind a measured time, and times taken again at the end of a run.
 
 use super::Store;
-use super::error::StoreError;
-use super::rows::{config_text, insert_many, integer, samples_from_text, samples_text, unsigned};
+use super::error::{StoreError, broken};
+use super::rows::{config_text, insert_many, samples_from_text, samples_text};
 use super::run::RunId;
-use super::writer::{Command, now};
+use super::writer::{now, task_row};
+use sqlx::types::Text;
 use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
-use std::path::Path;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, Measurement, OtherMode, TaskKey, TimingEvidence};
 use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::{ContentHash, Micros};
@@ -59,11 +60,7 @@ pub(super) async fn insert_evidence(
 pub(super) fn evidence_from_row(
     row: &sqlx::sqlite::SqliteRow,
 ) -> Result<Option<Box<TimingEvidence>>, sqlx::Error> {
-    let mode = |column: &str| -> Result<Option<CacheMode>, sqlx::Error> {
-        let name: Option<String> = row.try_get(column)?;
-        Ok(name.and_then(|name| CacheMode::from_name(&name)))
-    };
-    let Some(cache) = mode("cache")? else {
+    let Some(Text(cache)) = row.try_get("cache")? else {
         return Ok(None);
     };
     let numbers = |column: &str| -> Result<Vec<f64>, sqlx::Error> {
@@ -78,8 +75,9 @@ pub(super) fn evidence_from_row(
         time("other_low_us")?,
         time("other_high_us")?,
     );
-    let other = match (mode("other_cache")?, times) {
-        (Some(cache), (Some(p50), Some(p90), Some(low), Some(high))) => Some(OtherMode {
+    let other_cache: Option<Text<CacheMode>> = row.try_get("other_cache")?;
+    let other = match (other_cache, times) {
+        (Some(Text(cache)), (Some(p50), Some(p90), Some(low), Some(high))) => Some(OtherMode {
             cache,
             p50,
             p90,
@@ -92,7 +90,7 @@ pub(super) fn evidence_from_row(
     let reference: Option<String> = row.try_get("reference")?;
     Ok(Some(Box::new(TimingEvidence {
         cache,
-        launches: u32::try_from(unsigned(row.try_get("launches")?)).unwrap_or(0),
+        launches: row.try_get("launches")?,
         cycles: numbers("cycles")?,
         clock_mhz: numbers("clock_mhz")?,
         reference: reference.map(ContentHash::from_stored),
@@ -103,57 +101,43 @@ pub(super) fn evidence_from_row(
     })))
 }
 
-/// Keeps a time that was taken again at the end of a run as the one that counts.
-pub(super) async fn publish(
-    path: &Path,
+async fn publish(
     connection: &mut SqliteConnection,
-    task: i64,
-    config: &ConfigValues,
-    time: &Measurement,
-) -> Result<(), StoreError> {
-    let result: Result<bool, sqlx::Error> = async {
-        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        let verdict: Option<i64> = sqlx::query_scalar(
-            "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
-             JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",
-        )
-        .bind(task)
-        .bind(config_text(config))
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let Some(verdict) = verdict else {
-            return Ok(false);
-        };
-        sqlx::query(
-            "INSERT OR REPLACE INTO final_times (verdict, p50_us, p90_us, ci_low_us, ci_high_us,
-             protocol, sample_count, samples_us, timed_at) VALUES (?,?,?,?,?,?,?,?,?)",
-        )
-        .bind(verdict)
-        .bind(time.p50.get())
-        .bind(time.p90.get())
-        .bind(time.ci95[0].get())
-        .bind(time.ci95[1].get())
-        .bind(time.protocol.clone())
-        .bind(integer(time.samples.len() as u64))
-        .bind(samples_text(&time.samples))
-        .bind(now().to_string())
-        .execute(&mut *transaction)
-        .await?;
-        if let Some(evidence) = &time.evidence {
-            insert_evidence(&mut transaction, "final", &[(verdict, evidence)]).await?;
-        }
-        transaction.commit().await?;
-        Ok(true)
+    run: RunId,
+    task: TaskKey,
+    config: String,
+    time: Measurement,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let task = task_row(&mut transaction, &run, &task).await?;
+    let verdict: i64 = sqlx::query_scalar(
+        "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
+         JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",
+    )
+    .bind(task)
+    .bind(config)
+    .fetch_optional(&mut *transaction)
+    .await?
+    .ok_or_else(|| broken("the configuration that was timed again has no first time"))?;
+    sqlx::query(
+        "INSERT OR REPLACE INTO final_times (verdict, p50_us, p90_us, ci_low_us, ci_high_us,
+         protocol, sample_count, samples_us, timed_at) VALUES (?,?,?,?,?,?,?,?,?)",
+    )
+    .bind(verdict)
+    .bind(time.p50.get())
+    .bind(time.p90.get())
+    .bind(time.ci95[0].get())
+    .bind(time.ci95[1].get())
+    .bind(&time.protocol)
+    .bind(time.samples.len() as i64)
+    .bind(samples_text(&time.samples))
+    .bind(now())
+    .execute(&mut *transaction)
+    .await?;
+    if let Some(evidence) = &time.evidence {
+        insert_evidence(&mut transaction, "final", &[(verdict, evidence)]).await?;
     }
-    .await;
-    match result {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(StoreError::broken(
-            path,
-            "the configuration that was timed again has no first time",
-        )),
-        Err(error) => Err(StoreError::from_sqlx(path, &error)),
-    }
+    transaction.commit().await
 }
 
 impl Store {
@@ -167,10 +151,11 @@ impl Store {
         run: &RunId,
         task: &TaskKey,
         config: &ConfigValues,
-        time: Measurement,
+        time: Measured,
     ) -> Result<(), StoreError> {
-        let place = (run.clone(), task.clone(), config.clone());
-        self.ask(|reply| Command::Publish(place, Box::new(time), reply))
+        let time = time.into_record();
+        let (run, task, config) = (run.clone(), task.clone(), config_text(config));
+        self.write(move |connection| Box::pin(publish(connection, run, task, config, time)))
             .await
     }
 }

@@ -1,21 +1,20 @@
-//! What was best when: the reigns of configurations, and the course of each run.
+//! What was best when, and the course of each run.
 
-use super::begin::kind_from_name;
-use super::error::StoreError;
 use super::leaderboard::{Board, LeaderboardQuery, filtered};
-use super::rows::{config_from_text, timing_from_name, timing_name};
+use super::rows::Config;
 use serde::Serialize;
-use sqlx::{Row as _, SqliteConnection};
-use std::collections::BTreeMap;
-use std::path::Path;
+use sqlx::types::Text;
+use sqlx::{AssertSqlSafe, FromRow as _, Row as _, SqliteConnection};
 use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 
 /// A moment in the history of results.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct Moment {
     /// When the result was judged, RFC 3339 UTC.
+    #[sqlx(rename = "judged_at")]
     pub at: String,
     /// Commit of the template's tree; null outside git and for recorded results.
+    #[sqlx(rename = "git_commit")]
     pub commit: Option<String>,
     /// That tree was dirty.
     pub dirty: Option<bool>,
@@ -24,9 +23,9 @@ pub struct Moment {
 }
 
 /// The time during which one configuration was the best of its kernel, problem and device. Counted
-/// from the end of one run to the end of another: what was best for a second within a run is no
-/// news.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// from the end of one run to the end of another, so that what was best for a second within a
+/// run does not count.
+#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
 pub struct BestPeriod {
     /// Kernel name.
     pub kernel: String,
@@ -35,50 +34,37 @@ pub struct BestPeriod {
     /// Device name.
     pub device: String,
     /// Kind of device.
+    #[sqlx(try_from = "&'a str")]
     pub device_kind: DeviceKind,
     /// How the times came to be.
+    #[sqlx(try_from = "&'a str")]
     pub timing: TimingKind,
     /// The configuration.
     #[serde(with = "config_as_object")]
+    #[sqlx(try_from = "Config")]
     pub config: ConfigValues,
-    /// Its best median while it reigned, µs.
+    /// Its best median in that time, µs.
     pub time_us_p50: f64,
     /// Version of the template, or of the recording.
     pub template_hash: String,
     /// When it became the best.
+    #[sqlx(flatten)]
     pub since: Moment,
     /// When it stopped being the best; null while it is.
+    #[sqlx(skip)]
     pub until: Option<Moment>,
     /// Why it stopped: a faster configuration, or another version of the kernel.
-    pub ended_by: Option<&'static str>,
+    pub ended_by: Option<String>,
     /// Median of what came after it, µs.
     pub next_us_p50: Option<f64>,
 }
 
-/// The best result of one task of one run.
-#[derive(sqlx::FromRow)]
-struct BestOfTask {
-    kernel: String,
-    version: String,
-    problem: String,
-    problem_id: i64,
-    device: String,
-    device_kind: String,
-    timing: String,
-    config: String,
-    p50_us: f64,
-    judged_at: String,
-    git_commit: Option<String>,
-    dirty: bool,
-    run_name: String,
-}
-
 // SQLite takes the other columns of a group from the row that holds its minimum.
-const BEST_OF_TASKS: &str = "SELECT k.name AS kernel,
-        coalesce(k.template_hash, k.version) AS version, p.name AS problem,
-        p.id AS problem_id, d.name AS device, d.kind AS device_kind, m.kind AS timing, c.config,
-        min(m.p50_us) AS p50_us, v.judged_at, o.git_commit, o.dirty <> 0 AS dirty,
-        r.name AS run_name
+const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem, p.id AS version,
+        d.name AS device, d.kind AS device_kind, m.kind AS timing, c.config,
+        coalesce(k.template_hash, k.version) AS template_hash, min(m.p50_us) AS p50_us,
+        v.judged_at, o.git_commit, iif(o.git_commit IS NULL, NULL, o.dirty <> 0) AS dirty,
+        r.name AS run_id
      FROM verdicts v
      JOIN times m ON m.verdict = v.id
      JOIN candidates c ON c.id = v.candidate
@@ -92,103 +78,75 @@ const BEST_OF_TASKS: &str = "SELECT k.name AS kernel,
        AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
        AND (?5 IS NULL OR r.selector = ?5)
        AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
-     GROUP BY v.task, m.kind ORDER BY v.task";
+     GROUP BY v.task, m.kind";
+
+// After each task the leader of its version is where the running minimum fell last: a template that
+// is put back finds its old results again. A period is a stretch of tasks of one version with one
+// configuration in the lead; only where one begins leaves the database.
+const PERIODS: &str = "falls AS (
+        SELECT *, iif(p50_us >= min(p50_us) OVER (
+            PARTITION BY version, device, device_kind, timing ORDER BY task
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), NULL, task) AS fall FROM best),
+    leads AS (
+        SELECT *, max(fall) OVER (
+            PARTITION BY version, device, device_kind, timing ORDER BY task) AS leader FROM falls),
+    turns AS (
+        SELECT l.task, l.version, l.judged_at, l.git_commit, l.dirty, l.run_id, b.kernel, b.problem,
+            b.device, b.device_kind, b.timing, b.config, b.template_hash, b.p50_us,
+            lag(l.version) OVER g IS l.version AND lag(b.config) OVER g IS b.config AS goes_on
+        FROM leads l JOIN best b ON b.task = l.leader AND b.timing = l.timing
+        WINDOW g AS (PARTITION BY b.kernel, b.problem, b.device, b.device_kind, b.timing
+                     ORDER BY l.task)),
+    numbered AS (
+        SELECT *, sum(NOT goes_on) OVER (
+            PARTITION BY kernel, problem, device, device_kind, timing ORDER BY task) AS period
+        FROM turns),
+    periods AS (
+        SELECT *, last_value(p50_us) OVER (
+            PARTITION BY kernel, problem, device, device_kind, timing, period ORDER BY task
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS time_us_p50
+        FROM numbered)
+    SELECT *, lead(p50_us) OVER g AS next_us_p50,
+        CASE WHEN lead(version) OVER g = version THEN 'a faster configuration'
+            WHEN lead(version) OVER g <> version THEN 'another version of the kernel'
+        END AS ended_by
+    FROM periods WHERE NOT goes_on
+    WINDOW g AS (PARTITION BY kernel, problem, device, device_kind, timing ORDER BY task)
+    ORDER BY kernel, problem, device, device_kind, timing, task";
 
 /// See [`super::Store::history`].
-pub(super) async fn reigns(
-    path: &Path,
+pub(super) async fn best_periods(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
-) -> Result<Vec<BestPeriod>, StoreError> {
-    let rows: Vec<BestOfTask> = filtered(BEST_OF_TASKS, query)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| StoreError::from_sqlx(path, &error))?;
-    let mut groups: BTreeMap<[String; 5], Vec<BestOfTask>> = BTreeMap::new();
-    for row in rows {
-        let key = [
-            &row.kernel,
-            &row.problem,
-            &row.device,
-            &row.device_kind,
-            &row.timing,
-        ];
-        groups.entry(key.map(Clone::clone)).or_default().push(row);
-    }
-    Ok(groups.into_values().flat_map(succession).collect())
+) -> Result<Vec<BestPeriod>, sqlx::Error> {
+    let sql = format!("WITH best AS ({BEST_OF_TASKS}), {PERIODS}");
+    let periods = filtered(AssertSqlSafe(sql), query);
+    Ok(with_ends(periods.fetch_all(connection).await?))
 }
 
-/// The reigns of one group from the best results of its runs in order.
-fn succession(rows: Vec<BestOfTask>) -> Vec<BestPeriod> {
-    // The best of each version: a template that is put back finds its old results again.
-    let mut best: BTreeMap<i64, usize> = BTreeMap::new();
-    let mut reigns: Vec<BestPeriod> = Vec::new();
-    let mut current: Option<(i64, usize)> = None;
-    for (index, row) in rows.iter().enumerate() {
-        let champion = best.entry(row.problem_id).or_insert(index);
-        if row.p50_us < rows[*champion].p50_us {
-            *champion = index;
-        }
-        let next = (row.problem_id, *champion);
-        let same = current.is_some_and(|(problem, old)| {
-            problem == next.0 && rows[old].config == rows[next.1].config
-        });
-        if same {
-            if let Some(reign) = reigns.last_mut() {
-                reign.time_us_p50 = rows[next.1].p50_us;
-            }
-        } else {
-            let ended_by = match current {
-                Some((problem, _)) if problem != next.0 => "another version of the kernel",
-                _ => "a faster configuration",
-            };
-            if let Some(reign) = reigns.last_mut() {
-                reign.until = Some(moment(row));
-                reign.ended_by = Some(ended_by);
-                reign.next_us_p50 = Some(rows[next.1].p50_us);
-            }
-            reigns.extend(reign(&rows[next.1], moment(row)));
-        }
-        current = Some(next);
+/// A period ends where the next one of its kernel, problem and device begins.
+fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
+    let next: Vec<Moment> = periods
+        .iter()
+        .skip(1)
+        .map(|next| next.since.clone())
+        .collect();
+    for (period, next) in periods.iter_mut().zip(next) {
+        period.until = period.ended_by.is_some().then_some(next);
     }
-    reigns
-}
-
-fn moment(row: &BestOfTask) -> Moment {
-    let commit = row.git_commit.clone();
-    Moment {
-        at: row.judged_at.clone(),
-        dirty: commit.is_some().then_some(row.dirty),
-        commit,
-        run_id: row.run_name.clone(),
-    }
-}
-
-fn reign(row: &BestOfTask, since: Moment) -> Option<BestPeriod> {
-    Some(BestPeriod {
-        kernel: row.kernel.clone(),
-        problem: row.problem.clone(),
-        device: row.device.clone(),
-        device_kind: kind_from_name(&row.device_kind)?,
-        timing: timing_from_name(&row.timing)?,
-        config: config_from_text(&row.config).ok()?,
-        time_us_p50: row.p50_us,
-        template_hash: row.version.clone(),
-        since,
-        until: None,
-        ended_by: None,
-        next_us_p50: None,
-    })
+    periods
 }
 
 /// What a report says of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct RunFacts {
     /// Its name.
     pub name: String,
     /// The kernels it tuned, in order.
+    #[sqlx(json)]
     pub kernels: Vec<String>,
     /// The problems it tuned, in order.
+    #[sqlx(json)]
     pub problems: Vec<String>,
     /// The resolved `--device`.
     pub selector: String,
@@ -199,6 +157,7 @@ pub struct RunFacts {
     /// The search strategy.
     pub strategy: String,
     /// Its settings.
+    #[sqlx(json)]
     pub settings: serde_json::Value,
     /// `running`, `interrupted`, `failed` or `finished`.
     pub state: String,
@@ -207,6 +166,7 @@ pub struct RunFacts {
     /// When it ended.
     pub ended_at: Option<String>,
     /// Commit, host and versions of its results, each as the first result has it.
+    #[sqlx(rename = "git_commit")]
     pub commit: Option<String>,
     /// That tree was dirty.
     pub dirty: bool,
@@ -223,9 +183,10 @@ pub struct RunFacts {
 }
 
 /// One judged candidate in the course of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Step {
     /// The judgement.
+    #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
     /// Median, µs, where it has a time.
     pub p50_us: Option<f64>,
@@ -244,18 +205,20 @@ pub struct TimeLine {
 
 /// See [`super::Store::time_lines`].
 pub(super) async fn time_lines(
-    path: &Path,
     connection: &mut SqliteConnection,
     board: &Board,
-) -> Result<Vec<TimeLine>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+) -> Result<Vec<TimeLine>, sqlx::Error> {
     let tasks = sqlx::query(
         "SELECT t.id AS task,
-            (SELECT json_group_array(json_array(k.name, p.name) ORDER BY s.id) FROM tasks s
-             JOIN problems p ON p.id = s.problem JOIN kernels k ON k.id = p.kernel
-             WHERE s.run = r.id) AS all_tasks, r.name, r.recording_hash, r.selector, r.seed, r.strategy, r.settings, r.state,
-            r.started_at, r.ended_at, o.git_commit, o.dirty, o.diff_hash, o.host, o.tuner_version,
-            o.driver, o.nvrtc_version
+            (SELECT json_group_array(name ORDER BY first) FROM (
+                SELECT k.name, min(s.id) AS first FROM tasks s JOIN problems p ON p.id = s.problem
+                JOIN kernels k ON k.id = p.kernel WHERE s.run = r.id GROUP BY k.name)) AS kernels,
+            (SELECT json_group_array(name ORDER BY first) FROM (
+                SELECT p.name, min(s.id) AS first FROM tasks s JOIN problems p ON p.id = s.problem
+                WHERE s.run = r.id GROUP BY p.name)) AS problems,
+            r.name, r.recording_hash, r.selector, r.seed, r.strategy, r.settings, r.state,
+            r.started_at, r.ended_at, o.git_commit, o.dirty <> 0 AS dirty, o.diff_hash, o.host,
+            o.tuner_version, o.driver, o.nvrtc_version
          FROM tasks t JOIN runs r ON r.id = t.run
          JOIN provenance o ON o.id = (SELECT provenance FROM verdicts WHERE task = t.id LIMIT 1)
          WHERE t.problem = ? AND r.device = ? ORDER BY t.id",
@@ -263,163 +226,96 @@ pub(super) async fn time_lines(
     .bind(board.problem_id)
     .bind(board.device_id)
     .fetch_all(&mut *connection)
-    .await
-    .map_err(fail)?;
+    .await?;
     let mut lines = Vec::with_capacity(tasks.len());
     for task in &tasks {
-        let run = run_facts(task).map_err(fail)?;
-        let id: i64 = task.try_get("task").map_err(fail)?;
-        let steps: Vec<(String, Option<f64>, i64)> = sqlx::query_as(
-            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2, m.p50_us, NULL), v.charged_us
+        let steps = sqlx::query_as(
+            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2, m.p50_us, NULL) AS p50_us,
+                v.charged_us
              FROM verdicts v LEFT JOIN times m ON m.verdict = v.id
              WHERE v.task = ?1 ORDER BY v.sequence IS NULL, v.sequence, v.id",
         )
-        .bind(id)
-        .bind(timing_name(board.timing))
+        .bind(task.try_get::<i64, _>("task")?)
+        .bind(Text(board.timing))
         .fetch_all(&mut *connection)
-        .await
-        .map_err(fail)?;
-        let steps = steps.into_iter().filter_map(|(verdict, p50_us, charged)| {
-            Some(Step {
-                verdict: Verdict::from_name(&verdict)?,
-                p50_us,
-                charged_us: u64::try_from(charged).unwrap_or(0),
-            })
-        });
-        lines.push(TimeLine {
-            run,
-            steps: steps.collect(),
-        });
+        .await?;
+        let run = RunFacts::from_row(task)?;
+        lines.push(TimeLine { run, steps });
     }
     Ok(lines)
-}
-
-fn run_facts(row: &sqlx::sqlite::SqliteRow) -> Result<RunFacts, sqlx::Error> {
-    let settings: String = row.try_get("settings")?;
-    let tasks: String = row.try_get("all_tasks")?;
-    let tasks: Vec<[String; 2]> = serde_json::from_str(&tasks).unwrap_or_default();
-    let (mut kernels, mut problems) = (Vec::new(), Vec::new());
-    for [kernel, problem] in tasks {
-        if !kernels.contains(&kernel) {
-            kernels.push(kernel);
-        }
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    Ok(RunFacts {
-        kernels,
-        problems,
-        name: row.try_get("name")?,
-        selector: row.try_get("selector")?,
-        recording_hash: row.try_get("recording_hash")?,
-        seed: row.try_get("seed")?,
-        strategy: row.try_get("strategy")?,
-        settings: serde_json::from_str(&settings).unwrap_or_default(),
-        state: row.try_get("state")?,
-        started_at: row.try_get("started_at")?,
-        ended_at: row.try_get("ended_at")?,
-        commit: row.try_get("git_commit")?,
-        dirty: row.try_get::<i64, _>("dirty")? != 0,
-        diff_hash: row.try_get("diff_hash")?,
-        host: row.try_get("host")?,
-        tuner_version: row.try_get("tuner_version")?,
-        driver: row.try_get("driver")?,
-        nvrtc_version: row.try_get("nvrtc_version")?,
-    })
-}
-
-/// See [`super::Store::commits`].
-pub(super) async fn commits(
-    path: &Path,
-    connection: &mut SqliteConnection,
-) -> Result<Vec<String>, StoreError> {
-    sqlx::query_scalar(
-        "SELECT DISTINCT git_commit FROM provenance WHERE git_commit IS NOT NULL ORDER BY 1",
-    )
-    .fetch_all(connection)
-    .await
-    .map_err(|error| StoreError::from_sqlx(path, &error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sqlx::Connection as _;
 
-    fn row(run: &str, version: i64, config: &str, us: f64) -> BestOfTask {
-        BestOfTask {
-            kernel: "k".to_owned(),
-            version: version.to_string(),
-            problem: "p".to_owned(),
-            problem_id: version,
-            device: "d".to_owned(),
-            device_kind: "cuda".to_owned(),
-            timing: "measured".to_owned(),
-            config: format!("{{\"A\":{config}}}"),
-            p50_us: us,
-            judged_at: format!("at {run}"),
-            git_commit: Some(format!("commit {run}")),
-            dirty: false,
-            run_name: run.to_owned(),
-        }
-    }
+    /// Name of the run, version of the kernel, value of the parameter, µs.
+    type Best<'a> = (&'a str, i64, i64, f64);
 
     /// Time, the run since when, and the run until when with the reason.
-    type Reigned<'a> = (f64, &'a str, Option<(&'a str, &'a str)>);
+    type Period<'a> = (f64, &'a str, Option<(&'a str, &'a str)>);
 
-    fn check(rows: Vec<BestOfTask>, expected: &[Reigned<'_>]) {
-        let reigns = succession(rows);
-        let got: Vec<Reigned<'_>> = reigns
+    async fn check(rows: &[Best<'_>], expected: &[Period<'_>]) {
+        let rows: Vec<String> = (1..)
+            .zip(rows)
+            .map(|(task, (run, version, value, us))| {
+                format!(
+                    "({task}, 'k', 'p', {version}, 'd', 'cuda', 'measured', '{{\"A\":{value}}}', \
+                     '{version}', {us:?}, 'at {run}', 'commit {run}', 0, '{run}')"
+                )
+            })
+            .collect();
+        let sql = format!(
+            "WITH best (task, kernel, problem, version, device, device_kind, timing, config, \
+             template_hash, p50_us, judged_at, git_commit, dirty, run_id) AS (VALUES {}), {PERIODS}",
+            rows.join(",")
+        );
+        let mut connection = SqliteConnection::connect(":memory:").await.unwrap();
+        let periods = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut connection);
+        let periods = with_ends(periods.await.unwrap());
+        let got: Vec<Period<'_>> = periods
             .iter()
-            .map(|reign| {
-                let until = reign.until.as_ref().map(|until| until.run_id.as_str());
+            .map(|period| {
+                let until = period.until.as_ref().map(|until| until.run_id.as_str());
                 (
-                    reign.time_us_p50,
-                    reign.since.run_id.as_str(),
-                    until.zip(reign.ended_by),
+                    period.time_us_p50,
+                    period.since.run_id.as_str(),
+                    until.zip(period.ended_by.as_deref()),
                 )
             })
             .collect();
         assert_eq!(got, expected);
     }
 
-    #[test]
-    fn a_slower_run_changes_nothing_and_a_faster_one_ends_the_reign() {
+    #[tokio::test]
+    async fn a_slower_run_changes_nothing_and_a_faster_one_ends_the_period() {
         check(
-            vec![
-                row("a", 1, "1", 5.0),
-                row("b", 1, "2", 6.0),
-                row("c", 1, "3", 4.0),
-            ],
+            &[("a", 1, 1, 5.0), ("b", 1, 2, 6.0), ("c", 1, 3, 4.0)],
             &[
                 (5.0, "a", Some(("c", "a faster configuration"))),
                 (4.0, "c", None),
             ],
-        );
+        )
+        .await;
     }
 
-    #[test]
-    fn the_same_configuration_measured_faster_goes_on_reigning() {
-        check(
-            vec![row("a", 1, "1", 5.0), row("b", 1, "1", 4.5)],
-            &[(4.5, "a", None)],
-        );
+    #[tokio::test]
+    async fn the_same_configuration_measured_faster_stays_the_best() {
+        check(&[("a", 1, 1, 5.0), ("b", 1, 1, 4.5)], &[(4.5, "a", None)]).await;
     }
 
-    #[test]
-    fn an_edited_template_ends_a_reign_and_putting_it_back_restores_the_old_best() {
+    #[tokio::test]
+    async fn an_edited_template_ends_a_period_and_putting_it_back_restores_the_old_best() {
         let other = "another version of the kernel";
         check(
-            vec![
-                row("a", 1, "1", 5.0),
-                row("b", 2, "1", 7.0),
-                row("c", 1, "2", 6.0),
-            ],
+            &[("a", 1, 1, 5.0), ("b", 2, 1, 7.0), ("c", 1, 2, 6.0)],
             &[
                 (5.0, "a", Some(("b", other))),
                 (7.0, "b", Some(("c", other))),
                 (5.0, "c", None),
             ],
-        );
+        )
+        .await;
     }
 }

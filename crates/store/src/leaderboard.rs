@@ -5,17 +5,16 @@
 //! a time (an edited template, changed sizes or another recorded file make a new version).
 
 use super::baselines::peer;
-use super::begin::{kind_from_name, kind_name};
-use super::error::StoreError;
 use super::rank::{Timed, places};
-use super::rows::{TRIAL_COLUMNS, config_from_text, timing_from_name, timing_name, trial_from_row};
+use super::rows::{Config, TRIAL_COLUMNS, config_from_text, trial_from_row};
 use super::run::RecordingSource;
 use super::times::{TimeRow, best_times};
 use sqlx::query::QueryAs;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{AssertSqlSafe, FromRow, Row as _, Sqlite, SqliteConnection};
+use sqlx::types::Text;
+use sqlx::{AssertSqlSafe, FromRow, Row as _, SqlSafeStr, Sqlite, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tuner_core::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
 };
@@ -137,18 +136,32 @@ pub(super) struct GroupRow {
     kernel: String,
     problem: String,
     problem_id: i64,
-    sizes: String,
+    #[sqlx(try_from = "Config")]
+    sizes: ConfigValues,
     device: String,
     device_id: i64,
-    device_kind: String,
+    #[sqlx(try_from = "&'a str")]
+    device_kind: DeviceKind,
     arch: String,
-    environment: String,
-    pub(super) timing: Option<String>,
-    definition: String,
+    #[sqlx(try_from = "Config")]
+    environment: ConfigValues,
+    timing: Option<Text<TimingKind>>,
+    #[sqlx(json)]
+    definition: Definition,
     pub(super) default_config: Option<String>,
     space_path: Option<String>,
     template_hash: Option<String>,
     reference_hash: Option<String>,
+}
+
+impl GroupRow {
+    fn key(&self) -> TaskKey {
+        TaskKey {
+            kernel: self.kernel.clone(),
+            problem: self.problem.clone(),
+            device: self.device.clone(),
+        }
+    }
 }
 
 const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS problem_id, p.sizes,
@@ -185,29 +198,29 @@ async fn groups(
 }
 
 /// A question whose parameters 1 to 7 are the query's kernel, problem and device.
-pub(super) fn filtered<T>(
-    sql: &'static str,
-    query: &LeaderboardQuery,
-) -> QueryAs<'static, Sqlite, T, SqliteArguments>
+pub(super) fn filtered<'q, T>(
+    sql: impl SqlSafeStr,
+    query: &'q LeaderboardQuery,
+) -> QueryAs<'q, Sqlite, T, SqliteArguments>
 where
     T: for<'r> FromRow<'r, SqliteRow>,
 {
     let (mut name, mut kind, mut selector, mut recording) = (None, None, None, None);
     match &query.device {
         None => {}
-        Some(DeviceFilter::Name(wanted)) => name = Some(wanted.clone()),
-        Some(DeviceFilter::Kind(wanted)) => kind = Some(kind_name(*wanted)),
-        Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted.clone()),
+        Some(DeviceFilter::Name(wanted)) => name = Some(wanted),
+        Some(DeviceFilter::Kind(wanted)) => kind = Some(Text(*wanted)),
+        Some(DeviceFilter::Selector(wanted)) => selector = Some(wanted),
         Some(DeviceFilter::Recording(wanted)) => recording = Some(wanted),
     }
     sqlx::query_as(sql)
-        .bind(query.kernel.clone())
-        .bind(query.problem.clone())
+        .bind(&query.kernel)
+        .bind(&query.problem)
         .bind(name)
         .bind(kind)
         .bind(selector)
-        .bind(recording.map(|source| source.hash.to_string()))
-        .bind(recording.map(|source| source.path.to_string_lossy().into_owned()))
+        .bind(recording.map(|source| source.hash.as_str()))
+        .bind(recording.map(|source| source.path.to_string_lossy()))
 }
 
 /// Of each kernel, problem, device and kind of time the newest version with a time; in that order.
@@ -215,17 +228,11 @@ pub(super) async fn newest(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
-    let mut newest: BTreeMap<(String, String, String, String, String), GroupRow> = BTreeMap::new();
-    let mut references: BTreeMap<[String; 5], Option<String>> = BTreeMap::new();
+    let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
+    let mut references = BTreeMap::new();
     for group in groups(connection, query).await? {
-        let template = group.template_hash.clone().unwrap_or_default();
-        let version = [
-            group.kernel.clone(),
-            group.problem.clone(),
-            group.device.clone(),
-            group.device_kind.clone(),
-            template,
-        ];
+        let place = (group.key(), group.device_kind.name());
+        let version = (place.clone(), group.template_hash.clone());
         let reference = references
             .entry(version)
             .or_insert_with(|| group.reference_hash.clone());
@@ -234,20 +241,11 @@ pub(super) async fn newest(
         if *reference != group.reference_hash {
             continue;
         }
-        let Some(timing) = group.timing.clone() else {
+        let Some(Text(timing)) = group.timing else {
             continue;
         };
-        let wanted = query.timings.is_empty()
-            || timing_from_name(&timing).is_some_and(|kind| query.timings.contains(&kind));
-        if wanted {
-            let key = (
-                group.kernel.clone(),
-                group.problem.clone(),
-                group.device.clone(),
-                group.device_kind.clone(),
-                timing,
-            );
-            newest.entry(key).or_insert(group);
+        if query.timings.is_empty() || query.timings.contains(&timing) {
+            newest.entry((place, timing)).or_insert(group);
         }
     }
     Ok(newest.into_values().collect())
@@ -255,40 +253,41 @@ pub(super) async fn newest(
 
 /// Ranks every group that the query selects; sorted by kernel, problem, device, kind.
 pub(super) async fn boards(
-    path: &Path,
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
-) -> Result<Vec<Board>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+) -> Result<Vec<Board>, sqlx::Error> {
     let mut boards = Vec::new();
-    for group in newest(connection, query).await.map_err(fail)? {
-        boards.push(board(connection, group, query).await.map_err(fail)?);
+    for group in newest(connection, query).await? {
+        let default = group.default_config.clone();
+        let mut board = described(group);
+        let place = (board.problem_id, board.device_id);
+        let times = best_times(connection, place, board.timing, query.commits_text()).await?;
+        let default_us = default.and_then(|default| {
+            let row = times.iter().find(|row| row.config == default)?;
+            Some(row.p50_us)
+        });
+        let top = query.top.unwrap_or(usize::MAX);
+        add_rows(connection, &mut board, &times, default_us, top).await?;
+        let times = times.into_iter().map(|row| (row.config, row.p50_us));
+        board.times = times.collect();
+        boards.push(board);
     }
     Ok(boards)
 }
 
-async fn board(
+/// Adds the rows of the first `top` of a board's times.
+pub(super) async fn add_rows(
     connection: &mut SqliteConnection,
-    group: GroupRow,
-    query: &LeaderboardQuery,
-) -> Result<Board, sqlx::Error> {
-    let timing = group.timing.clone().unwrap_or_default();
-    let place = (group.problem_id, group.device_id);
-    let times = best_times(connection, place, &timing, query.commits_text()).await?;
+    board: &mut Board,
+    times: &[TimeRow],
+    default_us: Option<f64>,
+    top: usize,
+) -> Result<(), sqlx::Error> {
     let timed: Vec<Timed> = times.iter().map(TimeRow::timed).collect();
-    let kind = timing_from_name(&timing).unwrap_or(TimingKind::Measured);
-    let peer = peer(connection, place, kind).await?;
-    let default_us = group.default_config.as_ref().and_then(|default| {
-        let row = times.iter().find(|row| row.config == *default)?;
-        Some(row.p50_us)
-    });
-    let mut board = described(group)?;
-    let shown = times
-        .iter()
-        .zip(places(&timed))
-        .take(query.top.unwrap_or(usize::MAX));
-    for (time, place) in shown {
-        let (driver, mut row) = full_row(connection, &board, time.verdict).await?;
+    let place = (board.problem_id, board.device_id);
+    let peer = peer(connection, place, board.timing).await?;
+    for (time, place) in times.iter().zip(places(&timed)).take(top) {
+        let (driver, mut row) = full_row(connection, board, time.verdict).await?;
         row.rank = place.rank;
         row.tied_with_best = place.tied_with_best;
         row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
@@ -300,45 +299,33 @@ async fn board(
         }
         board.rows.push(row);
     }
-    board.times = times
-        .into_iter()
-        .map(|row| (row.config, row.p50_us))
-        .collect();
-    Ok(board)
+    Ok(())
 }
 
 /// A group's board without its rows.
-pub(super) fn described(group: GroupRow) -> Result<Board, sqlx::Error> {
-    let timing = group.timing.unwrap_or_default();
-    let decode = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
-    Ok(Board {
-        device_kind: kind_from_name(&group.device_kind).unwrap_or(DeviceKind::Cuda),
-        timing: timing_from_name(&timing).unwrap_or(TimingKind::Measured),
-        sizes: config_from_text(&group.sizes).map_err(decode)?,
-        environment: config_from_text(&group.environment).map_err(decode)?,
+pub(super) fn described(group: GroupRow) -> Board {
+    let default = group.default_config.as_deref();
+    Board {
+        key: group.key(),
+        device_kind: group.device_kind,
+        timing: group.timing.map_or(TimingKind::Measured, |timing| timing.0),
+        sizes: group.sizes,
+        environment: group.environment,
         arch: group.arch,
-        definition: serde_json::from_str(&group.definition).map_err(decode)?,
+        definition: group.definition,
         driver: None,
-        default_config: group
-            .default_config
-            .as_deref()
-            .and_then(|text| config_from_text(text).ok()),
+        default_config: default.and_then(|text| config_from_text(text).ok()),
         space_path: group.space_path.map(PathBuf::from),
         reference_hash: group.reference_hash,
         rows: Vec::new(),
         times: Vec::new(),
         problem_id: group.problem_id,
         device_id: group.device_id,
-        key: TaskKey {
-            kernel: group.kernel,
-            problem: group.problem,
-            device: group.device,
-        },
-    })
+    }
 }
 
 /// A row of the leaderboard and its driver; places and ratios are the caller's to fill.
-pub(super) async fn full_row(
+async fn full_row(
     connection: &mut SqliteConnection,
     board: &Board,
     verdict: i64,
@@ -362,17 +349,12 @@ pub(super) async fn full_row(
     .fetch_one(connection)
     .await?;
     // Others made recorded times from sources unknown to us: no commit or hash of ours applies.
-    let ours = board.timing != TimingKind::Recorded;
-    let commit: Option<String> = row
-        .try_get::<Option<String>, _>("git_commit")?
-        .filter(|_| ours);
-    let dirty = row.try_get::<i64, _>("dirty")? != 0;
-    let unsigned = |column: &str| -> Result<Option<u64>, sqlx::Error> {
-        Ok(row
-            .try_get::<Option<i64>, _>(column)?
-            .and_then(|value| u64::try_from(value).ok()))
+    let ours = |column: &str| -> Result<Option<String>, sqlx::Error> {
+        let text: Option<String> = row.try_get(column)?;
+        Ok(text.filter(|_| board.timing != TimingKind::Recorded))
     };
-    let seed: String = row.try_get("seed")?;
+    let commit = ours("git_commit")?;
+    let dirty = row.try_get("dirty")?;
     let leaderboard_row = LeaderboardRow {
         rank: 0,
         kernel: board.key.kernel.clone(),
@@ -380,32 +362,25 @@ pub(super) async fn full_row(
         device: board.key.device.clone(),
         device_kind: board.device_kind,
         timing: board.timing,
-        config: config_from_text(row.try_get("config")?)
-            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+        config: row.try_get::<Config, _>("config")?.into(),
         time_us_p50: row.try_get("p50_us")?,
         time_us_p90: row.try_get("p90_us")?,
         ci95_us: [row.try_get("ci_low_us")?, row.try_get("ci_high_us")?],
-        samples: unsigned("sample_count")?.unwrap_or(0),
+        samples: row.try_get("sample_count")?,
         tied_with_best: false,
         speedup_vs_default: None,
         speedup_vs_baseline: None,
         dirty: commit.is_some().then_some(dirty),
-        diff_hash: row
-            .try_get::<Option<String>, _>("diff_hash")?
-            .filter(|_| ours),
+        diff_hash: ours("diff_hash")?,
         stale: None,
         commit,
-        template_hash: row
-            .try_get::<Option<String>, _>("template_hash")?
-            .filter(|_| ours),
-        cubin_hash: row
-            .try_get::<Option<String>, _>("cubin_hash")?
-            .filter(|_| ours),
-        registers: unsigned("registers")?.and_then(|value| u32::try_from(value).ok()),
-        spill_bytes: unsigned("spill_bytes")?,
-        shared_bytes: unsigned("shared_bytes")?,
+        template_hash: ours("template_hash")?,
+        cubin_hash: ours("cubin_hash")?,
+        registers: row.try_get("registers")?,
+        spill_bytes: row.try_get("spill_bytes")?,
+        shared_bytes: row.try_get("shared_bytes")?,
         max_error: row.try_get("max_error")?,
-        seed: Seed(seed.parse().unwrap_or(0)),
+        seed: Seed(row.try_get::<Text<u64>, _>("seed")?.0),
         run_id: row.try_get("name")?,
         measured_at: row.try_get("judged_at")?,
     };
@@ -415,25 +390,19 @@ pub(super) async fn full_row(
 /// Verdicts of the newest version of each kernel, problem and device; every candidate counts once
 /// a verdict.
 pub(super) async fn verdict_counts(
-    path: &Path,
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
-) -> Result<Vec<VerdictCount>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
-    let mut newest: BTreeMap<(TaskKey, String), (i64, i64)> = BTreeMap::new();
-    for group in groups(connection, query).await.map_err(fail)? {
-        let key = TaskKey {
-            kernel: group.kernel,
-            problem: group.problem,
-            device: group.device,
-        };
+) -> Result<Vec<VerdictCount>, sqlx::Error> {
+    let mut newest = BTreeMap::new();
+    for group in groups(connection, query).await? {
+        let place = (group.key(), group.device_kind.name());
         newest
-            .entry((key, group.device_kind))
+            .entry(place)
             .or_insert((group.problem_id, group.device_id));
     }
     let mut counts = Vec::new();
     for ((key, _), (problem, device)) in newest {
-        let rows: Vec<(String, i64)> = sqlx::query_as(
+        let rows: Vec<(Text<Verdict>, u64)> = sqlx::query_as(
             "SELECT v.verdict, count(DISTINCT v.candidate) FROM tasks t
              JOIN runs r ON r.id = t.run JOIN verdicts v ON v.task = t.id
              WHERE t.problem = ? AND r.device = ? GROUP BY v.verdict",
@@ -441,18 +410,13 @@ pub(super) async fn verdict_counts(
         .bind(problem)
         .bind(device)
         .fetch_all(&mut *connection)
-        .await
-        .map_err(fail)?;
-        let mut group: Vec<VerdictCount> = rows
-            .into_iter()
-            .filter_map(|(verdict, count)| {
-                Some(VerdictCount {
-                    key: key.clone(),
-                    verdict: Verdict::from_name(&verdict)?,
-                    count: u64::try_from(count).ok()?,
-                })
-            })
-            .collect();
+        .await?;
+        let of_verdict = |(verdict, count): (Text<Verdict>, u64)| VerdictCount {
+            key: key.clone(),
+            verdict: verdict.0,
+            count,
+        };
+        let mut group: Vec<VerdictCount> = rows.into_iter().map(of_verdict).collect();
         group.sort_by_key(|count| count.verdict);
         counts.extend(group);
     }
@@ -461,11 +425,9 @@ pub(super) async fn verdict_counts(
 
 /// See [`super::Store::candidates`]; in the order in which candidates were first judged.
 pub(super) async fn candidates(
-    path: &Path,
     connection: &mut SqliteConnection,
     board: &Board,
-) -> Result<Vec<StoredCandidate>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+) -> Result<Vec<StoredCandidate>, sqlx::Error> {
     let sql = format!(
         "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
          WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
@@ -474,16 +436,15 @@ pub(super) async fn candidates(
     let rows = sqlx::query(AssertSqlSafe(sql))
         .bind(board.problem_id)
         .bind(board.device_id)
-        .bind(timing_name(board.timing))
+        .bind(Text(board.timing))
         .fetch_all(connection)
-        .await
-        .map_err(fail)?;
+        .await?;
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
     for row in &rows {
-        let (_, trial) = trial_from_row(row).map_err(fail)?;
+        let (_, trial) = trial_from_row(row)?;
         if seen.insert(trial.candidate_hash.clone()) {
-            let judged_at = row.try_get("judged_at").map_err(fail)?;
+            let judged_at = row.try_get("judged_at")?;
             candidates.push(StoredCandidate { trial, judged_at });
         }
     }

@@ -3,6 +3,18 @@
 //! One writer task a [`Store`] groups whatever waits into one transaction and answers after its
 //! COMMIT, which has reached the disk: what an [`Ack`] announced survives `kill -9` and power loss.
 //! Two processes may write the same database at once; SQLite's lock makes them take turns.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::indexing_slicing
+    )
+)]
 
 mod baselines;
 mod begin;
@@ -28,7 +40,7 @@ pub use error::StoreError;
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
-pub use queue::{DaemonRow, JobState, NewJob, QueuedJob};
+pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
 pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
@@ -36,6 +48,8 @@ pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{Synced, pull};
 pub use top::{Attempt, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
 
+use error::At as _;
+use rows::config_text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -43,7 +57,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
+use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
 
@@ -141,7 +156,7 @@ impl Store {
         sqlx::query("PRAGMA busy_timeout = 86400000")
             .execute(&mut connection)
             .await
-            .map_err(|error| StoreError::from_sqlx(path, &error))?;
+            .at(path)?;
         Ok(Self::writing(path, connection, PATIENT_TIMEOUT))
     }
 
@@ -197,7 +212,18 @@ impl Store {
     }
 
     /// Hands over a judged candidate; waits only where thousands are queued. Stored when the
-    /// [`Ack`] resolves.
+    /// [`Ack`] resolves. A time comes with its proof:
+    ///
+    /// ```compile_fail
+    /// # use tuner_core::record::{Measurement, TaskKey, TrialRecord};
+    /// async fn forged(
+    ///     store: &tuner_store::Store,
+    ///     (run, task): (&tuner_store::RunId, &TaskKey),
+    ///     trial: TrialRecord<Measurement>,
+    /// ) {
+    ///     let _ = store.submit(run, task, trial).await;
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The store is closed.
@@ -205,7 +231,7 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        trial: TrialRecord,
+        trial: TrialRecord<Measured>,
     ) -> Result<Ack, StoreError> {
         self.queue(run, task, trial, false).await
     }
@@ -220,13 +246,13 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        mut trial: TrialRecord,
+        mut trial: TrialRecord<Measured>,
     ) -> Result<Ack, StoreError> {
-        trial.verdict = Verdict::Timeout;
+        trial.judgement.verdict = Verdict::Timeout;
         trial.measurement = None;
-        if trial.detail.is_empty() {
+        if trial.judgement.detail.is_empty() {
             "the launch never came back: the tuner or the machine ended during it"
-                .clone_into(&mut trial.detail);
+                .clone_into(&mut trial.judgement.detail);
         }
         self.queue(run, task, trial, true).await
     }
@@ -246,9 +272,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn unfinished_run(&self, start: &RunStart) -> Result<Option<StoredRun>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        resume::unfinished(&self.path, connection, start).await
+        let reader = &mut *self.reader().await?;
+        resume::unfinished(reader, start).await.at(&self.path)
     }
 
     /// The run of that name with its trials, to go on with it; `None` where it has not begun.
@@ -260,9 +285,8 @@ impl Store {
         id: &RunId,
         start: &RunStart,
     ) -> Result<Option<StoredRun>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        resume::named(&self.path, connection, id, start).await
+        let reader = &mut *self.reader().await?;
+        resume::named(reader, id, start).await.at(&self.path)
     }
 
     /// The ranked rows of every group that the query selects.
@@ -282,9 +306,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn boards(&self, query: &LeaderboardQuery) -> Result<Vec<Board>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        leaderboard::boards(&self.path, connection, query).await
+        let reader = &mut *self.reader().await?;
+        leaderboard::boards(reader, query).await.at(&self.path)
     }
 
     /// How many candidates got which verdict.
@@ -295,9 +318,10 @@ impl Store {
         &self,
         query: &LeaderboardQuery,
     ) -> Result<Vec<VerdictCount>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        leaderboard::verdict_counts(&self.path, connection, query).await
+        let reader = &mut *self.reader().await?;
+        leaderboard::verdict_counts(reader, query)
+            .await
+            .at(&self.path)
     }
 
     /// Every candidate of a board's kernel, problem and device with its latest verdict, failed ones
@@ -306,9 +330,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn candidates(&self, board: &Board) -> Result<Vec<StoredCandidate>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        leaderboard::candidates(&self.path, connection, board).await
+        let reader = &mut *self.reader().await?;
+        leaderboard::candidates(reader, board).await.at(&self.path)
     }
 
     /// Which configuration was best after each run, oldest first; sorted by kernel, problem and
@@ -317,9 +340,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<BestPeriod>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        history::reigns(&self.path, connection, query).await
+        let reader = &mut *self.reader().await?;
+        history::best_periods(reader, query).await.at(&self.path)
     }
 
     /// The runs behind a board's times, oldest first, each with its trials as they were told.
@@ -327,9 +349,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn time_lines(&self, board: &Board) -> Result<Vec<TimeLine>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        history::time_lines(&self.path, connection, board).await
+        let reader = &mut *self.reader().await?;
+        history::time_lines(reader, board).await.at(&self.path)
     }
 
     /// Every commit that a result is of.
@@ -337,9 +358,12 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn commits(&self) -> Result<Vec<String>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        history::commits(&self.path, connection).await
+        sqlx::query_scalar(
+            "SELECT DISTINCT git_commit FROM provenance WHERE git_commit IS NOT NULL ORDER BY 1",
+        )
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .at(&self.path)
     }
 
     /// Profiles of a candidate on a board's device, newest first.
@@ -351,9 +375,8 @@ impl Store {
         board: &Board,
         config: &ConfigValues,
     ) -> Result<Vec<Profile>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        profiles::of(&self.path, connection, board, config).await
+        let reader = &mut *self.reader().await?;
+        profiles::of(reader, board, config).await.at(&self.path)
     }
 
     /// Keeps a profile of a stored candidate in place of the older one of that source.
@@ -367,8 +390,8 @@ impl Store {
         profile: Profile,
     ) -> Result<(), StoreError> {
         let place = (board.problem_id, board.device_id);
-        let config = config.clone();
-        self.ask(|reply| Command::Profile(place, config, Box::new(profile), reply))
+        let config = config_text(config);
+        self.write(move |connection| Box::pin(profiles::store(connection, place, config, profile)))
             .await
     }
 
@@ -377,9 +400,14 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn kernels(&self) -> Result<Vec<String>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        runs::kernels(&self.path, connection).await
+        sqlx::query_scalar(
+            "SELECT DISTINCT k.name FROM kernels k JOIN problems p ON p.kernel = k.id
+             JOIN tasks t ON t.problem = p.id
+             WHERE EXISTS (SELECT 1 FROM verdicts v WHERE v.task = t.id) ORDER BY k.name",
+        )
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .at(&self.path)
     }
 
     /// Writes what is queued, and closes the database for every clone of this handle.
@@ -400,14 +428,14 @@ impl Store {
         &self,
         run: &RunId,
         task: &TaskKey,
-        trial: TrialRecord,
+        trial: TrialRecord<Measured>,
         announced: bool,
     ) -> Result<Ack, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Submit {
             run: run.clone(),
             task: task.clone(),
-            trial: Box::new(trial),
+            trial: Box::new(trial.map_time(Measured::into_record)),
             announced,
             reply,
         })
@@ -419,21 +447,25 @@ impl Store {
     }
 
     /// Runs work on the writer's connection, after everything submitted before.
-    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(
-                &'c Path,
-                &'c mut SqliteConnection,
-            )
-                -> Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'c>>
-            + Send
-            + 'static,
-    {
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl for<'c> FnOnce(
+            &'c mut SqliteConnection,
+        ) -> writer::Pending<'c, Result<T, sqlx::Error>>
+        + Send
+        + 'static,
+    ) -> Result<T, StoreError> {
+        let path = Arc::clone(&self.path);
         self.ask(|reply: writer::Reply<T>| {
-            Command::Errand(Box::new(move |path, connection| {
+            Command::Errand(Box::new(move |ready| {
                 Box::pin(async move {
-                    let _ = reply.send(work(path, connection).await);
+                    let result = match ready {
+                        Ok(connection) => work(connection).await.at(&path),
+                        Err(error) => Err(error),
+                    };
+                    let written = result.is_ok();
+                    let _ = reply.send(result);
+                    written
                 })
             }))
         })
@@ -460,13 +492,11 @@ impl Store {
     }
 
     /// The reading connection, opened on first use.
-    async fn reader(
-        &self,
-    ) -> Result<tokio::sync::MutexGuard<'_, Option<SqliteConnection>>, StoreError> {
+    async fn reader(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, StoreError> {
         let mut reader = self.reader.lock().await;
         if reader.is_none() {
             *reader = Some(open::readable(&self.path).await?);
         }
-        Ok(reader)
+        MutexGuard::try_map(reader, Option::as_mut).map_err(|_| closed(&self.path))
     }
 }

@@ -1,9 +1,10 @@
 //! Connections, and a schema that is up to date or a clear error.
 
-use super::error::{StoreError, primary_code};
+use super::error::{At as _, StoreError, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a statement waits for another process's transaction. Ours last milliseconds; a minute
@@ -37,13 +38,13 @@ fn options(path: &Path) -> SqliteConnectOptions {
 /// Opens for writing: creates directories and file, switches to WAL, applies migrations.
 pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError> {
     create_parent(path)?;
+    create_private(path)?;
     ignore_file_size_signal();
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let mut connection = options(path)
         .create_if_missing(true)
         .connect()
         .await
-        .map_err(fail)?;
+        .at(path)?;
     let result = async {
         refuse_foreign(path, &mut connection).await?;
         switch_to_wal(path, &mut connection).await?;
@@ -64,12 +65,11 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
 pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
     let options = options(path).busy_timeout(wait);
     let connection = options.connect().await;
-    connection.map_err(|error| StoreError::from_sqlx(path, &error))
+    connection.at(path)
 }
 
 /// What tells a file from another one that took its name.
 pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
     let facts = std::fs::metadata(path)?;
     Ok((facts.dev(), facts.ino()))
 }
@@ -95,15 +95,15 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
         }
         Err(error) => return Err(cannot_open(path, &error)),
     }
-    let mut connection = open_read_only(path, false).await;
-    if matches!(
-        connection,
-        Err(StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. })
-    ) && !has_pending_log(path)
-    {
-        connection = open_read_only(path, true).await;
-    }
-    let mut connection = connection?;
+    let mut connection = match open_read_only(path, false).await {
+        Err(error) if cannot_write(&error) => {
+            if has_pending_log(path) {
+                return read_copy(path, "its log cannot be read in").await;
+            }
+            open_read_only(path, true).await?
+        }
+        opened => opened?,
+    };
     match check_history(path, &mut connection).await? {
         History::Current => Ok(connection),
         History::None => Err(StoreError::Foreign {
@@ -112,29 +112,74 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
         History::Older => {
             // Migrate through a writing connection, then read.
             drop(connection);
-            writable(path)
-                .await?
-                .close()
-                .await
-                .map_err(|error| StoreError::from_sqlx(path, &error))?;
-            open_read_only(path, false).await
+            match writable(path).await {
+                Err(error) if cannot_write(&error) => {
+                    read_copy(path, "its older schema cannot be brought up to date in").await
+                }
+                migrated => {
+                    migrated?.close().await.at(path)?;
+                    open_read_only(path, false).await
+                }
+            }
         }
     }
 }
 
+fn cannot_write(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. } | StoreError::HardLinked { .. }
+    )
+}
+
+/// Reads a copy in a temporary folder, which is gone when it is open: for a database whose folder
+/// cannot be written, and that has to be before it can be read.
+async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreError> {
+    let folder = tempfile::tempdir().map_err(|error| cannot_open(path, &error))?;
+    let copy = folder.path().join("copy.db");
+    let with_log = |path: &Path| -> PathBuf {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        log.into()
+    };
+    let copy_writable = |from: &Path, to: &Path| {
+        std::fs::copy(from, to)?;
+        // A copy of a read-only file is read-only too.
+        std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o600))
+    };
+    let copied = copy_writable(path, &copy).and_then(|()| {
+        if has_pending_log(path) {
+            copy_writable(&with_log(path), &with_log(&copy))?;
+        }
+        Ok(())
+    });
+    copied.map_err(|error| cannot_open(path, &error))?;
+    let mut connection = writable(&copy).await?;
+    tracing::warn!(
+        "{}: {why} a folder that cannot be written: a copy is read, and the file stays as it is",
+        path.display()
+    );
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute(&mut connection)
+        .await
+        .at(path)?;
+    connection.close().await.at(path)?;
+    // SQLite goes on reading the file after its name is gone.
+    open_read_only(&copy, true).await
+}
+
 async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let mut connection = options(path)
         .read_only(true)
         .immutable(immutable)
         .connect()
         .await
-        .map_err(fail)?;
+        .at(path)?;
     // Opening is lazy: the first read meets a damaged header or a log that cannot be opened.
     sqlx::query("SELECT count(*) FROM sqlite_schema")
         .execute(&mut connection)
         .await
-        .map_err(fail)?;
+        .at(path)?;
     Ok(connection)
 }
 
@@ -166,6 +211,33 @@ fn create_parent(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Makes the file where there is none, for its owner alone: results name hosts, paths and commits.
+/// SQLite gives the files beside it the same permissions.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    let made = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        // SQLite's own words about what cannot be made are as good.
+        Err(_) => return Ok(()),
+    }
+    let links = match std::fs::metadata(path) {
+        Ok(facts) if facts.is_file() => facts.nlink(),
+        _ => 1,
+    };
+    if links > 1 {
+        return Err(StoreError::HardLinked {
+            path: path.to_owned(),
+            links,
+        });
+    }
+    Ok(())
+}
+
 /// A write beyond `ulimit -f` raises SIGXFSZ, whose default is death; with a handler installed the
 /// write fails instead, and becomes an error that says what is stored.
 fn ignore_file_size_signal() {
@@ -182,7 +254,7 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     )
     .fetch_one(connection)
     .await
-    .map_err(|error| StoreError::from_sqlx(path, &error))?;
+    .at(path)?;
     if tables > 0 && ours == 0 {
         return Err(StoreError::Foreign {
             path: path.to_owned(),
@@ -225,12 +297,11 @@ async fn check_history(
     path: &Path,
     connection: &mut SqliteConnection,
 ) -> Result<History, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
     let ours: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
             .fetch_one(&mut *connection)
             .await
-            .map_err(fail)?;
+            .at(path)?;
     if ours == 0 {
         return Ok(History::None);
     }
@@ -238,7 +309,7 @@ async fn check_history(
         sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations ORDER BY version")
             .fetch_all(&mut *connection)
             .await
-            .map_err(fail)?;
+            .at(path)?;
     let known = known_version();
     if let Some((found, _)) = applied.last().filter(|(version, _)| *version > known) {
         return Err(StoreError::Newer {
@@ -271,11 +342,7 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
     if matches!(check_history(path, connection).await?, History::Current) {
         return Ok(());
     }
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
-    let mut transaction = connection
-        .begin_with("BEGIN IMMEDIATE")
-        .await
-        .map_err(fail)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.at(path)?;
     // Another process may have been faster while we waited.
     if !matches!(
         check_history(path, &mut transaction).await?,
@@ -292,5 +359,5 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
                 other => StoreError::broken(path, other.to_string()),
             })?;
     }
-    transaction.commit().await.map_err(fail)
+    transaction.commit().await.at(path)
 }

@@ -1,12 +1,13 @@
 //! The daemon's run queue, and which daemon owns the database.
 
-use super::error::StoreError;
+use super::Store;
+use super::error::{At as _, StoreError};
 use super::owner;
 use super::run::RunId;
 use super::writer::now;
-use super::{Store, closed};
+use sqlx::types::Json;
 use sqlx::{Connection as _, SqliteConnection};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A run that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +32,16 @@ pub struct QueuedJob {
 }
 
 /// Where a run of the queue is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::IntoStaticStr
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum JobState {
     /// Waits for its device.
     Queued,
@@ -49,15 +59,12 @@ impl JobState {
     /// The name in the database and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
+
+/// Runs that may wait in the queue.
+pub const MAX_QUEUED_RUNS: u64 = 10_000;
 
 /// Daemons that a run may take down while it is set up, before it is set aside.
 const ATTEMPTS_MAX: i64 = 2;
@@ -77,15 +84,6 @@ pub struct DaemonRow {
     pub alive: bool,
 }
 
-#[derive(sqlx::FromRow)]
-struct JobRow {
-    name: String,
-    device: String,
-    request: String,
-    folder: Option<String>,
-    spent_s: f64,
-}
-
 impl Store {
     /// Makes this process the daemon of the database, unless a living one is. What that one left
     /// running is queued again; where it `crashed`, a run that it was setting up, as one before it
@@ -100,15 +98,8 @@ impl Store {
         crashed: bool,
     ) -> Result<Result<(), DaemonRow>, StoreError> {
         let (address, instance) = (address.to_owned(), instance.to_owned());
-        self.write(move |path, connection| {
-            let (address, instance) = (address.clone(), instance.clone());
-            Box::pin(async move {
-                claim(connection, &address, &instance, crashed)
-                    .await
-                    .map_err(|error| StoreError::from_sqlx(path, &error))
-            })
-        })
-        .await
+        self.write(move |connection| Box::pin(claim(connection, address, instance, crashed)))
+            .await
     }
 
     /// Gives the database up.
@@ -129,38 +120,39 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn daemon(&self) -> Result<Option<DaemonRow>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        daemon(connection)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        daemon(reader).await.at(&self.path)
     }
 
-    /// Puts a run into the queue; it is there, whatever happens, when this returns.
+    /// Puts a run into the queue; it is there, whatever happens, when this returns. At most
+    /// [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
         let folder = job.folder.map(|path| path.to_string_lossy().into_owned());
-        let name = id.clone();
-        self.write(move |path, connection| {
-            let query = sqlx::query(
+        let queued = self
+            .execute(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
-                 VALUES (?, ?, ?, ?, 'queued', ?)",
+                 SELECT ?, ?, ?, nullif(?, ''), 'queued', ?
+                 WHERE (SELECT count(*) FROM queue WHERE state = 'queued') < CAST(? AS INTEGER)",
+                vec![
+                    id.to_string(),
+                    job.device,
+                    job.request,
+                    folder.unwrap_or_default(),
+                    now().to_string(),
+                    MAX_QUEUED_RUNS.to_string(),
+                ],
             )
-            .bind(name.to_string())
-            .bind(job.device.clone())
-            .bind(job.request.clone())
-            .bind(folder.clone())
-            .bind(now().to_string());
-            Box::pin(async move {
-                let done = query.execute(connection).await;
-                done.map(drop)
-                    .map_err(|error| StoreError::from_sqlx(path, &error))
-            })
-        })
-        .await?;
+            .await?;
+        if queued == 0 {
+            return Err(StoreError::QueueFull {
+                path: self.path.to_path_buf(),
+                limit: MAX_QUEUED_RUNS,
+            });
+        }
         Ok(id)
     }
 
@@ -174,31 +166,29 @@ impl Store {
         busy: &[String],
         most: usize,
     ) -> Result<Vec<QueuedJob>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        let rows: Result<Vec<JobRow>, _> = sqlx::query_as(
+        let reader = &mut *self.reader().await?;
+        let rows: Vec<(String, String, String, Option<String>, f64)> = sqlx::query_as(
             "SELECT name, device, request, folder, spent_s FROM queue WHERE id IN (
                 SELECT min(id) FROM queue WHERE state = 'queued'
                 AND device NOT IN (SELECT value FROM json_each(?)) GROUP BY device)
              ORDER BY id LIMIT ?",
         )
-        .bind(serde_json::to_string(busy).unwrap_or_default())
+        .bind(Json(busy))
         .bind(i64::try_from(most).unwrap_or(i64::MAX))
-        .fetch_all(connection)
-        .await;
-        let rows = rows.map_err(|error| StoreError::from_sqlx(&self.path, &error))?;
-        Ok(rows
-            .into_iter()
-            .map(|row| QueuedJob {
-                id: RunId(row.name),
-                job: NewJob {
-                    device: row.device,
-                    request: row.request,
-                    folder: row.folder.map(PathBuf::from),
-                },
-                spent_s: row.spent_s,
-            })
-            .collect())
+        .fetch_all(reader)
+        .await
+        .at(&self.path)?;
+        let job = |(name, device, request, folder, spent_s): (_, _, _, Option<String>, _)| {
+            let folder = folder.map(PathBuf::from);
+            let job = NewJob {
+                device,
+                request,
+                folder,
+            };
+            let id = RunId(name);
+            QueuedJob { id, job, spent_s }
+        };
+        Ok(rows.into_iter().map(job).collect())
     }
 
     /// Marks a queued run as taken by its engine; false when it is no longer queued.
@@ -230,35 +220,21 @@ impl Store {
         .map(drop)
     }
 
-    /// Takes a run out of the queue whatever its state there, for a database whose daemon does not
-    /// start; false when the run is not open.
+    /// Takes a run that has not begun out of the queue, or, for a database whose daemon does not
+    /// start, one that `may_run`; false when there is none.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub async fn cancel_offline(&self, id: &RunId) -> Result<bool, StoreError> {
-        let changed = self
-            .execute(
-                "UPDATE queue SET state = 'stopped', ended_at = ?1, message = 'stopped on request'
-                 WHERE name = ?2 AND state IN ('queued', 'running')",
-                vec![now().to_string(), id.to_string()],
-            )
-            .await?;
-        Ok(changed > 0)
-    }
-
-    /// Takes a run that has not begun out of the queue; false when it is not queued.
-    ///
-    /// # Errors
-    /// The database cannot be written.
-    pub async fn cancel_job(&self, id: &RunId) -> Result<bool, StoreError> {
-        let changed = self
-            .execute(
-                "UPDATE queue SET state = 'stopped', ended_at = ?1, message = 'stopped on request'
-                 WHERE name = ?2 AND state = 'queued'",
-                vec![now().to_string(), id.to_string()],
-            )
-            .await?;
-        Ok(changed > 0)
+    pub async fn cancel_job(&self, id: &RunId, may_run: bool) -> Result<bool, StoreError> {
+        let sql = if may_run {
+            "UPDATE queue SET state = 'stopped', ended_at = ?1, message = 'stopped on request'
+             WHERE name = ?2 AND state IN ('queued', 'running')"
+        } else {
+            "UPDATE queue SET state = 'stopped', ended_at = ?1, message = 'stopped on request'
+             WHERE name = ?2 AND state = 'queued'"
+        };
+        let changed = self.execute(sql, vec![now().to_string(), id.to_string()]);
+        Ok(changed.await? > 0)
     }
 
     /// Says how a run's engine left it. `Queued`: it goes on later.
@@ -277,7 +253,7 @@ impl Store {
             "UPDATE queue SET state = ?1, message = ?2, spent_s = CAST(?3 AS REAL), attempts = 0,
                 ended_at = nullif(?4, '') WHERE name = ?5",
             vec![
-                state.name().to_owned(),
+                state.to_string(),
                 message.to_owned(),
                 spent_s.to_string(),
                 if open {
@@ -317,15 +293,11 @@ impl Store {
 
     /// One statement with text parameters; the number of rows it changed.
     async fn execute(&self, sql: &'static str, values: Vec<String>) -> Result<u64, StoreError> {
-        self.write(move |path, connection| {
+        self.write(move |connection| {
             let query = values
                 .iter()
-                .fold(sqlx::query(sql), |query, value| query.bind(value.clone()));
-            Box::pin(async move {
-                let done = query.execute(connection).await;
-                done.map(|done| done.rows_affected())
-                    .map_err(|error| StoreError::from_sqlx(path, &error))
-            })
+                .fold(sqlx::query(sql), |query, value| query.bind(value));
+            Box::pin(async move { Ok(query.execute(connection).await?.rows_affected()) })
         })
         .await
     }
@@ -348,8 +320,8 @@ async fn daemon(connection: &mut SqliteConnection) -> Result<Option<DaemonRow>, 
 /// In one transaction: of two daemons that start at once, one sees the other's row.
 async fn claim(
     connection: &mut SqliteConnection,
-    address: &str,
-    instance: &str,
+    address: String,
+    instance: String,
     crashed: bool,
 ) -> Result<Result<(), DaemonRow>, sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -365,9 +337,9 @@ async fn claim(
          SET owner = ?1, address = ?2, instance = ?3, started_at = ?4",
     )
     .bind(owner::current())
-    .bind(address.to_owned())
-    .bind(instance.to_owned())
-    .bind(now().to_string())
+    .bind(address)
+    .bind(instance)
+    .bind(now())
     .execute(&mut *transaction)
     .await?;
     // A daemon that was killed was not ended by what it set up.
@@ -384,7 +356,7 @@ async fn claim(
               into its log, lower --jobs, and submit it again'
          WHERE state = 'running' AND attempts >= ?2",
     )
-    .bind(now().to_string())
+    .bind(now())
     .bind(ATTEMPTS_MAX)
     .execute(&mut *transaction)
     .await?;
@@ -394,12 +366,3 @@ async fn claim(
     transaction.commit().await?;
     Ok(Ok(()))
 }
-
-/// Work for the writer's connection, between two groups of results.
-pub(super) type Errand = Box<
-    dyn for<'c> FnOnce(
-            &'c Path,
-            &'c mut SqliteConnection,
-        ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + 'c>>
-        + Send,
->;

@@ -1,5 +1,7 @@
 //! Places and ties, from times alone. Pure.
 
+use tuner_core::statistics::may_be_equal;
+
 /// A candidate's time with its uncertainty, microseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Timed {
@@ -28,10 +30,8 @@ pub(super) struct Place {
 
 /// Whether the 95 % interval of the ratio `other / best` contains 1.
 ///
-/// The medians come from separate samples, so the interval of their ratio is built from the two
-/// intervals in log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions
-/// of the normal mean and standard deviation", 2012, eq. 3): its lower end is
-/// `ln r − √((ln p − ln l)² + (ln U − ln P)²)`, lower case for the slower. A single sample has an
+/// The medians come from separate samples, so the interval is that of
+/// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has an
 /// interval of no width, and so ties only with an equal time.
 ///
 /// Where both were timed against the same fixed reference, the ratios to it are compared instead
@@ -39,18 +39,10 @@ pub(super) struct Place {
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     match (&best.relative, &other.relative) {
         (Some(a), Some(b)) if a.reference == b.reference => {
-            overlap((a.p50, a.high), (b.p50, b.low))
+            may_be_equal((a.p50, a.high), (b.p50, b.low))
         }
-        _ => overlap((best.p50, best.high), (other.p50, other.low)),
+        _ => may_be_equal((best.p50, best.high), (other.p50, other.low)),
     }
-}
-
-/// Whether a faster median with its upper end and a slower one with its lower end may be equal.
-fn overlap((fast, high): (f64, f64), (slow, low): (f64, f64)) -> bool {
-    let apart = (slow / fast).ln();
-    let down = (slow / low).ln();
-    let up = (high / fast).ln();
-    apart <= down.hypot(up)
 }
 
 /// Places of candidates sorted by time. A row shares the place above when the times are equal or

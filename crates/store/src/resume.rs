@@ -1,20 +1,19 @@
 //! Finding the run that `--resume` continues.
 
-use super::begin::kind_name;
-use super::error::StoreError;
+use super::error::broken;
 use super::owner;
 use super::rows::{TRIAL_COLUMNS, config_text, trial_from_row};
 use super::run::{RunId, RunStart, StoredRun, StoredTask, TaskStart};
+use sqlx::types::{Json, Text};
 use sqlx::{AssertSqlSafe, SqliteConnection};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 #[derive(sqlx::FromRow)]
 struct RunRow {
     id: i64,
     name: String,
     strategy: String,
-    settings: String,
+    settings: Json<serde_json::Value>,
     state: String,
     owner: Option<String>,
     started_at: String,
@@ -38,32 +37,29 @@ fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bo
 /// The latest run of the same kernels, template versions, problems, device and seed that did not
 /// reach its end, and whose process is gone.
 pub(super) async fn unfinished(
-    path: &Path,
     connection: &mut SqliteConnection,
     start: &RunStart,
-) -> Result<Option<StoredRun>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+) -> Result<Option<StoredRun>, sqlx::Error> {
     let runs: Vec<RunRow> = sqlx::query_as(
         "SELECT r.id, r.name, r.strategy, r.settings, r.state, r.owner, r.started_at
          FROM runs r JOIN devices d ON d.id = r.device
          WHERE d.name = ? AND d.kind = ? AND r.seed = ? AND r.state <> 'finished'
          ORDER BY r.id DESC",
     )
-    .bind(start.device.name.clone())
-    .bind(kind_name(start.device.kind))
+    .bind(&start.device.name)
+    .bind(Text(start.device.kind))
     .bind(start.seed.to_string())
     .fetch_all(&mut *connection)
-    .await
-    .map_err(fail)?;
+    .await?;
     let wanted = identities(start);
     for run in runs {
         let driven = run.state == "running" && run.owner.as_deref().is_some_and(owner::is_alive);
         if driven {
             continue;
         }
-        let stored = tasks_of(connection, run.id).await.map_err(fail)?;
+        let stored = tasks_of(connection, run.id).await?;
         if agree(&stored, &wanted) {
-            return load(connection, run, start).await.map(Some).map_err(fail);
+            return load(connection, run, start).await.map(Some);
         }
     }
     Ok(None)
@@ -100,32 +96,25 @@ async fn tasks_of(
 
 /// The run of that name, if it has begun; refused where the kernels changed since.
 pub(super) async fn named(
-    path: &Path,
     connection: &mut SqliteConnection,
     id: &RunId,
     start: &RunStart,
-) -> Result<Option<StoredRun>, StoreError> {
-    let fail = |error: sqlx::Error| StoreError::from_sqlx(path, &error);
+) -> Result<Option<StoredRun>, sqlx::Error> {
     let run: Option<RunRow> = sqlx::query_as(
         "SELECT id, name, strategy, settings, state, owner, started_at FROM runs WHERE name = ?",
     )
-    .bind(id.to_string())
+    .bind(id.as_str())
     .fetch_optional(&mut *connection)
-    .await
-    .map_err(fail)?;
+    .await?;
     let Some(run) = run else { return Ok(None) };
-    let stored = tasks_of(connection, run.id).await.map_err(fail)?;
+    let stored = tasks_of(connection, run.id).await?;
     if !agree(&stored, &identities(start)) {
-        return Err(StoreError::broken(
-            path,
-            format!(
-                "run {id} cannot go on: its template, reference, sizes or recording changed since it \
-                 began. \
-                 What it found is kept; submit it again to tune the new version"
-            ),
-        ));
+        return Err(broken(format!(
+            "run {id} cannot go on: its template, reference, sizes or recording changed since it \
+             began. What it found is kept; submit it again to tune the new version"
+        )));
     }
-    load(connection, run, start).await.map(Some).map_err(fail)
+    load(connection, run, start).await.map(Some)
 }
 
 async fn load(
@@ -141,8 +130,8 @@ async fn load(
         );
         let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(run.id)
-            .bind(task.kernel.clone())
-            .bind(task.problem.clone())
+            .bind(&task.kernel)
+            .bind(&task.problem)
             .fetch_all(&mut *connection)
             .await?;
         let mut stored = StoredTask {
@@ -161,7 +150,7 @@ async fn load(
     Ok(StoredRun {
         id: RunId(run.name),
         strategy: run.strategy,
-        settings: serde_json::from_str(&run.settings).unwrap_or_default(),
+        settings: run.settings.0,
         started_at: run.started_at,
         tasks,
     })

@@ -3,12 +3,14 @@
 
 use super::evidence::{evidence_from_row, insert_evidence};
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _, SqliteConnection};
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{SqliteArguments, SqliteRow, SqliteTypeInfo, SqliteValueRef};
+use sqlx::types::{Json, Text};
+use sqlx::{Arguments as _, AssertSqlSafe, Decode, Row as _, Sqlite, SqliteConnection, Type};
 use std::fmt::Write as _;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{
-    Compilation, ConfigValues, Hazard, Measurement, TimingEvidence, TimingKind, TrialRecord,
-    Verdict, config_as_object,
+    Compilation, ConfigValues, Measurement, TimingEvidence, TrialRecord, config_as_object,
 };
 use tuner_core::units::{ContentHash, Micros};
 
@@ -70,26 +72,51 @@ pub(super) fn samples_from_text(text: &str) -> Vec<f64> {
         .collect()
 }
 
+/// A column with a configuration.
+pub(super) struct Config(ConfigValues);
+
+impl From<Config> for ConfigValues {
+    fn from(config: Config) -> Self {
+        config.0
+    }
+}
+
+impl Type<Sqlite> for Config {
+    fn type_info() -> SqliteTypeInfo {
+        <str as Type<Sqlite>>::type_info()
+    }
+}
+
+impl<'r> Decode<'r, Sqlite> for Config {
+    fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
+        let text = <&str as Decode<Sqlite>>::decode(value)?;
+        let config = config_from_text(text).map_err(|error| format!("config: {error}"))?;
+        Ok(Self(config))
+    }
+}
+
 /// A hash as it lies in the database: the bytes that its digits stand for.
 pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
-    let text = hash.as_str();
-    let bytes: Option<Vec<u8>> = (text.len() == 64)
-        .then(|| {
-            (0..32)
-                .map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok())
-                .collect()
-        })
-        .flatten();
-    bytes.unwrap_or_else(|| text.as_bytes().to_vec())
+    let bytes = hex::decode(hash.as_str()).ok();
+    let bytes = bytes.filter(|bytes| bytes.len() == 32);
+    bytes.unwrap_or_else(|| hash.as_str().as_bytes().to_vec())
+}
+
+/// A column with [`hash_bytes`].
+#[derive(sqlx::Type)]
+#[sqlx(transparent)]
+pub(super) struct HashBytes(Vec<u8>);
+
+impl From<HashBytes> for ContentHash {
+    fn from(bytes: HashBytes) -> Self {
+        hash_from_bytes(&bytes.0)
+    }
 }
 
 /// Reads [`hash_bytes`] back.
 pub(super) fn hash_from_bytes(bytes: &[u8]) -> ContentHash {
     ContentHash::from_stored(if bytes.len() == 32 {
-        bytes.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hex::encode(bytes)
     } else {
         String::from_utf8_lossy(bytes).into_owned()
     })
@@ -99,10 +126,6 @@ pub(super) fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-pub(super) fn unsigned(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
-
 /// Inserts rows in chunks; `add` pushes the values of one row.
 pub(super) async fn insert_many<T>(
     connection: &mut SqliteConnection,
@@ -110,7 +133,7 @@ pub(super) async fn insert_many<T>(
     row: &str,
     tail: &str,
     items: &[T],
-    add: impl Fn(&mut SqliteArguments, &T) -> Result<(), sqlx::error::BoxDynError>,
+    add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
 ) -> Result<(), sqlx::Error> {
     let mut rest = items;
     while !rest.is_empty() {
@@ -145,7 +168,7 @@ pub(super) async fn insert_trials(
              (SELECT id FROM candidates WHERE hash = ?2)",
         )
         .bind(*task)
-        .bind(hash.clone())
+        .bind(hash)
         .execute(&mut *connection)
         .await?;
     }
@@ -200,9 +223,9 @@ async fn insert_verdicts(
             values.add(hash_bytes(&trial.candidate_hash))?;
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
-            values.add(trial.verdict.name())?;
-            values.add(trial.detail.clone())?;
-            values.add(trial.max_error)?;
+            values.add(trial.judgement.verdict.name())?;
+            values.add(trial.judgement.detail.clone())?;
+            values.add(trial.judgement.max_error)?;
             values.add(integer(trial.charged_us))?;
             values.add(trial.origin.clone())?;
             values.add(judged_at.to_owned())
@@ -261,7 +284,7 @@ async fn insert_measurements(
         &timed,
         |values, (id, time)| {
             values.add(*id)?;
-            values.add(timing_name(time.kind))?;
+            values.add(Text(time.kind))?;
             values.add(time.p50.get())?;
             values.add(time.p90.get())?;
             values.add(time.ci95[0].get())?;
@@ -287,13 +310,15 @@ async fn insert_hazards(
     let hazards: Vec<(i64, i64, String)> = rows
         .iter()
         .flat_map(|(id, row)| {
-            (0..).zip(&row.trial.hazards).map(|(ordinal, hazard)| {
-                (
-                    *id,
-                    ordinal,
-                    serde_json::to_string(hazard).unwrap_or_default(),
-                )
-            })
+            (0..)
+                .zip(&row.trial.judgement.hazards)
+                .map(|(ordinal, hazard)| {
+                    (
+                        *id,
+                        ordinal,
+                        serde_json::to_string(hazard).unwrap_or_default(),
+                    )
+                })
         })
         .collect();
     insert_many(
@@ -333,26 +358,6 @@ async fn insert_counters(
     .await
 }
 
-/// The name of a timing kind in the database and in JSON.
-pub(super) fn timing_name(kind: TimingKind) -> &'static str {
-    match kind {
-        TimingKind::Measured => "measured",
-        TimingKind::Predicted => "predicted",
-        TimingKind::Recorded => "recorded",
-    }
-}
-
-/// The timing kind of that name.
-pub(super) fn timing_from_name(name: &str) -> Option<TimingKind> {
-    [
-        TimingKind::Measured,
-        TimingKind::Predicted,
-        TimingKind::Recorded,
-    ]
-    .into_iter()
-    .find(|kind| timing_name(*kind) == name)
-}
-
 /// Columns that [`trial_from_row`] reads, with the joins they need.
 pub(super) const TRIAL_COLUMNS: &str =
     "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.charged_us,
@@ -377,58 +382,53 @@ pub(super) const TRIAL_COLUMNS: &str =
      LEFT JOIN counters n ON n.verdict = v.id ";
 
 /// A trial as it was submitted; `None` for its sequence when only announced.
-pub(super) fn trial_from_row(
-    row: &sqlx::sqlite::SqliteRow,
-) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
-    let decode = |text: String| sqlx::Error::Decode(text.into());
-    let verdict: String = row.try_get("verdict")?;
-    let config: String = row.try_get("config")?;
-    let hazards: String = row.try_get("hazards")?;
-    let hazards: Vec<Hazard> =
-        serde_json::from_str(&hazards).map_err(|error| decode(format!("hazards: {error}")))?;
-    let sequence: Option<i64> = row.try_get("sequence")?;
+pub(super) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
+    let sequence: Option<u64> = row.try_get("sequence")?;
+    let counters: Option<Json<serde_json::Value>> = row.try_get("counters")?;
     let trial = TrialRecord {
-        sequence: unsigned(sequence.unwrap_or(0)),
-        config: config_from_text(&config).map_err(|error| decode(format!("config: {error}")))?,
-        candidate_hash: hash_from_bytes(&row.try_get::<Vec<u8>, _>("hash")?),
-        verdict: Verdict::from_name(&verdict)
-            .ok_or_else(|| decode(format!("unknown verdict {verdict:?}")))?,
-        detail: row.try_get("detail")?,
-        hazards,
+        sequence: sequence.unwrap_or(0),
+        config: row.try_get::<Config, _>("config")?.into(),
+        candidate_hash: hash_from_bytes(row.try_get("hash")?),
+        judgement: Judgement {
+            verdict: row.try_get::<Text<_>, _>("verdict")?.0,
+            hazards: row.try_get::<Json<_>, _>("hazards")?.0,
+            detail: row.try_get("detail")?,
+            max_error: row.try_get("max_error")?,
+        },
         compilation: compilation_from_row(row)?,
-        max_error: row.try_get("max_error")?,
         measurement: measurement_from_row(row)?,
-        charged_us: unsigned(row.try_get("charged_us")?),
+        charged_us: row.try_get("charged_us")?,
         origin: row.try_get("origin")?,
-        counters: row
-            .try_get::<Option<String>, _>("counters")?
-            .and_then(|text| serde_json::from_str(&text).ok()),
+        counters: counters.map(|counters| counters.0),
     };
-    Ok((sequence.map(unsigned), trial))
+    Ok((sequence, trial))
 }
 
-fn compilation_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Compilation>, sqlx::Error> {
-    let Some(cubin_hash) = row.try_get::<Option<String>, _>("cubin_hash")? else {
+fn compilation_from_row(row: &SqliteRow) -> Result<Option<Compilation>, sqlx::Error> {
+    let Some(cubin_hash) = row.try_get("cubin_hash")? else {
         return Ok(None);
     };
     let template: Option<String> = row.try_get("template_hash")?;
+    let length = |column: &str| -> Result<u64, sqlx::Error> {
+        Ok(row.try_get::<Option<u64>, _>(column)?.unwrap_or(0))
+    };
     Ok(Some(Compilation {
         template_hash: ContentHash::from_stored(template.unwrap_or_default()),
         cubin_hash: ContentHash::from_stored(cubin_hash),
         nvrtc_version: row.try_get("nvrtc_version")?,
         arch: row.try_get("arch")?,
-        registers: u32::try_from(row.try_get::<i64, _>("registers")?).unwrap_or(0),
-        spill_bytes: unsigned(row.try_get("spill_bytes")?),
-        stack_bytes: unsigned(row.try_get("stack_bytes")?),
-        shared_bytes: unsigned(row.try_get("shared_bytes")?),
-        compile_us: unsigned(row.try_get("compile_us")?),
-        ptx_bytes: unsigned(row.try_get::<Option<i64>, _>("ptx_bytes")?.unwrap_or(0)),
-        sass_bytes: unsigned(row.try_get::<Option<i64>, _>("sass_bytes")?.unwrap_or(0)),
+        registers: row.try_get("registers")?,
+        spill_bytes: row.try_get("spill_bytes")?,
+        stack_bytes: row.try_get("stack_bytes")?,
+        shared_bytes: row.try_get("shared_bytes")?,
+        compile_us: row.try_get("compile_us")?,
+        ptx_bytes: length("ptx_bytes")?,
+        sass_bytes: length("sass_bytes")?,
     }))
 }
 
-fn measurement_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Measurement>, sqlx::Error> {
-    let Some(kind) = row.try_get::<Option<String>, _>("kind")? else {
+fn measurement_from_row(row: &SqliteRow) -> Result<Option<Measurement>, sqlx::Error> {
+    let Some(Text(kind)) = row.try_get("kind")? else {
         return Ok(None);
     };
     let time = |column: &str| -> Result<Micros, sqlx::Error> {
@@ -436,14 +436,13 @@ fn measurement_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Measurem
         Micros::try_from(us).map_err(|text| sqlx::Error::Decode(text.into()))
     };
     Ok(Some(Measurement {
-        kind: timing_from_name(&kind)
-            .ok_or_else(|| sqlx::Error::Decode(format!("unknown timing {kind:?}").into()))?,
+        kind,
         p50: time("p50_us")?,
         p90: time("p90_us")?,
         ci95: [time("ci_low_us")?, time("ci_high_us")?],
-        samples: samples_from_text(&row.try_get::<String, _>("samples_us")?),
+        samples: samples_from_text(row.try_get("samples_us")?),
         protocol: row.try_get("protocol")?,
-        reused: row.try_get::<i64, _>("reused")? != 0,
+        reused: row.try_get("reused")?,
         evidence: evidence_from_row(row)?,
     }))
 }

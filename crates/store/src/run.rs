@@ -137,7 +137,8 @@ impl RunStart {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum RunEnd {
     /// Its budget was used up or its space exhausted.
     Finished,
@@ -145,16 +146,6 @@ pub enum RunEnd {
     Interrupted,
     /// The tuner failed; can be resumed.
     Failed,
-}
-
-impl RunEnd {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 /// An unfinished run, with all that was stored of it.

@@ -1,14 +1,13 @@
 //! Runs as they are listed and drawn: asked for, under way, over.
 
-use super::begin::kind_from_name;
-use super::error::StoreError;
+use super::Store;
+use super::error::{At as _, StoreError};
 use super::owner;
-use super::rows::{config_from_text, hash_from_bytes};
+use super::rows::{Config, HashBytes};
 use super::run::RunId;
-use super::{Store, closed};
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::SqliteConnection;
+use sqlx::types::Text;
 use std::collections::BTreeMap;
-use std::path::Path;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
 use tuner_core::units::ContentHash;
 
@@ -86,7 +85,7 @@ pub struct RunTask {
 }
 
 /// One result of a run, in short.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub struct RunTrial {
     /// Kernel name.
     pub kernel: String,
@@ -95,12 +94,15 @@ pub struct RunTrial {
     /// Place in the order of its task; `None` where only announced.
     pub sequence: Option<u64>,
     /// The judgement.
+    #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
     /// Why, its first 300 characters.
     pub detail: String,
     /// Identity of the candidate.
+    #[sqlx(try_from = "HashBytes")]
     pub candidate: ContentHash,
     /// The configuration.
+    #[sqlx(try_from = "Config")]
     pub config: ConfigValues,
     /// Median, microseconds, where it passed.
     pub p50_us: Option<f64>,
@@ -117,11 +119,8 @@ impl Store {
         failed: bool,
         limit: u32,
     ) -> Result<Vec<RunTrial>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        run_trials(connection, id, failed, limit)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        run_trials(reader, id, failed, limit).await.at(&self.path)
     }
 
     /// Runs, latest first.
@@ -129,11 +128,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        runs(connection, filter)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        runs(reader, filter).await.at(&self.path)
     }
 
     /// The tasks of a run with their curves; empty where it has not begun.
@@ -141,11 +137,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn run_tasks(&self, id: &RunId) -> Result<Vec<RunTask>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        run_tasks(connection, id)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        run_tasks(reader, id).await.at(&self.path)
     }
 
     /// How many runs of the queue are in each state.
@@ -153,15 +146,12 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn queue_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        let rows: Result<Vec<(String, i64)>, _> =
-            sqlx::query_as("SELECT state, count(*) FROM queue GROUP BY state")
-                .fetch_all(connection)
-                .await;
-        let rows = rows.map_err(|error| StoreError::from_sqlx(&self.path, &error))?;
-        let count = |(state, count)| (state, u64::try_from(count).unwrap_or(0));
-        Ok(rows.into_iter().map(count).collect())
+        let reader = &mut *self.reader().await?;
+        let rows = sqlx::query_as("SELECT state, count(*) FROM queue GROUP BY state")
+            .fetch_all(reader)
+            .await
+            .at(&self.path)?;
+        Ok(rows.into_iter().collect())
     }
 }
 
@@ -169,12 +159,13 @@ async fn runs(
     connection: &mut SqliteConnection,
     filter: &RunFilter,
 ) -> Result<Vec<RunRow>, sqlx::Error> {
-    let rows = sqlx::query(
+    let rows: Vec<FoundRun> = sqlx::query_as(
         "SELECT * FROM (
-            SELECT coalesce(q.name, r.name) AS name, q.state AS queue_state, q.message, q.request,
-                q.device AS waits_for, q.submitted_at, r.id AS run, r.state AS run_state, r.owner,
-                r.selector, r.strategy, r.seed, r.settings, d.name AS device, d.kind,
-                coalesce(q.started_at, r.started_at) AS started_at,
+            SELECT coalesce(q.name, r.name) AS name, q.state AS queue_state,
+                coalesce(q.message, '') AS message, q.request,
+                coalesce(q.device, r.selector, '') AS selector, q.submitted_at, r.id AS run,
+                r.state AS run_state, r.owner, r.strategy, r.seed, r.settings, d.name AS device,
+                d.kind, coalesce(q.started_at, r.started_at) AS started_at,
                 iif(q.name IS NULL, r.ended_at, q.ended_at) AS ended_at
             FROM queue q FULL JOIN runs r ON r.name = q.name LEFT JOIN devices d ON d.id = r.device)
          WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL OR name < ?2)
@@ -182,15 +173,15 @@ async fn runs(
                 OR (?3 = 'interrupted' AND queue_state IS NULL AND run_state = 'running'))
          ORDER BY name DESC LIMIT ?4",
     )
-    .bind(filter.id.clone())
-    .bind(filter.before.clone())
-    .bind(filter.state.clone())
+    .bind(&filter.id)
+    .bind(&filter.before)
+    .bind(&filter.state)
     .bind(filter.limit)
     .fetch_all(&mut *connection)
     .await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows {
-        let run = run_row(connection, &row).await?;
+        let run = run_row(connection, row).await?;
         // Whether an owner lives is not for SQL to say.
         if filter
             .state
@@ -203,53 +194,68 @@ async fn runs(
     Ok(runs)
 }
 
-async fn run_row(
-    connection: &mut SqliteConnection,
-    row: &sqlx::sqlite::SqliteRow,
-) -> Result<RunRow, sqlx::Error> {
-    let text = |column: &str| row.try_get::<Option<String>, _>(column);
-    let device = text("device")?;
-    let kind = text("kind")?.as_deref().and_then(kind_from_name);
-    let state = match (text("queue_state")?, text("run_state")?) {
+#[derive(sqlx::FromRow)]
+struct FoundRun {
+    name: String,
+    queue_state: Option<String>,
+    message: String,
+    request: Option<String>,
+    selector: String,
+    submitted_at: Option<String>,
+    run: Option<i64>,
+    run_state: Option<String>,
+    owner: Option<String>,
+    strategy: Option<String>,
+    seed: Option<String>,
+    settings: Option<String>,
+    device: Option<String>,
+    kind: Option<Text<DeviceKind>>,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+}
+
+async fn run_row(connection: &mut SqliteConnection, row: FoundRun) -> Result<RunRow, sqlx::Error> {
+    let state = match (row.queue_state, row.run_state) {
         (Some(state), _) => state,
         (None, Some(state)) if state == "running" => {
-            let driven = text("owner")?.as_deref().is_some_and(owner::is_alive);
+            let driven = row.owner.as_deref().is_some_and(owner::is_alive);
             if driven { "running" } else { "interrupted" }.to_owned()
         }
         (None, state) => state.unwrap_or_default(),
     };
-    let tasks: Vec<(String, String, i64)> = sqlx::query_as(
+    let tasks: Vec<(String, String, u64)> = sqlx::query_as(
         "SELECT k.name, p.name,
             (SELECT coalesce(max(v.sequence) + 1, 0) FROM verdicts v WHERE v.task = t.id)
          FROM tasks t JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
          WHERE t.run = ? ORDER BY t.id",
     )
-    .bind(row.try_get::<Option<i64>, _>("run")?)
+    .bind(row.run)
     .fetch_all(connection)
     .await?;
-    let key = |(kernel, problem, evals): (String, String, i64)| {
-        let device = device.clone().unwrap_or_default();
+    let device = row.device.clone().unwrap_or_default();
+    let key = |(kernel, problem, evals): (String, String, u64)| {
+        let device = device.clone();
         let key = TaskKey {
             kernel,
             problem,
             device,
         };
-        (key, u64::try_from(evals).unwrap_or(0))
+        (key, evals)
     };
     Ok(RunRow {
-        id: row.try_get("name")?,
+        id: row.name,
         state,
-        message: text("message")?.unwrap_or_default(),
-        request: text("request")?,
-        selector: text("waits_for")?.or(text("selector")?).unwrap_or_default(),
+        message: row.message,
+        request: row.request,
+        selector: row.selector,
         tasks: tasks.into_iter().map(key).collect(),
-        device: device.clone().zip(kind),
-        strategy: text("strategy")?,
-        seed: text("seed")?,
-        settings: text("settings")?,
-        submitted_at: text("submitted_at")?,
-        started_at: text("started_at")?,
-        ended_at: text("ended_at")?,
+        device: row.device.zip(row.kind.map(|kind| kind.0)),
+        strategy: row.strategy,
+        seed: row.seed,
+        settings: row.settings,
+        submitted_at: row.submitted_at,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
     })
 }
 
@@ -263,7 +269,7 @@ async fn run_tasks(
          JOIN kernels k ON k.id = p.kernel JOIN devices d ON d.id = r.device
          WHERE r.name = ? ORDER BY t.id",
     )
-    .bind(id.to_string())
+    .bind(id.as_str())
     .fetch_all(&mut *connection)
     .await?;
     let mut tasks = Vec::with_capacity(rows.len());
@@ -284,36 +290,19 @@ async fn run_trials(
     failed: bool,
     limit: u32,
 ) -> Result<Vec<RunTrial>, sqlx::Error> {
-    let rows = sqlx::query(
+    sqlx::query_as(
         "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
-            substr(v.detail, 1, 300) AS detail, c.hash, c.config, m.p50_us
+            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config, m.p50_us
          FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
          JOIN candidates c ON c.id = v.candidate JOIN problems p ON p.id = t.problem
          JOIN kernels k ON k.id = p.kernel LEFT JOIN times m ON m.verdict = v.id
          WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3",
     )
-    .bind(id.to_string())
+    .bind(id.as_str())
     .bind(failed)
     .bind(limit)
     .fetch_all(connection)
-    .await?;
-    let decode = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
-    rows.iter()
-        .map(|row| {
-            let verdict: String = row.try_get("verdict")?;
-            let sequence: Option<i64> = row.try_get("sequence")?;
-            Ok(RunTrial {
-                kernel: row.try_get("kernel")?,
-                problem: row.try_get("problem")?,
-                sequence: sequence.and_then(|sequence| u64::try_from(sequence).ok()),
-                verdict: Verdict::from_name(&verdict).unwrap_or(Verdict::Unsupported),
-                detail: row.try_get("detail")?,
-                candidate: hash_from_bytes(&row.try_get::<Vec<u8>, _>("hash")?),
-                config: config_from_text(row.try_get("config")?).map_err(decode)?,
-                p50_us: row.try_get("p50_us")?,
-            })
-        })
-        .collect()
+    .await
 }
 
 async fn run_task(
@@ -322,23 +311,16 @@ async fn run_task(
     key: TaskKey,
     default: Option<String>,
 ) -> Result<RunTask, sqlx::Error> {
-    let counts: Vec<(String, i64, i64)> = sqlx::query_as(
+    let counts: Vec<(Text<Verdict>, u64, u64)> = sqlx::query_as(
         "SELECT verdict, count(*), sum(charged_us) FROM verdicts WHERE task = ? GROUP BY verdict",
     )
     .bind(task)
     .fetch_all(&mut *connection)
     .await?;
-    let charged_us: i64 = counts.iter().map(|(_, _, charged)| charged).sum();
-    let verdicts: BTreeMap<Verdict, u64> = counts
-        .into_iter()
-        .filter_map(|(name, count, _)| {
-            Some((Verdict::from_name(&name)?, u64::try_from(count).ok()?))
-        })
-        .collect();
     // Only the falls of the running minimum leave the database: a curve has tens of points, a task
     // may have a million results.
-    let falls: Vec<(i64, f64, i64)> = sqlx::query_as(
-        "SELECT sequence, p50_us, candidate FROM (
+    let falls: Vec<(u64, f64, i64)> = sqlx::query_as(
+        "SELECT sequence + 1, p50_us, candidate FROM (
             SELECT v.sequence, m.p50_us, v.candidate, min(m.p50_us) OVER (
                 ORDER BY v.sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
             FROM verdicts v JOIN measurements m ON m.verdict = v.id
@@ -348,56 +330,31 @@ async fn run_task(
     .bind(task)
     .fetch_all(&mut *connection)
     .await?;
-    let best: Option<String> = match falls.last() {
-        None => None,
-        Some((_, _, candidate)) => {
-            sqlx::query_scalar("SELECT config FROM candidates WHERE id = ?")
-                .bind(candidate)
-                .fetch_optional(&mut *connection)
-                .await?
-        }
-    };
-    let default_us: Option<f64> = match default {
-        None => None,
-        Some(config) => {
-            sqlx::query_scalar(
-                "SELECT m.p50_us FROM verdicts v JOIN measurements m ON m.verdict = v.id
-                 JOIN candidates c ON c.id = v.candidate WHERE v.task = ? AND c.config = ? LIMIT 1",
-            )
-            .bind(task)
-            .bind(config)
-            .fetch_optional(connection)
-            .await?
-        }
-    };
+    let best: Option<Config> = sqlx::query_scalar("SELECT config FROM candidates WHERE id = ?")
+        .bind(falls.last().map(|(_, _, candidate)| candidate))
+        .fetch_optional(&mut *connection)
+        .await?;
+    let default_us = sqlx::query_scalar(
+        "SELECT m.p50_us FROM verdicts v JOIN measurements m ON m.verdict = v.id
+         JOIN candidates c ON c.id = v.candidate WHERE v.task = ? AND c.config = ? LIMIT 1",
+    )
+    .bind(task)
+    .bind(default)
+    .fetch_optional(connection)
+    .await?;
     Ok(RunTask {
         key,
-        evals: verdicts.values().sum(),
-        charged_us: u64::try_from(charged_us).unwrap_or(0),
+        evals: counts.iter().map(|(_, count, _)| count).sum(),
+        charged_us: counts.iter().map(|(_, _, charged)| charged).sum(),
         default_us,
-        verdicts,
+        verdicts: counts
+            .into_iter()
+            .map(|(verdict, count, _)| (verdict.0, count))
+            .collect(),
         curve: falls
             .into_iter()
-            .map(|(sequence, us, _)| CurvePoint {
-                evals: u64::try_from(sequence).unwrap_or(0) + 1,
-                us,
-            })
+            .map(|(evals, us, _)| CurvePoint { evals, us })
             .collect(),
-        best_config: best.and_then(|config| config_from_text(&config).ok()),
+        best_config: best.map(Config::into),
     })
-}
-
-/// See [`super::Store::kernels`].
-pub(super) async fn kernels(
-    path: &Path,
-    connection: &mut SqliteConnection,
-) -> Result<Vec<String>, StoreError> {
-    sqlx::query_scalar(
-        "SELECT DISTINCT k.name FROM kernels k JOIN problems p ON p.kernel = k.id
-         JOIN tasks t ON t.problem = p.id
-         WHERE EXISTS (SELECT 1 FROM verdicts v WHERE v.task = t.id) ORDER BY k.name",
-    )
-    .fetch_all(connection)
-    .await
-    .map_err(|error| StoreError::from_sqlx(path, &error))
 }

@@ -2,7 +2,9 @@
 
 use super::rank::{Relative, Timed};
 use sqlx::SqliteConnection;
+use sqlx::types::Text;
 use std::collections::{BTreeMap, BTreeSet};
+use tuner_core::record::TimingKind;
 
 /// Narrow rows: all of them decide places and ties, few are shown.
 #[derive(sqlx::FromRow)]
@@ -57,7 +59,7 @@ impl TimeRow {
 pub(super) async fn best_times(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
-    timing: &str,
+    timing: TimingKind,
     commits: Option<String>,
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
     let mut times: Vec<TimeRow> = sqlx::query_as(
@@ -72,7 +74,7 @@ pub(super) async fn best_times(
     )
     .bind(problem)
     .bind(device)
-    .bind(timing.to_owned())
+    .bind(Text(timing))
     .bind(commits)
     .fetch_all(&mut *connection)
     .await?;
@@ -126,7 +128,7 @@ async fn found_wrong(
 pub(super) async fn first_times(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
-    timing: &str,
+    timing: TimingKind,
     limit: i64,
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
     sqlx::query_as(
@@ -140,7 +142,7 @@ pub(super) async fn first_times(
     )
     .bind(problem)
     .bind(device)
-    .bind(timing.to_owned())
+    .bind(Text(timing))
     .bind(limit)
     .fetch_all(connection)
     .await

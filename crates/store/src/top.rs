@@ -1,17 +1,12 @@
 //! What the dashboard asks of millions of results: the first rows of a leaderboard, one candidate,
 //! what a parameter's values are worth. All but the last are index scans.
 
-use super::baselines::peer;
-use super::begin::kind_from_name;
-use super::error::StoreError;
-use super::leaderboard::{Board, LeaderboardQuery, described, full_row, newest};
-use super::rank::{Timed, places};
-use super::rows::{
-    TRIAL_COLUMNS, config_from_text, hash_bytes, hash_from_bytes, timing_from_name, timing_name,
-    trial_from_row,
-};
-use super::times::{TimeRow, first_times};
-use super::{Store, closed};
+use super::Store;
+use super::error::{At as _, StoreError};
+use super::leaderboard::{Board, LeaderboardQuery, add_rows, described, newest};
+use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, hash_from_bytes, trial_from_row};
+use super::times::first_times;
+use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use std::collections::BTreeMap;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, TimingKind, TrialRecord};
@@ -92,11 +87,12 @@ pub struct Effect {
 }
 
 /// A device that has results.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub struct DeviceRow {
     /// Its name.
     pub name: String,
     /// Its kind.
+    #[sqlx(try_from = "&'a str")]
     pub kind: DeviceKind,
     /// Compile target; may be empty.
     pub arch: String,
@@ -106,26 +102,14 @@ pub struct DeviceRow {
     pub last_run_at: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
-struct UsedDevice {
-    name: String,
-    kind: String,
-    arch: String,
-    runs: i64,
-    last_run_at: Option<String>,
-}
-
 impl Store {
     /// The first rows of every board that the query selects (`top` of it, 50 where it has none).
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn top(&self, query: &LeaderboardQuery) -> Result<Vec<RankedBoard>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        top(connection, query)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        top(reader, query).await.at(&self.path)
     }
 
     /// A candidate by its identity; `None` where it is unknown.
@@ -133,11 +117,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn candidate(&self, hash: &ContentHash) -> Result<Option<CandidatePage>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        candidate(connection, hash)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        candidate(reader, hash).await.at(&self.path)
     }
 
     /// What the parameters of the first board that the query selects are worth.
@@ -148,11 +129,8 @@ impl Store {
         &self,
         query: &LeaderboardQuery,
     ) -> Result<Option<(TaskKey, TimingKind, Vec<Effect>)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        effects(connection, query)
-            .await
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))
+        let reader = &mut *self.reader().await?;
+        effects(reader, query).await.at(&self.path)
     }
 
     /// Devices with results.
@@ -160,26 +138,15 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn devices(&self) -> Result<Vec<DeviceRow>, StoreError> {
-        let mut reader = self.reader().await?;
-        let connection = reader.as_mut().ok_or_else(|| closed(&self.path))?;
-        let rows: Result<Vec<UsedDevice>, _> = sqlx::query_as(
+        let reader = &mut *self.reader().await?;
+        sqlx::query_as(
             "SELECT d.name, d.kind, d.arch, count(r.id) AS runs, max(r.started_at) AS last_run_at
              FROM devices d LEFT JOIN runs r ON r.device = d.id
              GROUP BY d.id ORDER BY d.kind, d.name",
         )
-        .fetch_all(connection)
-        .await;
-        let rows = rows.map_err(|error| StoreError::from_sqlx(&self.path, &error))?;
-        Ok(rows
-            .into_iter()
-            .map(|row| DeviceRow {
-                name: row.name,
-                kind: kind_from_name(&row.kind).unwrap_or(DeviceKind::Cuda),
-                arch: row.arch,
-                runs: u64::try_from(row.runs).unwrap_or(0),
-                last_run_at: row.last_run_at,
-            })
-            .collect())
+        .fetch_all(reader)
+        .await
+        .at(&self.path)
     }
 }
 
@@ -191,29 +158,17 @@ async fn top(
     let mut boards = Vec::new();
     for group in newest(connection, query).await? {
         let default = group.default_config.clone();
-        let mut board = described(group)?;
+        let mut board = described(group);
         // The rank of a row depends on the rows above it alone.
         let place = (board.problem_id, board.device_id);
-        let rows = first_times(connection, place, timing_name(board.timing), limit).await?;
-        let timed: Vec<Timed> = rows.iter().map(TimeRow::timed).collect();
-        let peer = peer(connection, place, board.timing).await?;
-        let default_us = match default {
-            Some(config) => default_time(connection, &board, &config).await?,
-            None => None,
-        };
-        let mut candidates = Vec::with_capacity(rows.len());
-        for (time, place) in rows.into_iter().zip(places(&timed)) {
-            let (_, mut row) = full_row(connection, &board, time.verdict).await?;
-            row.rank = place.rank;
-            row.tied_with_best = place.tied_with_best;
-            row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
-            row.speedup_vs_baseline = peer
-                .as_ref()
-                .and_then(|peer| peer.speedup(row.time_us_p50, time.reference()));
-            board.rows.push(row);
-            candidates.push(hash_from_bytes(&time.hash));
-        }
-        boards.push(RankedBoard { board, candidates });
+        let times = first_times(connection, place, board.timing, limit).await?;
+        let default_us = default_time(connection, &board, default).await?;
+        add_rows(connection, &mut board, &times, default_us, usize::MAX).await?;
+        let candidates = times.iter().map(|time| hash_from_bytes(&time.hash));
+        boards.push(RankedBoard {
+            candidates: candidates.collect(),
+            board,
+        });
     }
     Ok(boards)
 }
@@ -222,7 +177,7 @@ async fn top(
 async fn default_time(
     connection: &mut SqliteConnection,
     board: &Board,
-    config: &str,
+    config: Option<String>,
 ) -> Result<Option<f64>, sqlx::Error> {
     // The default is tried first: it is among the first results of a task, or has none.
     sqlx::query_scalar(
@@ -233,9 +188,9 @@ async fn default_time(
          WHERE t.problem = ?1 AND c.config = ?2 AND r.device = ?3",
     )
     .bind(board.problem_id)
-    .bind(config.to_owned())
+    .bind(config)
     .bind(board.device_id)
-    .bind(timing_name(board.timing))
+    .bind(Text(board.timing))
     .fetch_one(connection)
     .await
 }
@@ -261,11 +216,10 @@ async fn candidate(
     let Some(first) = rows.first() else {
         return Ok(None);
     };
-    let decode = |error: serde_json::Error| sqlx::Error::Decode(Box::new(error));
     let mut page = CandidatePage {
         kernel: first.try_get("kernel")?,
         problem: first.try_get("problem")?,
-        sizes: config_from_text(first.try_get("sizes")?).map_err(decode)?,
+        sizes: first.try_get::<Config, _>("sizes")?.into(),
         template_hash: first.try_get("template_hash")?,
         attempts: Vec::with_capacity(rows.len()),
     };
@@ -275,13 +229,12 @@ async fn candidate(
             .bind(row.try_get::<i64, _>("id")?)
             .fetch_one(&mut *connection)
             .await?;
-        let kind: String = row.try_get("kind")?;
         page.attempts.push(Attempt {
             run: row.try_get("run")?,
             device: row.try_get("device")?,
-            device_kind: kind_from_name(&kind).unwrap_or(DeviceKind::Cuda),
+            device_kind: row.try_get::<Text<_>, _>("kind")?.0,
             commit: row.try_get("git_commit")?,
-            dirty: row.try_get::<i64, _>("dirty")? != 0,
+            dirty: row.try_get("dirty")?,
             driver: row.try_get("driver")?,
             judged_at: row.try_get("judged_at")?,
             trial: trial_from_row(&trial)?.1,
@@ -297,9 +250,7 @@ async fn effects(
     let Some(group) = newest(connection, query).await?.into_iter().next() else {
         return Ok(None);
     };
-    let timing = group.timing.as_deref().and_then(timing_from_name);
-    let timing = timing.unwrap_or(TimingKind::Measured);
-    let board = described(group)?;
+    let board = described(group);
     let of_board = "FROM best_times b JOIN candidates c ON c.id = b.candidate
          WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3";
     let count: i64 = sqlx::query_scalar(
@@ -307,22 +258,22 @@ async fn effects(
     )
     .bind(board.problem_id)
     .bind(board.device_id)
-    .bind(timing_name(timing))
+    .bind(Text(board.timing))
     .fetch_one(&mut *connection)
     .await?;
     let sql = format!("SELECT c.config, b.p50_us {of_board} AND b.candidate % ?4 = 0");
-    let rows: Vec<(String, f64)> = sqlx::query_as(AssertSqlSafe(sql))
+    let rows: Vec<(Config, f64)> = sqlx::query_as(AssertSqlSafe(sql))
         .bind(board.problem_id)
         .bind(board.device_id)
-        .bind(timing_name(timing))
+        .bind(Text(board.timing))
         .bind(1 + count / EFFECT_SAMPLE)
         .fetch_all(connection)
         .await?;
     let rows: Vec<(ConfigValues, f64)> = rows
-        .iter()
-        .filter_map(|(config, us)| Some((config_from_text(config).ok()?, *us)))
+        .into_iter()
+        .map(|(config, us)| (config.into(), us))
         .collect();
-    Ok(Some((board.key, timing, worth(&rows))))
+    Ok(Some((board.key, board.timing, worth(&rows))))
 }
 
 /// Groups times by each parameter's values; parameters with one value say nothing and are left out.
@@ -347,14 +298,14 @@ fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
         }
         let mut values: Vec<EffectValue> = groups
             .into_values()
-            .map(|(value, mut times)| {
+            .filter_map(|(value, mut times)| {
                 times.sort_by(f64::total_cmp);
-                EffectValue {
+                Some(EffectValue {
                     value,
                     count: times.len() as u64,
-                    best_us: times[0],
-                    median_us: times[times.len() / 2],
-                }
+                    best_us: *times.first()?,
+                    median_us: *times.get(times.len() / 2)?,
+                })
             })
             .collect();
         values.sort_by(|a, b| order(&a.value, &b.value));

@@ -4,23 +4,19 @@
 //! replay. So the task takes everything that queued up during the last commit: the slower the disk,
 //! the larger the groups, and no timer is needed.
 
-use super::baselines;
 use super::begin::{self, OpenTask};
-use super::error::StoreError;
-use super::evidence;
+use super::error::{At as _, StoreError, broken};
 use super::open;
-use super::profiles::{self, Profile};
-use super::queue::Errand;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tuner_core::baseline_record::BaselineRecord;
-use tuner_core::record::{ConfigValues, Measurement, TaskKey, TrialRecord};
+use tuner_core::record::{TaskKey, TrialRecord};
 
 /// Commands that may wait; beyond it, submitting waits (memory stays bounded).
 pub(super) const QUEUE: usize = 4096;
@@ -29,6 +25,14 @@ pub(super) const QUEUE: usize = 4096;
 const GROUP: usize = 1024;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+pub(super) type Pending<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
+
+/// Work for the writer's connection between two groups of results, or why it cannot be used. The
+/// work answers whoever asked, and says here whether it succeeded.
+pub(super) type Errand = Box<
+    dyn for<'c> FnOnce(Result<&'c mut SqliteConnection, StoreError>) -> Pending<'c, bool> + Send,
+>;
 
 pub(super) enum Command {
     Submit {
@@ -42,9 +46,6 @@ pub(super) enum Command {
     Reopen(RunId, Box<RunStart>, Reply<()>),
     Finish(RunId, RunEnd, Reply<()>),
     Errand(Errand),
-    Profile((i64, i64), ConfigValues, Box<Profile>, Reply<()>),
-    Publish((RunId, TaskKey, ConfigValues), Box<Measurement>, Reply<()>),
-    Baseline((RunId, TaskKey), Box<BaselineRecord>, Reply<()>),
     Close(Reply<()>),
 }
 
@@ -97,7 +98,9 @@ impl Writer {
                         reply,
                     } => match self.pending(&run, &task, *trial, announced) {
                         Ok(trial) => group.push((trial, reply)),
-                        Err(error) => answer(reply, Err(error)),
+                        Err(error) => {
+                            answer(reply, Err(error));
+                        }
                     },
                     Command::Close(reply) => closing = Some(reply),
                     control => {
@@ -110,11 +113,7 @@ impl Writer {
         }
         // The last connection to close folds the log into the database.
         let path = self.path;
-        let closed = self
-            .connection
-            .close()
-            .await
-            .map_err(|error| StoreError::from_sqlx(&path, &error));
+        let closed = self.connection.close().await.at(&path);
         if let Some(reply) = closing {
             answer(reply, closed);
         }
@@ -165,12 +164,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes whether a write failed.
-    fn noted<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        self.suspect |= result.is_err();
-        result
-    }
-
     /// One transaction for the whole group, then the answers.
     async fn write(&mut self, group: &mut Vec<(PendingTrial, Reply<()>)>) {
         if group.is_empty() {
@@ -187,17 +180,14 @@ impl Writer {
         if trials.is_empty() {
             return;
         }
-        let result = match self.ready().await {
-            Ok(()) => self.insert(&trials).await,
+        let result = self.insert(&trials).await;
+        match &result {
+            Ok(()) => self.stored += trials.len() as u64,
             Err(error) => {
                 let tasks = trials.iter().map(|trial| trial.task);
                 self.failed.extend(tasks.map(|task| (task, error.clone())));
-                Err(error)
+                self.suspect = true;
             }
-        };
-        let result = self.noted(result);
-        if result.is_ok() {
-            self.stored += trials.len() as u64;
         }
         for reply in replies {
             answer(reply, result.clone());
@@ -205,6 +195,7 @@ impl Writer {
     }
 
     async fn insert(&mut self, trials: &[PendingTrial]) -> Result<(), StoreError> {
+        self.ready().await?;
         // An announcement and its result may share a group: only the result is then written.
         let resolved: BTreeSet<(i64, &str)> = trials
             .iter()
@@ -231,13 +222,10 @@ impl Writer {
             transaction.commit().await
         }
         .await;
-        if let Err(error) = committed {
-            let lost = trials.len() as u64;
-            let error = StoreError::from_sqlx(&self.path, &error).with_counts(self.stored, lost);
-            let tasks = trials.iter().map(|row| row.task);
-            self.failed.extend(tasks.map(|task| (task, error.clone())));
-            return Err(error);
-        }
+        let lost = trials.len() as u64;
+        committed
+            .at(&self.path)
+            .map_err(|error| error.with_counts(self.stored, lost))?;
         for key in replaces {
             self.announced.remove(&key);
         }
@@ -249,96 +237,71 @@ impl Writer {
     }
 
     async fn control(&mut self, command: Command) {
-        let ready = self.ready().await;
-        match command {
-            Command::Begin(id, start, reply) => {
-                let result = match ready {
-                    Ok(()) => begin::begin(&self.path, &mut self.connection, &id, &start).await,
-                    Err(error) => Err(error),
-                };
-                let result = self.noted(result).map(|tasks| {
-                    self.open.insert(id.clone(), tasks);
-                    id
-                });
-                answer(reply, result);
-            }
-            Command::Reopen(id, start, reply) => {
-                let result = match ready {
-                    Ok(()) => begin::reopen(&self.path, &mut self.connection, &id, &start).await,
-                    Err(error) => Err(error),
-                };
-                let result = self.noted(result).map(|(tasks, announced)| {
-                    // A run that is taken up again, after the disk was freed for example, may write
-                    // again.
-                    for open in tasks.values() {
-                        self.failed.remove(&open.task);
-                    }
-                    self.open.insert(id, tasks);
-                    self.announced.extend(announced);
-                });
-                answer(reply, result);
-            }
-            Command::Finish(id, end, reply) => {
-                let result = match ready {
-                    Ok(()) => begin::finish(&self.path, &mut self.connection, &id, end).await,
-                    Err(error) => Err(error),
-                };
-                if result.is_ok() {
-                    self.open.remove(&id);
-                }
-                answer(reply, self.noted(result));
-            }
-            // It answers itself, with an error where the connection is of no use.
-            Command::Errand(errand) => errand(&self.path, &mut self.connection).await,
-            Command::Profile(place, config, profile, reply) => {
-                let connection = &mut self.connection;
-                let stored =
-                    profiles::store(&self.path, connection, place, &config, &profile).await;
-                answer(reply, self.noted(ready.and(stored)));
-            }
-            Command::Publish((run, task, config), time, reply) => {
-                let stored = match self.task(&run, &task).await {
-                    Ok(task) => {
-                        let connection = &mut self.connection;
-                        evidence::publish(&self.path, connection, task, &config, &time).await
-                    }
-                    Err(error) => Err(error),
-                };
-                answer(reply, self.noted(ready.and(stored)));
-            }
-            Command::Baseline((run, task), record, reply) => {
-                let stored = match self.task(&run, &task).await {
-                    Ok(task) => {
-                        baselines::store(&self.path, &mut self.connection, task, &record).await
-                    }
-                    Err(error) => Err(error),
-                };
-                answer(reply, self.noted(ready.and(stored)));
+        let written = match command {
+            Command::Begin(id, start, reply) => answer(reply, self.begin(id, &start).await),
+            Command::Reopen(id, start, reply) => answer(reply, self.reopen(id, &start).await),
+            Command::Finish(id, end, reply) => answer(reply, self.finish(&id, end).await),
+            Command::Errand(errand) => {
+                let ready = self.ready().await;
+                errand(ready.map(|()| &mut self.connection)).await
             }
             // Both are handled where they arrive.
-            Command::Submit { .. } | Command::Close(_) => {}
+            Command::Submit { .. } | Command::Close(_) => true,
+        };
+        self.suspect |= !written;
+    }
+
+    async fn begin(&mut self, id: RunId, start: &RunStart) -> Result<RunId, StoreError> {
+        self.ready().await?;
+        let tasks = begin::begin(&mut self.connection, &id, start).await;
+        self.open.insert(id.clone(), tasks.at(&self.path)?);
+        Ok(id)
+    }
+
+    async fn reopen(&mut self, id: RunId, start: &RunStart) -> Result<(), StoreError> {
+        self.ready().await?;
+        let reopened = begin::reopen(&mut self.connection, &id, start).await;
+        let (tasks, announced) = reopened.at(&self.path)?;
+        // A run that is taken up again, after the disk was freed for example, may write again.
+        for open in tasks.values() {
+            self.failed.remove(&open.task);
         }
+        self.open.insert(id, tasks);
+        self.announced.extend(announced);
+        Ok(())
+    }
+
+    async fn finish(&mut self, id: &RunId, end: RunEnd) -> Result<(), StoreError> {
+        self.ready().await?;
+        let finished = begin::finish(&mut self.connection, id, end).await;
+        finished.at(&self.path)?;
+        self.open.remove(id);
+        Ok(())
     }
 }
 
-impl Writer {
-    /// The row of a task, of a run that may have ended.
-    async fn task(&mut self, run: &RunId, key: &TaskKey) -> Result<i64, StoreError> {
-        let found: Result<Option<i64>, sqlx::Error> = sqlx::query_scalar(
-            "SELECT t.id FROM tasks t JOIN runs r ON r.id = t.run
-             JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
-             WHERE r.name = ? AND k.name = ? AND p.name = ?",
-        )
-        .bind(run.as_str().to_owned())
-        .bind(key.kernel.clone())
-        .bind(key.problem.clone())
-        .fetch_optional(&mut self.connection)
-        .await;
-        let missing = || format!("run {run} has no task {} {}", key.kernel, key.problem);
-        found
-            .map_err(|error| StoreError::from_sqlx(&self.path, &error))?
-            .ok_or_else(|| StoreError::broken(&self.path, missing()))
-    }
+/// The row of a task, of a run that may have ended.
+pub(super) async fn task_row(
+    connection: &mut SqliteConnection,
+    run: &RunId,
+    key: &TaskKey,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT t.id FROM tasks t JOIN runs r ON r.id = t.run
+         JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
+         WHERE r.name = ? AND k.name = ? AND p.name = ?",
+    )
+    .bind(run.as_str())
+    .bind(&key.kernel)
+    .bind(&key.problem)
+    .fetch_optional(connection)
+    .await?
+    .ok_or_else(|| {
+        broken(format!(
+            "run {run} has no task {} {}",
+            key.kernel, key.problem
+        ))
+    })
 }
 
 /// This moment, RFC 3339 UTC to the millisecond.
@@ -346,7 +309,10 @@ pub(super) fn now() -> Arc<str> {
     format!("{:.3}", jiff::Timestamp::now()).into()
 }
 
-/// Answers; a caller that no longer waits has given up its interest, not its data.
-fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) {
+/// Answers, and says whether that was good news; a caller that no longer waits has given up its
+/// interest, not its data.
+fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
+    let good = result.is_ok();
     let _ = reply.send(result);
+    good
 }

@@ -46,13 +46,13 @@ impl Scales {
 
     /// Climbs from the present scales towards the most likely ones, by the signs of the slopes
     /// (Riedmiller and Braun 1993): a few steps a fit are enough, as the next fit goes on.
-    /// `doubts`: noise that is known of each value beside the fitted one, in units of the signal's
+    /// `noise_variances`: noise that is known of each value beside the fitted one, in units of the signal's
     /// variance.
     pub fn climb(
         &mut self,
         points: &[&[f64]],
         values: &[f64],
-        doubts: &[f64],
+        noise_variances: &[f64],
         dimension_of: &[usize],
         steps: usize,
     ) {
@@ -63,7 +63,7 @@ impl Scales {
         let mut strides = vec![0.3_f64; self.log_lengths.len() + 1];
         let mut last = vec![0.0_f64; strides.len()];
         for _ in 0..steps {
-            let Some(mut slopes) = self.slopes(&pairs, values, doubts) else {
+            let Some(mut slopes) = self.slopes(&pairs, values, noise_variances) else {
                 return;
             };
             for ((slope, last), stride) in slopes.iter_mut().zip(&mut last).zip(&mut strides) {
@@ -86,7 +86,7 @@ impl Scales {
 
     /// The slopes of the log posterior in the log length scales and, last, the log noise, with the
     /// signal's variance at its best value.
-    fn slopes(&self, pairs: &Pairs, values: &[f64], doubts: &[f64]) -> Option<Vec<f64>> {
+    fn slopes(&self, pairs: &Pairs, values: &[f64], noise_variances: &[f64]) -> Option<Vec<f64>> {
         let n = values.len();
         let noise = self.log_noise.exp();
         let weights: Vec<f64> = self
@@ -99,7 +99,10 @@ impl Scales {
         let covariance = Symmetric {
             n,
             triangle,
-            diagonal: doubts.iter().map(|doubt| 1.0 + noise + doubt).collect(),
+            diagonal: noise_variances
+                .iter()
+                .map(|known| 1.0 + noise + known)
+                .collect(),
         };
         let inverse = covariance.inverse()?;
         let weighted: Vec<f64> = inverse

@@ -91,7 +91,7 @@ impl Process {
 
     /// Adds noise to the point held last: the variance of its own measurement, in units of the
     /// signal's.
-    pub fn doubt_last(&mut self, noise: f64) {
+    pub fn widen_last(&mut self, noise: f64) {
         if let (Some(diagonal), Some(known)) = (
             self.rows.last_mut().and_then(|row| row.last_mut()),
             self.noise.last_mut(),
@@ -204,7 +204,7 @@ mod tests {
         let mut process = process(&[0.0, 0.2]);
         let odd = process.point(&[0.1]);
         process.push(odd);
-        process.doubt_last(4.0);
+        process.widen_last(4.0);
         let values = [Some(0.0), Some(0.0), Some(1.0)];
         let (mean, _) = predict(&process, &values, 0.1);
         assert!(mean.abs() < 0.1, "{mean}");

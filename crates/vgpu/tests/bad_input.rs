@@ -242,12 +242,25 @@ fn a_barrier_of_more_blocks_than_a_gpu_holds_is_stopped() {
         atom.global.add.u32 %r1, [%q1], 1;\nmov.u32 %r3, %nctaid.x;\n\
         L: ld.acquire.gpu.global.u32 %r2, [%q1];\nsetp.lt.u32 %p1, %r2, %r3;\n@%p1 bra L;";
     let text = kernel(".param .u64 p", body);
-    let budget = |l: &mut Launch| l.instruction_budget = 1 << 20;
-    let fits = run(&text, [600, 1, 1], [1, 1, 1], budget).expect("within the limits");
-    assert_eq!(fits.end, End::Completed, "{fits:?}");
-    let report = run(&text, [20_000, 1, 1], [1, 1, 1], budget).expect("within the limits");
-    let kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
-    assert_eq!(kinds, [HazardKind::Deadlock], "{report:?}");
+    for threads in [1, 2, 7] {
+        let change = |l: &mut Launch| {
+            l.instruction_budget = 1 << 20;
+            // How long it takes is the machine's affair: only the budget may end it.
+            l.wall_deadline = None;
+            // One block a multiprocessor.
+            l.dynamic_shared_bytes = 200 << 10;
+            l.threads = threads;
+        };
+        let fits = run(&text, [132, 1, 1], [1, 1, 1], change).expect("within the limits");
+        assert_eq!(fits.end, End::Completed, "{threads} threads: {fits:?}");
+        let report = run(&text, [133, 1, 1], [1, 1, 1], change).expect("within the limits");
+        let kinds: Vec<HazardKind> = report.hazards.iter().map(|h| h.kind).collect();
+        assert_eq!(
+            kinds,
+            [HazardKind::Deadlock],
+            "{threads} threads: {report:?}"
+        );
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What is told of each change, and how it is printed.
 
-use super::Change;
 use crate::cli::output;
 use crate::cli::output::Format;
-use crate::cli::predictor::Row;
 use serde::Serialize;
-use tuner_core::record::{Compilation, ConfigValues, Verdict, config_as_object};
+use tuner_core::record::{ConfigValues, Verdict, config_as_object};
+use tuner_core::units::Micros;
+use tuner_engine::Judged;
+use tuner_engine::ablation::{Change, Outcome};
+use tuner_space::Space;
 
 /// One line of the answer.
 #[derive(Debug, Serialize)]
@@ -87,34 +89,58 @@ impl Answer {
         }
     }
 
-    /// What the compiler says.
-    pub(super) fn compiled(&mut self, facts: &Compilation) {
+    /// What a GPU says.
+    pub(super) fn measured(&mut self, outcome: Outcome) {
+        self.found(outcome.judged);
+        self.occupancy = outcome.occupancy;
+        self.time_us = outcome.time_us;
+        self.same = outcome.same;
+        if let Some(cost) = outcome.cost {
+            self.cost = Some(cost.ratio);
+            [self.cost_low, self.cost_high] = cost.interval.map(Some);
+            self.flags = cost.flags;
+        }
+    }
+
+    /// The verdict, and what the compiler says.
+    pub(super) fn found(&mut self, judged: Judged) {
+        self.verdict = judged.verdict();
+        self.detail = judged.found.judgement.detail;
+        let Some(facts) = &judged.compilation else {
+            return;
+        };
         self.registers = Some(facts.registers);
         self.spill_bytes = Some(facts.spill_bytes);
         self.shared_bytes = Some(facts.shared_bytes);
     }
 }
 
-/// The answers of predicted rows, which are in the order of the changes.
-pub(super) fn predicted(changes: &[Change], rows: Vec<Row>, inversion: bool) -> Vec<Answer> {
-    let base = rows.first().and_then(|row| row.time_us);
-    let answer = |(change, row): (&Change, Row)| {
-        let names = [&*row.kernel, &*row.problem, &*row.device];
-        Answer {
-            verdict: row.verdict,
-            detail: row.detail,
-            time_us: row.time_us,
-            cost: row.time_us.zip(base).map(|(time, base)| time / base),
-            bound: row.explanation.as_ref().map(|e| e.bound.clone()),
-            occupancy: row.explanation.as_ref().map(|e| e.occupancy),
-            registers: row.registers,
-            spill_bytes: row.spill_bytes,
-            shared_bytes: row.shared_bytes,
-            bank_conflicts: row.explanation.as_ref().map(|e| e.bank_conflicts),
-            ..Answer::of(names, row.timing, change, row.config, inversion)
-        }
+/// The answers of judged changes, which are in their order.
+pub(super) fn predicted(
+    names: [&str; 3],
+    space: &Space,
+    changes: &[Change],
+    judged: Vec<Judged>,
+    inversion: bool,
+) -> Vec<Answer> {
+    let time = |judged: &Judged| judged.predicted().map(Micros::get);
+    let base = judged.first().and_then(time);
+    let answer = |(change, judged): (&Change, Judged)| {
+        let config = space.values(&change.config);
+        let time_us = time(&judged);
+        let explanation = judged.found.explanation.as_ref();
+        let mut answer = Answer {
+            time_us,
+            cost: time_us.zip(base).map(|(time, base)| time / base),
+            bound: explanation.map(|e| e.bound.clone()),
+            occupancy: explanation.map(|e| e.occupancy),
+            bank_conflicts: explanation.map(|e| e.bank_conflicts),
+            ..Answer::of(names, "predicted", change, config, inversion)
+        };
+        answer.found(judged);
+        answer
     };
-    changes.iter().zip(rows).map(answer).collect()
+    changes.iter().zip(judged).map(answer).collect()
 }
 
 /// A column: its heading and its cells.

@@ -1,28 +1,23 @@
 //! `tuner ablate`: which choice of a configuration buys what.
 
 mod answer;
-mod cost;
-mod inversion;
-mod measured;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::predictor::Predictor;
 use super::results::{block_on, store_error};
 use super::{CliError, CommandResult};
 use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
-use inversion::Inversions;
 use std::path::PathBuf;
-use std::sync::Arc;
-use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind, Verdict};
+use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
+use tuner_device::gpu;
 use tuner_device::{DeviceSelector, limits};
-use tuner_engine::job;
-use tuner_kernel::build::PlanBuilder;
-use tuner_kernel::catalog::Kernel;
+use tuner_engine::ablation::{self, Ablation, Change, Inversions, Outcome, Spills, single_changes};
+use tuner_engine::{KernelTask, Predictor, job, named};
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_space::{Config, DeviceLimits, Neighbourhood, Space};
+use tuner_kernel::{catalog, declarations};
+use tuner_space::{Config, Space};
 use tuner_store as store;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
@@ -95,43 +90,13 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A change of the base configuration.
-#[derive(Debug, Clone)]
-pub(in crate::cli) struct Change {
-    /// The parameter, or the pathology's name; empty for the base itself.
-    pub(in crate::cli) what: String,
-    pub(in crate::cli) from: String,
-    pub(in crate::cli) to: String,
-    pub(in crate::cli) config: Config,
-}
-
-/// Every valid change of one parameter, in the order of the space.
-pub(in crate::cli) fn single_changes(space: &Space, base: &Config) -> Vec<Change> {
-    let parameters = space.parameters();
-    space
-        .neighbours(base, Neighbourhood::Hamming)
-        .into_iter()
-        .filter_map(|config| {
-            let differs = |at: &usize| config.choices()[*at] != base.choices()[*at];
-            let at = (0..parameters.len()).find(differs)?;
-            let value = |config: &Config| space.values(config)[at].1.to_string();
-            Some(Change {
-                what: parameters[at].name.clone(),
-                from: value(base),
-                to: value(&config),
-                config,
-            })
-        })
-        .collect()
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, no such GPU, or tools that do not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let answers = match device(&args.device)? {
-        DeviceSelector::Cuda(ordinal) => measured::run(args, ordinal)?,
+        DeviceSelector::Cuda(ordinal) => measured(args, ordinal)?,
         other => predicted(args, &other)?,
     };
     let text = answer::format_answers(args.format, &answers).context("cannot make JSON")?;
@@ -165,78 +130,74 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
 }
 
 fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliError> {
-    let problem = args.problem.as_deref();
-    let predictor = Predictor::open(&args.kernel, problem, device, args.jobs)?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let kernel = (args.kernel.as_str(), folder.as_path());
+    let predictor = Predictor::open(kernel, args.problem.as_deref(), device, args.jobs)?;
     let Predictor { kernel, space, .. } = &predictor;
+    let selector = predictor.selector.to_string();
     let subject = Subject {
         kernel: &kernel.spec.kernel,
         problem: &predictor.problem,
-        device: &predictor.selector,
+        device: &selector,
         space,
         timing: TimingKind::Predicted,
     };
-    let name = predictor.selector.trim_start_matches("vgpu:");
-    let limits = limits::by_name(name).context("the predictor knows its devices")?;
-    let arch = format!("sm_{}", limits.cc);
-    let code = Code::of(kernel, &predictor.problem, &limits, &arch);
-    let changes = subject.changes(args, code)?;
+    let mut spills = |config: &Config| Ok(predictor.spill_bytes(config)?);
+    let changes = subject.changes(args, &mut spills)?;
     let configs: Vec<Config> = changes.iter().map(|change| change.config.clone()).collect();
-    let rows = predictor.predict(&configs)?;
-    if let Some(base) = rows.first().filter(|row| row.time_us.is_none()) {
-        return Err(bad_base(subject.device, base.verdict, &base.detail));
+    let judged = predictor.predict(&configs)?;
+    if let Some(base) = judged.first().filter(|base| base.predicted().is_none()) {
+        return Err(ablation::bad_base(subject.device, &base.found.judgement).into());
     }
-    Ok(answer::predicted(&changes, rows, args.inversion))
+    let names = [subject.kernel, subject.problem, subject.device];
+    let inversion = args.inversion;
+    Ok(answer::predicted(names, space, &changes, judged, inversion))
 }
 
-/// A configuration that is not right has nothing to be taken apart.
-fn bad_base(device: &str, verdict: Verdict, detail: &str) -> CliError {
-    CliError::Usage(format!(
-        "error: the configuration to take apart is {verdict} on {device}: {detail}\n\
-         help: name one that is right by --config, or let `tuner run` find one"
-    ))
-}
-
-/// The code of a kernel's configurations on one problem, compiled when it is asked for.
-struct Code<'a> {
-    kernel: &'a Arc<Kernel>,
-    problem: &'a str,
-    limits: &'a DeviceLimits,
-    arch: &'a str,
-    tools: Option<(PlanBuilder, Compiler)>,
-}
-
-impl<'a> Code<'a> {
-    fn of(
-        kernel: &'a Arc<Kernel>,
-        problem: &'a str,
-        limits: &'a DeviceLimits,
-        arch: &'a str,
-    ) -> Self {
-        Self {
-            kernel,
-            problem,
-            limits,
-            arch,
-            tools: None,
-        }
-    }
-
-    /// Spilled bytes; `None` where it does not compile.
-    fn spill_bytes(&mut self, config: &Config) -> Result<Option<u64>, CliError> {
-        let (builder, compiler) = match &mut self.tools {
-            Some(tools) => tools,
-            none => {
-                let kernel = Arc::clone(self.kernel);
-                let builder = PlanBuilder::new(kernel, self.problem, self.limits, self.arch)
-                    .context("the problem is known")?;
-                let compiler = Compiler::new(CompilerSettings::with_jobs(1))
-                    .map_err(|error| anyhow::anyhow!("{error}"))?;
-                none.insert((builder, compiler))
-            }
-        };
-        let built = builder.build(compiler, config).context("cannot compile")?;
+/// Takes the base apart on the GPU of that number.
+fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
+    let gpu =
+        gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
+    let yaml = catalog::shown(&kernel.path);
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
+    let limits = gpu.limits();
+    let space = kernel
+        .spec
+        .space(&problem, &limits)
+        .map_err(|error| usage(&error))?;
+    let subject = Subject {
+        kernel: &kernel.spec.kernel,
+        problem: &problem,
+        device: &gpu.name,
+        space: &space,
+        timing: TimingKind::Measured,
+    };
+    let arch = gpu.arch();
+    let compiler = Compiler::new(CompilerSettings::with_jobs(1))
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let problems = [(&*problem, &space)];
+    declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
+    let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(|error| usage(&error))?;
+    let mut spills = |config: &Config| {
+        let built = task.timed.build(&compiler, config);
+        let built = built.context("cannot compile")?;
         Ok(built.ok().map(|built| built.image.facts.spill_bytes))
-    }
+    };
+    let changes = subject.changes(args, &mut spills)?;
+    let (ablation, notes) = Ablation::open(&gpu, task, &changes[0].config, args.jobs)?;
+    let mut tell = |line: String| say!("{line}");
+    notes.into_iter().for_each(&mut tell);
+    let outcomes = ablation.all(&changes, &mut tell)?;
+    let names = [subject.kernel, subject.problem, subject.device];
+    let answer = |(change, outcome): (&Change, Outcome)| {
+        let config = space.values(&change.config);
+        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
+        answer.measured(outcome);
+        answer
+    };
+    Ok(changes.iter().zip(outcomes).map(answer).collect())
 }
 
 /// What is taken apart, and on what.
@@ -252,7 +213,11 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// The base and every change of it that is asked for, the base first.
-    fn changes(&self, args: &Args, code: Code<'_>) -> Result<Vec<Change>, CliError> {
+    fn changes(
+        &self,
+        args: &Args,
+        spills: &mut Spills<'_, CliError>,
+    ) -> Result<Vec<Change>, CliError> {
         let base = self.base(args)?;
         if let Some(why) = self.space.reject_reason(&base) {
             return Err(CliError::Usage(format!(
@@ -267,7 +232,7 @@ impl Subject<'_> {
             config: base.clone(),
         }];
         changes.extend(if args.inversion {
-            pathologies(self.space, &base, code)?
+            pathologies(self.space, &base, spills)?
         } else {
             neighbours(self.space, &base, &args.parameter)?
         });
@@ -363,9 +328,12 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
 }
 
 /// The known pathologies of this space.
-fn pathologies(space: &Space, base: &Config, mut code: Code<'_>) -> Result<Vec<Change>, CliError> {
-    let mut spills = |config: &Config| code.spill_bytes(config);
-    let Inversions { found, left_out } = inversion::inversions(space, base, &mut spills)?;
+fn pathologies(
+    space: &Space,
+    base: &Config,
+    spills: &mut Spills<'_, CliError>,
+) -> Result<Vec<Change>, CliError> {
+    let Inversions { found, left_out } = ablation::inversions(space, base, spills)?;
     if !left_out.is_empty() {
         say!(
             "left out, for no valid configuration shows it with the same tiles and threads: {}",

@@ -2,14 +2,12 @@
 
 use super::row::{CheckRow, Seen};
 use super::select::{Pair, Task};
-use super::target::{Runner, Target};
-use crate::cli::parallel::in_order;
-use std::sync::{Arc, Mutex, PoisonError};
+use super::target::Target;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Plan;
 use tuner_core::record::{ConfigValues, Verdict};
-use tuner_device::worker::host::{Settings, Worker, WorkerError};
-use tuner_device::worker::protocol::Job;
-use tuner_engine::job;
-use tuner_engine::vouch;
+use tuner_engine::job::JobError;
+use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_kernel::catalog::Kernel;
@@ -19,22 +17,8 @@ use tuner_space::Space;
 /// Seeds of the inputs that every pair meets.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
 
-/// What keeps pairs from being judged: no fault of theirs.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CheckError {
-    /// The compiler does not work.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// The device worker does not work, or the oracle does not fit the arguments.
-    #[error(transparent)]
-    Worker(#[from] WorkerError),
-    /// The path of the running program is unknown.
-    #[error("cannot find this program: {0}")]
-    Program(std::io::Error),
-    /// The tuner's own kernels cannot be compiled for the GPU.
-    #[error("{0}")]
-    Helpers(String),
-}
+/// A plan's operations, its bytes, and what its results are compared under.
+type PlanFigures = (Option<f64>, Option<f64>, String);
 
 /// What all pairs of one kernel share.
 pub(super) struct Judge<'a> {
@@ -56,7 +40,7 @@ impl Judge<'_> {
             return Ok(Ok(()));
         }
         for task in self.tasks {
-            if let Err(detail) = task.builder.compile_reference(self.compiler)? {
+            if let Err(detail) = task.judged.timed.compile_reference(self.compiler)? {
                 return Ok(Err(format!("problem {}: {detail}", task.problem)));
             }
         }
@@ -64,93 +48,77 @@ impl Judge<'_> {
     }
 
     /// Judges all pairs on several threads. The rows are in the order of the pairs.
-    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, CheckError> {
-        let settings = match &self.target.runner {
-            None => None,
-            Some(Runner::Vgpu(name)) => {
-                Some(Settings::for_device(&format!("vgpu:{name}")).map_err(CheckError::Program)?)
-            }
-            Some(Runner::Cuda(ordinal)) => {
-                let helpers = job::helpers(self.compiler, &self.target.arch)
-                    .map_err(|error| CheckError::Helpers(error.to_string()))?;
-                Some(Settings::for_gpu(*ordinal, helpers).map_err(CheckError::Program)?)
-            }
-        };
-        // Each thread has a worker process of its own: one that dies takes one pair. A real GPU has
-        // one worker, whatever the number of threads that compile for it.
-        let shared = match &self.target.runner {
-            Some(Runner::Cuda(_)) => settings
+    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, JobError> {
+        let pool = JudgePool {
+            compiler: self.compiler,
+            device: self
+                .target
+                .runner
                 .clone()
-                .map(|one| Arc::new(Mutex::new(Worker::new(one)))),
-            _ => None,
+                .map(|runner| (runner, &*self.target.arch)),
+            threads,
+            demand: Demand {
+                seeds: SEEDS.to_vec(),
+                schedules: self.schedules - 1,
+                level: Level::Check,
+                timed: false,
+            },
         };
-        let start = || match &shared {
-            Some(worker) => Some(Arc::clone(worker)),
-            None => settings
-                .clone()
-                .map(|one| Arc::new(Mutex::new(Worker::new(one)))),
-        };
-        in_order(pairs, threads, start, |pair, worker| self.one(pair, worker))
+        let task = |pair: &Pair| &self.tasks[pair.task];
+        let why: Vec<Option<String>> = pairs
+            .iter()
+            .map(|pair| task(pair).space.reject_reason(&pair.config))
+            .collect();
+        let valid: Vec<_> = pairs
+            .iter()
+            .zip(&why)
+            .filter(|(_, why)| why.is_none())
+            .map(|(pair, _)| (&task(pair).judged, &pair.config))
+            .collect();
+        let look = |plan: &Plan| (plan.flops, plan.bytes, tolerance::describe(plan));
+        let mut judged = pool.all(&valid, look)?.into_iter();
+        let rows = pairs.iter().zip(why).filter_map(|(pair, why)| {
+            let row = self.blank(task(pair), pair);
+            Some(match why {
+                Some(why) => CheckRow {
+                    judgement: Judgement::new(Verdict::Rejected, why),
+                    ..row
+                },
+                None => {
+                    let (judged, seen) = judged.next()?;
+                    self.filled(row, judged, seen)
+                }
+            })
+        });
+        Ok(rows.collect())
     }
 
-    fn one(
-        &self,
-        pair: &Pair,
-        worker: &mut Option<Arc<Mutex<Worker>>>,
-    ) -> Result<CheckRow, CheckError> {
-        let task = &self.tasks[pair.task];
-        let mut row = self.blank(task, pair);
-        if let Some(why) = task.space.reject_reason(&pair.config) {
-            return Ok(refused(row, Verdict::Rejected, why));
-        }
-        let built = match task.builder.build(self.compiler, &pair.config)? {
-            Ok(built) => built,
-            Err(unbuilt) => return Ok(refused(row, unbuilt.verdict, unbuilt.detail)),
-        };
-        let facts = &built.image.facts;
-        row.registers = Some(facts.registers);
-        row.spill_bytes = Some(facts.spill_bytes);
-        row.shared_bytes = Some(facts.shared_bytes);
-        row.cubin_hash = Some(facts.cubin_hash.to_string());
-        let Some(worker) = worker else { return Ok(row) };
-        let (flops, bytes) = (built.plan.flops, built.plan.bytes);
-        let tolerance = tolerance::describe(&built.plan);
-        let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = Job {
-            checks: vec![built.plan],
-            timed: None,
-            seeds: SEEDS.to_vec(),
-            schedules: self.schedules - 1,
-            level: Level::Check,
-        };
-        let judgement = match self.target.runner {
-            Some(Runner::Vgpu(_)) => {
-                let (builder, compiler) = (&task.builder, self.compiler);
-                vouch::judge::<CheckError>(&mut worker, job, builder, compiler, &pair.config)?
-            }
-            _ => worker.judge(job)?,
-        };
-        drop(worker);
-        let time = judgement.measurement.map(|measured| measured.p50.get());
+    fn filled(&self, row: CheckRow, judged: Judged, plan: Option<PlanFigures>) -> CheckRow {
+        let found = judged.found;
+        let facts = judged.compilation.as_ref();
+        let (flops, bytes, tolerance) = plan.unwrap_or_default();
         let mut timed = self.kernel.spec.problems.iter();
-        row.seen = judgement.explanation.map(|explanation| Seen {
-            predicted_us: time.unwrap_or(0.0),
-            blocks: explanation.blocks,
-            bank_conflicts: explanation.bank_conflicts,
-            shared_wavefronts: explanation.shared_wavefronts,
-            tensor: explanation.tensor_flops > 0.0,
-            flops,
-            bytes,
-            timed: timed.any(|problem| problem.name == task.problem),
-        });
-        Ok(CheckRow {
-            verdict: judgement.verdict,
-            hazards: judgement.hazards,
-            detail: judgement.detail,
-            max_error: judgement.max_error,
-            tolerance: judgement.max_error.map(|_| tolerance),
+        let time = found.measured.map(|measured| measured.p50().get());
+        CheckRow {
+            registers: facts.map(|facts| facts.registers),
+            spill_bytes: facts.map(|facts| facts.spill_bytes),
+            shared_bytes: facts.map(|facts| facts.shared_bytes),
+            cubin_hash: facts.map(|facts| facts.cubin_hash.to_string()),
+            max_error: found.judgement.max_error,
+            tolerance: found.judgement.max_error.map(|_| tolerance),
+            seen: found.explanation.map(|explanation| Seen {
+                predicted_us: time.unwrap_or(0.0),
+                blocks: explanation.blocks,
+                bank_conflicts: explanation.bank_conflicts,
+                shared_wavefronts: explanation.shared_wavefronts,
+                tensor: explanation.tensor_flops > 0.0,
+                flops,
+                bytes,
+                timed: timed.any(|problem| problem.name == row.problem),
+            }),
+            judgement: found.judgement,
             ..row
-        })
+        }
     }
 
     fn blank(&self, task: &Task, pair: &Pair) -> CheckRow {
@@ -158,9 +126,7 @@ impl Judge<'_> {
             kernel: self.kernel.spec.kernel.clone(),
             problem: task.problem.clone(),
             config: task.space.values(&pair.config),
-            verdict: Verdict::Ok,
-            hazards: Vec::new(),
-            detail: String::new(),
+            judgement: Judgement::ok(None),
             registers: None,
             spill_bytes: None,
             shared_bytes: None,
@@ -172,14 +138,6 @@ impl Judge<'_> {
             warnings: Vec::new(),
             changed: changed(&task.space, pair),
         }
-    }
-}
-
-fn refused(row: CheckRow, verdict: Verdict, detail: String) -> CheckRow {
-    CheckRow {
-        verdict,
-        detail,
-        ..row
     }
 }
 

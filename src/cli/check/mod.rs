@@ -1,11 +1,10 @@
 //! `tuner check`: everything that can be said of a kernel without a GPU.
 
 mod judge;
+mod low_parallelism;
 mod row;
 pub(super) mod select;
-pub(super) mod serialised;
 mod target;
-mod template;
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};
@@ -18,12 +17,12 @@ use std::sync::Arc;
 use target::Target;
 use tuner_core::record::Verdict;
 use tuner_device::DeviceSelector;
-use tuner_device::worker::host::WorkerError;
+use tuner_engine::KernelTask;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_kernel::declarations;
+use tuner_kernel::{declarations, defaults};
 use tuner_space::Config;
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
         if args.config.is_empty() && args.sample.is_none() {
-            serialised::defaults(kernel, &tasks, &target);
+            low_parallelism::defaults(kernel, &tasks, &target);
         }
         let judge = Judge {
             kernel,
@@ -119,14 +118,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                     "error: {yaml}: the reference kernel does not compile: {why}"
                 ))
             })?;
-        let mut judged = judge.all(&pairs, threads).map_err(|error| match error {
-            judge::CheckError::Worker(WorkerError::Unusable(why)) => {
-                CliError::Usage(format!("error: {}: {why}", catalog::shown(&kernel.path)))
-            }
-            other => CliError::Failed(anyhow::Error::from(other).context("cannot check")),
-        })?;
+        let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
-            serialised::warn(&mut judged, arch);
+            low_parallelism::warn(&mut judged, arch);
         }
         summarize(kernel, &judged, &target);
         rows.extend(judged);
@@ -137,8 +131,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         show_details(&rows);
         show_tolerances(&rows);
     }
-    serialised::tell(&rows);
-    let all_ok = rows.iter().all(|row| row.verdict == Verdict::Ok);
+    low_parallelism::tell(&rows);
+    let all_ok = rows.iter().all(|row| row.judgement.verdict == Verdict::Ok);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
 
@@ -147,9 +141,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    for finding in template::examine(&kernel.template, &spec.parameters, &spec.options) {
+    for finding in defaults::examine(&kernel.template, &spec.parameters, &spec.options) {
         match finding {
-            template::Finding::DefaultsDiffer {
+            defaults::Finding::DefaultsDiffer {
                 name: parameter,
                 space,
                 template,
@@ -161,7 +155,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                      help: write `#define {parameter} {space}` here, or `default: {template}` there"
                 ));
             }
-            template::Finding::NotComparable {
+            defaults::Finding::NotComparable {
                 name: parameter,
                 template,
                 line,
@@ -171,7 +165,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
                      and is not compared with the one in {yaml}"
                 );
             }
-            template::Finding::NeverMentioned { name: parameter } => {
+            defaults::Finding::NeverMentioned { name: parameter } => {
                 say!(
                     "warning: {yaml}: the template {name} never mentions the parameter \
                      {parameter}: its values make no difference to the code"
@@ -255,7 +249,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         tasks.push(Task {
             problem: problem.to_owned(),
             space,
-            builder,
+            judged: KernelTask::alone(builder),
         });
     }
     Ok(tasks)
@@ -275,7 +269,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let elements = bound
         .arguments
         .iter()
-        .map(tuner_space::BoundArgument::elements);
+        .map(tuner_core::plan::PlanArgument::count);
     // Both: memory-bound kernels do little arithmetic on a lot of data.
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
@@ -326,8 +320,11 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
 /// One line on standard error about a kernel's rows.
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     let mut counts: Vec<(Verdict, usize)> = Vec::new();
-    for verdict in Verdict::ALL {
-        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+    for verdict in Verdict::ALL.iter().copied() {
+        let count = rows
+            .iter()
+            .filter(|row| row.judgement.verdict == verdict)
+            .count();
         if count > 0 {
             counts.push((verdict, count));
         }
@@ -379,15 +376,15 @@ fn show_tolerances(rows: &[CheckRow]) {
 fn show_details(rows: &[CheckRow]) {
     let failed = rows
         .iter()
-        .filter(|row| row.detail.lines().nth(1).is_some());
+        .filter(|row| row.judgement.detail.lines().nth(1).is_some());
     for row in failed.take(DETAILS_SHOWN) {
         say!(
             "\n{} {} {}: --config {}\n{}",
             row.kernel,
             row.problem,
-            row.verdict,
+            row.judgement.verdict,
             row::assignments(&row.config),
-            row.detail.trim_end()
+            row.judgement.detail.trim_end()
         );
     }
 }

@@ -2,8 +2,11 @@
 
 use crate::cli::output;
 use crate::cli::output::Format;
-use serde::Serialize;
-use tuner_core::record::{ConfigValues, Hazard, Verdict, config_as_object};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
 #[derive(Debug, Clone, Serialize)]
@@ -12,12 +15,12 @@ pub(super) struct CheckRow {
     pub(super) problem: String,
     #[serde(with = "config_as_object")]
     pub(super) config: ConfigValues,
-    pub(super) verdict: Verdict,
-    pub(super) hazards: Vec<Hazard>,
-    pub(super) detail: String,
+    #[serde(flatten, serialize_with = "what_was_found")]
+    pub(super) judgement: Judgement,
     pub(super) registers: Option<u32>,
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
+    /// The judgement's, which stands here in the answer.
     pub(super) max_error: Option<f64>,
     /// How far results may be from the reference, and why; null where nothing was compared.
     pub(super) tolerance: Option<String>,
@@ -32,6 +35,15 @@ pub(super) struct CheckRow {
     /// The parameters that differ from their defaults, for people.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
+}
+
+/// A judgement but for its largest error, which stands further down in the answer.
+fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("verdict", &judgement.verdict)?;
+    map.serialize_entry("hazards", &judgement.hazards)?;
+    map.serialize_entry("detail", &judgement.detail)?;
+    map.end()
 }
 
 /// What a run on the virtual GPU shows beside its verdict. Work is that of all blocks.
@@ -57,6 +69,22 @@ pub(super) struct Seen {
     /// The problem is one that is tuned, not one that is only checked.
     #[serde(skip)]
     pub(super) timed: bool,
+}
+
+impl CheckRow {
+    /// Its time, where it was run on a problem that is tuned.
+    pub(super) fn timed_problem(&self) -> Option<TimedProblem> {
+        let seen = self.seen.as_ref().filter(|seen| seen.timed)?;
+        Some(TimedProblem {
+            problem: self.problem.clone(),
+            time_us: seen.predicted_us,
+            label: "predicted",
+            blocks: Some(seen.blocks),
+            tensor: seen.tensor,
+            flops: seen.flops,
+            bytes: seen.bytes,
+        })
+    }
 }
 
 const HEADINGS: [&str; 13] = [
@@ -93,14 +121,20 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         Format::Table | Format::Md => assignments(&row.changed),
     };
     let detail = match format {
-        Format::Csv | Format::Json => row.detail.clone(),
-        Format::Table | Format::Md => row.detail.lines().next().unwrap_or_default().to_owned(),
+        Format::Csv | Format::Json => row.judgement.detail.clone(),
+        Format::Table | Format::Md => row
+            .judgement
+            .detail
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     };
     vec![
         row.kernel.clone(),
         row.problem.clone(),
         row.device.clone(),
-        row.verdict.to_string(),
+        row.judgement.verdict.to_string(),
         optional(row.registers.map(|count| count.to_string())),
         optional(row.spill_bytes.map(|bytes| bytes.to_string())),
         optional(row.shared_bytes.map(|bytes| bytes.to_string())),

@@ -5,7 +5,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use tuner_core::value::Value;
-use tuner_kernel::build::PlanBuilder;
+use tuner_engine::KernelTask;
 use tuner_space::{Config, Space};
 
 /// Pairs drawn when neither `--sample` nor `--config` says otherwise, beside the default
@@ -16,7 +16,8 @@ pub(super) const SAMPLE_DEFAULT: usize = 32;
 pub(super) struct Task {
     pub(super) problem: String,
     pub(super) space: Space,
-    pub(super) builder: PlanBuilder,
+    /// What the judge is asked.
+    pub(super) judged: KernelTask,
 }
 
 /// One pair to check: a configuration (which may be invalid) of the task of that number.

@@ -14,17 +14,8 @@ pub(super) struct Target {
     pub(super) arch: String,
     /// Limits of the device, or of a GPU of that target.
     pub(super) limits: DeviceLimits,
-    /// What runs the kernels; `None` stops after the compile.
-    pub(super) runner: Option<Runner>,
-}
-
-/// What runs kernels for `check`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Runner {
-    /// The virtual GPU of that name.
-    Vgpu(String),
-    /// The real GPU of that number.
-    Cuda(u32),
+    /// What runs the kernels, a virtual GPU or a real one; `None` stops after the compile.
+    pub(super) runner: Option<DeviceSelector>,
 }
 
 impl Target {
@@ -68,7 +59,7 @@ impl Target {
             device: format!("vgpu:{name}"),
             arch: arch.map_or_else(|| format!("sm_{}", limits.cc), str::to_owned),
             limits,
-            runner: Some(Runner::Vgpu(name.to_owned())),
+            runner: Some(DeviceSelector::Vgpu(name.to_owned())),
         })
     }
 
@@ -81,14 +72,14 @@ impl Target {
             device: gpu.name.clone(),
             arch: arch.map_or_else(|| gpu.arch(), str::to_owned),
             limits: gpu.limits(),
-            runner: Some(Runner::Cuda(ordinal)),
+            runner: Some(selector.clone()),
         })
     }
 
     /// The virtual GPU that runs the kernels, if one does.
     pub(super) fn vgpu(&self) -> Option<&str> {
         match &self.runner {
-            Some(Runner::Vgpu(name)) => Some(name),
+            Some(DeviceSelector::Vgpu(name)) => Some(name),
             _ => None,
         }
     }

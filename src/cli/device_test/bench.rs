@@ -95,9 +95,9 @@ impl Bench {
             .builder
             .build(&self.compiler, &config)
             .map_err(|error| CliError::Failed(error.into()))?;
-        built.map(|built| built.plan).map_err(|unbuilt| {
-            CliError::Failed(anyhow::anyhow!("{}: {}", unbuilt.verdict, unbuilt.detail))
-        })
+        built
+            .map(|built| built.plan)
+            .map_err(|unbuilt| CliError::Failed(anyhow::anyhow!("{}", unbuilt.judgement)))
     }
 }
 

@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::time::Instant;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::gpu::context::Gpu;
 use tuner_device::gpu::helpers::{Helpers, compile};
@@ -16,14 +17,14 @@ use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
 use tuner_device::gpu::{GpuFacts, open_driver};
 use tuner_device::worker::host::Settings;
-use tuner_judge::session::{Blocks, Fault, Order, Run, RunReport, Session};
+use tuner_judge::session::{Blocks, Order, Run, RunReport, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Calibration, Probe, Prober};
 
 /// Elements of the test's buffers.
 const COUNT: u64 = 1 << 16;
 /// Threads of a block.
-const BLOCK: u64 = 256;
+const BLOCK: u32 = 256;
 
 /// What is known of the GPU, with its calibration.
 pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
@@ -119,14 +120,14 @@ fn holds(condition: bool, detail: String) -> Result<String, String> {
     if condition { Ok(detail) } else { Err(detail) }
 }
 
-fn words(fault: Fault) -> String {
+fn words(fault: Judgement) -> String {
     format!("{}: {}", fault.verdict, fault.detail)
 }
 
 /// The call must have been refused with that verdict, and the GPU must still work.
 fn refused<T>(
     tried: &mut Tried,
-    result: Result<T, Fault>,
+    result: Result<T, Judgement>,
     wanted: Verdict,
 ) -> Result<String, String> {
     let fault = match result {
@@ -139,26 +140,26 @@ fn refused<T>(
     launch(tried).map(|_| words(fault))
 }
 
-fn plan(code: &Code, entry: &str, output: (&str, u64), scalar: (&str, f64)) -> Plan {
-    let argument = |name: &str, element: &str, role, shape: Vec<u64>, value| PlanArgument {
+fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)) -> Plan {
+    let argument = |name: &str, element, role, shape: Vec<u64>, value| PlanArgument {
         name: name.to_owned(),
-        element: element.to_owned(),
+        element,
         role,
         shape,
-        fill: PlanFill::Arange,
+        fill: Fill::Arange,
         value,
     };
     Plan {
         problem: "device test".to_owned(),
         sizes: Vec::new(),
         arguments: vec![
-            argument("x", "f32", Role::Input, vec![COUNT], 0.0),
+            argument("x", Element::F32, Role::Input, vec![COUNT], 0.0),
             argument("y", output.0, Role::Output, vec![output.1], 0.0),
             argument("scalar", scalar.0, Role::Scalar, Vec::new(), scalar.1),
         ],
         launches: vec![PlanLaunch {
             entry: entry.to_owned(),
-            grid: [COUNT / BLOCK, 1, 1],
+            grid: [(COUNT / u64::from(BLOCK)) as u32, 1, 1],
             block: [BLOCK, 1, 1],
             shared_bytes: 0,
             arguments: vec![0, 1, 2],
@@ -178,11 +179,11 @@ fn plan(code: &Code, entry: &str, output: (&str, u64), scalar: (&str, f64)) -> P
 }
 
 fn triple(code: &Code, shift: f64) -> Plan {
-    plan(code, "triple", ("f32", COUNT), ("i64", shift))
+    plan(code, "triple", (Element::F32, COUNT), (Element::I64, shift))
 }
 
 /// Runs a plan once as the gate does.
-fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Fault> {
+fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Judgement> {
     session.reset();
     let x = session.alloc("x", 4 * COUNT)?;
     let y = session.alloc("y", 4 * plan.arguments[1].count())?;
@@ -240,7 +241,7 @@ fn attributes(tried: &mut Tried) -> Result<String, String> {
     let facts = tried
         .session
         .gpu_mut()
-        .kernel_facts(&tried.code, "triple", BLOCK, 0)
+        .kernel_facts(&tried.code, "triple", u64::from(BLOCK), 0)
         .map_err(words)?;
     let detail = format!("{facts:?}");
     holds(
@@ -283,19 +284,19 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
         return Ok("the stand-in keeps no shared memory between launches".to_owned());
     }
     // As much as a block has without opting in, on every multiprocessor several times.
-    let (bytes, blocks) = (40_960_u64, u64::from(tried.facts.sm_count) * 8);
+    let (bytes, blocks) = (40_960_u32, tried.facts.sm_count * 8);
     let mut plan = plan(
         &tried.code,
         "peek",
-        ("u32", blocks),
-        ("u32", (bytes / 4) as f64),
+        (Element::U32, u64::from(blocks)),
+        (Element::U32, f64::from(bytes / 4)),
     );
     plan.launches[0].arguments = vec![1, 2];
     plan.launches[0].grid = [blocks, 1, 1];
     plan.launches[0].shared_bytes = bytes;
     tried.session.reset();
-    let mut attempt = || -> Result<Vec<u8>, Fault> {
-        let y = tried.session.alloc("y", 4 * blocks)?;
+    let mut attempt = || -> Result<Vec<u8>, Judgement> {
+        let y = tried.session.alloc("y", 4 * u64::from(blocks))?;
         Session::poison(&mut tried.session, y, &[0])?;
         tried.session.run(&Run {
             code: &plan.code,
@@ -311,19 +312,17 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
     let output = attempt().map_err(words)?;
     let full = output
         .chunks_exact(4)
-        .filter(|count| {
-            u64::from(u32::from_le_bytes([count[0], count[1], count[2], count[3]])) == bytes / 4
-        })
+        .filter(|count| u32::from_le_bytes([count[0], count[1], count[2], count[3]]) == bytes / 4)
         .count() as u64;
     holds(
-        10 * full >= 9 * blocks,
+        10 * full >= 9 * u64::from(blocks),
         format!("{full} of {blocks} blocks saw nothing but NaN in {bytes} bytes"),
     )
 }
 
 fn opt_in(tried: &mut Tried) -> Result<String, String> {
     let mut plan = triple(&tried.code, 0.0);
-    let most = u64::from(tried.facts.shared_bytes_optin);
+    let most = tried.facts.shared_bytes_optin;
     plan.launches[0].shared_bytes = most;
     let (report, _) = run(&mut tried.session, &plan).map_err(words)?;
     holds(report.hazards.is_empty(), format!("{most} bytes a block"))
@@ -331,7 +330,7 @@ fn opt_in(tried: &mut Tried) -> Result<String, String> {
 
 fn too_much_shared(tried: &mut Tried) -> Result<String, String> {
     let mut plan = triple(&tried.code, 0.0);
-    plan.launches[0].shared_bytes = u64::from(tried.facts.shared_bytes_optin) + 4;
+    plan.launches[0].shared_bytes = tried.facts.shared_bytes_optin + 4;
     let result = run(&mut tried.session, &plan);
     refused(tried, result, Verdict::LaunchFailed)
 }
@@ -386,7 +385,7 @@ fn cold(tried: &mut Tried) -> Result<String, String> {
 /// again after poison.
 fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
     let plan = triple(&tried.code, 0.0);
-    let mut attempt = || -> Result<String, Fault> {
+    let mut attempt = || -> Result<String, Judgement> {
         let subject = tried.session.load_subject(&plan, 1)?;
         tried.session.sample(subject, cache, 50)?;
         let few = tried.session.sample(subject, cache, 50)?;
@@ -407,10 +406,7 @@ fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
             sets.len()
         );
         let sound = agree && written && (100.0..5000.0).contains(&mhz);
-        holds(sound, detail).map_err(|detail| Fault {
-            verdict: Verdict::Incorrect,
-            detail,
-        })
+        holds(sound, detail).map_err(|detail| Judgement::new(Verdict::Incorrect, detail))
     };
     attempt().map_err(words)
 }

@@ -32,7 +32,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
     for text in &args.poison {
         let bad = || CliError::Usage(format!("error: `{text}` is not K=V,…:VERDICT"));
         let (config, verdict) = text.rsplit_once(':').ok_or_else(bad)?;
-        let verdict = Verdict::from_name(verdict).ok_or_else(bad)?;
+        let verdict = verdict.parse().map_err(|_| bad())?;
         poisons.push((config, verdict, bench.plan(config)?));
     }
     let mut judge = |plan: &tuner_core::plan::Plan| -> Result<(Verdict, String, f64), CliError> {
@@ -42,7 +42,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
             seeds: vec![1],
             ..Job::default()
         };
-        let judgement = bench.worker.judge(job).map_err(failed)?;
+        let judgement = bench.worker.judge(job).map_err(failed)?.judgement;
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         Ok((judgement.verdict, judgement.detail, milliseconds))
     };

@@ -4,6 +4,7 @@ use super::Subject;
 use super::bench::{Bench, failed};
 use crate::cli::CliError;
 use serde_json::{Value, json};
+use tuner_core::evidence::Measured;
 use tuner_device::worker::protocol::TimingComparison;
 use tuner_judge::timing::paired::Decision;
 
@@ -109,17 +110,17 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
     let times = bench.worker.finale(contest).map_err(failed)?;
     let mut passed = true;
     for (row, time) in timed.into_iter().zip(times) {
-        match time {
-            Ok(time) => {
+        match time.measured.as_ref().map(Measured::record) {
+            Some(time) => {
                 rows[row]["p50_us"] = json!(time.p50.get());
                 rows[row]["p90_us"] = json!(time.p90.get());
                 rows[row]["ci95_us"] = json!(time.ci95.map(tuner_core::units::Micros::get));
                 rows[row]["samples"] = json!(time.samples.len());
-                rows[row]["flags"] = json!(time.evidence.map(|evidence| evidence.flags));
+                rows[row]["flags"] = json!(time.evidence.as_ref().map(|evidence| &evidence.flags));
             }
-            Err(why) => {
+            None => {
                 passed = false;
-                rows[row]["error"] = json!(why);
+                rows[row]["error"] = json!(time.judgement.to_string());
             }
         }
     }

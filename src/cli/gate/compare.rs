@@ -3,10 +3,10 @@
 use super::sources::{Found, Known};
 use super::{Args, Comparison, Line, Outcome};
 use crate::cli::CliError;
-use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, TimingKind, Verdict};
-use tuner_core::statistics::{interval_of_median, median};
+use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, Verdict};
+use tuner_core::statistics::ratio_of_medians;
 use tuner_engine::job::Prepared;
-use tuner_engine::{Judged, Task};
+use tuner_engine::{Judged, Rounds, Task};
 use tuner_report::accept::Figures;
 use tuner_space::{Config, Space};
 
@@ -56,14 +56,6 @@ struct Gate<'a> {
     template: Option<String>,
 }
 
-/// The two judged in turn.
-struct Rounds {
-    shipped: Judged,
-    best: Option<Judged>,
-    /// Shipped over best, a ratio a round.
-    ratios: Vec<f64>,
-}
-
 impl Gate<'_> {
     fn problem(&self) -> Result<(Line, Option<Figures>), CliError> {
         let space = &self.task.space;
@@ -95,8 +87,12 @@ impl Gate<'_> {
                 return Ok((line, None));
             }
         };
-        let rounds = self.rounds(&config, best)?;
-        let figures = rounds.figures(self.known.sm_busy.get(&self.task.key.problem).copied());
+        let best_config = best.and_then(|row| in_space(space, &row.config).ok());
+        let best_config = best_config.as_ref();
+        let most = self.args.rounds;
+        let rounds = Rounds::judge(self.prepared, self.index, &config, best_config, most)?;
+        let busy = self.known.sm_busy.get(&self.task.key.problem);
+        let figures = figures(&rounds, busy.copied());
         self.fill(&mut line, &found, best, &rounds);
         Ok((line, figures))
     }
@@ -125,78 +121,28 @@ impl Gate<'_> {
         }
     }
 
-    /// Times the two in turn: once where nothing varies, several times on a real GPU. The order
-    /// changes from round to round, so that what heats up or drifts favours neither.
-    fn rounds(&self, shipped: &Config, best: Option<&LeaderboardRow>) -> Result<Rounds, CliError> {
-        let judge = |config: &Config| -> Result<Judged, CliError> {
-            Ok(self.prepared.judge(self.index, config)?)
-        };
-        let best_config = best.and_then(|row| in_space(&self.task.space, &row.config).ok());
-        let mut rounds = Rounds {
-            shipped: judge(shipped)?,
-            best: None,
-            ratios: Vec::new(),
-        };
-        if rounds.shipped.verdict != Verdict::Ok {
-            return Ok(rounds);
-        }
-        let Some(best_config) = best_config else {
-            return Ok(rounds);
-        };
-        if best_config == *shipped {
-            // The same code: it is as fast as itself.
-            rounds.best = Some(rounds.shipped.clone());
-            rounds.ratios.push(1.0);
-            return Ok(rounds);
-        }
-        let first = judge(&best_config)?;
-        rounds.ratios.extend(ratio(&rounds.shipped, &first));
-        let varies = time(&first).is_some_and(|time| time.kind == TimingKind::Measured);
-        let right = first.verdict == Verdict::Ok;
-        rounds.best = Some(first);
-        if right && let Some(duel) = self.prepared.duel(self.index, [shipped, &best_config])? {
-            // Interleaved sample by sample: nearer than any order of whole measurements.
-            rounds.ratios = duel.ratios;
-            return Ok(rounds);
-        }
-        for round in 1..if varies { self.args.rounds } else { 1 } {
-            let (one, other) = if round % 2 == 0 {
-                (shipped, &best_config)
-            } else {
-                (&best_config, shipped)
-            };
-            let (one, other) = (judge(one)?, judge(other)?);
-            let (shipped, best) = if round % 2 == 0 {
-                (one, other)
-            } else {
-                (other, one)
-            };
-            // A time that was used again is no further evidence.
-            let again = |judged: &Judged| time(judged).is_none_or(|time| time.reused);
-            if again(&shipped) || again(&best) {
-                break;
-            }
-            rounds.ratios.extend(ratio(&shipped, &best));
-        }
-        Ok(rounds)
-    }
-
     fn fill(&self, line: &mut Line, found: &Found, best: Option<&LeaderboardRow>, rounds: &Rounds) {
         let shipped = &rounds.shipped;
-        line.verdict = Some(shipped.verdict);
-        line.max_error = shipped.max_error;
+        line.verdict = Some(shipped.verdict());
+        line.max_error = shipped.found.judgement.max_error;
         if let Some(row) = best {
             line.best = Some(row.config.clone());
             line.best_us_p50 = Some(row.time_us_p50);
             line.best_run_id = Some(row.run_id.clone());
             line.best_commit.clone_from(&row.commit);
         }
-        let Some(own) = time(shipped).filter(|_| shipped.verdict == Verdict::Ok) else {
+        let Some(own) = shipped.time().filter(|_| shipped.verdict() == Verdict::Ok) else {
             line.outcome = Outcome::Wrong;
             line.detail = format!(
                 "{}: {}",
-                shipped.verdict,
-                shipped.detail.lines().next().unwrap_or_default()
+                shipped.verdict(),
+                shipped
+                    .found
+                    .judgement
+                    .detail
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
             );
             return;
         };
@@ -241,19 +187,13 @@ impl Gate<'_> {
         rounds: &Rounds,
     ) -> Vec<Comparison> {
         let mut comparisons = Vec::new();
-        let now = rounds.best.as_ref().and_then(time);
-        if let (Some(now), Some(middle)) = (now, median(&rounds.ratios)) {
-            let interval = interval_of_median(&rounds.ratios).unwrap_or([middle; 2]);
-            // Of one round, the samples carry the noise.
-            let (ratio, ci95) = match rounds.ratios.as_slice() {
-                [_] => between(own, now),
-                _ => (middle, interval),
-            };
+        let now = rounds.best.as_ref().and_then(Judged::time);
+        if let (Some(now), Some([ratio, low, high])) = (now, rounds.ratio()) {
             comparisons.push(Comparison {
                 against: "the leaderboard's best, timed now",
                 us: now.p50.get(),
                 ratio,
-                ci95,
+                ci95: [low, high],
             });
         }
         if let Some(row) = best.filter(|row| row.timing == own.kind) {
@@ -278,46 +218,18 @@ impl Gate<'_> {
     }
 }
 
-/// The ratio of two times of one session with its interval: of their ratios to the fixed reference
-/// where both were timed beside it, which takes out what the clock did, else of the medians.
-fn between(own: &Measurement, other: &Measurement) -> (f64, [f64; 2]) {
-    let related = |time: &Measurement| {
-        let evidence = time.evidence.as_ref()?;
-        let ratios = &evidence.reference_ratios;
-        let [low, high] = interval_of_median(ratios)?;
-        Some((evidence.reference.clone()?, (median(ratios)?, low, high)))
-    };
-    match (related(own), related(other)) {
-        (Some((a, own)), Some((b, other))) if a == b => mover(own, other),
-        _ => {
-            let plain =
-                |time: &Measurement| (time.p50.get(), time.ci95[0].get(), time.ci95[1].get());
-            mover(plain(own), plain(other))
-        }
-    }
-}
-
-/// The ratio of two medians of separate samples with its 95 % interval, by the two intervals in log
-/// space (MOVER, as the leaderboard's ties). Each is (median, lower, upper end).
-fn mover(own: (f64, f64, f64), other: (f64, f64, f64)) -> (f64, [f64; 2]) {
-    let ratio = own.0 / other.0;
-    let down = (own.0 / own.1).ln().hypot((other.2 / other.0).ln());
-    let up = (own.2 / own.0).ln().hypot((other.0 / other.1).ln());
-    (ratio, [ratio * (-down).exp(), ratio * up.exp()])
-}
-
 fn stored_comparison(
     against: &'static str,
     own: &Measurement,
     stored: (f64, f64, f64),
 ) -> Comparison {
     let now = (own.p50.get(), own.ci95[0].get(), own.ci95[1].get());
-    let (ratio, ci95) = mover(now, stored);
+    let [ratio, low, high] = ratio_of_medians(now, stored);
     Comparison {
         against,
         us: stored.0,
         ratio,
-        ci95,
+        ci95: [low, high],
     }
 }
 
@@ -331,39 +243,19 @@ fn in_space(space: &Space, values: &ConfigValues) -> Result<Config, String> {
     }
 }
 
-fn time(judged: &Judged) -> Option<&Measurement> {
-    judged.measured.as_ref().map(|measured| measured.record())
-}
-
-fn ratio(shipped: &Judged, best: &Judged) -> Option<f64> {
-    Some(time(shipped)?.p50.get() / time(best)?.p50.get())
-}
-
-impl Rounds {
-    /// The best as a challenger of the shipped.
-    fn figures(&self, sm_busy: Option<f64>) -> Option<Figures> {
-        let best = self.best.as_ref()?;
-        let (gain, low) = match (self.ratios.as_slice(), time(&self.shipped), time(best)) {
-            ([_], Some(own), Some(now)) => {
-                let (ratio, [low, _]) = between(own, now);
-                (ratio, low)
-            }
-            _ => {
-                let gain = median(&self.ratios)?;
-                let interval = interval_of_median(&self.ratios);
-                (gain, interval.map_or(gain, |interval| interval[0]))
-            }
-        };
-        let p90 = |judged: &Judged| time(judged).map(|time| time.p90.get());
-        Some(Figures {
-            gain,
-            gain_low: low,
-            p90_ratio: p90(best)
-                .zip(p90(&self.shipped))
-                .map(|(best, shipped)| best / shipped),
-            spill_bytes: best.compilation.as_ref().map(|facts| facts.spill_bytes),
-            registers: best.compilation.as_ref().map(|facts| facts.registers),
-            sm_busy,
-        })
-    }
+/// The best as a challenger of the shipped.
+fn figures(rounds: &Rounds, sm_busy: Option<f64>) -> Option<Figures> {
+    let best = rounds.best.as_ref()?;
+    let [gain, gain_low, _] = rounds.ratio()?;
+    let p90 = |judged: &Judged| judged.time().map(|time| time.p90.get());
+    Some(Figures {
+        gain,
+        gain_low,
+        p90_ratio: p90(best)
+            .zip(p90(&rounds.shipped))
+            .map(|(best, shipped)| best / shipped),
+        spill_bytes: best.compilation.as_ref().map(|facts| facts.spill_bytes),
+        registers: best.compilation.as_ref().map(|facts| facts.registers),
+        sm_busy,
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::{Answer, Line, Outcome};
 use std::fmt::Write as _;
+use tuner_core::escape::markup as escape;
 
 /// The document. It holds no time of day: the same outcome gives the same bytes.
 pub(super) fn text(answer: &Answer) -> String {
@@ -113,24 +114,4 @@ fn story(line: &Line) -> String {
         );
     }
     text
-}
-
-/// XML has no way to write most control characters, so they become spaces.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            '\n' | '\t' => escaped.push(character),
-            control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
-                escaped.push(' ');
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

@@ -8,8 +8,8 @@ use super::output;
 use super::results::{block_on, usage};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tuner_core::files;
 use tuner_space::BareSpace;
 use tuner_store as store;
 
@@ -49,9 +49,6 @@ pub(crate) struct Args {
     device: Option<String>,
 }
 
-/// Larger files are no search space and no recording.
-const BYTES_MAX: u64 = 1 << 30;
-
 /// Runs the command.
 ///
 /// # Errors
@@ -83,25 +80,16 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 fn read(path: &Path) -> Result<String, CliError> {
     let cannot =
         |error: std::io::Error| usage(format!("{}: cannot be read: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .map_err(cannot)?;
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut plain = Vec::new();
-        let unpacked = flate2::read::MultiGzDecoder::new(bytes.as_slice())
-            .take(BYTES_MAX)
-            .read_to_end(&mut plain);
-        // A damaged end is the recording's reader to report, with its place.
-        if unpacked.is_err() && plain.is_empty() {
-            return Err(usage(format!(
-                "{}: the gzip data are damaged",
-                path.display()
-            )));
-        }
-        bytes = plain;
+    let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(cannot)?;
+    let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
+    // A damaged end is the recording's reader to report, with its place.
+    if unpacked.damage.is_some() && unpacked.bytes.is_empty() {
+        return Err(usage(format!(
+            "{}: the gzip data are damaged",
+            path.display()
+        )));
     }
+    let bytes = unpacked.bytes;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

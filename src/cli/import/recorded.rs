@@ -136,7 +136,7 @@ async fn fill(
                 evaluator.evaluate(0, config, work).map_err(failed)?
             }
         };
-        passed += usize::from(judged.verdict == Verdict::Ok);
+        passed += usize::from(judged.verdict() == Verdict::Ok);
         let values = recording.space().values(config);
         let trial = engine::record(judged, rows as u64, values, NAME);
         acks.push(

@@ -65,8 +65,7 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
     let built = builder
         .build(&compiler, &config)
         .map_err(|error| failed(error.into()))?;
-    let built =
-        built.map_err(|unbuilt| usage(format!("{}: {}", unbuilt.verdict, unbuilt.detail)))?;
+    let built = built.map_err(|unbuilt| usage(unbuilt.judgement))?;
     let helpers = tuner_engine::job::helpers(&compiler, &device.arch)?;
     let settings =
         Settings::for_gpu(facts.ordinal, helpers).map_err(|error| failed(error.into()))?;
@@ -79,6 +78,6 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
             level: Level::Screening,
         })
         .map_err(|error| failed(error.into()))?;
-    say!("{}: {}", judgement.verdict, judgement.detail);
+    say!("{}", judgement.judgement);
     Ok(exit::DONE)
 }

@@ -1,10 +1,12 @@
 //! The virtual GPU's counters in a profiler's words.
 
 use crate::cli::CliError;
-use crate::cli::predictor::Predictor;
 use serde_json::{Map, Value as Json, json};
+use std::path::Path;
 use tuner_core::record::LeaderboardRow;
+use tuner_core::units::Micros;
 use tuner_device::DeviceSelector;
+use tuner_engine::Predictor;
 use tuner_kernel::catalog::Kernel;
 use tuner_report::arch_of;
 use tuner_store::{Board, Profile, ProfileSource};
@@ -21,26 +23,32 @@ pub(super) fn profile(
     };
     let device = DeviceSelector::Vgpu(arch.name.to_owned());
     let path = kernel.path.to_string_lossy();
-    let predictor = Predictor::open(&path, Some(&board.key.problem), &device, None)?;
+    let predictor = Predictor::open(
+        (&path, Path::new(".")),
+        Some(&board.key.problem),
+        &device,
+        None,
+    )?;
     let config = predictor
         .space
         .config_from_values(&best.config)
         .map_err(|error| CliError::Usage(format!("error: {}: {error}", kernel.path.display())))?;
-    let rows = predictor.predict(&[config])?;
-    let Some(row) = rows.first() else {
+    let judged = predictor.predict(&[config])?;
+    let Some(judged) = judged.first() else {
         return Ok(None);
     };
-    let explanation = row
+    let explanation = judged
+        .found
         .explanation
         .as_ref()
         .and_then(|one| serde_json::to_value(one).ok());
     let Some(Json::Object(counters)) = explanation else {
         return Ok(None);
     };
-    let time_us = row.time_us.unwrap_or(best.time_us_p50);
+    let time_us = judged.predicted().map_or(best.time_us_p50, Micros::get);
     let mut metrics = normalised(&counters, arch, time_us);
-    if let Some(registers) = row.registers {
-        metrics.insert("registers_per_thread".to_owned(), json!(registers));
+    if let Some(facts) = &judged.compilation {
+        metrics.insert("registers_per_thread".to_owned(), json!(facts.registers));
     }
     metrics.insert("duration_us".to_owned(), json!(time_us));
     // The counters themselves stay beside: reports find limits in them.
@@ -65,8 +73,7 @@ fn normalised(counters: &Map<String, Json>, arch: &Arch, time_us: f64) -> Map<St
     let seconds = time_us * 1e-6;
     let device_cycles = f64::from(arch.boost_mhz) * 1e6 * seconds * f64::from(arch.sm_count);
     let percent = |part: f64| json!((100.0 * part).clamp(0.0, 100.0));
-    // A multiprocessor issues an instruction a clock from each of its four schedulers.
-    let issue = get("warp_instructions") / (4.0 * device_cycles);
+    let issue = arch.issue_share(get("warp_instructions"), device_cycles);
     let tensor = get("tensor_flops") / arch.peak_tensor_f16() / seconds;
     let fp32 = get("fp32_flops") / arch.peak_fp32() / seconds;
     let shared = get("shared_wavefronts") / device_cycles;

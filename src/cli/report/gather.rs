@@ -1,18 +1,21 @@
 //! What a report is made from, out of the database and the files of the kernels.
 
 use crate::cli::CliError;
-use crate::cli::ablate::single_changes;
-use crate::cli::check::serialised;
-use crate::cli::predictor::{Predictor, Row};
 use crate::cli::results::store_error;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
-use tuner_core::entry::Judged;
+use std::path::Path;
+use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
+use tuner_core::units::Micros;
 use tuner_device::{DeviceSelector, limits};
+use tuner_engine::ablation::single_changes;
+use tuner_engine::job::JobError;
+use tuner_engine::{Judged, Predictor};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::render_bound;
+use tuner_report::low_parallelism::TimedProblem;
 use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
 use tuner_space::{Binder, DeviceLimits};
 use tuner_store::{Board, ProfileSource, Store};
@@ -38,7 +41,7 @@ pub(super) async fn subjects(
     }
     let warnings: Vec<Vec<String>> = subjects
         .iter()
-        .map(|one| serialised(one, &subjects))
+        .map(|one| low_parallelism(one, &subjects))
         .collect();
     for (subject, warnings) in subjects.iter_mut().zip(warnings) {
         subject.warnings = warnings;
@@ -52,12 +55,12 @@ async fn subject(
     kernel: Option<&Kernel>,
     wishes: &Wishes,
 ) -> Result<Subject, CliError> {
-    let candidates: Vec<Judged> = store
+    let candidates: Vec<StoredTrial> = store
         .candidates(&board)
         .await
         .map_err(store_error)?
         .into_iter()
-        .map(|candidate| Judged {
+        .map(|candidate| StoredTrial {
             trial: candidate.trial,
             judged_at: candidate.judged_at,
         })
@@ -224,7 +227,7 @@ fn predict(
     let Some(arch) = arch_of(&name.device) else {
         return;
     };
-    let note = |error: &CliError| {
+    let note = |error: &JobError| {
         say!(
             "note: {} {}: nothing predicted: {error}",
             name.kernel,
@@ -233,10 +236,11 @@ fn predict(
     };
     let device = DeviceSelector::Vgpu(arch.name.to_owned());
     let path = kernel.path.to_string_lossy();
-    let predictor = match Predictor::open(&path, Some(&name.problem), &device, None) {
-        Ok(predictor) => predictor,
-        Err(error) => return note(&error),
-    };
+    let predictor =
+        match Predictor::open((&path, Path::new(".")), Some(&name.problem), &device, None) {
+            Ok(predictor) => predictor,
+            Err(error) => return note(&error),
+        };
     let Ok(config) = predictor.space.config_from_values(best) else {
         return;
     };
@@ -247,29 +251,31 @@ fn predict(
     };
     let mut configs = vec![config];
     configs.extend(changes.iter().map(|change| change.config.clone()));
-    let rows = match predictor.predict(&configs) {
-        Ok(rows) => rows,
+    let judged = match predictor.predict(&configs) {
+        Ok(judged) => judged,
         Err(error) => return note(&error),
     };
-    let base = rows.first().and_then(|row| row.time_us);
+    let time = |judged: &Judged| judged.predicted().map(Micros::get);
+    let base = judged.first().and_then(time);
     if subject.profile.is_none() {
-        subject.profile = rows.first().and_then(|row| profile_of(row, board));
+        subject.profile = judged.first().and_then(|judged| profile_of(judged, board));
     }
-    for (change, row) in changes.iter().zip(rows.iter().skip(1)) {
+    for (change, judged) in changes.iter().zip(judged.iter().skip(1)) {
+        let p50_us = time(judged);
         subject.predicted_changes.push(Change {
             parameter: change.what.clone(),
             from: change.from.clone(),
             to: change.to.clone(),
-            verdict: row.verdict,
-            p50_us: row.time_us,
-            cost: row.time_us.zip(base).map(|(time, base)| time / base),
+            verdict: judged.verdict(),
+            p50_us,
+            cost: p50_us.zip(base).map(|(time, base)| time / base),
             predicted: true,
         });
     }
 }
 
-fn profile_of(row: &Row, board: &Board) -> Option<WinnerProfile> {
-    let metrics: Map<String, Json> = serde_json::to_value(row.explanation.as_ref()?)
+fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {
+    let metrics: Map<String, Json> = serde_json::to_value(judged.found.explanation.as_ref()?)
         .ok()?
         .as_object()?
         .clone();
@@ -286,14 +292,14 @@ fn profile_of(row: &Row, board: &Board) -> Option<WinnerProfile> {
 }
 
 /// What is right but serialised about a subject's winner.
-fn serialised(subject: &Subject, all: &[Subject]) -> Vec<String> {
+fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
     let Some(arch) = arch_of(&subject.key.device) else {
         return Vec::new();
     };
     let Some(own) = result(subject) else {
         return Vec::new();
     };
-    let others: Vec<serialised::Result> = all
+    let others: Vec<TimedProblem> = all
         .iter()
         .filter(|other| {
             other.key.kernel == subject.key.kernel
@@ -306,13 +312,13 @@ fn serialised(subject: &Subject, all: &[Subject]) -> Vec<String> {
     own.warnings(&others, arch)
 }
 
-fn result(subject: &Subject) -> Option<serialised::Result> {
+fn result(subject: &Subject) -> Option<TimedProblem> {
     let kernel = subject.kernel.as_ref()?;
     let blocks = subject
         .profile
         .as_ref()
         .and_then(|profile| profile.metrics.get("blocks")?.as_f64());
-    Some(serialised::Result {
+    Some(TimedProblem {
         problem: subject.key.problem.clone(),
         time_us: subject.top.first()?.time_us_p50,
         label: match subject.timing {

@@ -8,9 +8,9 @@ use super::facts::{self, GpuError, GpuFacts};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
 use tuner_core::record::Verdict;
-use tuner_judge::session::Fault;
 
 /// Dynamic shared memory that needs no opting in, bytes: CUDA C++ Programming Guide.
 const SHARED_BYTES_DEFAULT: u64 = 48 << 10;
@@ -116,7 +116,7 @@ impl Gpu {
     pub(super) fn call<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Driver, Stream) -> Answer<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, Judgement> {
         if let Some(error) = &self.spoiled {
             return Err(error.clone().into());
         }
@@ -132,7 +132,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The driver's.
-    pub fn memory(&mut self) -> Result<(u64, u64), Fault> {
+    pub fn memory(&mut self) -> Result<(u64, u64), Judgement> {
         self.call(|driver, _| driver.memory_info())
     }
 
@@ -140,7 +140,7 @@ impl Gpu {
     ///
     /// # Errors
     /// `launch_failed`: the driver refuses the code, or it has no such kernel.
-    pub(super) fn function(&mut self, code: &Code, entry: &str) -> Result<Function, Fault> {
+    pub(super) fn function(&mut self, code: &Code, entry: &str) -> Result<Function, Judgement> {
         let key = self.load(&code.cubin)?;
         let loaded = self.modules.get(&key).map(|loaded| {
             let known = loaded.functions.get(entry).copied();
@@ -159,7 +159,7 @@ impl Gpu {
         Ok(function)
     }
 
-    fn load(&mut self, image: &Arc<[u8]>) -> Result<u64, Fault> {
+    fn load(&mut self, image: &Arc<[u8]>) -> Result<u64, Judgement> {
         let mut hasher = DefaultHasher::new();
         image.hash(&mut hasher);
         let key = hasher.finish();
@@ -194,7 +194,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The driver refuses the code.
-    pub(super) fn adopt(&mut self, code: &mut Code) -> Result<(), Fault> {
+    pub(super) fn adopt(&mut self, code: &mut Code) -> Result<(), Judgement> {
         let key = self.load(&code.cubin)?;
         if let Some(loaded) = self.modules.get(&key) {
             code.cubin = Arc::clone(&loaded.image);
@@ -202,7 +202,7 @@ impl Gpu {
         Ok(())
     }
 
-    fn unload(&mut self, key: u64) -> Result<(), Fault> {
+    fn unload(&mut self, key: u64) -> Result<(), Judgement> {
         match self.modules.remove(&key) {
             Some(loaded) => self.call(|driver, _| driver.module_unload(loaded.module)),
             None => Ok(()),
@@ -213,7 +213,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The driver's.
-    pub(super) fn forget_unused(&mut self) -> Result<(), Fault> {
+    pub(super) fn forget_unused(&mut self) -> Result<(), Judgement> {
         let unused = |(key, loaded): (&u64, &Loaded)| (!loaded.in_use()).then_some(*key);
         let unused: Vec<u64> = self.modules.iter().filter_map(unused).collect();
         unused.into_iter().try_for_each(|key| self.unload(key))
@@ -223,7 +223,11 @@ impl Gpu {
     ///
     /// # Errors
     /// `launch_failed`: more than the device has for a block.
-    pub(super) fn opt_in(&mut self, function: Function, shared_bytes: u64) -> Result<(), Fault> {
+    pub(super) fn opt_in(
+        &mut self,
+        function: Function,
+        shared_bytes: u64,
+    ) -> Result<(), Judgement> {
         if shared_bytes == 0 {
             return Ok(());
         }
@@ -244,7 +248,7 @@ impl Gpu {
         self.call(|driver, _| driver.function_set_attribute(function, attribute, wanted))
     }
 
-    fn attribute(&mut self, function: Function, what: FunctionAttribute) -> Result<u32, Fault> {
+    fn attribute(&mut self, function: Function, what: FunctionAttribute) -> Result<u32, Judgement> {
         let value = self.call(|driver, _| driver.function_attribute(function, what))?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
@@ -259,7 +263,7 @@ impl Gpu {
         entry: &str,
         threads: u64,
         shared_bytes: u64,
-    ) -> Result<KernelFacts, Fault> {
+    ) -> Result<KernelFacts, Judgement> {
         use FunctionAttribute as F;
         let function = self.function(code, entry)?;
         self.opt_in(function, shared_bytes)?;
@@ -287,9 +291,6 @@ impl Drop for Gpu {
 }
 
 /// A fault of a candidate that the device refuses before it runs.
-pub(super) fn refused(detail: String) -> Fault {
-    Fault {
-        verdict: Verdict::LaunchFailed,
-        detail,
-    }
+pub(super) fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
 }

@@ -1,8 +1,8 @@
 //! Errors of the driver, and what each says about the candidate that met it.
 
 use cudarc::driver::sys::CUresult;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
-use tuner_judge::session::Fault;
 
 /// A driver call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -186,15 +186,13 @@ impl CudaError {
     }
 }
 
-impl From<CudaError> for Fault {
+impl From<CudaError> for Judgement {
     fn from(error: CudaError) -> Self {
-        Self {
-            verdict: match error.blame() {
-                Blame::Candidate(verdict) => verdict,
-                // Where it stays the candidate's after another try: it ended the worker.
-                Blame::Device => Verdict::Crashed,
-            },
-            detail: error.to_string(),
-        }
+        let verdict = match error.blame() {
+            Blame::Candidate(verdict) => verdict,
+            // Where it stays the candidate's after another try: it ended the worker.
+            Blame::Device => Verdict::Crashed,
+        };
+        Self::new(verdict, error.to_string())
     }
 }

@@ -3,8 +3,8 @@
 use super::context::Gpu;
 use super::driver::{Function, LaunchConfig};
 use super::session::GpuSession;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
-use tuner_judge::session::Fault;
 use tuner_kernel::build::code;
 use tuner_kernel::compile::{
     Binding, CompileError, CompileOutcome, Compiler, LaunchShape, Template, render,
@@ -101,7 +101,7 @@ impl Helpers {
         gpu: &mut Gpu,
         entry: &str,
         config: &LaunchConfig,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Judgement> {
         let function = gpu.function(&self.code, entry)?;
         gpu.opt_in(function, u64::from(config.shared_bytes))?;
         gpu.call(|driver, stream| driver.launch(function, stream, config))
@@ -120,13 +120,13 @@ pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> Lau
 
 impl GpuSession {
     /// One of our kernels, loaded.
-    pub(super) fn helper(&mut self, entry: &str) -> Result<Function, Fault> {
+    pub(super) fn helper(&mut self, entry: &str) -> Result<Function, Judgement> {
         self.gpu.function(&self.helpers.code, entry)
     }
 
     /// Fills the shared memory of all multiprocessors with NaN: a block takes all of one, and
     /// there are several for each.
-    pub(super) fn poison_shared(&mut self) -> Result<(), Fault> {
+    pub(super) fn poison_shared(&mut self) -> Result<(), Judgement> {
         let facts = self.gpu.facts();
         let bytes = facts.shared_bytes_optin / 4 * 4;
         let words = (bytes / 4).to_le_bytes().to_vec();

@@ -2,10 +2,8 @@
 
 use super::context::{Gpu, refused};
 use super::driver::{DevicePointer, Function, LaunchConfig};
-use crate::vgpu::extents;
-use tuner_core::element::Element;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
-use tuner_judge::session::Fault;
 
 /// A launch, ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +20,9 @@ pub(super) fn ready(
     code: &Code,
     launch: &PlanLaunch,
     pointers: &[Option<DevicePointer>],
-) -> Result<Ready, Fault> {
+) -> Result<Ready, Judgement> {
     let function = gpu.function(code, &launch.entry)?;
-    gpu.opt_in(function, launch.shared_bytes)?;
+    gpu.opt_in(function, u64::from(launch.shared_bytes))?;
     let most = u64::from(gpu.facts().max_threads);
     if launch.threads() > most {
         return Err(refused(format!(
@@ -32,7 +30,7 @@ pub(super) fn ready(
             launch.threads()
         )));
     }
-    let parameter = |index: &usize| -> Result<Vec<u8>, Fault> {
+    let parameter = |index: &usize| -> Result<Vec<u8>, Judgement> {
         let missing = || {
             refused(format!(
                 "`{}` takes an argument that is not there",
@@ -41,10 +39,7 @@ pub(super) fn ready(
         };
         let argument = plan.arguments.get(*index).ok_or_else(missing)?;
         if argument.role == Role::Scalar {
-            let element = Element::from_name(&argument.element).ok_or_else(missing)?;
-            let mut bytes = Vec::with_capacity(8);
-            element.encode(argument.value, &mut bytes);
-            return Ok(bytes);
+            return Ok(argument.scalar_bytes());
         }
         let pointer = pointers
             .get(*index)
@@ -53,14 +48,12 @@ pub(super) fn ready(
             .ok_or_else(missing)?;
         Ok(pointer.address().to_le_bytes().to_vec())
     };
-    let shared_bytes = u32::try_from(launch.shared_bytes)
-        .map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
     Ok(Ready {
         function,
         config: LaunchConfig {
-            grid: extents(launch.grid, "grid")?,
-            block: extents(launch.block, "block")?,
-            shared_bytes,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
             parameters: launch
                 .arguments
                 .iter()

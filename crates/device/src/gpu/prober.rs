@@ -4,7 +4,7 @@ use super::driver::{DevicePointer, LaunchConfig};
 use super::helpers::{config, entry};
 use super::launches::Ready;
 use super::session::{Buffer, GpuSession};
-use tuner_judge::session::Fault;
+use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::Sample;
 use tuner_judge::timing::calibration::{Probe, Prober};
 
@@ -29,7 +29,7 @@ const TENSOR_ROUNDS: u32 = 3200;
 const TENSOR_PRODUCTS: u64 = 8 * 4;
 
 impl Prober for GpuSession {
-    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Fault> {
+    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement> {
         match probe {
             Probe::Null => self.probe_null().map(Some),
             Probe::DramCopy => self.probe_copy().map(Some),
@@ -65,8 +65,8 @@ impl GpuSession {
     fn with_buffers<T>(
         &mut self,
         sizes: &[u64],
-        work: impl FnOnce(&mut Self, &[DevicePointer]) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        work: impl FnOnce(&mut Self, &[DevicePointer]) -> Result<T, Judgement>,
+    ) -> Result<T, Judgement> {
         let mut buffers: Vec<Buffer> = Vec::new();
         let mut missing = None;
         for bytes in sizes {
@@ -95,7 +95,7 @@ impl GpuSession {
         entry: &str,
         config: &LaunchConfig,
         count: u32,
-    ) -> Result<Sample, Fault> {
+    ) -> Result<Sample, Judgement> {
         let helpers = self.helpers.clone();
         let span = self.timed(count, &mut |session| {
             (0..count).try_for_each(|_| helpers.launch(&mut session.gpu, entry, config))
@@ -108,7 +108,7 @@ impl GpuSession {
         })
     }
 
-    fn probe_null(&mut self) -> Result<(Sample, f64), Fault> {
+    fn probe_null(&mut self) -> Result<(Sample, f64), Judgement> {
         let ready = Ready {
             function: self.helper(entry::NULL)?,
             config: config(1, 32, Vec::new()),
@@ -129,7 +129,7 @@ impl GpuSession {
         Ok((sample, 0.0))
     }
 
-    fn probe_copy(&mut self) -> Result<(Sample, f64), Fault> {
+    fn probe_copy(&mut self) -> Result<(Sample, f64), Judgement> {
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let (least, most) = COPY_BYTES;
         let wanted = (4 * self.gpu.facts().l2_bytes).clamp(least, most);
@@ -144,7 +144,7 @@ impl GpuSession {
         })
     }
 
-    fn probe_cache(&mut self) -> Result<(Sample, f64), Fault> {
+    fn probe_cache(&mut self) -> Result<(Sample, f64), Judgement> {
         let bytes = (self.gpu.facts().l2_bytes / 4).max(1 << 20) / 16 * 16;
         let rounds = u32::try_from(CACHE_BYTES / bytes).unwrap_or(1).max(1);
         let blocks = self.blocks(MEMORY_BLOCKS);
@@ -161,7 +161,12 @@ impl GpuSession {
         })
     }
 
-    fn arithmetic(&mut self, entry: &str, rounds: u32, work: u64) -> Result<(Sample, f64), Fault> {
+    fn arithmetic(
+        &mut self,
+        entry: &str,
+        rounds: u32,
+        work: u64,
+    ) -> Result<(Sample, f64), Judgement> {
         let blocks = self.blocks(ARITHMETIC_BLOCKS);
         self.with_buffers(&[4], |session, buffers| {
             let parameters = vec![

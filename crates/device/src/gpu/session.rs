@@ -10,17 +10,18 @@ use super::subject::Subjects;
 use crate::step::Step;
 use std::ops::Range;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Hazard, Verdict};
-use tuner_judge::session::{Fault, Run, RunReport, Session, Slot, Work};
+use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
 
 /// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
 /// still lands in them.
-pub(super) const BAND_BYTES: u64 = 64 << 10;
-/// What the bands of outputs and scratch hold.
-const BAND: u8 = 0xa5;
-/// What the bands of inputs hold: NaN in every floating-point type, so that a read beyond the end
+pub(super) const GUARD_BYTES: u64 = 64 << 10;
+/// What the guard regions of outputs and scratch hold.
+const GUARD: u8 = 0xa5;
+/// What the guard regions of inputs hold: NaN in every floating-point type, so that a read beyond the end
 /// shows in the result.
-const INPUT_BAND: u8 = 0xff;
+const INPUT_GUARD: u8 = 0xff;
 /// Different runs get different addresses: a result kept by address shows. Aligned as
 /// `cudaMalloc` promises.
 const SHIFT_BYTES: u64 = 512;
@@ -31,7 +32,7 @@ const MEMORY_WAIT: Duration = Duration::from_secs(1);
 /// Memory that the driver keeps for itself, bytes, roughly.
 const MEMORY_RESERVE: u64 = 1 << 30;
 
-/// A buffer with bands around it.
+/// A buffer with guard regions around it.
 #[derive(Debug, Clone)]
 pub(super) struct Buffer {
     pub(super) name: String,
@@ -40,7 +41,7 @@ pub(super) struct Buffer {
     front: u64,
     pub(super) bytes: u64,
     total: u64,
-    band: u8,
+    guard: u8,
 }
 
 impl Buffer {
@@ -49,8 +50,8 @@ impl Buffer {
         self.allocation.plus(self.front)
     }
 
-    /// Where a band begins and how long it is: before, behind.
-    fn bands(&self) -> [(DevicePointer, u64); 2] {
+    /// Where a guard region begins and how long it is: before, behind.
+    fn guards(&self) -> [(DevicePointer, u64); 2] {
         let behind = self.front + self.bytes;
         [
             (self.allocation, self.front),
@@ -104,7 +105,7 @@ impl GpuSession {
     }
 
     /// The buffer of clock stamps, which lives as long as the session.
-    pub(super) fn stamps(&mut self) -> Result<Buffer, Fault> {
+    pub(super) fn stamps(&mut self) -> Result<Buffer, Judgement> {
         if let Some(stamps) = &self.stamps {
             return Ok(stamps.clone());
         }
@@ -137,10 +138,10 @@ impl GpuSession {
         let _ = self.gpu.forget_unused();
     }
 
-    /// Allocates a buffer with its bands, all of it filled with the band's pattern.
-    pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Fault> {
-        let front = BAND_BYTES + self.resets % 8 * SHIFT_BYTES;
-        let total = (front + bytes + BAND_BYTES).next_multiple_of(4);
+    /// Allocates a buffer with its guard regions, all of it filled with their pattern.
+    pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Judgement> {
+        let front = GUARD_BYTES + self.resets % 8 * SHIFT_BYTES;
+        let total = (front + bytes + GUARD_BYTES).next_multiple_of(4);
         let allocation = self.allocate(name, total)?;
         let buffer = Buffer {
             name: name.to_owned(),
@@ -148,11 +149,11 @@ impl GpuSession {
             front,
             bytes,
             total,
-            band: BAND,
+            guard: GUARD,
         };
         let filled = self
             .gpu
-            .call(|driver, stream| driver.fill_bytes(allocation, BAND, total, stream));
+            .call(|driver, stream| driver.fill_bytes(allocation, GUARD, total, stream));
         match filled {
             Ok(()) => Ok(buffer),
             Err(fault) => {
@@ -163,7 +164,7 @@ impl GpuSession {
     }
 
     /// Waits a little where another process holds what this one needs.
-    fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Fault> {
+    fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Judgement> {
         let mut waits = 0;
         loop {
             let mut fault = match self.gpu.call(|driver, _| driver.memory_alloc(total)) {
@@ -205,13 +206,17 @@ impl GpuSession {
             .call(|driver, _| driver.memory_free(buffer.allocation));
     }
 
-    /// Writes the whole buffer, and makes its bands those of an input.
-    pub(super) fn fill_input(&mut self, buffer: &mut Buffer, bytes: &[u8]) -> Result<(), Fault> {
-        if buffer.band != INPUT_BAND {
-            buffer.band = INPUT_BAND;
-            for (at, length) in buffer.bands() {
+    /// Writes the whole buffer, and makes its guard regions those of an input.
+    pub(super) fn fill_input(
+        &mut self,
+        buffer: &mut Buffer,
+        bytes: &[u8],
+    ) -> Result<(), Judgement> {
+        if buffer.guard != INPUT_GUARD {
+            buffer.guard = INPUT_GUARD;
+            for (at, length) in buffer.guards() {
                 self.gpu
-                    .call(|driver, stream| driver.fill_bytes(at, INPUT_BAND, length, stream))?;
+                    .call(|driver, stream| driver.fill_bytes(at, INPUT_GUARD, length, stream))?;
             }
         }
         let at = buffer.at();
@@ -222,7 +227,11 @@ impl GpuSession {
     }
 
     /// Fills the buffer with repeats of a pattern.
-    pub(super) fn fill_pattern(&mut self, buffer: &Buffer, pattern: &[u8]) -> Result<(), Fault> {
+    pub(super) fn fill_pattern(
+        &mut self,
+        buffer: &Buffer,
+        pattern: &[u8],
+    ) -> Result<(), Judgement> {
         let (at, bytes) = (buffer.at(), buffer.bytes);
         if pattern.is_empty() {
             return Ok(());
@@ -260,7 +269,7 @@ impl GpuSession {
         })
     }
 
-    pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Fault> {
+    pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Judgement> {
         let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
         let at = buffer.at();
         self.gpu.call(|driver, stream| {
@@ -270,24 +279,24 @@ impl GpuSession {
         Ok(bytes)
     }
 
-    /// What was written into the bands of a buffer.
-    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Fault> {
-        for (number, (at, length)) in buffer.bands().into_iter().enumerate() {
-            let mut band = vec![0; length as usize];
+    /// What was written into the guard regions of a buffer.
+    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
+        for (number, (at, length)) in buffer.guards().into_iter().enumerate() {
+            let mut guard = vec![0; length as usize];
             self.gpu
-                .call(|driver, _| driver.copy_from_device(&mut band, at))?;
-            let touched = |byte: &u8| *byte != buffer.band;
-            let count = band.iter().filter(|byte| touched(byte)).count();
+                .call(|driver, _| driver.copy_from_device(&mut guard, at))?;
+            let touched = |byte: &u8| *byte != buffer.guard;
+            let count = guard.iter().filter(|byte| touched(byte)).count();
             if count == 0 {
                 continue;
             }
             // The nearest one names the mistake best.
             let (place, address) = if number == 0 {
-                let last = band.iter().rposition(touched).unwrap_or(0) as u64;
+                let last = guard.iter().rposition(touched).unwrap_or(0) as u64;
                 let distance = length - last;
                 (format!("{distance} before its first byte"), at.plus(last))
             } else {
-                let first = band.iter().position(touched).unwrap_or(0) as u64;
+                let first = guard.iter().position(touched).unwrap_or(0) as u64;
                 (format!("{first} behind its end"), at.plus(first))
             };
             return Ok(Some(Hazard {
@@ -315,13 +324,13 @@ impl Session for GpuSession {
         self.resets += 1;
     }
 
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Fault> {
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
         let buffer = self.guarded(name, bytes)?;
         self.buffers.push(buffer);
         Ok(Slot(self.buffers.len() - 1))
     }
 
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
         // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
         let mut buffer = self.buffers[slot.0].clone();
         self.fill_input(&mut buffer, bytes)?;
@@ -329,12 +338,12 @@ impl Session for GpuSession {
         Ok(())
     }
 
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
         let buffer = self.buffers[slot.0].clone();
         self.fill_pattern(&buffer, pattern)
     }
 
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         let buffer = self.buffers[slot.0].clone();
         self.read(&buffer)
     }
@@ -347,7 +356,7 @@ impl Session for GpuSession {
         false
     }
 
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Fault> {
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let buffers = &self.buffers;
         let pointers: Vec<Option<DevicePointer>> = run
             .slots
@@ -370,7 +379,7 @@ impl Session for GpuSession {
         let blocks = run.launch.blocks();
         Ok(RunReport {
             stopped: !hazards.is_empty(),
-            cut: false,
+            budget_exhausted: false,
             hazards,
             work: Work {
                 blocks,

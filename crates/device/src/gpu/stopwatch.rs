@@ -14,10 +14,9 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::element::Element;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
-use tuner_judge::session::Fault;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 
 /// Graphs kept of one subject.
@@ -43,8 +42,8 @@ impl GpuSession {
     pub(super) fn timed(
         &mut self,
         launches: u32,
-        work: &mut dyn FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<Span, Fault> {
+        work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
+    ) -> Result<Span, Judgement> {
         let events = self.gpu.call(|driver, _| {
             let from = driver.event_create()?;
             Ok((from, driver.event_create()?))
@@ -65,8 +64,8 @@ impl GpuSession {
         (from, to): (Event, Event),
         stamps: &Buffer,
         launches: u32,
-        work: &mut dyn FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<Span, Fault> {
+        work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
+    ) -> Result<Span, Judgement> {
         let spin = (SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH)).min(SPIN_NS_MAX);
         // A code or graph that is used for the first time is loaded outside the span.
         self.stamp(stamps, 0)?;
@@ -94,12 +93,12 @@ impl GpuSession {
         })
     }
 
-    fn spin(&mut self, nanoseconds: u32) -> Result<(), Fault> {
+    fn spin(&mut self, nanoseconds: u32) -> Result<(), Judgement> {
         let config = config(1, 1, vec![nanoseconds.to_le_bytes().to_vec()]);
         self.helpers.launch(&mut self.gpu, entry::SPIN, &config)
     }
 
-    fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Fault> {
+    fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Judgement> {
         self.ticket += 1;
         let at = stamps.at().plus(offset).address();
         let parameters = [at, self.ticket].map(|word| word.to_le_bytes().to_vec());
@@ -115,7 +114,7 @@ impl GpuSession {
         cache: CacheMode,
         launches: u32,
         sets: usize,
-    ) -> Result<GraphExec, Fault> {
+    ) -> Result<GraphExec, Judgement> {
         let order = order(launches, sets);
         let loaded = self.subjects.get_mut(subject)?;
         loaded.last = (
@@ -143,7 +142,7 @@ impl GpuSession {
     }
 
     /// Records launches as a graph.
-    pub(super) fn capture(&mut self, queue: &[&Ready]) -> Result<GraphExec, Fault> {
+    pub(super) fn capture(&mut self, queue: &[&Ready]) -> Result<GraphExec, Judgement> {
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.capture_begin(stream)?;
@@ -165,16 +164,15 @@ impl GpuSession {
         subject: Subject,
         set: usize,
         wanted: impl Fn(Role) -> bool,
-    ) -> Result<Vec<Held>, Fault> {
+    ) -> Result<Vec<Held>, Judgement> {
         let loaded = self.subjects.get(subject)?;
         let arguments = loaded.plan.arguments.iter().enumerate();
         let buffers = &loaded.sets.get(set).map_or(&[][..], |set| &set.buffers);
         Ok(arguments
             .filter(|(_, argument)| wanted(argument.role))
             .filter_map(|(index, argument)| {
-                let element = Element::from_name(&argument.element)?;
                 let buffer = buffers.get(index)?.clone()?;
-                Some((index, buffer, element.poison()))
+                Some((index, buffer, argument.element.poison()))
             })
             .collect())
     }
@@ -226,7 +224,7 @@ impl Stopwatch for GpuSession {
         subject: Subject,
         cache: CacheMode,
         launches: u32,
-    ) -> Result<Sample, Fault> {
+    ) -> Result<Sample, Judgement> {
         let launches = launches.max(1);
         let sets = self.sets_for(subject, cache)?;
         let exec = self.graph(subject, cache, launches, sets)?;
@@ -237,10 +235,10 @@ impl Stopwatch for GpuSession {
         })?;
         let micros = span.micros / f64::from(launches);
         if !(micros.is_finite() && micros > 0.0) {
-            return Err(Fault {
-                verdict: Verdict::Implausible,
-                detail: format!("{launches} launches took {} µs", span.micros),
-            });
+            return Err(Judgement::new(
+                Verdict::Implausible,
+                format!("{launches} launches took {} µs", span.micros),
+            ));
         }
         Ok(Sample {
             micros,
@@ -254,7 +252,7 @@ impl Stopwatch for GpuSession {
         std::thread::sleep(how_long);
     }
 
-    fn poison(&mut self, subject: Subject) -> Result<(), Fault> {
+    fn poison(&mut self, subject: Subject) -> Result<(), Judgement> {
         let written = |role| matches!(role, Role::Output | Role::Scratch);
         for set in 0..self.subjects.get(subject)?.sets.len() {
             for (_, buffer, poison) in self.buffers_of(subject, set, written)? {
@@ -264,7 +262,7 @@ impl Stopwatch for GpuSession {
         Ok(())
     }
 
-    fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Fault> {
+    fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement> {
         let (first, last) = self.subjects.get(subject)?.last;
         let mut sets = vec![first];
         if last != first {
@@ -274,10 +272,10 @@ impl Stopwatch for GpuSession {
         for set in sets {
             for (_, buffer, _) in self.buffers_of(subject, set, |_| true)? {
                 if let Some(hazard) = self.trespass(&buffer)? {
-                    return Err(Fault {
-                        verdict: hazard.kind,
-                        detail: format!("while it was timed: {}", hazard.detail),
-                    });
+                    return Err(Judgement::new(
+                        hazard.kind,
+                        format!("while it was timed: {}", hazard.detail),
+                    ));
                 }
             }
             let mut outputs = OutputSet::new();

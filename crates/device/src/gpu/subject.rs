@@ -6,11 +6,9 @@ use super::session::{Buffer, GpuSession};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::element::Element;
-use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::Verdict;
-use tuner_judge::session::Fault;
 use tuner_judge::stopwatch::Subject;
 
 /// Most sets of buffers that rotate: a graph of 500 launches still uses each.
@@ -58,27 +56,26 @@ impl Subjects {
         buffers.map(|buffer| buffer.bytes).sum()
     }
 
-    pub(super) fn get(&self, subject: Subject) -> Result<&Loaded, Fault> {
+    pub(super) fn get(&self, subject: Subject) -> Result<&Loaded, Judgement> {
         self.loaded.get(&subject.0).ok_or_else(unknown)
     }
 
-    pub(super) fn get_mut(&mut self, subject: Subject) -> Result<&mut Loaded, Fault> {
+    pub(super) fn get_mut(&mut self, subject: Subject) -> Result<&mut Loaded, Judgement> {
         self.loaded.get_mut(&subject.0).ok_or_else(unknown)
     }
 
     /// The input's bytes, which are the same for every candidate.
     fn input(&mut self, argument: &PlanArgument, index: usize, seed: u64) -> Arc<[u8]> {
         let key = format!(
-            "{}|{:?}|{:?}|{index}|{seed}",
+            "{:?}|{:?}|{:?}|{index}|{seed}",
             argument.element, argument.shape, argument.fill
         );
         if let Some(bytes) = self.inputs.get(&key) {
             return Arc::clone(bytes);
         }
-        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-        let fill: Fill = argument.fill.into();
+        let (fill, count) = (argument.fill, argument.count());
         let bytes: Arc<[u8]> = fill
-            .bytes(element, seed, index as u64, argument.count())
+            .bytes(argument.element, seed, index as u64, count)
             .into();
         if self.inputs.len() >= INPUTS_KEPT {
             self.inputs.clear();
@@ -88,11 +85,11 @@ impl Subjects {
     }
 }
 
-fn unknown() -> Fault {
-    Fault {
-        verdict: Verdict::LaunchFailed,
-        detail: "what is to be timed is not loaded".to_owned(),
-    }
+fn unknown() -> Judgement {
+    Judgement::new(
+        Verdict::LaunchFailed,
+        "what is to be timed is not loaded".to_owned(),
+    )
 }
 
 impl GpuSession {
@@ -100,7 +97,7 @@ impl GpuSession {
     ///
     /// # Errors
     /// The device refuses the code or a launch, or its memory is full.
-    pub fn load_subject(&mut self, plan: &Plan, seed: u64) -> Result<Subject, Fault> {
+    pub fn load_subject(&mut self, plan: &Plan, seed: u64) -> Result<Subject, Judgement> {
         let mut plan = plan.clone();
         self.gpu.adopt(&mut plan.code)?;
         let number = self.subjects.next;
@@ -145,7 +142,11 @@ impl GpuSession {
     }
 
     /// The sets that a mode needs, made where they are missing.
-    pub(super) fn sets_for(&mut self, subject: Subject, cache: CacheMode) -> Result<usize, Fault> {
+    pub(super) fn sets_for(
+        &mut self,
+        subject: Subject,
+        cache: CacheMode,
+    ) -> Result<usize, Judgement> {
         let wanted = match cache {
             CacheMode::Warm => 1,
             CacheMode::Cold => self.cold_sets(subject)?,
@@ -156,7 +157,7 @@ impl GpuSession {
         Ok(wanted)
     }
 
-    fn cold_sets(&mut self, subject: Subject) -> Result<usize, Fault> {
+    fn cold_sets(&mut self, subject: Subject) -> Result<usize, Judgement> {
         let loaded = self.subjects.get(subject)?;
         if let Some(known) = loaded.cold {
             return Ok(known);
@@ -173,14 +174,14 @@ impl GpuSession {
         let bytes = bytes.max(1);
         let wanted = (CACHE_MULTIPLE * self.gpu.facts().l2_bytes).div_ceil(bytes);
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
-        let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::BAND_BYTES);
+        let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
         // Two at least, so that what is timed is never only what was just read.
         let sets = wanted.min(SETS_MAX).min(room).max(2) as usize;
         self.subjects.get_mut(subject)?.cold = Some(sets);
         Ok(sets)
     }
 
-    fn add_set(&mut self, subject: Subject) -> Result<(), Fault> {
+    fn add_set(&mut self, subject: Subject) -> Result<(), Judgement> {
         let loaded = self.subjects.get(subject)?;
         let (plan, seed) = (loaded.plan.clone(), loaded.seed);
         let mut buffers: Vec<Option<Buffer>> = Vec::new();
@@ -215,7 +216,7 @@ impl GpuSession {
         subject: Subject,
         (plan, seed): (&Plan, u64),
         buffers: &mut Vec<Option<Buffer>>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Judgement> {
         let first: Option<Vec<Option<Buffer>>> = self
             .subjects
             .get(subject)?
@@ -227,9 +228,7 @@ impl GpuSession {
                 buffers.push(None);
                 continue;
             }
-            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-            let bytes = argument.count().saturating_mul(element.size() as u64);
-            let mut buffer = self.guarded(&argument.name, bytes)?;
+            let mut buffer = self.guarded(&argument.name, argument.bytes())?;
             buffers.push(Some(buffer.clone()));
             if argument.role == Role::Input && self.copy_first(first.as_deref(), index, &buffer)? {
                 continue;
@@ -239,7 +238,7 @@ impl GpuSession {
                 self.fill_input(&mut buffer, &data)?;
                 buffers[index] = Some(buffer);
             } else {
-                self.fill_pattern(&buffer, element.poison())?;
+                self.fill_pattern(&buffer, argument.element.poison())?;
             }
         }
         Ok(())
@@ -251,7 +250,7 @@ impl GpuSession {
         first: Option<&[Option<Buffer>]>,
         index: usize,
         buffer: &Buffer,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, Judgement> {
         let from = first.and_then(|buffers| buffers.get(index)?.as_ref());
         let Some(from) = from.map(Buffer::at) else {
             return Ok(false);

@@ -14,11 +14,12 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tuner_core::cache_mode::CacheMode;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanFill, PlanGate, PlanLaunch, PlanReference, Role,
-};
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
-use tuner_judge::session::{Blocks, Fault, Order, Run, Session};
+use tuner_judge::session::{Blocks, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
 
@@ -74,17 +75,17 @@ fn code_of(ptx: &str) -> Code {
     }
 }
 
-fn argument(name: &str, element: &str, role: Role, value: f64) -> PlanArgument {
+fn argument(name: &str, element: Element, role: Role, value: f64) -> PlanArgument {
     let shape = match role {
         Role::Scalar => Vec::new(),
         _ => vec![64],
     };
     PlanArgument {
         name: name.to_owned(),
-        element: element.to_owned(),
+        element,
         role,
         shape,
-        fill: PlanFill::Arange,
+        fill: Fill::Arange,
         value,
     }
 }
@@ -95,10 +96,10 @@ fn plan(shift: f64) -> Plan {
         problem: "p".to_owned(),
         sizes: Vec::new(),
         arguments: vec![
-            argument("x", "f32", Role::Input, 0.0),
-            argument("y", "f32", Role::Output, 0.0),
-            argument("factor", "f32", Role::Scalar, 3.0),
-            argument("shift", "i32", Role::Scalar, shift),
+            argument("x", Element::F32, Role::Input, 0.0),
+            argument("y", Element::F32, Role::Output, 0.0),
+            argument("factor", Element::F32, Role::Scalar, 3.0),
+            argument("shift", Element::I32, Role::Scalar, shift),
         ],
         launches: vec![PlanLaunch {
             entry: "scale".to_owned(),
@@ -137,7 +138,7 @@ fn arch() -> &'static vgpu::Arch {
 }
 
 /// Runs the plan once as the gate does; gives the output.
-fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Fault> {
+fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgement> {
     session.reset();
     let x = session.alloc("x", 256)?;
     let y = session.alloc("y", 256)?;
@@ -158,25 +159,19 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Fault>
 }
 
 /// Everything that the tuner does with a GPU.
-fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Fault, bool)>> {
+fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Judgement, bool)>> {
     let mut session = session(driver).map_err(Ok)?;
     let all = all_steps(&mut session);
     let spoiled = session.gpu().spoiled().is_some();
     // What happens to be tolerated is still noted.
     match all {
-        Ok(()) if spoiled => Err(Err((
-            Fault {
-                verdict: Verdict::Ok,
-                detail: String::new(),
-            },
-            true,
-        ))),
+        Ok(()) if spoiled => Err(Err((Judgement::new(Verdict::Ok, String::new()), true))),
         Ok(()) => Ok(()),
         Err(fault) => Err(Err((fault, spoiled))),
     }
 }
 
-fn all_steps(session: &mut GpuSession) -> Result<(), Fault> {
+fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     let plan = plan(0.0);
     session.gpu_mut().kernel_facts(&plan.code, "scale", 64, 0)?;
     run(session, &plan)?;
@@ -198,7 +193,7 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Fault> {
 }
 
 #[test]
-fn a_right_kernel_runs_and_its_bands_stay_whole() {
+fn a_right_kernel_runs_and_its_guard_regions_stay_whole() {
     let mut session = sound();
     let (output, hazards) = run(&mut session, &plan(0.0)).unwrap();
     let wanted: Vec<u8> = (0..64)
@@ -208,7 +203,8 @@ fn a_right_kernel_runs_and_its_bands_stay_whole() {
 }
 
 #[test]
-fn a_write_just_outside_a_buffer_is_seen_in_its_bands_and_one_far_outside_poisons_the_context() {
+fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outside_poisons_the_context()
+ {
     for (shift, words) in [(1.0, "0 behind its end"), (-2.0, "before its first byte")] {
         let mut session = sound();
         let plan = plan(shift);

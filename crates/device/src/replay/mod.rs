@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use table::Table;
 use text::Text;
+use tuner_core::files;
 use tuner_core::record::{
     ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict,
 };
@@ -58,7 +59,7 @@ impl Recording {
     /// A [`Diagnostics`] that points at the file, line and column: unreadable, truncated or corrupt
     /// file, neither format, values outside the declared ones, constraints nobody satisfies.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
-        let bytes = std::fs::read(path).map_err(|error| {
+        let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(|error| {
             text::plain(path, format!("cannot read the recorded file: {error}"))
         })?;
         let content = ContentHash::of([bytes.as_slice()]);

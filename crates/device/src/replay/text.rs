@@ -2,8 +2,8 @@
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tuner_core::files;
 use tuner_space::{Diagnostic, Diagnostics, ExprError};
 
 /// What to do about a damaged file; there is no repair that would not guess.
@@ -19,18 +19,8 @@ pub(super) struct Text {
 impl Text {
     /// Decompresses where the bytes are gzip (by their magic number, not by the file's name).
     pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Diagnostics> {
-        let mut damage = None;
-        let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-            let mut plain = Vec::new();
-            if let Err(error) =
-                flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain)
-            {
-                damage = Some(error);
-            }
-            plain
-        } else {
-            bytes
-        };
+        let files::Unpacked { bytes, damage } = files::unpack(bytes, files::MAX_RECORDING_BYTES)
+            .map_err(|error| plain(path, format!("cannot read the recorded file: {error}")))?;
         let (text, invalid) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),
             Err(error) => {

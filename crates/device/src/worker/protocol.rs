@@ -1,21 +1,18 @@
-//! Messages between the tuner and a device's worker process: length-delimited JSON over pipes.
+//! Messages between the tuner and a device's worker process: JSON with code beside it, as bytes.
 //!
-//! Code, launches and seeds cross the pipe, never tensors, so the same messages can cross hosts.
+//! Code, launches and seeds cross the pipe, never tensors.
 
 use crate::gpu::GpuFacts;
 use crate::gpu::nvml::Health;
 use crate::step::Step;
-use serde::{Deserialize, Serialize};
-use std::io::{self, Read, Write};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::io;
 use tuner_core::plan::{Code, Plan};
-use tuner_core::record::Measurement;
 use tuner_judge::gate::level::Level;
-use tuner_judge::judgement::Judgement;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
 use tuner_judge::timing::paired::DuelResult;
-
-/// Largest message accepted, bytes: far above any plan, far below what a corrupt length asks for.
-const MESSAGE_BYTES_MAX: u32 = 256 << 20;
+use tuner_process::{Parts, from_json, to_json};
 
 /// What the tuner asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,19 +106,22 @@ pub enum Response {
     /// A step begins; its deadline starts now.
     Begins(Step),
     /// The judgement.
-    Judged(Box<Judgement>),
+    Judged(#[serde(deserialize_with = "received")] Box<TimedJudgement>),
     /// The job itself is wrong (an oracle that does not fit its arguments): the user's mistake.
     Unusable(String),
     /// The device is open.
     Opened(Box<Opened>),
     /// The judgement of a timed candidate, and its standing where it has a time.
-    Measured(Box<Judgement>, Option<RelativeTime>),
+    Measured(
+        #[serde(deserialize_with = "received")] Box<TimedJudgement>,
+        Option<RelativeTime>,
+    ),
     /// What the device can do at best.
     Calibrated(Box<Calibration>),
     /// The result of a duel; `None` when it gave none.
     Dueled(Option<Box<DuelResult>>),
-    /// The final times, one a candidate in their order; `None` for one that failed.
-    Final(Vec<Result<Measurement, String>>),
+    /// The final times, or why there is none, one a candidate in their order.
+    Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
     /// What was asked for failed on the device, with no candidate to blame.
     Failed(String),
     /// The answer follows, and this process must be replaced: a kernel spoiled its context.
@@ -130,70 +130,150 @@ pub enum Response {
     Lost(String),
 }
 
-/// Writes one message.
-///
-/// # Errors
-/// The pipe's own, and a message over the limit.
-pub fn send<T: Serialize>(pipe: &mut impl Write, message: &T) -> io::Result<()> {
-    let bytes = serde_json::to_vec(message)?;
-    let length = u32::try_from(bytes.len())
-        .ok()
-        .filter(|length| *length <= MESSAGE_BYTES_MAX)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "message too large"))?;
-    pipe.write_all(&length.to_le_bytes())?;
-    pipe.write_all(&bytes)?;
-    pipe.flush()
+fn received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<TimedJudgement>, D::Error> {
+    TimedJudgement::received(deserializer).map(Box::new)
 }
 
-/// Reads one message; `None` when the other side closed the pipe between messages.
-///
-/// # Errors
-/// The pipe's own, a message cut short, an absurd length, or text that is no message.
-pub fn receive<T: for<'de> Deserialize<'de>>(pipe: &mut impl Read) -> io::Result<Option<T>> {
-    let mut length = [0u8; 4];
-    let mut have = 0;
-    while have < length.len() {
-        match pipe.read(&mut length[have..])? {
-            0 if have == 0 => return Ok(None),
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => have += count,
+impl Request {
+    /// The parts of the message: JSON, then text and machine code of each plan.
+    ///
+    /// # Errors
+    /// It has no JSON form.
+    pub fn into_parts(mut self) -> io::Result<Parts> {
+        let mut code = Vec::new();
+        for plan in self.codes_mut() {
+            code.push(std::mem::take(&mut plan.ptx).as_bytes().to_vec());
+            code.push(std::mem::take(&mut plan.cubin).to_vec());
         }
+        let mut parts = vec![to_json(&self)?];
+        parts.append(&mut code);
+        Ok(parts)
     }
-    let length = u32::from_le_bytes(length);
-    if length > MESSAGE_BYTES_MAX {
-        let text = format!("a message of {length} bytes is over the limit");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+
+    /// Reads the parts back.
+    ///
+    /// # Errors
+    /// They are another message, or text is not UTF-8.
+    pub fn from_parts(parts: Parts) -> io::Result<Self> {
+        let mut request: Self = from_json(&parts)?;
+        let mut code = parts.into_iter().skip(1);
+        for plan in request.codes_mut() {
+            let missing = || io::Error::new(io::ErrorKind::InvalidData, "a plan without its code");
+            let (ptx, cubin) = code.next().zip(code.next()).ok_or_else(missing)?;
+            let ptx = String::from_utf8(ptx).map_err(io::Error::other)?;
+            (plan.ptx, plan.cubin) = (ptx.into(), cubin.into());
+        }
+        Ok(request)
     }
-    let mut bytes = vec![0; length as usize];
-    pipe.read_exact(&mut bytes)?;
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(io::Error::from)
+
+    /// All code in it, in a fixed order.
+    fn codes_mut(&mut self) -> Vec<&mut Code> {
+        let plans: Vec<&mut Plan> = match self {
+            Self::Open(code) => return vec![code],
+            Self::Calibrate => Vec::new(),
+            Self::Judge(job) => job.plans_mut().collect(),
+            Self::Measure(measuring) => {
+                let rival = measuring.incumbent.as_mut().map(|rival| &mut rival.plan);
+                let plans = measuring.job.plans_mut();
+                plans.chain(&mut measuring.reference).chain(rival).collect()
+            }
+            Self::Duel(contest) | Self::Finale(contest) => contest
+                .plans
+                .iter_mut()
+                .chain(&mut contest.reference)
+                .collect(),
+        };
+        plans.into_iter().flat_map(Plan::codes_mut).collect()
+    }
+}
+
+impl Job {
+    fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan> {
+        self.checks.iter_mut().chain(&mut self.timed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
+    fn code(name: &str) -> Code {
+        Code {
+            ptx: format!("// {name} µ").into(),
+            cubin: name.bytes().chain(0..=255).collect(),
+            registers: 32,
+            static_shared_bytes: 16,
+            kernels: BTreeMap::new(),
+        }
+    }
+
+    fn plan(name: &str) -> Plan {
+        let launch = tuner_core::plan::PlanLaunch {
+            entry: "k".into(),
+            grid: [1; 3],
+            block: [1; 3],
+            shared_bytes: 0,
+            arguments: Vec::new(),
+        };
+        Plan {
+            problem: name.into(),
+            sizes: Vec::new(),
+            arguments: Vec::new(),
+            launches: vec![launch.clone()],
+            code: code(name),
+            reference: tuner_core::plan::PlanReference::Kernel {
+                code: code(&format!("reference of {name}")),
+                launch,
+                oracle: None,
+            },
+            gate: tuner_core::plan::PlanGate {
+                atol: None,
+                rtol: None,
+                terms: None,
+                deterministic: true,
+                same_value_writes: false,
+            },
+            flops: None,
+            bytes: None,
+        }
+    }
 
     #[test]
-    fn messages_survive_the_pipe_and_a_cut_one_is_an_error() {
-        let mut pipe = Vec::new();
-        send(&mut pipe, &Response::Begins(Step::Gate)).unwrap();
-        send(&mut pipe, &Response::Unusable("x".into())).unwrap();
-        let mut reader = pipe.as_slice();
-        assert_eq!(
-            receive(&mut reader).unwrap(),
-            Some(Response::Begins(Step::Gate))
-        );
-        assert_eq!(
-            receive(&mut reader).unwrap(),
-            Some(Response::Unusable("x".into()))
-        );
-        assert_eq!(receive::<Response>(&mut reader).unwrap(), None);
-        let cut = &pipe[..pipe.len() - 1];
-        let mut reader = cut;
-        receive::<Response>(&mut reader).unwrap();
-        assert!(receive::<Response>(&mut reader).is_err());
-        assert!(receive::<Response>(&mut [0xff, 0xff, 0xff, 0xff].as_slice()).is_err());
+    fn every_request_reads_back_with_all_its_code_and_holds_it_as_bytes() {
+        let job = Job {
+            checks: vec![plan("a"), plan("b")],
+            timed: Some(plan("c")),
+            ..Job::default()
+        };
+        let contest = TimingComparison {
+            reference: Some(plan("d")),
+            plans: vec![plan("e"), plan("f")],
+            seed: 1,
+        };
+        let measuring = MeasureRequest {
+            job: job.clone(),
+            reference: Some(plan("g")),
+            incumbent: Some(IncumbentPlan {
+                plan: plan("h"),
+                ratio: 0.5,
+            }),
+        };
+        for request in [
+            Request::Open(Box::new(code("helpers"))),
+            Request::Judge(Box::new(job)),
+            Request::Measure(Box::new(measuring)),
+            Request::Calibrate,
+            Request::Duel(Box::new(contest.clone())),
+            Request::Finale(Box::new(contest)),
+        ] {
+            let parts = request.clone().into_parts().unwrap();
+            assert!(!String::from_utf8_lossy(&parts[0]).contains("//"));
+            assert_eq!(Request::from_parts(parts.clone()).unwrap(), request);
+            if parts.len() > 1 {
+                let cut = parts[..parts.len() - 1].to_vec();
+                assert!(Request::from_parts(cut).is_err());
+            }
+        }
     }
 }

@@ -1,13 +1,10 @@
 //! One question to a baseline's command.
 
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_process::{Program, run};
 
 /// What a command prints: one JSON object, alone or as its last line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -69,7 +66,7 @@ pub enum BaselineError {
 impl BaselineError {
     /// Whether the command would fail for every other problem too.
     #[must_use]
-    pub fn holds_everywhere(&self) -> bool {
+    pub(crate) fn holds_everywhere(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Hung { .. })
     }
 }
@@ -82,11 +79,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Bytes of output that are kept of a command; more is drained and forgotten.
-const OUTPUT_BYTES_MAX: usize = 1 << 20;
-
-/// How long output may trail behind the end of its process, for example from a helper it left.
-const TRAIL: Duration = Duration::from_secs(1);
+/// Bytes of output that are kept of a command, from its end: the answer is the last line.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 #[derive(Serialize)]
 struct Problem<'a>(#[serde(with = "config_as_object")] &'a ConfigValues);
@@ -103,41 +97,30 @@ pub fn ask(
     deadline: Duration,
 ) -> Result<Answer, BaselineError> {
     let program = command.first().cloned().unwrap_or_default();
-    let mut process = Command::new(&program);
-    process
-        .args(command.iter().skip(1))
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own, so that what it starts can be ended with it.
-        .process_group(0);
-    if let Some(gpu) = gpu {
-        process.env("CUDA_VISIBLE_DEVICES", gpu);
-        // The driver's numbering, not "fastest first".
-        process.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    }
-    let mut child = process.spawn().map_err(|error| BaselineError::Absent {
-        program: program.clone(),
-        why: error.to_string(),
-    })?;
-    let input = serde_json::to_string(&Problem(problem)).unwrap_or_default();
-    if let Some(mut stdin) = child.stdin.take() {
-        // A problem is shorter than a pipe's buffer, so this cannot wait; a command that does not
-        // read it may be gone by now, and says so by its exit code.
-        let _ = writeln!(stdin, "{input}");
-    }
-    let output = drain(child.stdout.take());
-    let words = drain(child.stderr.take());
-    let ended = wait(&mut child, deadline);
-    let text = |receiver: &Receiver<Vec<u8>>| {
-        let bytes = receiver.recv_timeout(TRAIL).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+    let environment = gpu.map(|gpu| {
+        [
+            ("CUDA_VISIBLE_DEVICES", gpu),
+            // The driver's numbering, not "fastest first".
+            ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    });
+    let started = Program {
+        path: program.clone().into(),
+        arguments: command.iter().skip(1).map(Into::into).collect(),
+        environment: environment.into_iter().flatten().collect(),
+        folder: Some(folder.to_owned()),
     };
-    // Whatever it left running would hold the pipes open and disturb the timing that follows.
-    end_group(&mut child);
-    let (output, said) = (text(&output), last_words(&text(&words)));
-    let Some(status) = ended else {
+    let mut input = serde_json::to_vec(&Problem(problem)).unwrap_or_default();
+    input.push(b'\n');
+    let finished = run(&started, input, deadline, MAX_OUTPUT_BYTES).map_err(|error| {
+        BaselineError::Absent {
+            program: program.clone(),
+            why: error.to_string(),
+        }
+    })?;
+    let said = last_words(&finished.said);
+    let Some(status) = finished.status else {
         return Err(BaselineError::Hung {
             program,
             deadline,
@@ -151,50 +134,8 @@ pub fn ask(
             said,
         });
     }
-    parse(&output).map_err(|why| BaselineError::Rubbish { program, why })
-}
-
-/// Reads everything on a thread, so that neither pipe can fill up and block the command.
-fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        if let Some(mut pipe) = pipe {
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                kept.extend_from_slice(&buffer[..count]);
-                // The end is what counts: the answer is the last line.
-                if kept.len() > 2 * OUTPUT_BYTES_MAX {
-                    kept.drain(..kept.len() - OUTPUT_BYTES_MAX);
-                }
-            }
-        }
-        // Nobody waits when the command hung.
-        let _ = sender.send(kept);
-    });
-    receiver
-}
-
-fn wait(child: &mut Child, deadline: Duration) -> Option<std::process::ExitStatus> {
-    let end = Instant::now() + deadline;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
-            _ => return None,
-        }
-    }
-}
-
-/// Ends the command and all that it started.
-fn end_group(child: &mut Child) {
-    if let Ok(id) = i32::try_from(child.id())
-        && let Some(group) = rustix::process::Pid::from_raw(id)
-    {
-        // Gone already is as good.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.wait();
+    parse(&String::from_utf8_lossy(&finished.output))
+        .map_err(|why| BaselineError::Rubbish { program, why })
 }
 
 /// The last line that says something, shortened.

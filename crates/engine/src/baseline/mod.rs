@@ -18,7 +18,7 @@ use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::Kernel;
 
 /// How long a command may take: libraries load slowly, figures are quick.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The baseline of one task, while a run goes on.
 #[derive(Debug, Clone)]

@@ -2,11 +2,12 @@
 
 use super::wire::{Answer, Assignment, Compiled, Step, WireJudged, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};
-use crate::candidate::KernelTask;
 use crate::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use crate::judging::KernelTask;
 use crate::{ReplayEvaluator, WINDOW};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
@@ -45,7 +46,7 @@ pub struct FleetEvaluator {
     /// Candidates compiled at once, where the asker said so.
     jobs: Option<usize>,
     /// What is known of candidates by what decides it, on real GPUs.
-    known: Mutex<HashMap<ContentHash, WireJudged>>,
+    known: Mutex<HashMap<ContentHash, Judged>>,
 }
 
 /// The run is not open on the fleet.
@@ -150,17 +151,7 @@ impl FleetEvaluator {
 
     /// A candidate that nobody could judge.
     fn not_judged(&self, candidate: ContentHash, why: String) -> Judged {
-        Judged {
-            candidate,
-            verdict: Verdict::NotJudged,
-            detail: why,
-            hazards: Vec::new(),
-            compilation: None,
-            max_error: None,
-            measured: None,
-            charged_us: 0,
-            counters: None,
-        }
+        Judged::without_device(candidate, Judgement::new(Verdict::NotJudged, why))
     }
 
     /// Has an order carried out that ends in a judgement.
@@ -201,22 +192,24 @@ impl FleetEvaluator {
         config: &Config,
         compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
+        // The lock ends here: what follows takes it again.
         let known = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.get(&compiled.same).cloned()
         };
-        if let Some(mut judged) = known {
-            judged.candidate = compiled.candidate;
-            judged.compilation = Some(compiled.compilation);
-            let judged = self.accept(judged)?;
-            let measured = judged.measured.map(|time| time.reused());
-            return Ok(Judged { measured, ..judged });
+        if let Some(judged) = known {
+            return Ok(Judged {
+                candidate: compiled.candidate,
+                found: judged.found.reused(),
+                compilation: Some(compiled.compilation),
+                charged_us: judged.charged_us,
+            });
         }
         let same = compiled.same.clone();
         let judged = self.sent(task, config, compiled)?;
-        if !may_be_the_machines_fault(judged.verdict) {
+        if judged.found.is_lasting() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(same, judged.clone().into());
+            known.insert(same, judged.clone());
         }
         Ok(judged)
     }
@@ -253,13 +246,6 @@ impl FleetEvaluator {
 
 /// How often the code of one candidate may turn out to be none.
 const FALSE_OBJECTS_MAX: u32 = 3;
-
-fn may_be_the_machines_fault(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
-    )
-}
 
 fn unusable(why: String) -> BoxError {
     tuner_device::worker::host::WorkerError::Unusable(why).into()
@@ -324,7 +310,7 @@ impl Evaluator for FleetEvaluator {
                 Ok(compiled) => {
                     return Ok(Preparation::Ready {
                         candidate: compiled.candidate.clone(),
-                        facts: Some(crate::schedule::compiled(&compiled.compilation)),
+                        facts: Some(crate::record::compiled(&compiled.compilation)),
                         work: compiled,
                     });
                 }

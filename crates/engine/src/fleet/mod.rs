@@ -90,7 +90,13 @@ pub struct Offer {
 
 /// A fleet at one moment.
 #[derive(
-    Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    serde::Serialize,
+    serde::Deserialize,
+    utoipa::ToSchema
 )]
 pub struct FleetView {
     /// Its name.
@@ -121,7 +127,13 @@ pub struct FleetView {
 
 /// A worker as it describes itself.
 #[derive(
-    Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    serde::Serialize,
+    serde::Deserialize,
+    utoipa::ToSchema
 )]
 #[serde(default)]
 pub struct WorkerView {
@@ -192,7 +204,13 @@ impl WorkerView {
 
 /// A run on a fleet.
 #[derive(
-    Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    serde::Serialize,
+    serde::Deserialize,
+    utoipa::ToSchema
 )]
 #[serde(default)]
 pub struct HubView {
@@ -218,7 +236,13 @@ pub struct HubView {
 
 /// A work queue.
 #[derive(
-    Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    serde::Serialize,
+    serde::Deserialize,
+    utoipa::ToSchema
 )]
 pub struct QueueView {
     /// Its name: `device.…` or `compile.…`.

@@ -2,12 +2,11 @@
 
 use crate::{Judged, Work};
 use serde::{Deserialize, Serialize};
+use tuner_core::evidence::Measured;
 use tuner_core::record::{Compilation, DeviceKind, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
-use tuner_judge::gate;
-use tuner_judge::judgement::Judgement;
-use tuner_judge::timing::Measured;
+use tuner_judge::judgement::TimedJudgement;
 
 /// Version of these messages. A hub and its workers must speak the same one.
 pub const PROTOCOL: u32 = 1;
@@ -147,32 +146,22 @@ impl Answer {
 pub struct WireJudged {
     /// Identity of the candidate.
     pub candidate: ContentHash,
-    /// The judgement with its evidence and time.
-    pub judgement: Judgement,
+    /// What was found, with its time.
+    #[serde(deserialize_with = "TimedJudgement::received")]
+    pub found: TimedJudgement,
     /// What the compiler made.
     pub compilation: Option<Compilation>,
     /// Cost on the virtual clock, microseconds.
     pub charged_us: u64,
-    /// What explains a predicted time.
-    pub counters: Option<serde_json::Value>,
 }
 
 impl From<Judged> for WireJudged {
     fn from(judged: Judged) -> Self {
         Self {
             candidate: judged.candidate,
-            judgement: Judgement {
-                verdict: judged.verdict,
-                detail: judged.detail,
-                hazards: judged.hazards,
-                max_error: judged.max_error,
-                measurement: judged.measured.map(Measured::into_record),
-                explanation: None,
-                unproven: None,
-            },
+            found: judged.found,
             compilation: judged.compilation,
             charged_us: judged.charged_us,
-            counters: judged.counters,
         }
     }
 }
@@ -206,26 +195,18 @@ impl WireJudged {
     /// The answer contradicts itself.
     pub fn accept(self, kind: DeviceKind) -> Result<Judged, ContradictoryAnswer> {
         let (expected, device) = timing(kind);
-        let verified = gate::by_worker(&self.judgement).ok();
-        let measured = verified
-            .as_ref()
-            .and_then(|verified| Measured::of_fleet(verified, &self.judgement, expected));
-        if measured.is_none() && self.judgement.measurement.is_some() {
+        let time = self.found.measured.as_ref().map(Measured::record);
+        if time.is_some_and(|time| time.kind != expected || !self.found.judgement.is_ok()) {
             return Err(ContradictoryAnswer::Time {
-                verdict: self.judgement.verdict.to_string(),
+                verdict: self.found.judgement.verdict.to_string(),
                 device,
             });
         }
         Ok(Judged {
             candidate: self.candidate,
-            verdict: self.judgement.verdict,
-            detail: self.judgement.detail,
-            hazards: self.judgement.hazards,
+            found: self.found,
             compilation: self.compilation,
-            max_error: self.judgement.max_error,
-            measured,
             charged_us: self.charged_us,
-            counters: self.counters,
         })
     }
 }

@@ -2,13 +2,13 @@
 
 use super::setup::{Planned, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
-use crate::{CudaEvaluator, CudaTask};
+use crate::cuda::{CudaEvaluator, CudaTask};
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::record::DeviceKind;
 use tuner_device::gpu;
 use tuner_device::gpu::helpers::{Helpers, HelpersError};
-use tuner_device::gpu::{GpuError, GpuFacts, fake};
+use tuner_device::gpu::{GpuError, GpuFacts};
 use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_kernel::compile::Compiler;
@@ -137,7 +137,7 @@ pub fn helpers(compiler: &Compiler, arch: &str) -> Result<tuner_core::plan::Code
 }
 
 /// A GPU that is there and does not open: it is held, or out of order.
-pub fn closed(error: WorkerError) -> JobError {
+pub(crate) fn closed(error: WorkerError) -> JobError {
     match error {
         WorkerError::DeviceLost(why) => usage(format!(
             "the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"
@@ -149,9 +149,8 @@ pub fn closed(error: WorkerError) -> JobError {
 
 /// Results of the tests' stand-in for a GPU go to their own database only.
 pub(super) fn stand_in() -> JobError {
-    usage(format!(
-        "{} is set, so the GPU is a stand-in for tests: its results go to the database that the \
-         variable names and to no other; unset it to tune",
-        fake::VARIABLE
-    ))
+    usage(
+        "the GPU of this program is a stand-in for tests: its results go to the database that the \
+         test names and to no other; use `tuner` to tune",
+    )
 }

@@ -2,7 +2,8 @@
 //! the best.
 
 use crate::baseline::{Baseline, DEADLINE};
-use crate::{CudaEvaluator, Event, Report, StopReason, Task};
+use crate::cuda::CudaEvaluator;
+use crate::{Event, Report, StopReason, Task};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
@@ -144,8 +145,9 @@ impl FinalStage {
             times.len()
         )];
         for ((before, config), time) in best.iter().zip(times) {
-            match time {
-                Ok(time) => {
+            match time.measured {
+                Some(measured) => {
+                    let time = measured.record();
                     lines.push(format!(
                         "  {:.2} µs in the search, {:.2} µs now ({:.2} to {:.2})",
                         before,
@@ -153,12 +155,13 @@ impl FinalStage {
                         time.ci95[0].get(),
                         time.ci95[1].get()
                     ));
-                    let published = store.publish(run, key, config, time).await;
+                    let published = store.publish(run, key, config, measured).await;
                     published.map_err(|error| error.to_string())?;
                 }
-                Err(why) => {
-                    lines.push(format!("  {before:.2} µs in the search, failed now: {why}"))
-                }
+                None => lines.push(format!(
+                    "  {before:.2} µs in the search, failed now: {}",
+                    time.judgement
+                )),
             }
         }
         Ok(lines)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Most candidates that a run may prepare at once. Each is a thread and a compiler process; a machine
 /// has some thousands of both for everything that runs on it.
-pub const JOBS_MAX: u16 = 1024;
+pub(crate) const JOBS_MAX: u16 = 1024;
 
 /// Candidates prepared at once, 1 to [`JOBS_MAX`]: a number beyond it cannot be made, so neither the
 /// command line nor a request can exhaust the machine's threads.

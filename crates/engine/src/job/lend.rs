@@ -2,9 +2,9 @@
 
 use super::setup::Planned;
 use super::{Device, JobError, Prepared, Request, judge};
-use crate::candidate::KernelTask;
 use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
 use crate::fleet::Assignment;
+use crate::judging::KernelTask;
 use crate::{ReplayEvaluator, Work};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -12,18 +12,21 @@ mod on_fleet;
 mod setup;
 mod tasks;
 
-pub use cuda::{absent, automatic, closed, facts as facts_of, helpers};
+pub(crate) use cuda::closed;
+pub use cuda::{absent, automatic, facts as facts_of, helpers};
 pub use tasks::reference_hash;
 
 use crate as engine;
 use crate::baseline::Baseline;
+use crate::cuda::CudaEvaluator;
 use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
+use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
-    Clock, CudaEvaluator, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
-    ReplayEvaluator, Report, VirtualEvaluator, format_duration, parse_budget,
+    Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
+    Report, format_duration, parse_budget,
 };
 use final_stage::FinalStage;
-pub use jobs::{JOBS_MAX, Jobs};
+pub use jobs::Jobs;
 pub use lend::{Bench, LendError, Lent};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -469,7 +472,7 @@ fn store_error(error: StoreError) -> JobError {
 }
 
 /// The failure of an engine as one of the job that it ran for.
-pub fn engine_error(error: EngineError) -> JobError {
+pub(crate) fn engine_error(error: EngineError) -> JobError {
     use tuner_device::worker::host::WorkerError;
     match error {
         EngineError::Store(error) => store_error(error),

@@ -2,11 +2,12 @@
 
 use super::setup::{self, Planned, UNCOMPARED, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
+use crate::error::EngineError;
 use crate::fleet::{
     AssignedTask, Assignment, Fleet, FleetEvaluator, FleetSource, FleetTask, PackedFiles, describe,
     pack,
 };
-use crate::pipeline::{EngineError, Plan, run};
+use crate::pipeline::{Plan, run};
 use crate::{Event, ReplayEvaluator, Report, StopReason, Task};
 use std::path::Path;
 use std::sync::Arc;

@@ -4,10 +4,9 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
-use crate::{
-    Evaluator as _, KernelTask, Plan, Prior, ReplayEvaluator, Task, VirtualEvaluator, VirtualPrior,
-    like,
-};
+use crate::prior::{Prior, VirtualPrior};
+use crate::virtual_gpu::VirtualEvaluator;
+use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::provenance;

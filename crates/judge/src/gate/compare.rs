@@ -208,7 +208,7 @@ pub fn with_oracle(
 /// `|got − want| ≤ atol + rtol · |want|`. The norm of tiles is left out: its bound is a statistic of
 /// random inputs.
 #[must_use]
-pub fn by_elements(
+pub(crate) fn by_elements(
     oracle: &dyn Oracle,
     output: usize,
     element: Element,

@@ -84,7 +84,7 @@ impl Gate<'_> {
     /// Element ranges of an output that were written; all of them must be when all blocks ran.
     fn written(&self, index: usize, bytes: &[u8], pass: &Pass) -> Result<Vec<Range<u64>>, Stop> {
         let argument = &self.plan.arguments[index];
-        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+        let element = argument.element;
         let size = element.size() as u64;
         let count = bytes.len() as u64 / size;
         let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
@@ -130,7 +130,7 @@ impl Gate<'_> {
     ) -> Result<Comparison, Stop> {
         let plan = self.plan;
         let (index, ref bytes) = pass.outputs[number];
-        let element = Element::from_name(&plan.arguments[index].element).unwrap_or(Element::U8);
+        let element = plan.arguments[index].element;
         let what = Compared {
             number,
             element,

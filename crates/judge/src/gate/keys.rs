@@ -66,7 +66,7 @@ fn inputs_of(plan: &Plan) -> ContentHash {
             // Configurations may differ in scratch, which no oracle looks at.
             let shape = (argument.role != Role::Scratch).then_some(&argument.shape);
             let value = argument.value.to_bits();
-            let (element, role, fill) = (&argument.element, argument.role, argument.fill);
+            let (element, role, fill) = (argument.element.name(), argument.role, argument.fill);
             let name = &argument.name;
             format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x}")
         })
@@ -89,7 +89,7 @@ fn reference_of(plan: &Plan) -> Vec<u8> {
     else {
         return Vec::new();
     };
-    let scratch = plan.arguments.iter().filter(|a| a.role == Role::Scratch);
+    let scratch = plan.of_role(Role::Scratch);
     let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
     let code = ContentHash::of([code.ptx.as_bytes(), &code.cubin]);
     format!("{code} {launch:?} {oracle:?} {scratch:?} {:?}", plan.gate).into_bytes()
@@ -99,15 +99,17 @@ fn reference_of(plan: &Plan) -> Vec<u8> {
 mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
-    use tuner_core::plan::{Code, PlanArgument, PlanFill, PlanGate, PlanLaunch};
+    use tuner_core::element::Element;
+    use tuner_core::fill::Fill;
+    use tuner_core::plan::{Code, PlanArgument, PlanGate, PlanLaunch};
 
     fn argument(name: &str, role: Role) -> PlanArgument {
         PlanArgument {
             name: name.to_owned(),
-            element: "f16".to_owned(),
+            element: Element::F16,
             role,
             shape: vec![16],
-            fill: PlanFill::Zeros,
+            fill: Fill::Zeros,
             value: 0.0,
         }
     }
@@ -182,16 +184,16 @@ mod tests {
     fn everything_that_decides_what_is_right_makes_an_expectation_of_its_own() {
         let mut variants = vec![
             plan(),
-            changed(|plan| plan.arguments[0].element = "bf16".to_owned()),
+            changed(|plan| plan.arguments[0].element = Element::Bf16),
             changed(|plan| plan.arguments[0].shape = vec![4, 4]),
-            changed(|plan| plan.arguments[0].fill = PlanFill::Arange),
-            changed(|plan| plan.arguments[0].fill = PlanFill::Constant(1.0)),
+            changed(|plan| plan.arguments[0].fill = Fill::Arange),
+            changed(|plan| plan.arguments[0].fill = Fill::Constant(1.0)),
             changed(|plan| plan.arguments[0].name = "z".to_owned()),
             changed(|plan| plan.arguments[1].value = 2.0),
             changed(|plan| plan.arguments[1].value = -0.0),
-            changed(|plan| plan.arguments[1].element = "f32".to_owned()),
+            changed(|plan| plan.arguments[1].element = Element::F32),
             changed(|plan| plan.arguments[2].shape = vec![17]),
-            changed(|plan| plan.arguments[3].element = "f32".to_owned()),
+            changed(|plan| plan.arguments[3].element = Element::F32),
             changed(|plan| plan.sizes[0].1 = 17.0),
             changed(|plan| plan.sizes[0].0 = "M".to_owned()),
             changed(|plan| plan.gate.atol = Some(1.0)),

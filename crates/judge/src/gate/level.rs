@@ -3,7 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 /// How hard the gate looks at a candidate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Every candidate of a search: one seed, two runs bit for bit.
@@ -45,7 +56,7 @@ impl Level {
     /// Lane instructions that repetitions beyond the second and adversarial inputs may cost on a
     /// device that counts them; 0 for none of either.
     #[must_use]
-    pub fn extra_limit(self) -> u64 {
+    pub(crate) fn extra_limit(self) -> u64 {
         match self {
             Self::Screening | Self::Timing => 0,
             // A few tens of milliseconds of the virtual GPU, less than the compile took.

@@ -21,4 +21,4 @@ mod verified;
 
 pub use keys::expectation;
 pub use recheck::recheck;
-pub use verified::{Basis, Verified, by_worker, recorded};
+pub use verified::Verified;

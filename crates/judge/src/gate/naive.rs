@@ -152,7 +152,7 @@ impl Gate<'_> {
             .filter(|index| self.plan.arguments[*index].role == Role::Output);
         for (index, bytes) in indices.zip(outputs) {
             let argument = &self.plan.arguments[index];
-            let element = element(argument);
+            let element = argument.element;
             let size = element.size() as u64;
             let count = bytes.len() as u64 / size;
             let first = match slots[index].and_then(|slot| self.session.unwritten(slot)) {
@@ -193,13 +193,18 @@ impl Gate<'_> {
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
         let mut naive = Naive {
-            cost: (!report.cut).then_some(counters.lane_instructions),
+            cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
             ..Naive::default()
         };
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
         self.learn(&mut naive, &slots)?;
         for (argument, known) in outputs_of(self.plan.arguments.as_slice()).zip(&naive.known) {
-            let tiling = Tiling::learn(&argument.shape, kernel.launch.grid, block, known);
+            let tiling = Tiling::learn(
+                &argument.shape,
+                kernel.launch.grid.map(u64::from),
+                block,
+                known,
+            );
             naive.tilings.push(tiling.filter(|_| !shared));
         }
         naive.blocks.insert(block);
@@ -240,7 +245,7 @@ impl Gate<'_> {
             .filter(|index| self.plan.arguments[*index].role == Role::Output);
         for (index, bytes) in indices.zip(&outputs) {
             let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
-            let size = element(&self.plan.arguments[index]).size() as u64;
+            let size = self.plan.arguments[index].element.size() as u64;
             let count = bytes.len() as u64 / size;
             known.push(outside(&holes.unwrap_or_default(), size, count));
         }
@@ -250,7 +255,7 @@ impl Gate<'_> {
         }
         let kept = Arc::make_mut(&mut naive.outputs);
         for (number, argument) in outputs_of(&self.plan.arguments).enumerate() {
-            let size = element(argument).size();
+            let size = argument.element.size();
             for range in &known[number] {
                 let bounds = [range.start, range.end].map(|at| {
                     usize::try_from(at)
@@ -292,7 +297,7 @@ impl Gate<'_> {
         {
             let what = Compared {
                 number,
-                element: element(argument),
+                element: argument.element,
                 bytes,
             };
             let mut parts = places(argument.count());
@@ -344,8 +349,4 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
 fn outputs_of(arguments: &[PlanArgument]) -> impl Iterator<Item = &PlanArgument> {
     let outputs = arguments.iter();
     outputs.filter(|argument| argument.role == Role::Output)
-}
-
-fn element(argument: &PlanArgument) -> Element {
-    Element::from_name(&argument.element).unwrap_or(Element::U8)
 }

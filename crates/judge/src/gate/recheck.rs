@@ -4,11 +4,12 @@ use super::adversarial::Data;
 use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
-use super::verify::{Demands, Gate, Pass, Rejection, Stop};
-use crate::session::{Fault, Run, RunReport, Session, Slot};
+use super::verify::{Demands, Gate, Pass, Stop};
+use crate::session::{Run, RunReport, Session, Slot};
 use crate::stopwatch::OutputSet;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Verdict;
 
@@ -21,7 +22,7 @@ pub fn recheck(
     seed: u64,
     sets: &[OutputSet],
     references: &mut References,
-) -> Result<Result<(), Rejection>, OracleError> {
+) -> Result<Result<(), Judgement>, OracleError> {
     let demands = Demands::default();
     for outputs in sets {
         let mut gate = Gate {
@@ -42,7 +43,7 @@ pub fn recheck(
             slots: vec![None; plan.arguments.len()],
             sampled: false,
             comparable: true,
-            cut: None,
+            budget_exhausted: None,
         };
         match gate.judge(Data::seeded(seed), &pass) {
             Ok(()) => {}
@@ -56,29 +57,29 @@ pub fn recheck(
 /// No device: everything that the judgement needs is there already.
 struct Nowhere;
 
-fn absent() -> Fault {
-    Fault {
-        verdict: Verdict::Crashed,
-        detail: "the reference's outputs are not known any more".to_owned(),
-    }
+fn absent() -> Judgement {
+    Judgement::new(
+        Verdict::Crashed,
+        "the reference's outputs are not known any more".to_owned(),
+    )
 }
 
 impl Session for Nowhere {
     fn reset(&mut self) {}
 
-    fn alloc(&mut self, _: &str, _: u64) -> Result<Slot, Fault> {
+    fn alloc(&mut self, _: &str, _: u64) -> Result<Slot, Judgement> {
         Err(absent())
     }
 
-    fn upload(&mut self, _: Slot, _: &[u8]) -> Result<(), Fault> {
+    fn upload(&mut self, _: Slot, _: &[u8]) -> Result<(), Judgement> {
         Err(absent())
     }
 
-    fn poison(&mut self, _: Slot, _: &[u8]) -> Result<(), Fault> {
+    fn poison(&mut self, _: Slot, _: &[u8]) -> Result<(), Judgement> {
         Err(absent())
     }
 
-    fn download(&mut self, _: Slot) -> Result<Vec<u8>, Fault> {
+    fn download(&mut self, _: Slot) -> Result<Vec<u8>, Judgement> {
         Err(absent())
     }
 
@@ -90,7 +91,7 @@ impl Session for Nowhere {
         false
     }
 
-    fn run(&mut self, _: &Run<'_>) -> Result<RunReport, Fault> {
+    fn run(&mut self, _: &Run<'_>) -> Result<RunReport, Judgement> {
         Err(absent())
     }
 }

@@ -7,8 +7,6 @@ use super::oracle::{self, Oracle, OracleError, Tensor};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::units::ContentHash;
 
@@ -71,10 +69,9 @@ impl References {
         let seed = data.seed;
         let make = || {
             let fill = |(index, argument): (usize, &PlanArgument)| {
-                let element = Element::from_name(&argument.element)?;
                 (argument.role == Role::Input).then(|| {
-                    let fill: Fill = argument.fill.into();
-                    fill.bytes(element, seed, index as u64, argument.count())
+                    let (fill, count) = (argument.fill, argument.count());
+                    fill.bytes(argument.element, seed, index as u64, count)
                         .into()
                 })
             };
@@ -148,7 +145,7 @@ fn problem(plan: &Plan, inputs: &[Option<Arc<[u8]>>]) -> oracle::Problem {
             .filter(|(argument, _)| argument.role == role)
             .map(|(argument, bytes)| Tensor {
                 name: argument.name.clone(),
-                element: Element::from_name(&argument.element).unwrap_or(Element::F32),
+                element: argument.element,
                 shape: argument.shape.clone(),
                 bytes: bytes.clone().unwrap_or_else(|| Arc::new([])),
             })
@@ -159,10 +156,7 @@ fn problem(plan: &Plan, inputs: &[Option<Arc<[u8]>>]) -> oracle::Problem {
         inputs: tensors(Role::Input),
         outputs: tensors(Role::Output),
         scalars: scalars
-            .map(|a| {
-                let element = Element::from_name(&a.element).unwrap_or(Element::F64);
-                (a.name.clone(), element.round(a.value))
-            })
+            .map(|a| (a.name.clone(), a.element.round(a.value)))
             .collect(),
         sizes: plan.sizes.iter().cloned().collect::<BTreeMap<_, _>>(),
     }

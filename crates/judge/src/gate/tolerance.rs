@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use tuner_core::element::Element;
-use tuner_core::plan::{Plan, PlanArgument, PlanFill, PlanReference, Role};
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 
 /// What an output of a plan is compared under.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +59,7 @@ impl Tolerance {
     /// The tolerance of an argument of the plan against a reference kernel.
     #[must_use]
     pub fn of(plan: &Plan, argument: &PlanArgument) -> Self {
-        let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+        let element = argument.element;
         let terms = terms(plan);
         let factor = sums(plan, terms.0) * element.accumulator().unit_roundoff()
             + if eight_bits(plan) {
@@ -183,8 +184,9 @@ impl Scales {
 
 /// Elements of all arguments of a role.
 fn count(plan: &Plan, role: Role) -> f64 {
-    let of = plan.arguments.iter().filter(|a| a.role == role);
-    of.map(|argument| argument.count() as f64).sum::<f64>()
+    plan.of_role(role)
+        .map(|argument| argument.count() as f64)
+        .sum::<f64>()
 }
 
 /// Terms of the sum that an output element is: what the space says; else two operations of its
@@ -195,7 +197,7 @@ fn terms(plan: &Plan) -> (f64, Terms) {
         return (terms.max(1.0), Terms::Given);
     }
     let outputs = count(plan, Role::Output).max(1.0);
-    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let inputs = plan.of_role(Role::Input);
     let rows = inputs.filter(|a| a.shape.len() > 1 && plan.flops.is_none());
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
     let share = (count(plan, Role::Input) / outputs).max(row.unwrap_or(1) as f64);
@@ -211,17 +213,14 @@ fn terms(plan: &Plan) -> (f64, Terms) {
 /// times the size of one. Where no input is random all roundings may go one way. Tensor cores,
 /// which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
 fn sums(plan: &Plan, terms: f64) -> f64 {
-    let inputs = || plan.arguments.iter().filter(|a| a.role == Role::Input);
-    let random =
-        |a: &PlanArgument| matches!(a.fill, PlanFill::Normal { .. } | PlanFill::Uniform { .. });
+    let inputs = || plan.of_role(Role::Input);
+    let random = |a: &PlanArgument| matches!(a.fill, Fill::Normal { .. } | Fill::Uniform { .. });
     let walk = if inputs().any(random) {
         3.0 * terms.sqrt()
     } else {
         terms
     };
-    let narrow = inputs()
-        .filter_map(|a| Element::from_name(&a.element))
-        .any(|element| element.is_float() && element.size() <= 2);
+    let narrow = inputs().any(|a| a.element.is_float() && a.element.size() <= 2);
     let steps = if narrow {
         terms.min(CHAIN_MAX) / 16.0
     } else {
@@ -232,9 +231,8 @@ fn sums(plan: &Plan, terms: f64) -> f64 {
 
 /// Whether an input has an 8-bit floating-point type.
 fn eight_bits(plan: &Plan) -> bool {
-    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
-    let mut types = inputs.filter_map(|a| Element::from_name(&a.element));
-    types.any(|element| element.is_float() && element.size() == 1)
+    plan.of_role(Role::Input)
+        .any(|a| a.element.is_float() && a.element.size() == 1)
 }
 
 /// Unit roundoff of the 16-bit type in which a kernel may hold what lies between its inputs and an
@@ -243,9 +241,8 @@ fn between(plan: &Plan, output: Element) -> f64 {
     if output.size() > 2 {
         return 0.0;
     }
-    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
-    let types = inputs.filter_map(|a| Element::from_name(&a.element));
-    types
+    plan.of_role(Role::Input)
+        .map(|argument| argument.element)
         .chain([output, Element::F16])
         .filter(|element| element.is_float() && element.size() == 2)
         .map(Element::unit_roundoff)
@@ -255,13 +252,13 @@ fn between(plan: &Plan, output: Element) -> f64 {
 /// What a sum, a normalised sum and a mean of the largest input come to, in size, where its
 /// elements have both signs: ascending.
 fn sizes(plan: &Plan) -> Vec<f64> {
-    let inputs = plan.arguments.iter().filter(|a| a.role == Role::Input);
+    let inputs = plan.of_role(Role::Input);
     let Some(largest) = inputs.max_by_key(|argument| argument.count()) else {
         return Vec::new();
     };
     let rms = match largest.fill {
-        PlanFill::Normal { mean, std } => mean.hypot(std),
-        PlanFill::Uniform { min, max } if min < 0.0 => {
+        Fill::Normal { mean, std } => mean.hypot(std),
+        Fill::Uniform { min, max } if min < 0.0 => {
             ((min * min + min * max + max * max) / 3.0).sqrt()
         }
         _ => return Vec::new(),
@@ -311,7 +308,7 @@ impl fmt::Display for Tolerance {
 /// What the outputs of a plan are compared under, and why, for people.
 #[must_use]
 pub fn describe(plan: &Plan) -> String {
-    let outputs = plan.arguments.iter().filter(|a| a.role == Role::Output);
+    let outputs = plan.of_role(Role::Output);
     let each: Vec<String> = outputs
         .map(|argument| {
             let text = match &plan.reference {
@@ -326,7 +323,7 @@ pub fn describe(plan: &Plan) -> String {
 
 /// The same for a built-in reference.
 fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
-    let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
+    let element = argument.element;
     let ty = element.name();
     let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
     if atol.or(rtol).is_some() {
@@ -336,11 +333,7 @@ fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
     if !element.is_float() {
         return format!("{ty}, exact: whole numbers have no tolerance");
     }
-    let inputs: Vec<&PlanArgument> = plan
-        .arguments
-        .iter()
-        .filter(|a| a.role == Role::Input)
-        .collect();
+    let inputs: Vec<&PlanArgument> = plan.of_role(Role::Input).collect();
     let shape = |input: usize| inputs.get(input).map_or(&[][..], |a| &a.shape);
     let terms = match name {
         "attention" | "attention_f8" => shape(1).get(2).copied(),

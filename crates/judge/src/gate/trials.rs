@@ -5,8 +5,7 @@ use super::level::Level;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 use std::ops::Range;
-use tuner_core::element::Element;
-use tuner_core::plan::Role;
+use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
 /// Elements of an output that are looked at to see whether it should depend on the seed.
@@ -22,11 +21,10 @@ const REPEATED_BYTES: u64 = 8 << 30;
 impl Gate<'_> {
     /// Bytes of all buffers.
     fn bytes(&self) -> u64 {
-        let size = |name: &str| Element::from_name(name).map_or(1, Element::size) as u64;
         let arguments = self.plan.arguments.iter();
         let buffers = arguments.filter(|argument| argument.role != Role::Scalar);
         buffers
-            .map(|argument| argument.count().saturating_mul(size(&argument.element)))
+            .map(PlanArgument::bytes)
             .fold(0, u64::saturating_add)
     }
 
@@ -79,7 +77,7 @@ impl Gate<'_> {
         let pairs = one.outputs.iter().zip(&two.outputs).enumerate();
         for (number, ((index, one), (_, two))) in pairs {
             let argument = &self.plan.arguments[*index];
-            let size = Element::from_name(&argument.element).map_or(1, Element::size);
+            let size = argument.element.size();
             let elements = one.chunks(size).zip(two.chunks(size));
             let mut differing = (0u64..).zip(elements).filter(|(at, (a, b))| {
                 let free = number == 0 && excused.iter().any(|range| range.contains(at));
@@ -117,15 +115,10 @@ impl Gate<'_> {
             let (one, two) = (known(one), known(two));
             return Ok(one.is_some() && two.is_some() && one != two);
         };
-        let outputs = self
-            .plan
-            .arguments
-            .iter()
-            .filter(|a| a.role == Role::Output);
-        let first = outputs.map(|a| (a.count(), Element::from_name(&a.element)));
-        let Some((count, Some(element))) = first.into_iter().next() else {
+        let Some(output) = self.plan.of_role(Role::Output).next() else {
             return Ok(false);
         };
+        let (count, element) = (output.count(), output.element);
         let mut of = |data| {
             let oracle = self.references.oracle(&name, &self.keyed, data);
             oracle.map_err(Stop::Oracle)

@@ -14,9 +14,9 @@ use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
-use crate::session::{Blocks, Fault, Order, Run, RunReport, Session, Slot, Work};
+use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use std::collections::BTreeSet;
-use tuner_core::element::Element;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
@@ -111,36 +111,12 @@ pub struct Evidence {
     pub sampled: bool,
     /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
     /// pass unless the candidate is known to be right otherwise.
-    pub cut: Option<String>,
+    pub budget_exhausted: Option<String>,
     /// What else was not looked at.
     pub note: Option<String>,
     /// Outputs, by their number among the plan's outputs, of which elements were compared with what
     /// is right.
     pub compared: BTreeSet<usize>,
-}
-
-/// Why a candidate did not pass: the verdict, with everything that was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rejection {
-    /// The first verdict by precedence.
-    pub verdict: Verdict,
-    /// Why, for people.
-    pub detail: String,
-    /// All hazards.
-    pub hazards: Vec<Hazard>,
-    /// Largest error divided by its tolerance, where something was compared.
-    pub max_error: Option<f64>,
-}
-
-impl From<Fault> for Rejection {
-    fn from(fault: Fault) -> Self {
-        Self {
-            verdict: fault.verdict,
-            detail: fault.detail,
-            hazards: Vec::new(),
-            max_error: None,
-        }
-    }
 }
 
 /// Judges one candidate on one problem.
@@ -153,7 +129,7 @@ pub fn verify(
     plan: &Plan,
     demands: &Demands,
     references: &mut References,
-) -> Result<Result<(Verified, Evidence), Rejection>, OracleError> {
+) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
     let mut gate = Gate {
         session,
         plan,
@@ -174,13 +150,13 @@ pub fn verify(
 }
 
 pub(super) enum Stop {
-    Rejected(Rejection),
+    Rejected(Judgement),
     Oracle(OracleError),
 }
 
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Rejected(fault.into())
+impl From<Judgement> for Stop {
+    fn from(fault: Judgement) -> Self {
+        Self::Rejected(fault)
     }
 }
 
@@ -193,7 +169,7 @@ pub(super) struct Pass {
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
     pub(super) comparable: bool,
     /// Why a block was left before its end, if one was.
-    pub(super) cut: Option<String>,
+    pub(super) budget_exhausted: Option<String>,
 }
 
 pub(super) struct Gate<'a> {
@@ -235,14 +211,14 @@ impl Gate<'_> {
             }
             self.hard_cases(*data, pass)?;
         }
-        let (work, sampled, cut) = first.map_or((Vec::new(), false, None), |(_, pass)| {
-            (pass.work, pass.sampled, pass.cut)
+        let (work, sampled, exhausted) = first.map_or((Vec::new(), false, None), |(_, pass)| {
+            (pass.work, pass.sampled, pass.budget_exhausted)
         });
         Ok(Evidence {
             max_error: self.comparison.as_ref().map(|c| c.max_error),
             work,
             sampled,
-            cut,
+            budget_exhausted: exhausted,
             note: self.note.take(),
             compared: std::mem::take(&mut self.compared),
         })
@@ -255,7 +231,7 @@ impl Gate<'_> {
                  them",
             );
         }
-        Stop::Rejected(Rejection {
+        Stop::Rejected(Judgement {
             verdict,
             detail,
             hazards: self.hazards.clone(),
@@ -273,12 +249,10 @@ impl Gate<'_> {
                 slots.push(None);
                 continue;
             }
-            let element = Element::from_name(&argument.element).unwrap_or(Element::U8);
-            let bytes = argument.count().saturating_mul(element.size() as u64);
-            let slot = self.session.alloc(&argument.name, bytes)?;
+            let slot = self.session.alloc(&argument.name, argument.bytes())?;
             match input {
                 Some(data) => self.session.upload(slot, data)?,
-                None => self.session.poison(slot, element.poison())?,
+                None => self.session.poison(slot, argument.element.poison())?,
             }
             slots.push(Some(slot));
         }
@@ -295,8 +269,8 @@ impl Gate<'_> {
                 self.whole(order, &slots)?
             }
         };
-        let cut = self.cut(&reports)?;
-        let sampled = cut.is_some()
+        let exhausted = self.exhausted(&reports)?;
+        let sampled = exhausted.is_some()
             || reports
                 .iter()
                 .any(|report| report.work.blocks < report.work.grid_blocks);
@@ -326,8 +300,9 @@ impl Gate<'_> {
             outputs,
             slots,
             sampled,
-            comparable: !sampled || (cut.is_none() && !atomics && self.plan.launches.len() == 1),
-            cut,
+            comparable: !sampled
+                || (exhausted.is_none() && !atomics && self.plan.launches.len() == 1),
+            budget_exhausted: exhausted,
         })
     }
 
@@ -393,14 +368,14 @@ impl Gate<'_> {
             .iter()
             .map(|report| report.work.counters.lane_instructions)
             .collect();
-        let cut = reports.iter().any(|report| report.cut);
+        let exhausted = reports.iter().any(|report| report.budget_exhausted);
         let linked = plan.launches.len() > 1 || reports.iter().any(|r| uses_atomics(&r.work));
         let limit = if linked {
             self.demands.uncomparable_limit
         } else {
             self.demands.whole_limit
         };
-        let whole = |costs: u64| !cut && costs <= limit;
+        let whole = |costs: u64| !exhausted && costs <= limit;
         let Some(more) = sampling::more(plan, self.demands, seed, &costs, whole) else {
             return Ok(None);
         };
@@ -415,8 +390,8 @@ impl Gate<'_> {
 
     /// Why a block was left before its end, if one was. One that did far more than the whole
     /// problem asks for does not end.
-    fn cut(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
-        let Some(at) = reports.iter().position(|report| report.cut) else {
+    fn exhausted(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
+        let Some(at) = reports.iter().position(|report| report.budget_exhausted) else {
             return Ok(None);
         };
         let plan = self.plan;

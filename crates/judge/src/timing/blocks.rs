@@ -24,7 +24,7 @@ impl Block {
 
     /// The same in cycles, where every sample has them.
     #[must_use]
-    pub fn cycles_ratio(&self) -> Option<f64> {
+    pub(crate) fn cycles_ratio(&self) -> Option<f64> {
         let cycles = |samples: &[Sample]| -> Option<Vec<f64>> {
             samples.iter().map(|sample| sample.cycles).collect()
         };
@@ -34,7 +34,7 @@ impl Block {
 
     /// Geometric mean of the outer samples, microseconds.
     #[must_use]
-    pub fn outer_us(&self) -> f64 {
+    pub(crate) fn outer_us(&self) -> f64 {
         mean_log(self.outer.iter().map(|sample| sample.micros)).exp()
     }
 }
@@ -107,7 +107,7 @@ impl Blocks {
     }
 
     /// Another form for the blocks that follow.
-    pub fn reshape(&mut self, outer: Runner, inner: Runner, inner_count: usize) {
+    pub(crate) fn reshape(&mut self, outer: Runner, inner: Runner, inner_count: usize) {
         self.taken.clear();
         (self.outer, self.inner, self.inner_count) = (outer, inner, inner_count);
     }
@@ -120,7 +120,7 @@ impl Blocks {
 
     /// GPU time so far, microseconds.
     #[must_use]
-    pub fn gpu_us(&self) -> f64 {
+    pub(crate) fn gpu_us(&self) -> f64 {
         self.gpu_us
     }
 

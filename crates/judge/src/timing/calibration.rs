@@ -6,10 +6,10 @@
 //! of what was probed and what the device's attributes promise: a floor may be too low, never too
 //! high.
 
-use crate::session::Fault;
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanReference};
 
 /// A kernel of the device's own whose rate tells what the hardware can do.
@@ -46,7 +46,7 @@ pub trait Prober {
     ///
     /// # Errors
     /// The device failed.
-    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Fault>;
+    fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement>;
 }
 
 /// What the device's attributes promise, without measuring. `None` where they do not say.
@@ -93,7 +93,7 @@ impl Calibration {
     ///
     /// # Errors
     /// The device failed.
-    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Fault> {
+    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Judgement> {
         let mut calibration = Self {
             promise,
             ..Self::default()
@@ -137,7 +137,7 @@ impl Calibration {
     /// The highest rate of floating-point operations that any kernel can reach whose narrowest
     /// input has `input_bits` bits, FLOP/s; `None` where nothing is known.
     #[must_use]
-    pub fn peak_flops(&self, input_bits: u32) -> Option<f64> {
+    pub(crate) fn peak_flops(&self, input_bits: u32) -> Option<f64> {
         // Half the width, twice the rate; single precision may use TF32 only when it is asked to,
         // but then it runs at no more than the 16-bit rate.
         let widening = if input_bits <= 8 { 2.0 } else { 1.0 };
@@ -155,7 +155,7 @@ impl Calibration {
 
     /// The highest rate of memory traffic, bytes a second.
     #[must_use]
-    pub fn peak_bytes(&self) -> Option<f64> {
+    pub(crate) fn peak_bytes(&self) -> Option<f64> {
         let rates = [self.dram_gb_s, self.promise.dram_gb_s];
         let best = rates.into_iter().flatten().fold(0.0, f64::max);
         (best > 0.0).then_some(best * 1e9)
@@ -227,12 +227,9 @@ impl NeededWork {
     /// oracle is attention with a causal mask, only the visible scores count.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let element = |name: &str| tuner_core::element::Element::from_name(name);
-        let bits = plan
-            .arguments
-            .iter()
-            .filter(|argument| argument.role == tuner_core::plan::Role::Input)
-            .filter_map(|argument| Some(8 * element(&argument.element)?.size() as u32))
+        let inputs = plan.of_role(tuner_core::plan::Role::Input);
+        let bits = inputs
+            .map(|argument| 8 * argument.element.size() as u32)
             .min();
         Self {
             flops: plan.flops.map(|flops| flops * visible_share(plan)),

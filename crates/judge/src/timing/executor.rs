@@ -1,15 +1,14 @@
 //! The thin shell around the plans: asks a plan, asks the stopwatch, tells the plan.
 
-use super::Measured;
 use super::calibration::{Calibration, NeededWork};
 use super::finale::Finale;
 use super::paired::{Decision, Duel, DuelResult};
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::{Race, Reference, WarmUp};
-use crate::gate::Verified;
-use crate::session::Fault;
 use crate::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::{Measured, Proof};
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{OtherMode, Verdict};
 use tuner_core::statistics;
 use tuner_core::units::ContentHash;
@@ -18,7 +17,11 @@ use tuner_core::units::ContentHash;
 ///
 /// # Errors
 /// A launch failed, or the clock gave a time that is none (`implausible`).
-pub fn run(plan: &mut dyn Plan, watch: &mut dyn Stopwatch, cache: CacheMode) -> Result<(), Fault> {
+pub fn run(
+    plan: &mut dyn Plan,
+    watch: &mut dyn Stopwatch,
+    cache: CacheMode,
+) -> Result<(), Judgement> {
     loop {
         match plan.next() {
             Step::Done => return Ok(()),
@@ -36,7 +39,7 @@ pub fn run(plan: &mut dyn Plan, watch: &mut dyn Stopwatch, cache: CacheMode) -> 
 
 /// A time that is zero, negative or no number comes from a launch that did not happen or a clock
 /// that lies.
-fn sound(sample: Sample) -> Result<Sample, Fault> {
+fn sound(sample: Sample) -> Result<Sample, Judgement> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if positive(sample.micros) {
         return Ok(Sample {
@@ -44,10 +47,10 @@ fn sound(sample: Sample) -> Result<Sample, Fault> {
             ..sample
         });
     }
-    Err(Fault {
-        verdict: Verdict::Implausible,
-        detail: format!("the device gave a time of {} µs", sample.micros),
-    })
+    Err(Judgement::new(
+        Verdict::Implausible,
+        format!("the device gave a time of {} µs", sample.micros),
+    ))
 }
 
 /// The best candidate of the session so far.
@@ -83,7 +86,7 @@ impl TimingSession {
         identity: Option<ContentHash>,
         calibration: Option<Calibration>,
         settings: Settings,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Judgement> {
         let warm = warm_up(watch, reference, identity, HEADLINE, settings)?;
         Ok(Self {
             settings,
@@ -113,7 +116,7 @@ impl TimingSession {
     }
 
     /// The cold reference, warmed up at its first use.
-    fn cold(&mut self, watch: &mut dyn Stopwatch) -> Result<Reference, Fault> {
+    fn cold(&mut self, watch: &mut dyn Stopwatch) -> Result<Reference, Judgement> {
         if let Some(cold) = &self.cold {
             return Ok(cold.clone());
         }
@@ -135,13 +138,11 @@ fn warm_up(
     identity: Option<ContentHash>,
     cache: CacheMode,
     settings: Settings,
-) -> Result<Reference, Fault> {
+) -> Result<Reference, Judgement> {
     let mut plan = WarmUp::new(settings, subject);
     run(&mut plan, watch, cache)?;
-    plan.reference(identity).ok_or_else(|| Fault {
-        verdict: Verdict::Crashed,
-        detail: "the reference gave no time".to_owned(),
-    })
+    plan.reference(identity)
+        .ok_or_else(|| Judgement::new(Verdict::Crashed, "the reference gave no time".to_owned()))
 }
 
 /// A candidate's time and what it means for the search.
@@ -170,31 +171,23 @@ impl Timed {
     }
 }
 
-/// Why a candidate that passed the gate has no time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// `implausible`, or the verdict of the second look at its outputs.
-    pub verdict: Verdict,
-    /// Why.
-    pub detail: String,
-}
-
-/// Judges the outputs that the timed launches left; an error is a sentence with its verdict.
-pub type Recheck<'a> = dyn FnMut(&[OutputSet]) -> Result<(), Refused> + 'a;
+/// Judges the outputs that the timed launches left.
+pub type Recheck<'a> = dyn FnMut(&[OutputSet]) -> Result<(), Judgement> + 'a;
 
 /// Times one candidate: race, floors, duel with the incumbent where it may win, the cold mode
 /// where it did, and a second look at what the timed launches wrote.
 ///
 /// # Errors
-/// The device failed; a candidate that is refused is the `Ok(Err(_))` case.
+/// Why it has no time: the device failed, its outputs are wrong after all, or the time is
+/// `implausible`.
 pub fn time_candidate(
-    verified: &Verified,
+    proof: &dyn Proof,
     watch: &mut dyn Stopwatch,
     session: &mut TimingSession,
     candidate: Subject,
     work: &NeededWork,
     recheck: &mut Recheck<'_>,
-) -> Result<Result<Timed, Refused>, Fault> {
+) -> Result<Timed, Judgement> {
     watch.poison(candidate)?;
     let incumbent = session.incumbent.clone();
     let mut race = Race::new(
@@ -205,20 +198,18 @@ pub fn time_candidate(
     );
     run(&mut race, watch, HEADLINE)?;
     // What the timed launches left must be right before anything is built on their time.
-    if let Err(refused) = recheck(&watch.outputs(candidate)?) {
-        return Ok(Err(refused));
-    }
+    recheck(&watch.outputs(candidate)?)?;
     let (Some(mut measured), Some(ratio)) = (
-        race.measured(verified, HEADLINE),
+        race.measured(proof, HEADLINE),
         statistics::median(&race.ratios()),
     ) else {
-        return Err(Fault {
-            verdict: Verdict::Crashed,
-            detail: "the race ended without a block of samples".to_owned(),
-        });
+        return Err(Judgement::new(
+            Verdict::Crashed,
+            "the race ended without a block of samples".to_owned(),
+        ));
     };
     if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
-        return Ok(Err(refused(detail)));
+        return Err(refused(detail));
     }
     let duel = match &incumbent {
         Some(incumbent) if !race.raced() && may_win(&race, incumbent, session.settings) => {
@@ -233,27 +224,20 @@ pub fn time_candidate(
     }
     let won = |duel: &DuelResult| duel.decision == Decision::Faster;
     let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
-    if replaces {
-        match cold_mode(watch, session, candidate, work, recheck)? {
-            Ok(Some(other)) => measured = measured.with_other_mode(other),
-            Ok(None) => {}
-            Err(refused) => return Ok(Err(refused)),
-        }
+    if replaces && let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
+        measured = measured.with_other_mode(other);
     }
-    Ok(Ok(Timed {
+    Ok(Timed {
         measured,
         runner: race.runner(),
         ratio,
         duel,
         replaces_incumbent: replaces,
-    }))
+    })
 }
 
-fn refused(detail: String) -> Refused {
-    Refused {
-        verdict: Verdict::Implausible,
-        detail,
-    }
+fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::Implausible, detail)
 }
 
 fn below_floor(
@@ -279,24 +263,22 @@ fn cold_mode(
     candidate: Subject,
     work: &NeededWork,
     recheck: &mut Recheck<'_>,
-) -> Result<Result<Option<OtherMode>, Refused>, Fault> {
+) -> Result<Option<OtherMode>, Judgement> {
     let reference = session.cold(watch)?;
     watch.poison(candidate)?;
     let mut race = Race::new(session.settings, candidate, reference, None);
     run(&mut race, watch, CacheMode::Cold)?;
-    if let Err(refused) = recheck(&watch.outputs(candidate)?) {
-        return Ok(Err(refused));
-    }
+    recheck(&watch.outputs(candidate)?)?;
     let Some(other) = race.other_mode(CacheMode::Cold) else {
-        return Ok(Ok(None));
+        return Ok(None);
     };
     let floor = session
         .calibration
         .and_then(|calibration| calibration.implausible(other.p50.get(), work, CacheMode::Cold));
-    Ok(match floor {
+    match floor {
         Some(detail) => Err(refused(detail)),
         None => Ok(Some(other)),
-    })
+    }
 }
 
 /// The last word on the best few: each is warmed up, and all are compared in shuffled rounds.
@@ -308,12 +290,12 @@ pub fn finale(
     session: &TimingSession,
     finalists: &[Subject],
     seed: u64,
-) -> Result<Finale, Fault> {
+) -> Result<Finale, Judgement> {
     let brief = Settings {
         warm_up_us: 4.0 * session.settings.candidate_warm_us,
         ..session.settings
     };
-    let runners: Result<Vec<Runner>, Fault> = finalists
+    let runners: Result<Vec<Runner>, Judgement> = finalists
         .iter()
         .map(|subject| {
             watch.poison(*subject)?;
@@ -337,7 +319,7 @@ pub fn duel(
     incumbent: Subject,
     cache: CacheMode,
     settings: Settings,
-) -> Result<Option<DuelResult>, Fault> {
+) -> Result<Option<DuelResult>, Judgement> {
     let brief = Settings {
         warm_up_us: 4.0 * settings.candidate_warm_us,
         ..settings

@@ -4,14 +4,13 @@
 //! published. A round is the reference, every finalist in an order of its own, and the reference
 //! again; the ratio of any two finalists is taken within rounds.
 
-use super::Measured;
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::Reference;
-use crate::gate::Verified;
 use crate::stopwatch::Sample;
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::{Measured, Proof};
 use tuner_core::record::{Measurement, TimingEvidence, TimingKind};
 use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
 use tuner_core::units::Micros;
@@ -117,7 +116,7 @@ impl Finale {
     #[must_use]
     pub fn measured(
         &self,
-        verified: &Verified,
+        proof: &dyn Proof,
         finalist: usize,
         cache: CacheMode,
     ) -> Option<Measured> {
@@ -138,8 +137,8 @@ impl Finale {
             (samples.iter().any(|s| s.throttled), "throttled"),
         ];
         let named = flags.into_iter().filter(|(holds, _)| *holds);
-        Some(Measured::interleaved(
-            verified,
+        Some(Measured::new(
+            proof,
             Measurement {
                 kind: TimingKind::Measured,
                 p50: time(p50)?,

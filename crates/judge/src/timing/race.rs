@@ -2,12 +2,11 @@
 //! early when it is clearly slower than the incumbent, and timed until its ratio to the reference
 //! is known well enough.
 
-use super::Measured;
 use super::blocks::{Block, Blocks, Trouble};
 use super::plan::{Plan, Runner, Settings, Step};
-use crate::gate::Verified;
 use crate::stopwatch::{Sample, Subject};
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::{Measured, Proof};
 use tuner_core::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
 use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
 use tuner_core::units::{ContentHash, Micros};
@@ -127,7 +126,7 @@ impl Race {
     /// The time, as ratio to the reference times the reference's session median, with all
     /// evidence. `None` before the first block.
     #[must_use]
-    pub fn measured(&self, verified: &Verified, cache: CacheMode) -> Option<Measured> {
+    pub fn measured(&self, proof: &dyn Proof, cache: CacheMode) -> Option<Measured> {
         let ratios = self.ratios();
         let unit = self.reference.session_us;
         let ratio = median(&ratios)?;
@@ -139,8 +138,8 @@ impl Race {
             let values: Option<Vec<f64>> = self.samples().map(field).collect();
             values.unwrap_or_default()
         };
-        Some(Measured::interleaved(
-            verified,
+        Some(Measured::new(
+            proof,
             Measurement {
                 kind: TimingKind::Measured,
                 p50: Micros::new(p50)?,
@@ -169,7 +168,7 @@ impl Race {
 
     /// The time as that of a mode that does not rank.
     #[must_use]
-    pub fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
+    pub(crate) fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
         let ratios = self.ratios();
         let unit = self.reference.session_us;
         let [low, high] = interval_of_median(&ratios)?;
@@ -295,7 +294,7 @@ impl Plan for Race {
 /// The warm-up of a session: the reference runs until heat and clocks have settled, and its time
 /// becomes the unit of the session.
 #[derive(Debug, Clone)]
-pub struct WarmUp {
+pub(crate) struct WarmUp {
     settings: Settings,
     subject: Subject,
     launches: Option<u32>,
@@ -314,7 +313,7 @@ const THROTTLED_TOO_LONG: f64 = 4.0;
 impl WarmUp {
     /// A warm-up of `subject`.
     #[must_use]
-    pub fn new(settings: Settings, subject: Subject) -> Self {
+    pub(crate) fn new(settings: Settings, subject: Subject) -> Self {
         Self {
             settings,
             subject,
@@ -327,7 +326,7 @@ impl WarmUp {
 
     /// The warmed-up reference; `None` before the end.
     #[must_use]
-    pub fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
+    pub(crate) fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
         let last = self.times.len().saturating_sub(UNIT_SAMPLES);
         Some(Reference {
             runner: Runner {

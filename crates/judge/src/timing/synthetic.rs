@@ -1,11 +1,11 @@
 //! Clocks that misbehave on purpose, for trying the protocol where the truth is known: the tests
 //! and `benches/timing.rs` run on them.
 
-use crate::session::Fault;
 use crate::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::judgement::Judgement;
 
 /// What is wrong with a clock. All shares are relative: 0.01 is one per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -178,7 +178,7 @@ impl Stopwatch for SyntheticClock {
         subject: Subject,
         cache: CacheMode,
         launches: u32,
-    ) -> Result<Sample, Fault> {
+    ) -> Result<Sample, Judgement> {
         let cold = if cache == CacheMode::Cold { 1.3 } else { 1.0 };
         let mut work = self.truth[subject.0] * cold * (1.0 + self.noise.deviation * self.normal());
         if self.chance(self.noise.spikes) {
@@ -206,11 +206,11 @@ impl Stopwatch for SyntheticClock {
         self.now_us += how_long.as_secs_f64() * 1e6;
     }
 
-    fn poison(&mut self, _subject: Subject) -> Result<(), Fault> {
+    fn poison(&mut self, _subject: Subject) -> Result<(), Judgement> {
         Ok(())
     }
 
-    fn outputs(&mut self, _subject: Subject) -> Result<Vec<OutputSet>, Fault> {
+    fn outputs(&mut self, _subject: Subject) -> Result<Vec<OutputSet>, Judgement> {
         Ok(Vec::new())
     }
 }
@@ -224,7 +224,7 @@ pub fn sequential_means(
     clock: &mut SyntheticClock,
     subjects: [Subject; 2],
     runs: u32,
-) -> Result<[f64; 2], Fault> {
+) -> Result<[f64; 2], Judgement> {
     const RESOLUTION_US: f64 = 0.5;
     let mut means = [0.0; 2];
     for (mean, subject) in means.iter_mut().zip(subjects) {

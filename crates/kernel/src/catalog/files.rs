@@ -3,9 +3,7 @@
 use super::CatalogError;
 use crate::compile::{Header, Template, included_names};
 use std::path::{Component, Path, PathBuf};
-
-/// Largest text file that is read: a template is written by people.
-const TEXT_BYTES_MAX: u64 = 16 << 20;
+use tuner_core::files;
 
 /// Reads a template and, transitively, the files that it includes and that are found: beside the
 /// including file for `#include "…"`, in `include_dirs` for both forms. What is not found there is
@@ -13,7 +11,10 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 /// A file that cannot be read, or two files that are included by the same name.
-pub fn load_template(path: &Path, include_dirs: &[PathBuf]) -> Result<Template, CatalogError> {
+pub(crate) fn load_template(
+    path: &Path,
+    include_dirs: &[PathBuf],
+) -> Result<Template, CatalogError> {
     let text = read_text(path, "template")?;
     let mut loader = Loader {
         include_dirs,
@@ -39,18 +40,12 @@ pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, Catal
         path: shown(path),
         why,
     };
-    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if metadata.is_dir() {
-        return Err(unreadable("it is a folder; name a file".to_owned()));
-    }
-    if metadata.len() > TEXT_BYTES_MAX {
-        return Err(unreadable(format!(
-            "it has {} MiB, more than the {} MiB that a text file here may have",
-            metadata.len() >> 20,
-            TEXT_BYTES_MAX >> 20
-        )));
-    }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = files::read(path, files::MAX_TEXT_BYTES).map_err(|error| {
+        unreadable(match error.kind() {
+            std::io::ErrorKind::IsADirectory => "it is a folder; name a file".to_owned(),
+            _ => error.to_string(),
+        })
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         unreadable(format!(

@@ -2,7 +2,8 @@
 
 mod files;
 
-pub use files::{load_template, shown};
+use files::load_template;
+pub use files::shown;
 
 use crate::compile::Template;
 use crate::declarations;

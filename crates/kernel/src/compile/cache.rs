@@ -1,22 +1,27 @@
 //! Compiles remembered on disk, by the hash of everything that decides them.
 //!
-//! Safe among processes without locks: an entry appears by rename, complete, and carries a
-//! checksum, so a torn or foreign file is a miss. The cache is an optimisation: where it cannot be
+//! Safe among processes without locks: an entry appears by rename, complete, and carries its key and
+//! a checksum, so a torn, renamed or foreign file is a miss. A folder that is a link, that belongs to
+//! another user or that others may write to is not used: its entries become code that runs. The cache is an optimisation: where it cannot be
 //! read or written, compiling goes on without it after one warning.
 
 use super::image::{RawResult, RawStatus};
-use super::wire::{read_frame, write_frame};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+use tuner_core::files;
 use tuner_core::units::ContentHash;
+use tuner_process::{Decoder, encode as frame, to_json};
 
 /// Size of the cache unless told otherwise: about 20 000 candidates.
-pub const CACHE_BYTES_MAX: u64 = 2 << 30;
+pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry; the digit is the format's version.
-const MAGIC: &[u8] = b"tuner-image-1\n";
+const MAGIC: &[u8] = b"tuner-image-3\n";
+/// Largest entry that is read: a cubin of some megabytes, its PTX, and a log.
+const MAX_ENTRY_BYTES: u64 = 256 << 20;
 /// Length of the checksum that ends an entry.
 const CHECKSUM_BYTES: usize = 64;
 /// A temporary file older than this belongs to a process that died.
@@ -75,7 +80,10 @@ impl DiskCache {
     /// A remembered result. Marks the entry as used.
     pub(super) fn load(&self, key: &ContentHash) -> Option<RawResult> {
         let path = self.path_of(key);
-        let bytes = match std::fs::read(&path) {
+        let read = self
+            .trusted()
+            .and_then(|()| files::read(&path, MAX_ENTRY_BYTES));
+        let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
@@ -84,7 +92,7 @@ impl DiskCache {
                 return None;
             }
         };
-        let Some(mut result) = decode(&bytes) else {
+        let Some(mut result) = decode(key, &bytes) else {
             tracing::debug!("cache entry {} is corrupt and is ignored", path.display());
             let _ = std::fs::remove_file(&path);
             return None;
@@ -103,11 +111,12 @@ impl DiskCache {
             return;
         }
         let path = self.path_of(key);
-        let bytes = encode(result);
-        if let Err(error) = self.write(&path, &bytes) {
-            self.warn("write", &path, &error);
-            return;
-        }
+        let written =
+            encode(key, result).and_then(|bytes| self.write(&path, &bytes).map(|()| bytes));
+        let bytes = match written {
+            Ok(bytes) => bytes,
+            Err(error) => return self.warn("write", &path, &error),
+        };
         let Ok(mut estimate) = self.bytes.lock() else {
             return;
         };
@@ -122,7 +131,11 @@ impl DiskCache {
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let folder = path.parent().unwrap_or(&self.folder);
-        std::fs::create_dir_all(folder)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        self.trusted()?;
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!(".tmp-{}-{serial}", std::process::id()));
         let written =
@@ -131,6 +144,32 @@ impl DiskCache {
             let _ = std::fs::remove_file(&temporary);
         }
         written
+    }
+
+    /// Whether nobody else can put entries into the folder; `NotFound` where there is none yet.
+    fn trusted(&self) -> io::Result<()> {
+        let untrusted = |path: &Path, why: &str| {
+            io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{} {why}", path.display()),
+            )
+        };
+        for path in [&self.folder, &self.folder.join("compile")] {
+            let facts = std::fs::symlink_metadata(path)?;
+            if !facts.is_dir() {
+                return Err(untrusted(path, "is a link or a file, not a folder"));
+            }
+            if facts.uid() != rustix::process::geteuid().as_raw() {
+                return Err(untrusted(path, "belongs to another user"));
+            }
+            if facts.mode() & 0o022 != 0 {
+                return Err(untrusted(
+                    path,
+                    "can be written by other users (chmod go-w)",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Removes the entries not used for longest until a tenth of the room is free, and temporary
@@ -197,25 +236,27 @@ struct Entry {
     temporary: bool,
 }
 
-fn encode(result: &RawResult) -> Vec<u8> {
+fn encode(key: &ContentHash, result: &RawResult) -> io::Result<Vec<u8>> {
     let mut bytes = MAGIC.to_vec();
-    // Writing to a Vec cannot fail.
-    let _ = write_frame(
-        &mut bytes,
-        &[&result.head_json(), &result.ptx, &result.cubin],
-    );
+    bytes.extend_from_slice(key.as_str().as_bytes());
+    let head = to_json(&result.head)?;
+    bytes.extend(frame(0, &[&head, &result.ptx, &result.cubin])?);
     let checksum = ContentHash::of([bytes.as_slice()]);
     bytes.extend_from_slice(checksum.as_str().as_bytes());
-    bytes
+    Ok(bytes)
 }
 
-fn decode(bytes: &[u8]) -> Option<RawResult> {
+fn decode(key: &ContentHash, bytes: &[u8]) -> Option<RawResult> {
     let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
     if ContentHash::of([content]).as_str().as_bytes() != checksum {
         return None;
     }
-    let mut frame = content.strip_prefix(MAGIC)?;
-    RawResult::from_parts(read_frame(&mut frame).ok()??)
+    let frame = content
+        .strip_prefix(MAGIC)?
+        .strip_prefix(key.as_str().as_bytes())?;
+    let mut decoder = Decoder::default();
+    decoder.push(frame);
+    RawResult::from_parts(decoder.take().ok()??)
 }
 
 #[cfg(test)]
@@ -319,6 +360,32 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let cache = DiskCache::new(file.join("below"), 1 << 20);
         cache.store(&key(1), &result(b"ptx"));
+        assert_eq!(cache.load(&key(1)), None);
+    }
+
+    #[test]
+    fn an_entry_under_another_key_is_a_miss() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(dir.path().into(), 1 << 20);
+        cache.store(&key(1), &result(b"ptx"));
+        cache.store(&key(2), &result(b"other"));
+        std::fs::copy(cache.path_of(&key(2)), cache.path_of(&key(1))).unwrap();
+        assert_eq!(cache.load(&key(1)), None);
+        assert_eq!(cache.load(&key(2)), Some(result(b"other")));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_change_is_not_used() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let mine = dir.path().join("mine");
+        DiskCache::new(mine.clone(), 1 << 20).store(&key(1), &result(b"ptx"));
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&mine, &link).unwrap();
+        assert_eq!(DiskCache::new(link, 1 << 20).load(&key(1)), None);
+        let cache = DiskCache::new(mine.clone(), 1 << 20);
+        assert_eq!(cache.load(&key(1)), Some(result(b"ptx")));
+        std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(cache.load(&key(1)), None);
     }
 }

@@ -182,6 +182,7 @@ impl Compiler {
                 limit: self.memory_bytes,
             })),
             PoolReply::Crashed(how) => Ok(Err(CompileOutcome::Crashed { how })),
+            PoolReply::Lost(how) => Ok(Err(CompileOutcome::Lost { how })),
             PoolReply::Broken(why) => Err(CompileError(why)),
         }
     }

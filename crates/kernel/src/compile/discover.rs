@@ -114,7 +114,7 @@ impl Surroundings {
 
     /// The folder of the headers that belong to a library (`cuda_fp16.h` and friends).
     #[must_use]
-    pub fn headers_for(&self, library: &Path) -> Option<PathBuf> {
+    pub(crate) fn headers_for(&self, library: &Path) -> Option<PathBuf> {
         let mut folders: Vec<PathBuf> = self.include.iter().cloned().collect();
         if let Some(root) = library.parent().and_then(Path::parent) {
             // A toolkit and the 13.x wheels: <root>/{lib,lib64}, <root>/include.

@@ -3,7 +3,7 @@
 use super::cubin;
 use super::nvrtc::Compiled;
 use super::render::{Source, quoted};
-use super::resources::{KernelResources, messages_of, parse_log};
+use super::resources::{KernelResources, messages_of, parse_log, shortened};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tuner_core::record::{Compilation, Verdict};
 use tuner_core::units::ContentHash;
+use tuner_process::ATTEMPTS;
 
 /// A compiled candidate. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -52,11 +53,17 @@ pub enum CompileOutcome {
         /// How the worker ended.
         how: String,
     },
+    /// Its workers were lost, again and again, through no fault of the source.
+    Lost {
+        /// How the last one was.
+        how: String,
+    },
 }
 
 impl CompileOutcome {
     /// The judgement and its detail, where no image came out. Whatever ends a compile, it is the
-    /// candidate that did not compile: `timeout` and the like are verdicts about running.
+    /// candidate that did not compile: `timeout` and the like are verdicts about running. Only a
+    /// worker that was lost from outside is none of its faults.
     #[must_use]
     pub fn failure(&self) -> Option<(Verdict, String)> {
         let detail = match self {
@@ -75,6 +82,10 @@ impl CompileOutcome {
                 )
             }
             Self::Crashed { how } => format!("the compiler crashed: {how}"),
+            Self::Lost { how } => {
+                let detail = format!("the compile worker was lost {ATTEMPTS} times: {how}");
+                return Some((Verdict::NotJudged, detail));
+            }
         };
         Some((Verdict::CompileFailed, detail))
     }
@@ -94,7 +105,7 @@ pub(super) struct RawResult {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawHead {
     pub(super) status: RawStatus,
-    /// The whole log.
+    /// The log; of long messages the beginning and the end.
     pub(super) log: String,
     /// Host time, microseconds.
     pub(super) compile_us: u64,
@@ -125,6 +136,7 @@ impl RawResult {
                 String::new(),
             ),
         };
+        let log = shortened(log);
         let compile_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         Self {
             head: RawHead {
@@ -151,13 +163,7 @@ impl RawResult {
         }
     }
 
-    /// The three parts of a frame.
-    pub(super) fn head_json(&self) -> Vec<u8> {
-        // A struct of strings and numbers always serialises.
-        serde_json::to_vec(&self.head).unwrap_or_default()
-    }
-
-    /// Reads the parts back; `None` when they are not what `head_json` and the bulk were.
+    /// Reads the parts of a message: the head, PTX and machine code; `None` when they are not that.
     pub(super) fn from_parts(parts: Vec<Vec<u8>>) -> Option<Self> {
         let [head, ptx, cubin]: [Vec<u8>; 3] = parts.try_into().ok()?;
         let head = serde_json::from_slice(&head).ok()?;
@@ -326,7 +332,8 @@ mod tests {
         );
         assert_eq!(RawResult::from_parts(vec![Vec::new()]), None);
         let result = RawResult::broken("why".into());
-        let parts = vec![result.head_json(), result.ptx.clone(), result.cubin.clone()];
+        let head = serde_json::to_vec(&result.head).unwrap();
+        let parts = vec![head, result.ptx.clone(), result.cubin.clone()];
         assert_eq!(RawResult::from_parts(parts), Some(result));
     }
 }

@@ -20,16 +20,16 @@ mod probe;
 mod render;
 mod resources;
 mod template;
-mod wire;
 mod worker;
 
-pub use cache::{CACHE_BYTES_MAX, DiskCache};
+pub use cache::DiskCache;
 pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
 pub use discover::{Candidate, Surroundings};
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};
 pub use render::{Binding, LaunchShape, Source, render, render_bound};
-pub use resources::{KernelResources, messages_of, parse_log};
+pub use resources::{KernelResources, parse_log};
+
 pub use template::{Header, MacroDefault, Template, included_names};
 pub use worker::{WORKER_COMMAND, serve};

@@ -1,20 +1,14 @@
-//! The pool: threads that each own one worker process, feed it, watch its deadline and memory, and
-//! replace it when it hangs, crashes or grows.
+//! The pool: compile workers that wait for work, started when there is some, replaced when they
+//! hang, crash, grow or have served for long.
 
 use super::image::RawResult;
-use super::wire::{read_frame, write_frame};
 use super::worker::{Hello, Request, WORKER_COMMAND};
-use std::io::{self, BufReader};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
-/// How often a busy worker's memory is looked at.
-const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 /// A worker is replaced after this many compiles, so that leaks in the compiler stay small.
 const COMPILES_PER_WORKER: u32 = 500;
 /// Address space beyond the limit on resident memory: the libraries' own mappings and the arenas
@@ -43,217 +37,130 @@ pub(super) enum PoolReply {
     TimedOut,
     /// It grew too large.
     OutOfMemory,
-    /// It died.
+    /// It died of what it compiled.
     Crashed(String),
-    /// It could not be started or spoken to: the machine's fault, not the source's.
+    /// It was lost each time, through no fault of the source.
+    Lost(String),
+    /// It could not be started: the machine's fault, not the source's.
     Broken(String),
 }
 
-struct Job {
-    request: Vec<u8>,
-    reply: SyncSender<PoolReply>,
+/// The pool. Dropping it ends the workers.
+pub(super) struct Pool {
+    settings: PoolSettings,
+    places: Mutex<Places>,
+    freed: Condvar,
 }
 
-/// The pool. Dropping it ends the workers.
-#[derive(Debug)]
-pub(super) struct Pool {
-    jobs: Option<Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
+struct Places {
+    idle: Vec<Worker>,
+    /// How many more may be busy.
+    free: usize,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
 }
 
 impl Pool {
-    /// Starts the threads; processes are started when there is work.
+    /// A pool of at most so many workers; they are started when there is work.
     pub(super) fn new(workers: usize, settings: PoolSettings) -> Self {
-        let (sender, receiver) = mpsc::channel();
-        let queue = Arc::new(Mutex::new(receiver));
-        let settings = Arc::new(settings);
-        let threads = (0..workers.max(1))
-            .map(|_| {
-                let (queue, settings) = (Arc::clone(&queue), Arc::clone(&settings));
-                std::thread::spawn(move || serve_jobs(&queue, &settings))
-            })
-            .collect();
+        let places = Places {
+            idle: Vec::new(),
+            free: workers.max(1),
+        };
         Self {
-            jobs: Some(sender),
-            threads,
+            settings,
+            places: Mutex::new(places),
+            freed: Condvar::new(),
         }
     }
 
     /// Compiles one request; blocks until a worker has answered or was given up.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
-        let bytes = match serde_json::to_vec(request) {
+        let request = match to_json(request) {
             Ok(bytes) => bytes,
             Err(error) => return PoolReply::Broken(error.to_string()),
         };
-        let (reply, answer) = mpsc::sync_channel(1);
-        let sent = self.jobs.as_ref().is_some_and(|jobs| {
-            jobs.send(Job {
-                request: bytes,
-                reply,
-            })
-            .is_ok()
-        });
-        let gone = || PoolReply::Broken("the compile pool has stopped".to_owned());
-        if sent {
-            answer.recv().unwrap_or_else(|_| gone())
-        } else {
-            gone()
+        let lock = || self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self
+            .freed
+            .wait_while(lock(), |places| places.free == 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        places.free -= 1;
+        let mut slot = places.idle.pop();
+        drop(places);
+        let reply = self.serve(&mut slot, &request);
+        let mut places = lock();
+        places.free += 1;
+        places.idle.extend(slot);
+        self.freed.notify_one();
+        reply
+    }
+
+    /// Serves a request with this worker, or a new one. A worker that did not answer is killed;
+    /// where that was not the request's fault, the next one is asked.
+    fn serve(&self, slot: &mut Option<Worker>, request: &[u8]) -> PoolReply {
+        let mut lost = String::new();
+        for attempt in 0..ATTEMPTS {
+            pause(attempt);
+            let waiting = slot.take().filter(|worker| !worker.process.is_gone());
+            let mut worker = match waiting.map_or_else(|| Worker::start(&self.settings), Ok) {
+                Ok(worker) => worker,
+                Err(error) => {
+                    let why = start_error(&self.settings.program, &error);
+                    return PoolReply::Broken(format!("no compile worker: {why}"));
+                }
+            };
+            match worker.compile(request, &self.settings) {
+                Ok(result) => {
+                    *slot = Some(worker).filter(|worker| worker.served < COMPILES_PER_WORKER);
+                    return PoolReply::Done(result);
+                }
+                Err(Failure::Late) => return PoolReply::TimedOut,
+                Err(Failure::OverMemory) => return PoolReply::OutOfMemory,
+                Err(failure) if failure.is_from_outside() => lost = failure.to_string(),
+                Err(failure) => return PoolReply::Crashed(failure.to_string()),
+            }
         }
+        PoolReply::Lost(lost)
     }
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.jobs = None;
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve_jobs(queue: &Mutex<Receiver<Job>>, settings: &PoolSettings) {
-    let mut worker: Option<Worker> = None;
-    loop {
-        let next = match queue.lock() {
-            Ok(receiver) => receiver.recv(),
-            Err(_) => return,
-        };
-        let Ok(job) = next else {
-            return;
-        };
-        let _ = job
-            .reply
-            .send(serve_job(&mut worker, &job.request, settings));
-    }
-}
-
-/// Serves one job with the thread's worker, which is started where there is none and dropped
-/// (killed) whenever it did not answer properly.
-fn serve_job(slot: &mut Option<Worker>, request: &[u8], settings: &PoolSettings) -> PoolReply {
-    let started = match slot.take() {
-        Some(worker) => Ok(worker),
-        None => Worker::start(settings),
-    };
-    let mut worker = match started {
-        Ok(worker) => worker,
-        Err(error) => {
-            let program = settings.program.display();
-            return PoolReply::Broken(format!(
-                "cannot start a compile worker ({program}): {error}"
-            ));
-        }
-    };
-    let reply = worker.compile(request, settings);
-    if matches!(reply, PoolReply::Done(_)) && worker.served < COMPILES_PER_WORKER {
-        *slot = Some(worker);
-    }
-    reply
-}
-
-/// One worker process with the thread that reads its replies.
 struct Worker {
-    child: Child,
-    input: ChildStdin,
-    replies: Receiver<Vec<Vec<u8>>>,
+    process: Process,
     served: u32,
 }
 
 impl Worker {
     fn start(settings: &PoolSettings) -> io::Result<Self> {
-        let mut child = Command::new(&settings.program)
-            .arg(WORKER_COMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // A group of its own: Ctrl-C at the terminal is for the parent, which lets the
-            // compiles under way end.
-            .process_group(0)
-            .spawn()?;
-        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("the worker has no pipes"));
-        };
-        let (sender, replies) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut output = BufReader::new(output);
-            while let Ok(Some(frame)) = read_frame(&mut output) {
-                if sender.send(frame).is_err() {
-                    return;
-                }
-            }
-        });
+        let mut process = Process::start(&Program {
+            path: settings.program.clone(),
+            arguments: vec![WORKER_COMMAND.into()],
+            ..Program::default()
+        })?;
+        let address_space = settings
+            .memory_bytes
+            .saturating_add(ADDRESS_SPACE_SLACK_BYTES);
         let hello = Hello {
             library: settings.library.clone(),
-            address_space_bytes: settings
-                .memory_bytes
-                .saturating_add(ADDRESS_SPACE_SLACK_BYTES),
+            address_space_bytes: address_space,
         };
-        let hello = serde_json::to_vec(&hello).map_err(io::Error::other)?;
-        // A worker that died at once is found by the first request.
-        let _ = write_frame(&mut input, &[&hello]);
-        Ok(Self {
-            child,
-            input,
-            replies,
-            served: 0,
-        })
+        process.send(&[&to_json(&hello)?])?;
+        Ok(Self { process, served: 0 })
     }
 
-    fn compile(&mut self, request: &[u8], settings: &PoolSettings) -> PoolReply {
+    fn compile(&mut self, request: &[u8], settings: &PoolSettings) -> Result<RawResult, Failure> {
         self.served += 1;
-        if write_frame(&mut self.input, &[request]).is_err() {
-            return self.post_mortem();
-        }
-        let deadline = Instant::now() + settings.deadline;
-        loop {
-            match self.replies.recv_timeout(WATCH_INTERVAL) {
-                Ok(frame) => {
-                    return RawResult::from_parts(frame).map_or_else(
-                        || PoolReply::Broken("a compile worker sent nonsense".to_owned()),
-                        PoolReply::Done,
-                    );
-                }
-                Err(RecvTimeoutError::Disconnected) => return self.post_mortem(),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if resident_bytes(self.child.id()).is_some_and(|bytes| bytes > settings.memory_bytes) {
-                return PoolReply::OutOfMemory;
-            }
-            if Instant::now() >= deadline {
-                return PoolReply::TimedOut;
-            }
-        }
+        let limits = Limits {
+            within: settings.deadline,
+            memory_bytes: Some(settings.memory_bytes),
+        };
+        self.process.send(&[request]).map_err(Failure::Host)?;
+        let parts = self.process.receive(limits)?;
+        RawResult::from_parts(parts)
+            .ok_or_else(|| Failure::Nonsense("something that is no compiled image".to_owned()))
     }
-
-    /// Why a worker is gone.
-    fn post_mortem(&mut self) -> PoolReply {
-        let _ = self.child.kill();
-        match self.child.wait() {
-            Ok(status) => died(status),
-            Err(error) => PoolReply::Crashed(error.to_string()),
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn died(status: ExitStatus) -> PoolReply {
-    match status.signal() {
-        Some(signal) => PoolReply::Crashed(format!("the compile worker died of signal {signal}")),
-        None => PoolReply::Crashed(format!("the compile worker ended with {status}")),
-    }
-}
-
-/// Resident memory of a process, bytes.
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }

@@ -4,9 +4,10 @@ use super::options;
 use super::template::{Header, Template};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use tuner_core::plan::PlanLaunch;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
-use tuner_space::{Bound, BoundLaunch};
+use tuner_space::Bound;
 
 /// A kernel that a candidate launches, as far as the compiler needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +21,10 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// What the compiler needs to know of a bound launch.
     #[must_use]
-    pub fn of(launch: &BoundLaunch) -> Self {
+    pub fn of(launch: &PlanLaunch) -> Self {
         Self {
             entry: launch.entry.clone(),
-            dynamic_shared: u64::from(launch.shared),
+            dynamic_shared: u64::from(launch.shared_bytes),
         }
     }
 }

@@ -57,11 +57,44 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     kernels
 }
 
+/// Bytes kept of messages that are longer, from their beginning and from their end: a source can
+/// make the compiler write megabytes.
+const HEAD_BYTES: usize = 12 << 10;
+const TAIL_BYTES: usize = 4 << 10;
+/// Bytes kept of the assembler's report.
+const MAX_REPORT_BYTES: usize = 1 << 20;
+
+/// The log with long messages cut in the middle, which it says; figures stay.
+pub(super) fn shortened(log: String) -> String {
+    if log.len() <= HEAD_BYTES + TAIL_BYTES {
+        return log;
+    }
+    let messages = messages_of(&log);
+    let mut short = if messages.len() <= HEAD_BYTES + TAIL_BYTES {
+        messages
+    } else {
+        let head = &messages[..messages.floor_char_boundary(HEAD_BYTES)];
+        let tail = &messages[messages.ceil_char_boundary(messages.len() - TAIL_BYTES)..];
+        let cut = messages.len() - head.len() - tail.len();
+        format!("{head}\n[… {cut} bytes of the compiler's messages are left out …]\n{tail}")
+    };
+    for line in log.lines().filter(|line| is_report(line)) {
+        if short.len() + line.len() > MAX_REPORT_BYTES {
+            break;
+        }
+        short.push_str(line);
+        short.push('\n');
+    }
+    short
+}
+
+fn is_report(line: &str) -> bool {
+    line.starts_with("ptxas info") || line.starts_with("ptxas         .")
+}
+
 /// The log without the assembler's report: what a person wants to read.
 #[must_use]
-pub fn messages_of(log: &str) -> String {
-    let is_report =
-        |line: &str| line.starts_with("ptxas info") || line.starts_with("ptxas         .");
+pub(crate) fn messages_of(log: &str) -> String {
     log.lines()
         .filter(|line| !is_report(line))
         .map(|line| format!("{line}\n"))
@@ -92,7 +125,7 @@ fn number_before(line: &str, phrase: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelResources, messages_of, parse_log};
+    use super::{HEAD_BYTES, KernelResources, TAIL_BYTES, messages_of, parse_log, shortened};
 
     const LOG: &str = "\
 templates/t/kernel.cu(3): warning #177-D: variable \"x\" was declared but never referenced
@@ -146,6 +179,22 @@ ptxas info    : Used 32 registers, used 1 barriers, 224 bytes cumulative stack s
             static_shared: 4096,
         };
         assert_eq!(parse_log(log)["f"], expected);
+    }
+
+    #[test]
+    fn a_long_log_keeps_its_beginning_its_end_and_all_figures_and_says_what_is_cut() {
+        assert_eq!(shortened(LOG.to_owned()), LOG);
+        for filler in ["é".repeat(1 << 20), "a line\n".repeat(1 << 20)] {
+            let long = format!("first: error\n{filler}\nlast: error\n{LOG}");
+            let short = shortened(long.clone());
+            assert!(short.len() < HEAD_BYTES + TAIL_BYTES + LOG.len() + 200);
+            assert!(short.starts_with("first: error\n"));
+            assert!(short.contains("last: error\n"));
+            assert_eq!(parse_log(&short), parse_log(&long));
+            let said = short.split_once("[… ").unwrap().1;
+            let cut: usize = said.split(' ').next().unwrap().parse().unwrap();
+            assert!(cut > filler.len() - HEAD_BYTES - TAIL_BYTES && cut < filler.len());
+        }
     }
 
     #[test]

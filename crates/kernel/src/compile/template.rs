@@ -6,7 +6,15 @@ use tuner_core::units::ContentHash;
 
 /// A file that a template includes, held in memory so that what was hashed is what is compiled,
 /// even when the file is edited during a run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize
+)]
 pub struct Header {
     /// The name as the `#include` directive spells it.
     pub spelled: String,

@@ -4,7 +4,8 @@ use super::places::Declared;
 use super::source::File;
 use super::types::{Fit, Form, Parameter, cuda_name};
 use std::ops::Range;
-use tuner_space::{Argument, Diagnostic, KernelSpec, Role};
+use tuner_core::plan::Role;
+use tuner_space::{Argument, Diagnostic, KernelSpec};
 
 /// A launch and the kernel that it names.
 pub(super) struct Launched<'a> {

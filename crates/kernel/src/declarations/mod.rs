@@ -24,10 +24,10 @@ use places::Declared;
 use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use tuner_core::plan::{PlanLaunch, Role};
 use tuner_core::value::Value;
 use tuner_space::{
-    BindError, Bound, BoundLaunch, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference,
-    Role, Space,
+    BindError, Bound, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference, Space,
 };
 
 /// A search space with the texts of its kernels.
@@ -160,11 +160,11 @@ impl<'a> Side<'a> {
     }
 
     /// The launches of a configuration, with where the search space names their kernels.
-    fn launches(&self, bound: &Bound) -> Vec<(BoundLaunch, Range<usize>)> {
+    fn launches(&self, bound: &Bound) -> Vec<(PlanLaunch, Range<usize>)> {
         let places = &self.spec.places().launches;
-        let of = |launch: &BoundLaunch| {
+        let of = |launch: &PlanLaunch| {
             let same = |known: &tuner_space::Launch| {
-                known.entry == launch.entry && known.args == launch.args
+                known.entry == launch.entry && known.args == launch.arguments
             };
             let index = self.spec.launches.iter().position(same);
             let place = index.and_then(|index| places.get(index)).cloned();
@@ -176,7 +176,7 @@ impl<'a> Side<'a> {
     fn ask(
         &mut self,
         bound: &Bound,
-        launches: &[(BoundLaunch, Range<usize>)],
+        launches: &[(PlanLaunch, Range<usize>)],
         arch: &str,
         compiler: &Compiler,
     ) -> Result<(), DeclarationError> {
@@ -297,7 +297,7 @@ impl<'a> Side<'a> {
 
     fn compare(
         &mut self,
-        launch: &BoundLaunch,
+        launch: &PlanLaunch,
         at: Range<usize>,
         index: usize,
         answer: &[ProbedKernel],
@@ -316,7 +316,7 @@ impl<'a> Side<'a> {
             spec: self.spec,
             what: self.what,
             entry: &launch.entry,
-            args: &launch.args,
+            args: &launch.arguments,
             at,
             files: &self.files,
             declared: places::chosen(all, &self.files, place),

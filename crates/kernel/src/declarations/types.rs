@@ -1,6 +1,6 @@
 //! What a kernel's parameter is, and whether a declared element type fits it.
 
-use tuner_space::ElementType;
+use tuner_core::element::Element;
 
 /// A kernel's parameter as the compiler knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,12 +156,12 @@ impl Parameter {
     }
 
     /// Whether a buffer of these elements can be passed for it.
-    pub(super) fn takes_buffer(&self, declared: ElementType) -> Fit {
+    pub(super) fn takes_buffer(&self, declared: Element) -> Fit {
         let (form, element) = self.parts();
         if !matches!(form, Form::Pointer { .. }) {
             return Fit::Wrong;
         }
-        let size = declared.bytes();
+        let size = declared.size() as u64;
         if self.is_enum {
             return match self.bytes == size {
                 true if !declared.is_float() => Fit::Same,
@@ -185,9 +185,9 @@ impl Parameter {
     }
 
     /// Whether a scalar of this type can be passed for it.
-    pub(super) fn takes_scalar(&self, declared: ElementType) -> Fit {
+    pub(super) fn takes_scalar(&self, declared: Element) -> Fit {
         let (form, value) = self.parts();
-        if form != Form::Value || self.bytes != declared.bytes() {
+        if form != Form::Value || self.bytes != declared.size() as u64 {
             return Fit::Wrong;
         }
         if self.is_enum {
@@ -204,28 +204,28 @@ impl Parameter {
     }
 
     /// The declared type that fits it, where there is one.
-    pub(super) fn declaration(&self) -> Option<ElementType> {
+    pub(super) fn declaration(&self) -> Option<Element> {
         let (_, element) = self.parts();
         if self.is_enum {
             return match self.bytes {
-                1 => Some(ElementType::U8),
-                4 => Some(ElementType::I32),
-                8 => Some(ElementType::I64),
+                1 => Some(Element::U8),
+                4 => Some(Element::I32),
+                8 => Some(Element::I64),
                 _ => None,
             };
         }
         Some(match base(&element).0 {
-            Base::Bool | Base::UnsignedChar => ElementType::U8,
-            Base::Char | Base::SignedChar => ElementType::I8,
-            Base::Int => ElementType::I32,
-            Base::UnsignedInt => ElementType::U32,
-            Base::Long | Base::UnsignedLong => ElementType::I64,
-            Base::Float => ElementType::F32,
-            Base::Double => ElementType::F64,
-            Base::Half | Base::HalfBits => ElementType::F16,
-            Base::Bfloat | Base::BfloatBits => ElementType::Bf16,
-            Base::E4m3 => ElementType::F8e4m3,
-            Base::E5m2 => ElementType::F8e5m2,
+            Base::Bool | Base::UnsignedChar => Element::U8,
+            Base::Char | Base::SignedChar => Element::I8,
+            Base::Int => Element::I32,
+            Base::UnsignedInt => Element::U32,
+            Base::Long | Base::UnsignedLong => Element::I64,
+            Base::Float => Element::F32,
+            Base::Double => Element::F64,
+            Base::Half | Base::HalfBits => Element::F16,
+            Base::Bfloat | Base::BfloatBits => Element::Bf16,
+            Base::E4m3 => Element::F8e4m3,
+            Base::E5m2 => Element::F8e5m2,
             Base::Void | Base::Short | Base::UnsignedShort | Base::Other => return None,
         })
     }
@@ -259,57 +259,55 @@ fn base(name: &str) -> (Base, u64) {
     (Base::Other, 1)
 }
 
-fn fits(declared: ElementType, base: Base) -> Fit {
+fn fits(declared: Element, base: Base) -> Fit {
     let same = match declared {
-        ElementType::F16 => &[Base::Half, Base::HalfBits, Base::UnsignedShort][..],
-        ElementType::Bf16 => &[Base::Bfloat, Base::BfloatBits, Base::UnsignedShort],
-        ElementType::F32 => &[Base::Float],
-        ElementType::F64 => &[Base::Double],
-        ElementType::I8 => &[Base::SignedChar, Base::Char],
-        ElementType::U8 => &[Base::UnsignedChar, Base::Char],
-        ElementType::I32 => &[Base::Int],
-        ElementType::U32 => &[Base::UnsignedInt],
+        Element::F16 => &[Base::Half, Base::HalfBits, Base::UnsignedShort][..],
+        Element::Bf16 => &[Base::Bfloat, Base::BfloatBits, Base::UnsignedShort],
+        Element::F32 => &[Base::Float],
+        Element::F64 => &[Base::Double],
+        Element::I8 => &[Base::SignedChar, Base::Char],
+        Element::U8 => &[Base::UnsignedChar, Base::Char],
+        Element::I32 => &[Base::Int],
+        Element::U32 => &[Base::UnsignedInt],
         // There is no unsigned declared type of this size, and sizes and counts are `size_t`.
-        ElementType::I64 => &[Base::Long, Base::UnsignedLong],
+        Element::I64 => &[Base::Long, Base::UnsignedLong],
         // CUDA's own storage type of these is `unsigned char`.
-        ElementType::F8e4m3 => &[Base::E4m3, Base::UnsignedChar],
-        ElementType::F8e5m2 => &[Base::E5m2, Base::UnsignedChar],
+        Element::F8e4m3 => &[Base::E4m3, Base::UnsignedChar],
+        Element::F8e5m2 => &[Base::E5m2, Base::UnsignedChar],
     };
     if same.contains(&base) {
         return Fit::Same;
     }
     match (declared, base) {
-        (ElementType::U8, Base::Bool) => Fit::Loose(BOOL),
-        (ElementType::F16 | ElementType::Bf16, Base::Short)
-        | (ElementType::F8e4m3 | ElementType::F8e5m2, Base::Char | Base::SignedChar) => {
-            Fit::Loose(BITS)
-        }
+        (Element::U8, Base::Bool) => Fit::Loose(BOOL),
+        (Element::F16 | Element::Bf16, Base::Short)
+        | (Element::F8e4m3 | Element::F8e5m2, Base::Char | Base::SignedChar) => Fit::Loose(BITS),
         _ => Fit::Wrong,
     }
 }
 
 /// What a kernel writes for a declared type.
-pub(super) fn cuda_name(declared: ElementType) -> &'static str {
+pub(super) fn cuda_name(declared: Element) -> &'static str {
     match declared {
-        ElementType::F16 => "__half",
-        ElementType::Bf16 => "__nv_bfloat16",
-        ElementType::F32 => "float",
-        ElementType::F64 => "double",
-        ElementType::I8 => "signed char",
-        ElementType::U8 => "unsigned char",
-        ElementType::I32 => "int",
-        ElementType::U32 => "unsigned int",
-        ElementType::I64 => "long long",
-        ElementType::F8e4m3 => "__nv_fp8_e4m3",
-        ElementType::F8e5m2 => "__nv_fp8_e5m2",
+        Element::F16 => "__half",
+        Element::Bf16 => "__nv_bfloat16",
+        Element::F32 => "float",
+        Element::F64 => "double",
+        Element::I8 => "signed char",
+        Element::U8 => "unsigned char",
+        Element::I32 => "int",
+        Element::U32 => "unsigned int",
+        Element::I64 => "long long",
+        Element::F8e4m3 => "__nv_fp8_e4m3",
+        Element::F8e5m2 => "__nv_fp8_e5m2",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Fit, Form, Parameter};
-    use tuner_space::ElementType;
-    use tuner_space::ElementType::*;
+    use tuner_core::element::Element;
+    use tuner_core::element::Element::*;
 
     fn parameter(ty: &str, bytes: u64) -> Parameter {
         Parameter {
@@ -341,7 +339,7 @@ mod tests {
 
     #[test]
     fn each_declared_type_takes_its_own_and_no_other() {
-        let own: [(&str, u64, ElementType); 11] = [
+        let own: [(&str, u64, Element); 11] = [
             ("__half", 2, F16),
             ("__nv_bfloat16", 2, Bf16),
             ("float", 4, F32),

@@ -1,4 +1,4 @@
-//! Reads acceptance rules.
+//! Reads acceptance rules: each clause has one of a few written forms.
 
 use super::{Clause, Cmp, Count};
 use std::ops::Range;
@@ -7,331 +7,255 @@ use tuner_space::{Diagnostic, Diagnostics};
 /// More per cent or problems than this are a slip of the keyboard.
 const LARGEST: f64 = 1e6;
 
-#[derive(Debug, Clone, PartialEq)]
-enum Token {
-    Cmp(Cmp),
-    Number(f64),
-    Percent,
-    Word(String),
-    Separator,
-}
-
-type Placed = (Token, Range<usize>);
-
-pub(super) fn rules(text: &str, source: &str) -> Result<Vec<Clause>, Diagnostics> {
-    let wrong = |diagnostic| Diagnostics::new(source, text, vec![diagnostic]);
-    let tokens = tokens(text).map_err(wrong)?;
-    let mut parser = Parser {
-        tokens: &tokens,
-        at: 0,
-        end: text.len(),
-        counted: 0,
-    };
-    parser.all().map_err(wrong)
-}
-
-fn tokens(text: &str) -> Result<Vec<Placed>, Diagnostic> {
-    let mut tokens = Vec::new();
-    let mut rest = text.char_indices().peekable();
-    while let Some((start, character)) = rest.next() {
-        let mut end = start + character.len_utf8();
-        let mut take = |accept: &dyn Fn(char) -> bool| {
-            while let Some((_, next)) = rest.next_if(|(_, next)| accept(*next)) {
-                end += next.len_utf8();
-            }
-        };
-        let token = match character {
-            // A comment runs to the end of its line.
-            '#' => {
-                take(&|next| next != '\n');
-                continue;
-            }
-            ',' | ';' | '\n' => Token::Separator,
-            space if space.is_whitespace() => continue,
-            '%' => Token::Percent,
-            '≥' => Token::Cmp(Cmp::AtLeast),
-            '≤' => Token::Cmp(Cmp::AtMost),
-            '>' | '<' => {
-                take(&|next| next == '=');
-                match &text[start..end] {
-                    ">" => Token::Cmp(Cmp::MoreThan),
-                    "<" => Token::Cmp(Cmp::LessThan),
-                    ">=" => Token::Cmp(Cmp::AtLeast),
-                    "<=" => Token::Cmp(Cmp::AtMost),
-                    other => {
-                        let message = format!("`{other}` is no comparison");
-                        return Err(
-                            Diagnostic::new(message, start..end).help("write >=, >, <= or <")
-                        );
-                    }
-                }
-            }
-            digit if digit.is_ascii_digit() || digit == '.' => {
-                take(&|next| next.is_ascii_alphanumeric() || next == '.');
-                number_or_ordinal(&text[start..end], start..end)?
-            }
-            letter if letter.is_alphabetic() => {
-                take(&|next| next.is_alphanumeric() || next == '_');
-                Token::Word(text[start..end].to_lowercase())
-            }
-            other => {
-                let message = format!("`{other}` has no meaning in a rule");
-                return Err(Diagnostic::new(message, start..end).help(CLAUSES));
-            }
-        };
-        tokens.push((token, start..end));
-    }
-    Ok(tokens)
-}
-
-/// `10`, `2.5`, `3rd`.
-fn number_or_ordinal(text: &str, at: Range<usize>) -> Result<Token, Diagnostic> {
-    if let Ok(number) = text.parse::<f64>() {
-        if number.is_finite() && number <= LARGEST {
-            return Ok(Token::Number(number));
-        }
-        return Err(Diagnostic::new(format!("{text} is too large"), at)
-            .help("write a percentage such as 10"));
-    }
-    let lower = text.to_ascii_lowercase();
-    let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| {
-        lower
-            .strip_suffix(end)
-            .is_some_and(|digits| digits.parse::<u32>().is_ok())
-    });
-    if ordinal {
-        return Ok(Token::Word(lower));
-    }
-    Err(Diagnostic::new(format!("`{text}` is no number"), at)
-        .help("write a number such as 10 or 2.5"))
-}
-
 const CLAUSES: &str = "a clause is `>= 10 % on >= 2 problems`, `>= 5 % on a third`, `p90 no worse`, \
                        `no problem slower`, `no spills`, `SM busy >= 70 %` or `registers <= 128`; a \
                        comma stands between clauses";
 
-struct Parser<'t> {
-    tokens: &'t [Placed],
-    at: usize,
-    end: usize,
-    /// Problems that the gains before ask for.
-    counted: u32,
+/// Words as they are written, and `CMP`, `NUM` and `ORD` for a comparison, a number and an ordinal.
+const FORMS: [&str; 15] = [
+    "CMP NUM % on NUM problems",
+    "CMP NUM % on CMP NUM problems",
+    "CMP NUM % on all problems",
+    "CMP NUM % on every problems",
+    "CMP NUM % on another",
+    "CMP NUM % on another problems",
+    "CMP NUM % on a ORD",
+    "CMP NUM % on a ORD problems",
+    "p90 no worse",
+    "p90 no worse within NUM %",
+    "no spills",
+    "no problems slower",
+    "no problems slower within NUM %",
+    "sm busy CMP NUM %",
+    "registers CMP NUM",
+];
+
+const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+
+/// A word in lower case, one spelling for all, with its place.
+type Word = (String, Range<usize>);
+
+pub(super) fn rules(text: &str, source: &str) -> Result<Vec<Clause>, Diagnostics> {
+    let wrong = |diagnostic| Diagnostics::new(source, text, vec![diagnostic]);
+    let mut clauses = Vec::new();
+    // Problems that the gains before ask for.
+    let mut counted = 0;
+    for words in split(text) {
+        let clause = clause(&words, counted).map_err(wrong)?;
+        if let Clause::Gain {
+            on: Count::AtLeast(count),
+            ..
+        } = clause
+        {
+            counted = counted.max(count);
+        }
+        clauses.push(clause);
+    }
+    if clauses.is_empty() {
+        let end = text.len();
+        return Err(wrong(
+            Diagnostic::new("there is no rule", end..end).help(CLAUSES),
+        ));
+    }
+    Ok(clauses)
 }
 
-impl Parser<'_> {
-    fn all(&mut self) -> Result<Vec<Clause>, Diagnostic> {
-        let mut clauses = Vec::new();
-        loop {
-            while self.peek() == Some(&Token::Separator) {
-                self.at += 1;
+/// The words of each clause.
+fn split(text: &str) -> Vec<Vec<Word>> {
+    let kind = |character: char| match character {
+        ',' | ';' | '\n' => 0,
+        '%' => 1,
+        '<' | '>' | '=' | '≥' | '≤' => 2,
+        character if character.is_whitespace() => 3,
+        _ => 4,
+    };
+    let mut clauses = vec![Vec::new()];
+    let mut last = 3;
+    let mut comment = false;
+    for (at, character) in text.char_indices() {
+        // A comment runs to the end of its line.
+        comment = (comment || character == '#') && character != '\n';
+        let kind = if comment { 3 } else { kind(character) };
+        let word = clauses
+            .last_mut()
+            .and_then(|words: &mut Vec<Word>| words.last_mut());
+        match (kind, word) {
+            (0, _) => clauses.push(Vec::new()),
+            (3, _) => {}
+            (2 | 4, Some((word, place))) if kind == last => {
+                word.extend(character.to_lowercase());
+                place.end = at + character.len_utf8();
             }
-            if self.peek().is_none() {
-                break;
+            _ => {
+                let word = (
+                    character.to_lowercase().collect(),
+                    at..at + character.len_utf8(),
+                );
+                clauses
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|words| words.push(word.clone()));
             }
-            clauses.push(self.clause()?);
-            match self.peek() {
-                None | Some(Token::Separator) => {}
-                Some(_) => return Err(self.wrong("the clause ends before this").help(CLAUSES)),
-            }
         }
-        if clauses.is_empty() {
-            return Err(self.wrong("there is no rule").help(CLAUSES));
-        }
-        Ok(clauses)
+        last = kind;
     }
-
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at).map(|(token, _)| token)
-    }
-
-    fn place(&self) -> Range<usize> {
-        self.tokens
-            .get(self.at)
-            .map_or(self.end..self.end, |(_, at)| at.clone())
-    }
-
-    fn wrong(&self, message: &str) -> Diagnostic {
-        Diagnostic::new(message, self.place())
-    }
-
-    fn word(&mut self, wanted: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Word(word)) if word == wanted);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, wanted: &str) -> Result<(), Diagnostic> {
-        if self.word(wanted) {
-            Ok(())
-        } else {
-            Err(self
-                .wrong(&format!("`{wanted}` should stand here"))
-                .help(CLAUSES))
-        }
-    }
-
-    fn clause(&mut self) -> Result<Clause, Diagnostic> {
-        if matches!(self.peek(), Some(Token::Cmp(_))) {
-            return self.gain();
-        }
-        if self.word("p90") {
-            self.expect("no")?;
-            self.expect("worse")?;
-            return Ok(Clause::P90NoWorse(self.within()?));
-        }
-        if self.word("no") {
-            if self.word("spills") || self.word("spill") {
-                return Ok(Clause::NoSpills);
-            }
-            self.expect("problem")?;
-            self.expect("slower")?;
-            return Ok(Clause::NoProblemSlower(self.within()?));
-        }
-        if self.word("sm") {
-            self.expect("busy")?;
-            let cmp = self.cmp()?;
-            let at = self.place();
-            let percent = self.percent()?;
-            if percent > 100.0 {
-                let message = "more than all of the time";
-                return Err(Diagnostic::new(message, at).help("write at most 100 %"));
-            }
-            return Ok(Clause::SmBusy(cmp, percent));
-        }
-        if self.word("registers") {
-            let cmp = self.cmp()?;
-            return Ok(Clause::Registers(
-                cmp,
-                self.number("a number of registers")?,
-            ));
-        }
-        Err(self.wrong("this begins no clause").help(CLAUSES))
-    }
-
-    fn within(&mut self) -> Result<f64, Diagnostic> {
-        if self.word("within") {
-            self.percent()
-        } else {
-            Ok(0.0)
-        }
-    }
-
-    fn cmp(&mut self) -> Result<Cmp, Diagnostic> {
-        let Some(Token::Cmp(cmp)) = self.peek() else {
-            return Err(self
-                .wrong("a comparison should stand here")
-                .help("write >=, >, <= or <"));
+    for (word, _) in clauses.iter_mut().flatten() {
+        let same = match word.as_str() {
+            "problem" => "problems",
+            "spill" => "spills",
+            "the" => "a",
+            "≥" => ">=",
+            "≤" => "<=",
+            _ => continue,
         };
-        let cmp = *cmp;
-        self.at += 1;
-        Ok(cmp)
+        same.clone_into(word);
     }
+    clauses.retain(|words| !words.is_empty());
+    clauses
+}
 
-    fn number(&mut self, what: &str) -> Result<f64, Diagnostic> {
-        let Some(Token::Number(number)) = self.peek() else {
-            return Err(self
-                .wrong(&format!("{what} should stand here"))
-                .help("write a number such as 10"));
-        };
-        let number = *number;
-        self.at += 1;
-        Ok(number)
-    }
+/// What stands in the places of a form.
+#[derive(Default)]
+struct Filled {
+    comparisons: Vec<(Cmp, Range<usize>)>,
+    numbers: Vec<(f64, Range<usize>)>,
+}
 
-    fn percent(&mut self) -> Result<f64, Diagnostic> {
-        let number = self.number("a percentage")?;
-        if self.peek() == Some(&Token::Percent) {
-            self.at += 1;
-            Ok(number)
-        } else {
-            Err(self
-                .wrong("a per cent sign should stand here")
-                .help(format!("write {number} %")))
-        }
-    }
-
-    fn gain(&mut self) -> Result<Clause, Diagnostic> {
-        let at = self.place();
-        let cmp = self.cmp()?;
-        if matches!(cmp, Cmp::AtMost | Cmp::LessThan) {
-            let message = "a gain can be asked to be large, not small";
-            return Err(Diagnostic::new(message, at).help("write >= 10 %"));
-        }
-        let percent = self.percent()?;
-        self.expect("on")?;
-        let on = self.problems()?;
-        if let Count::AtLeast(count) = on {
-            self.counted = self.counted.max(count);
-        }
-        Ok(Clause::Gain { cmp, percent, on })
-    }
-
-    fn problems(&mut self) -> Result<Count, Diagnostic> {
-        if self.word("all") {
-            self.expect("problems")?;
-            return Ok(Count::All);
-        }
-        if self.word("every") {
-            self.expect("problem")?;
-            return Ok(Count::All);
-        }
-        if self.word("another") {
-            self.word("problem");
-            return Ok(Count::AtLeast(self.counted + 1));
-        }
-        if self.word("a") || self.word("the") {
-            return self.ordinal();
-        }
-        let at = self.place();
-        let more = if matches!(self.peek(), Some(Token::Cmp(_))) {
-            Some(self.cmp()?)
-        } else {
-            None
-        };
-        let number_at = self.place();
-        let number = self.number("a number of problems")?;
-        if number.fract() != 0.0 || number < 1.0 {
-            return Err(Diagnostic::new("no number of problems", number_at)
-                .help("write a whole number from 1"));
-        }
-        let count = match more {
-            None | Some(Cmp::AtLeast) => number,
-            Some(Cmp::MoreThan) => number + 1.0,
-            Some(_) => {
-                let message = "a gain is asked of at least so many problems";
-                return Err(Diagnostic::new(message, at).help("write >= 2 problems"));
+impl Filled {
+    /// Takes a word as a piece of a form; false where it is none.
+    fn take(&mut self, piece: &str, (word, place): &Word) -> bool {
+        let number = match piece {
+            "CMP" => {
+                let comparison = match word.as_str() {
+                    ">=" => Cmp::AtLeast,
+                    ">" => Cmp::MoreThan,
+                    "<=" => Cmp::AtMost,
+                    "<" => Cmp::LessThan,
+                    _ => return false,
+                };
+                self.comparisons.push((comparison, place.clone()));
+                return true;
             }
+            "NUM" => word
+                .parse()
+                .ok()
+                .filter(|number| (0.0..=LARGEST).contains(number)),
+            "ORD" => ordinal(word),
+            fixed => return word == fixed,
         };
-        if !self.word("problems") {
-            self.expect("problem")?;
-        }
-        Ok(Count::AtLeast(count as u32))
+        self.numbers
+            .extend(number.map(|number| (number, place.clone())));
+        number.is_some()
     }
 
-    fn ordinal(&mut self) -> Result<Count, Diagnostic> {
-        const NAMES: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
-        let Some(Token::Word(word)) = self.peek() else {
-            return Err(self
-                .wrong("`second`, `third`, … should stand here")
-                .help(CLAUSES));
-        };
-        let named = NAMES
+    fn number(&self, at: usize) -> f64 {
+        self.numbers.get(at).map_or(0.0, |(number, _)| *number)
+    }
+
+    fn comparison(&self) -> Cmp {
+        self.comparisons
+            .first()
+            .map_or(Cmp::AtLeast, |(cmp, _)| *cmp)
+    }
+}
+
+/// `third`, `3rd`.
+fn ordinal(word: &str) -> Option<f64> {
+    let named = ORDINALS.iter().position(|name| *name == word);
+    let digits = || {
+        let ends = ["st", "nd", "rd", "th"];
+        let digits = ends.iter().find_map(|end| word.strip_suffix(end))?;
+        digits.parse::<u32>().ok().filter(|count| *count > 0)
+    };
+    let count = named.map(|at| at as u32 + 1).or_else(digits)?;
+    Some(f64::from(count))
+}
+
+fn clause(words: &[Word], counted: u32) -> Result<Clause, Diagnostic> {
+    // The form that agrees longest; where none agrees to its end, it says what is missing.
+    let mut longest = (0, "", Filled::default());
+    for form in FORMS {
+        let mut filled = Filled::default();
+        let pieces: Vec<&str> = form.split(' ').collect();
+        let same = pieces
             .iter()
-            .position(|name| name == word)
-            .map(|at| at as u32 + 1);
-        let digits: String = word.chars().take_while(char::is_ascii_digit).collect();
-        let Some(count) = named
-            .or_else(|| digits.parse().ok())
-            .filter(|count| *count >= 1)
-        else {
-            return Err(self
-                .wrong("this is no ordinal")
-                .help("write second, third, 4th, …"));
-        };
-        self.at += 1;
-        self.word("problem");
-        Ok(Count::AtLeast(count))
+            .zip(words)
+            .take_while(|(piece, word)| filled.take(piece, word))
+            .count();
+        if same == pieces.len() && same == words.len() {
+            return meant(form, &filled, counted);
+        }
+        if same > longest.0 {
+            longest = (same, pieces.get(same).copied().unwrap_or_default(), filled);
+        }
     }
+    let (same, missing, filled) = longest;
+    let end = words.last().map_or(0, |(_, place)| place.end);
+    let place = words.get(same).map_or(end..end, |(_, place)| place.clone());
+    let wrong = |message: &str, help: &str| Err(Diagnostic::new(message, place.clone()).help(help));
+    match missing {
+        _ if same == 0 => wrong("this begins no clause", CLAUSES),
+        "" => wrong("the clause ends before this", CLAUSES),
+        "%" => {
+            let number = filled.numbers.last().map_or(10.0, |(number, _)| *number);
+            let message = "a per cent sign should stand here";
+            wrong(message, &format!("write {number} %"))
+        }
+        "CMP" => wrong("a comparison should stand here", "write >=, >, <= or <"),
+        "NUM" => wrong("a number should stand here", "write a number such as 10"),
+        "ORD" => wrong("this is no ordinal", "write second, third, 4th, …"),
+        word => wrong(&format!("`{word}` should stand here"), CLAUSES),
+    }
+}
+
+/// The clause of a form with its places filled.
+fn meant(form: &str, filled: &Filled, counted: u32) -> Result<Clause, Diagnostic> {
+    let number = filled.number(0);
+    let cmp = filled.comparison();
+    let wrong = |message: &str, place: Option<Range<usize>>, help: &str| {
+        Err(Diagnostic::new(message, place.unwrap_or_default()).help(help))
+    };
+    let first = filled.numbers.first().map(|(_, place)| place.clone());
+    match form {
+        "no spills" => return Ok(Clause::NoSpills),
+        _ if form.starts_with("p90") => return Ok(Clause::P90NoWorse(number)),
+        _ if form.starts_with("no problems") => return Ok(Clause::NoProblemSlower(number)),
+        _ if form.starts_with("registers") => return Ok(Clause::Registers(cmp, number)),
+        _ if form.starts_with("sm") && number > 100.0 => {
+            return wrong("more than all of the time", first, "write at most 100 %");
+        }
+        _ if form.starts_with("sm") => return Ok(Clause::SmBusy(cmp, number)),
+        _ => {}
+    }
+    let comparison = |at: usize| filled.comparisons.get(at).cloned().unzip();
+    if matches!(cmp, Cmp::AtMost | Cmp::LessThan) {
+        let message = "a gain can be asked to be large, not small";
+        return wrong(message, comparison(0).1, "write >= 10 %");
+    }
+    let count = filled.number(1);
+    let on = match (form, comparison(1)) {
+        (_, (Some(Cmp::AtMost | Cmp::LessThan), place)) => {
+            let message = "a gain is asked of at least so many problems";
+            return wrong(message, place, "write >= 2 problems");
+        }
+        _ if form.contains(" all ") || form.contains(" every ") => Count::All,
+        _ if form.contains(" another") => Count::AtLeast(counted + 1),
+        _ if count.fract() != 0.0 || count < 1.0 => {
+            let place = filled.numbers.get(1).map(|(_, place)| place.clone());
+            return wrong(
+                "no number of problems",
+                place,
+                "write a whole number from 1",
+            );
+        }
+        (_, (Some(Cmp::MoreThan), _)) => Count::AtLeast(count as u32 + 1),
+        _ => Count::AtLeast(count as u32),
+    };
+    Ok(Clause::Gain {
+        cmp,
+        percent: number,
+        on,
+    })
 }
 
 #[cfg(test)]
@@ -355,8 +279,14 @@ mod tests {
             ),
             ("p90 not worse", (1, 5), "a clause is"),
             ("SM busy >= 170 %", (1, 12), "at most 100"),
-            ("no spills,\n  >== 3 % on all problems", (2, 3), "write >="),
-            ("3x faster", (1, 1), "write a number"),
+            (
+                "no spills,\n  >== 3 % on all problems",
+                (2, 3),
+                "a clause is",
+            ),
+            ("3x faster", (1, 1), "a clause is"),
+            (">= 10x % on 2 problems", (1, 4), "write a number"),
+            ("registers 64", (1, 11), "write >="),
             (">= 3 % on a purple", (1, 13), "write second"),
             ("& no spills", (1, 1), "a clause is"),
         ] {

@@ -6,7 +6,7 @@
 use super::cexpr::{self, Rule};
 use super::names::{check_macro, comment, identifier, members, string, target};
 use super::rules::{SizeRule, size_rules};
-use super::{ExportError, lookup};
+use super::{ExportError, lookup, shipped};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
@@ -62,6 +62,8 @@ pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
     lookup::rules(&plan, &mut text);
     lookup::function(&plan, &mut text);
     plan.defines(&mut text);
+    text.push_str("\n/* What `tuner gate` reads back. */\n");
+    text.extend(entries.iter().map(shipped::as_comment));
     let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
     Ok(text)
 }

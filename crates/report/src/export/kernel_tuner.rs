@@ -6,10 +6,10 @@
 use super::ExportError;
 use super::python;
 use serde_json::{Map, Value as Json, json};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{TrialRecord, Verdict};
 
-pub(super) fn cache(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub(super) fn cache(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     if judged.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -79,7 +79,7 @@ fn provenance(entry: &Entry) -> Json {
 }
 
 /// One entry, all times in milliseconds.
-fn line(candidate: &Judged) -> Json {
+fn line(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
     let mut line = Map::new();
     for (name, value) in &trial.config {
@@ -92,8 +92,11 @@ fn line(candidate: &Judged) -> Json {
             line.insert("times".to_owned(), json!(times));
         }
         None => {
-            line.insert("__error__".to_owned(), json!(error(trial.verdict)));
-            line.insert("verdict".to_owned(), json!(trial.verdict));
+            line.insert(
+                "__error__".to_owned(),
+                json!(error(trial.judgement.verdict)),
+            );
+            line.insert("verdict".to_owned(), json!(trial.judgement.verdict));
         }
     }
     let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);

@@ -6,10 +6,10 @@
 
 use super::ExportError;
 use serde_json::{Map, Value as Json, json};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
 
-pub(super) fn results(problems: &[(Entry, Vec<Judged>)]) -> Result<String, ExportError> {
+pub(super) fn results(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, ExportError> {
     if problems.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -27,9 +27,12 @@ pub(super) fn results(problems: &[(Entry, Vec<Judged>)]) -> Result<String, Expor
     Ok(format!("{:#}\n", Json::Object(document)))
 }
 
-fn sample(entry: &Entry, number: usize, candidate: &Judged) -> Json {
+fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
-    let compiled = !matches!(trial.verdict, Verdict::Rejected | Verdict::CompileFailed);
+    let compiled = !matches!(
+        trial.judgement.verdict,
+        Verdict::Rejected | Verdict::CompileFailed
+    );
     let mut config = Map::new();
     for (name, value) in &trial.config {
         config.insert(name.clone(), json!(value));
@@ -45,14 +48,14 @@ fn sample(entry: &Entry, number: usize, candidate: &Judged) -> Json {
     json!({
         "sample_id": number,
         "compiled": compiled,
-        "correctness": trial.verdict == Verdict::Ok,
+        "correctness": trial.judgement.verdict == Verdict::Ok,
         "metadata": {
             "hardware": entry.best.device,
             "timing": entry.best.timing,
-            "verdict": trial.verdict,
-            "detail": trial.detail,
+            "verdict": trial.judgement.verdict,
+            "detail": trial.judgement.detail,
             "config": config,
-            "max_error": trial.max_error,
+            "max_error": trial.judgement.max_error,
             "judged_at": candidate.judged_at,
         },
         "runtime": stats.as_ref().map_or(json!(-1.0), |stats| stats["mean"].clone()),

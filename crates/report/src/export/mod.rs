@@ -18,7 +18,7 @@ mod shipped;
 mod t4;
 
 pub use shipped::{Shipped, read as read_shipped};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 
 /// Why there is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ pub fn json(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
 ///
 /// # Errors
 /// Nothing to export.
-pub fn kernel_tuner(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub fn kernel_tuner(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     kernel_tuner::cache(entry, judged)
 }
 
@@ -83,7 +83,7 @@ pub fn kernel_tuner(entry: &Entry, judged: &[Judged]) -> Result<String, ExportEr
 ///
 /// # Errors
 /// Nothing to export.
-pub fn kernelbench(problems: &[(Entry, Vec<Judged>)]) -> Result<String, ExportError> {
+pub fn kernelbench(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, ExportError> {
     kernelbench::results(problems)
 }
 
@@ -91,7 +91,7 @@ pub fn kernelbench(problems: &[(Entry, Vec<Judged>)]) -> Result<String, ExportEr
 ///
 /// # Errors
 /// Nothing to export.
-pub fn t4(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     t4::results(entry, judged)
 }
 
@@ -107,6 +107,6 @@ pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
 ///
 /// # Errors
 /// Nothing to export.
-pub fn triton(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     others::triton(entry, judged)
 }

@@ -2,7 +2,7 @@
 
 use super::ExportError;
 use serde_json::{Map, Value as Json, json};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
@@ -41,7 +41,7 @@ pub(super) fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
 
 /// `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration with its
 /// median, 20th and 80th percentile in milliseconds, fastest first.
-pub(super) fn triton(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub(super) fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     let mut timed: Vec<(&ConfigValues, [f64; 3])> = judged
         .iter()
         .filter_map(|candidate| {

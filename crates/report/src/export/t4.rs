@@ -3,10 +3,10 @@
 use super::ExportError;
 use super::kernel_tuner::mean_ms;
 use serde_json::{Map, Value as Json, json};
-use tuner_core::entry::{Entry, Judged};
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
 
-pub(super) fn results(entry: &Entry, judged: &[Judged]) -> Result<String, ExportError> {
+pub(super) fn results(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     if judged.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -26,7 +26,7 @@ pub(super) fn results(entry: &Entry, judged: &[Judged]) -> Result<String, Export
     Ok(format!("{document:#}\n"))
 }
 
-fn result(candidate: &Judged) -> Json {
+fn result(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
     let mut configuration = Map::new();
     for (name, value) in &trial.config {
@@ -47,7 +47,7 @@ fn result(candidate: &Judged) -> Json {
         .map(|ms| json!({"name": "time", "value": ms, "unit": "ms"}))
         .into_iter()
         .collect();
-    let invalidity = invalidity(trial.verdict);
+    let invalidity = invalidity(trial.judgement.verdict);
     json!({
         "timestamp": candidate.judged_at,
         "configuration": configuration,

@@ -89,10 +89,13 @@ impl<M: Method> Classic<M> {
     fn learn(&mut self, config: Config, told: Observation) {
         let cost = match told {
             Observation::Time { time, .. } => time.get(),
-            Observation::Failed(_) => f64::INFINITY,
+            Observation::Failed(_) | Observation::Unknown => f64::INFINITY,
         };
         self.judge(&config, cost);
-        self.costs.insert(config, cost);
+        // The method goes on without one that is unknown, and does not meet it as a failure again.
+        if told != Observation::Unknown {
+            self.costs.insert(config, cost);
+        }
     }
 }
 

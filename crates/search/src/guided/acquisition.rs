@@ -46,7 +46,7 @@ impl Acquisition {
         let times = process.whiten(&targets);
         let least = |of: &[Option<f64>]| of.iter().flatten().copied().reduce(f64::min);
         // One lucky measurement is no reason to look for something faster still.
-        let best = if archive.any_doubted() {
+        let best = if archive.any_noise() {
             least(&process.smooth(&targets, &times))
         } else {
             least(&targets)

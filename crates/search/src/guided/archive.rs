@@ -31,7 +31,7 @@ pub(super) struct Archive {
     elites: Vec<(f64, usize)>,
     told: usize,
     failed: usize,
-    doubted: bool,
+    noisy: bool,
 }
 
 /// Times as the model takes them.
@@ -72,6 +72,10 @@ impl Archive {
 
     /// Takes a result; returns its rank if it is among the `keep` fastest.
     pub(super) fn learn(&mut self, place: usize, told: Observation, keep: usize) -> Option<usize> {
+        if told == Observation::Unknown {
+            // It stays a point without a result: not proposed again, and neither good nor bad.
+            return None;
+        }
         self.told += 1;
         let Observation::Time { time, error } = told else {
             self.failed += 1;
@@ -79,7 +83,7 @@ impl Archive {
             return None;
         };
         let log = time.get().ln();
-        self.doubted |= error > 0.0;
+        self.noisy |= error > 0.0;
         self.entries[place].result = Some(Outcome::Log(log, error));
         let rank = self.elites.partition_point(|(other, _)| *other <= log);
         if rank >= keep {
@@ -106,8 +110,8 @@ impl Archive {
     }
 
     /// Whether any time came with an error.
-    pub(super) fn any_doubted(&self) -> bool {
-        self.doubted
+    pub(super) fn any_noise(&self) -> bool {
+        self.noisy
     }
 
     /// How many elites there are.
@@ -129,7 +133,7 @@ impl Archive {
     }
 
     /// Variance of the error of the log time; 0 where it is not known.
-    pub(super) fn doubt(&self, place: usize) -> f64 {
+    pub(super) fn noise_variance(&self, place: usize) -> f64 {
         match self.entries[place].result {
             Some(Outcome::Log(_, error)) => error * error,
             _ => 0.0,
@@ -198,5 +202,28 @@ pub(super) fn keep_fastest_and_sample<T>(
     if ranked.len() > head + tail {
         ranked[head..].shuffle(rng);
         ranked.truncate(head + tail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Archive, Entry};
+    use crate::Observation;
+    use tuner_core::record::Verdict;
+    use tuner_space::Config;
+
+    #[test]
+    fn what_was_not_judged_is_neither_good_nor_bad() {
+        let mut archive = Archive::default();
+        archive.entries.push(Entry {
+            config: Config::new(vec![0]),
+            encoded: vec![0.0],
+            result: None,
+        });
+        assert_eq!(archive.learn(0, Observation::Unknown, 4), None);
+        assert_eq!((archive.health(0), archive.log(0)), (None, None));
+        assert_eq!((archive.told(), archive.any_failed()), (0, false));
+        archive.learn(0, Observation::Failed(Verdict::Crashed), 4);
+        assert_eq!((archive.health(0), archive.told()), (Some(-1.0), 1));
     }
 }

@@ -259,22 +259,22 @@ impl Guided {
                 )
             })
             .unzip();
-        let doubts: Vec<f64> = results
+        let noise_variances: Vec<f64> = results
             .iter()
-            .map(|(place, _)| self.doubt(*place))
+            .map(|(place, _)| self.noise_variance(*place))
             .collect();
         let steps = self.settings.fit_steps;
         let dimension_of = self.encoder.dimension_of();
         self.scales
-            .climb(&points, &values, &doubts, dimension_of, steps);
+            .climb(&points, &values, &noise_variances, dimension_of, steps);
         self.process = Process::new(self.scales.shape(dimension_of));
         for place in &self.held {
             let point = self.process.point(&self.archive.entries[*place].encoded);
             self.process.push(point);
-            self.process.doubt_last(self.doubt(*place));
+            self.process.widen_last(self.noise_variance(*place));
         }
         self.model += 1;
-        if self.archive.any_doubted() {
+        if self.archive.any_noise() {
             self.rank_by_belief(scale);
         }
         self.fill_pool();
@@ -374,10 +374,10 @@ impl Guided {
     }
 
     /// Variance of a result's error, in units of the signal's.
-    fn doubt(&self, place: usize) -> f64 {
-        let doubt = self.archive.doubt(place);
-        if doubt > 0.0 && self.signal > 0.0 {
-            doubt / self.signal
+    fn noise_variance(&self, place: usize) -> f64 {
+        let noise_variance = self.archive.noise_variance(place);
+        if noise_variance > 0.0 && self.signal > 0.0 {
+            noise_variance / self.signal
         } else {
             0.0
         }
@@ -395,7 +395,7 @@ impl Guided {
         let rank = self.archive.learn(place, told, self.settings.elites);
         // Others wait until the model is made anew.
         if self.held.last() == Some(&place) && self.process.held() == self.held.len() {
-            self.process.doubt_last(self.doubt(place));
+            self.process.widen_last(self.noise_variance(place));
         }
         if let Some(rank @ 0..=1) = rank {
             self.add_neighbours(rank);

@@ -1,6 +1,7 @@
 //! The paths. Each handler's types make the OpenAPI document, so that it cannot drift from what is
 //! served.
 
+mod document;
 mod results;
 mod runs;
 mod system;
@@ -44,9 +45,10 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(system::devices))
         .routes(routes!(system::fleet))
         .routes(routes!(system::healthz))
+        .routes(routes!(system::readyz))
         .routes(routes!(system::metrics))
         .split_for_parts();
-    let document = Arc::new(document);
+    let document = Arc::new(document::complete(document));
     router
         .route(
             "/openapi.json",
@@ -83,4 +85,16 @@ fn bytes_of(value: &impl serde::Serialize) -> Result<bytes::Bytes, Problem> {
     serde_json::to_vec(value)
         .map(bytes::Bytes::from)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
+/// A number of rows that was asked for, or what stands for it.
+fn within(name: &str, asked: Option<u32>, default: u32, max: u32) -> Result<u32, Problem> {
+    let asked = asked.unwrap_or(default);
+    if (1..=max).contains(&asked) {
+        return Ok(asked);
+    }
+    Err(Problem::new(
+        StatusCode::BAD_REQUEST,
+        format!("`{name}={asked}` is out of range: give 1 to {max}"),
+    ))
 }

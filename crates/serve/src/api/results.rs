@@ -6,7 +6,7 @@ use super::super::view::{
     AttemptView, CandidateView, EffectValueView, EffectView, EffectsView, HazardView,
     LeaderboardEntry,
 };
-use super::{bytes_of, json_bytes};
+use super::{bytes_of, json_bytes, within};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,6 +14,7 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tuner_core::files;
 use tuner_core::record::{Hazard, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_store::{CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
@@ -40,15 +41,15 @@ pub(super) struct BoardQuery {
 }
 
 impl BoardQuery {
-    fn query(&self) -> LeaderboardQuery {
-        LeaderboardQuery {
+    fn query(&self) -> Result<LeaderboardQuery, Problem> {
+        Ok(LeaderboardQuery {
             kernel: self.kernel.clone(),
             device: self.device.clone().map(DeviceFilter::Name),
             problem: self.problem.clone(),
-            top: Some(self.top.unwrap_or(20).clamp(1, MAX_ROWS) as usize),
+            top: Some(within("top", self.top, 20, MAX_ROWS)? as usize),
             timings: self.timing.into_iter().collect(),
             commits: None,
-        }
+        })
     }
 }
 
@@ -59,7 +60,7 @@ pub(super) async fn leaderboard(
     State(app): State<Arc<App>>,
     Query(query): Query<BoardQuery>,
 ) -> Result<impl IntoResponse, Problem> {
-    let query = query.query();
+    let query = query.query()?;
     let answer = app.cached(format!("leaderboard {query:?}"), async {
         let boards = app.read(async move |store| store.top(&query).await).await?;
         let entries: Vec<LeaderboardEntry> = boards
@@ -122,10 +123,11 @@ fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> Candida
                 run: attempt.run,
                 device: attempt.device,
                 device_kind: attempt.device_kind,
-                verdict: attempt.trial.verdict,
-                detail: attempt.trial.detail,
+                verdict: attempt.trial.judgement.verdict,
+                detail: attempt.trial.judgement.detail,
                 hazards: attempt
                     .trial
+                    .judgement
                     .hazards
                     .into_iter()
                     .map(|hazard| HazardView {
@@ -133,7 +135,7 @@ fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> Candida
                         hazard,
                     })
                     .collect(),
-                max_error: attempt.trial.max_error,
+                max_error: attempt.trial.judgement.max_error,
                 measurement: attempt.trial.measurement,
                 origin: attempt.trial.origin,
                 sequence: attempt.trial.sequence,
@@ -162,7 +164,8 @@ fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
             .is_some_and(|end| ["cu", "cuh", "h", "hpp"].iter().any(|known| end == *known));
         (is_source && real.starts_with(root)).then_some(real)
     })?;
-    let text = std::fs::read_to_string(real).ok()?;
+    let text = files::read(&real, files::MAX_TEXT_BYTES).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let line = text.lines().nth(line.checked_sub(1)? as usize)?;
     Some(line.chars().take(400).collect())
 }
@@ -174,7 +177,7 @@ pub(super) async fn effects(
     State(app): State<Arc<App>>,
     Query(query): Query<BoardQuery>,
 ) -> Result<impl IntoResponse, Problem> {
-    let query = query.query();
+    let query = query.query()?;
     let answer = app.cached(format!("effects {query:?}"), async {
         let found = app.read(async move |store| store.effects(&query).await);
         let Some((key, timing, effects)) = found.await? else {

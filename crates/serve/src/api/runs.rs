@@ -4,7 +4,7 @@ use super::super::app::{App, run_view};
 use super::super::problem::{Body, Path, Problem, Query};
 use super::super::view::{RunList, RunView, Stopping, Submitted, TrialView};
 use super::super::{confine, stream};
-use super::{bytes_of, json_bytes};
+use super::{bytes_of, json_bytes, within};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -57,7 +57,7 @@ pub(super) async fn list(
             ),
         ));
     }
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    let limit = within("limit", query.limit, PAGE, PAGE)?;
     let name = format!("runs {:?} {:?} {limit}", query.state, query.before);
     let answer = app.cached(name, async {
         let filter = RunFilter {
@@ -95,8 +95,10 @@ fn without_curves(mut view: RunView) -> RunView {
 #[utoipa::path(post, path = "/api/v1/runs", request_body = Request, tag = "runs",
     responses((status = 201, body = Submitted, description = "Queued; it survives a restart",
                headers(("location" = String))),
-              (status = 400, body = Problem), (status = 413, body = Problem),
-              (status = 422, body = Problem)))]
+              (status = 413, body = Problem, description = "The body is too long"),
+              (status = 415, body = Problem, description = "The body is not declared as JSON"),
+              (status = 422, body = Problem, description = "The request cannot be carried out"),
+              (status = 429, body = Problem, description = "The queue is full")))]
 pub(super) async fn submit(
     State(app): State<Arc<App>>,
     Body(request): Body<Request>,
@@ -159,7 +161,7 @@ pub(super) async fn trials(
     if app.run(&id).await?.is_none() {
         return Err(Problem::no_run(&id));
     }
-    let limit = query.limit.unwrap_or(50).clamp(1, 1000);
+    let limit = within("limit", query.limit, 50, 1000)?;
     let failed = query.failed.unwrap_or(false);
     let answer = app.cached(format!("trials {id} {failed} {limit}"), async {
         let run = RunId::from_text(&id);
@@ -198,7 +200,7 @@ pub(super) async fn stop(
             live.stop(true);
             return Ok(stopping(id, "running"));
         }
-        if app.store.cancel_job(&RunId::from_text(&id)).await? {
+        if app.store.cancel_job(&RunId::from_text(&id), false).await? {
             app.live.changed();
             return Ok(stopping(id, "stopped"));
         }

@@ -3,18 +3,14 @@
 use super::super::app::App;
 use super::super::problem::Problem;
 use super::super::view::{DeviceView, Health};
-use super::super::{clocks, metrics};
+use super::super::{clocks, health, metrics};
 use super::{bytes_of, json_bytes};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use std::sync::Arc;
-use std::time::Duration;
 use tuner_engine::fleet::FleetView;
-
-/// How long a write may take before the database counts as locked.
-const SOON: Duration = Duration::from_millis(1500);
 
 /// Devices with results, and their clocks.
 #[utoipa::path(get, path = "/api/v1/devices", tag = "results",
@@ -58,21 +54,25 @@ pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>
     })
 }
 
-/// Whether the daemon is well. Answers without a token.
+/// Whether the daemon is well. Answers without a token, and with 200 as long as the daemon lives:
+/// restarting it does not empty a disk.
 #[utoipa::path(get, path = "/healthz", tag = "system", responses((status = 200, body = Health)))]
 pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
-    let answered = tokio::time::timeout(SOON, app.store.ping()).await;
-    let status = match answered {
-        Ok(Ok(())) => "ok",
-        Ok(Err(_)) => "failing",
-        Err(_) => "waiting",
+    Json(health::examine(&app).await)
+}
+
+/// Whether runs can be sent here: as `/healthz`, with 503 where the status is not `ok`.
+#[utoipa::path(get, path = "/readyz", tag = "system",
+    responses((status = 200, body = Health),
+              (status = 503, body = Health, description = "The conditions say what is wrong")))]
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> impl IntoResponse {
+    let health = health::examine(&app).await;
+    let status = if health.status == "ok" {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
     };
-    Json(Health {
-        status: status.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        instance: app.instance.clone(),
-        uptime_s: app.began.elapsed().as_secs_f64(),
-    })
+    (status, Json(health))
 }
 
 /// Counters and gauges in Prometheus' text format.

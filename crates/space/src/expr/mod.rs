@@ -123,29 +123,11 @@ pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<
         0 | 1 => 0,
         length => 1 + length / 4,
     };
+    // Inserted, deleted, replaced, or two neighbours swapped.
+    let edits = |name: &str| strsim::osa_distance(&typed.to_lowercase(), &name.to_lowercase());
     known
-        .map(|name| (distance(typed, name), name))
+        .map(|name| (edits(name), name))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, name)| name)
-}
-
-/// Edits between two names (insert, delete, replace, swap of neighbours), ignoring case.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }

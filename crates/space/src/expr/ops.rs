@@ -202,6 +202,10 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
 
 /// `and` (`stop` false) or `or` (`stop` true): the first operand that decides, else the last.
 fn junction(args: &[&Val], stop: bool) -> Val {
+    #[expect(
+        clippy::expect_used,
+        reason = "the parser makes a junction of two operands or more"
+    )]
     let (last, rest) = args.split_last().expect("a junction has operands");
     for arg in rest {
         match arg.truth() {

@@ -372,7 +372,12 @@ impl Terms {
             };
             made.push(id);
         }
-        Ok(*made.last().expect("a parsed expression has a root"))
+        #[expect(
+            clippy::expect_used,
+            reason = "the parser refuses an expression without nodes"
+        )]
+        let root = made.last().expect("a parsed expression has a root");
+        Ok(*root)
     }
 
     /// Refuses an operation whose operands are of the wrong kind for every configuration.

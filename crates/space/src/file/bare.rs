@@ -62,7 +62,7 @@ impl BareSpace {
             }
         }
         let node = node::read(text).map_err(|item| failed(vec![item]))?;
-        let bare = read::bare(&node, text).map_err(failed)?;
+        let bare = super::schema::Bare::read(&node, text).map_err(failed)?;
         let mut checker = Checker::new(text);
         let space = Self {
             name: bare.name.unwrap_or(name),

@@ -9,6 +9,7 @@ use crate::{
     Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, SpaceError,
 };
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::value::Value;
@@ -251,12 +252,13 @@ impl<'s> Checker<'s> {
         problems: &Ordered<Ordered<Scalar>>,
         derived: &[(String, Expr)],
     ) {
-        let is_parameter = |name: &str| parameters.0.iter().any(|(known, _)| known.value == name);
+        let parameters: HashSet<&str> = parameters.0.iter().map(|(name, _)| &*name.value).collect();
+        let known: HashSet<&str> = derived.iter().map(|(name, _)| &**name).collect();
         for (_, sizes) in &problems.0 {
             for (size, _) in &sizes.0 {
-                let other = if is_parameter(&size.value) {
+                let other = if parameters.contains(&*size.value) {
                     "a parameter"
-                } else if derived.iter().any(|(name, _)| *name == size.value) {
+                } else if known.contains(&*size.value) {
                     "a derived value"
                 } else {
                     continue;
@@ -269,7 +271,7 @@ impl<'s> Checker<'s> {
             }
         }
         for (at, (name, _)) in derived.iter().enumerate() {
-            if is_parameter(name) {
+            if parameters.contains(&**name) {
                 let at = self.derived[at].clone();
                 let message = format!("`{name}` is a derived value and a parameter");
                 self.error(message, at, "rename one of them");

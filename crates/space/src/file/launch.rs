@@ -5,9 +5,11 @@ use super::de::Spanned;
 use super::origin::ArgumentPlace;
 use super::schema::{ArgumentText, Formula, LaunchText, ReferenceText};
 use crate::expr::suggest;
-use crate::{Argument, Expr, Fill, Launch, Reference, Role};
+use crate::{Argument, Expr, Launch, Reference};
 use std::ops::Range;
 use std::path::Path;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
 
 impl Checker<'_> {
     pub(super) fn arguments(&mut self, texts: Vec<ArgumentText>) -> Vec<Argument> {

@@ -11,6 +11,7 @@ mod parameters;
 mod python;
 mod read;
 mod schema;
+mod vocabulary;
 
 pub use bare::BareSpace;
 pub(crate) use origin::Origin;
@@ -36,7 +37,7 @@ impl KernelSpec {
             };
             failed(vec![item])
         })?;
-        let document = read::document(&node, text).map_err(failed)?;
+        let document = schema::Document::read(&node, text).map_err(failed)?;
         check::spec(document, text, path).map_err(failed)
     }
 }

@@ -1,8 +1,11 @@
 //! YAML (and JSON, which is YAML) as a tree that knows the place of everything in it.
 
 use crate::Diagnostic;
-use granit_parser::{Event, Parser, ScalarStyle, Span};
-use std::collections::{HashMap, HashSet};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::budget::BudgetBreach;
+use serde_yaml::{Budget, DuplicateKeyPolicy, Error, Location, MergeKeyPolicy, Spanned};
+use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
 
 /// A node and the bytes it stands at.
@@ -41,24 +44,82 @@ impl Kind {
 }
 
 /// Deeper nesting is refused, so that no input can exhaust the stack.
-const DEEPEST: usize = 64;
-/// Aliases may repeat parts of the file up to this many nodes in all.
-const MAX_NODES: usize = 1 << 20;
+const MAX_DEPTH: usize = 64;
+/// Aliases may repeat parts of the file up to this many events in all.
+const MAX_REPEATED: usize = 1 << 18;
 
 impl Node {
     pub(super) fn span(&self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    fn size(&self) -> usize {
-        match &self.kind {
-            Kind::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
-            Kind::Map(entries) => {
-                let each = |(key, value): &(Self, Self)| key.size() + value.size();
-                1 + entries.iter().map(each).sum::<usize>()
+    /// Gives scalars the meaning that the core schema gives them and collections their end, and
+    /// refuses what cannot be a key.
+    fn settle(&mut self, source: &str) -> Result<(), Diagnostic> {
+        let span = self.span();
+        match &mut self.kind {
+            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => {
+                let text = source.get(span.clone()).unwrap_or_default();
+                // Behind a tag such as `!!int` the value may be in quotes.
+                if !text.starts_with(['"', '\'']) {
+                    self.kind = resolve(text).map_err(|message| {
+                        Diagnostic::new(message, span)
+                            .help("write a number in range, or put it in quotes as text")
+                    })?;
+                }
             }
-            _ => 1,
+            Kind::Null | Kind::Text(_) => {}
+            Kind::List(items) => {
+                for item in &mut *items {
+                    item.settle(source)?;
+                }
+                self.end = closed(span, items.last(), source);
+            }
+            Kind::Map(entries) => {
+                let mut keys = HashSet::with_capacity(entries.len());
+                for (key, value) in &mut *entries {
+                    key.settle(source)?;
+                    value.settle(source)?;
+                    let name = match &key.kind {
+                        Kind::List(_) | Kind::Map(_) => {
+                            let error = Diagnostic::new("a key must be a single word", key.span());
+                            return Err(error.help("put text with brackets in quotes"));
+                        }
+                        Kind::Text(text) => &**text,
+                        _ => &source[key.span()],
+                    };
+                    if !keys.insert(name.to_owned()) {
+                        let message = format!("the key `{name}` is given twice");
+                        return Err(
+                            Diagnostic::new(message, key.span()).help("remove one of the two")
+                        );
+                    }
+                }
+                self.end = closed(span, entries.last().map(|(_, value)| value), source);
+            }
         }
+        Ok(())
+    }
+}
+
+/// Where a collection ends: behind its last element and, in a flow collection, its bracket.
+fn closed(span: Range<usize>, last: Option<&Node>, source: &str) -> u32 {
+    let open = source.get(span.start..).unwrap_or_default();
+    let bracket = match open.as_bytes().first() {
+        Some(b'[') => ']',
+        Some(b'{') => '}',
+        Some(b'*') => return span.end as u32,
+        _ => '\0',
+    };
+    let first = span.start + usize::from(bracket != '\0');
+    let end = last.map_or(first, |last| last.span().end.max(first));
+    let rest = source.get(end..).unwrap_or_default();
+    let gap = |character: char| character.is_whitespace() || character == ',';
+    let behind = rest.trim_start_matches(gap);
+    if behind.starts_with(bracket) {
+        (source.len() - behind.len() + 1) as u32
+    } else {
+        end as u32
     }
 }
 
@@ -67,167 +128,177 @@ pub(super) fn read(source: &str) -> Result<Node, Diagnostic> {
     if u32::try_from(source.len()).is_err() {
         return Err(Diagnostic::of_file("the file is larger than 4 GiB"));
     }
-    let mut reader = Reader {
-        source,
-        open: Vec::new(),
-        anchors: HashMap::new(),
-        nodes: 0,
-        document: None,
+    let mut node: Node = serde_yaml::from_str_with_options(source, options())
+        .map_err(|error| diagnostic(&error, source))?;
+    node.settle(source)?;
+    if matches!(node.kind, Kind::Null) {
+        return Err(Diagnostic::of_file("the file is empty"));
+    }
+    Ok(node)
+}
+
+fn options() -> serde_yaml::Options {
+    let mut budget = Budget::default();
+    budget.max_depth = MAX_DEPTH;
+    budget.max_events = usize::MAX;
+    budget.max_nodes = usize::MAX;
+    budget.max_total_scalar_bytes = usize::MAX;
+    let mut options = serde_yaml::Options::default();
+    options.budget = Some(budget);
+    options.alias_limits.max_total_replayed_events = MAX_REPEATED;
+    options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
+    options.merge_keys = MergeKeyPolicy::AsOrdinary;
+    options.strict_booleans = true;
+    options.reject_unsupported_tags = true;
+    options.underscored_numbers_as_strings = true;
+    options.with_snippet = false;
+    options
+}
+
+/// A failure to read YAML, with what to type instead.
+fn diagnostic(error: &Error, source: &str) -> Diagnostic {
+    let place = error.locations().map(|places| places.reference_location);
+    let at = place.map_or(0..1, |place| bytes(place, source));
+    let (message, help) = match error.without_snippet() {
+        Error::AliasError {
+            error, locations, ..
+        } => {
+            let at = bytes(locations.reference_location, source);
+            return Diagnostic {
+                at: Some(at),
+                ..diagnostic(error, source)
+            };
+        }
+        Error::RecursiveReferencesRequireWeakTypes { .. } => (
+            "an alias cannot stand inside what it repeats".to_owned(),
+            "write the value out",
+        ),
+        Error::Budget {
+            breach: BudgetBreach::Depth { .. },
+            ..
+        } => ("nested too deeply".to_owned(), "nest less deeply"),
+        Error::AliasReplayLimitExceeded { .. } | Error::Budget { .. } => (
+            "aliases repeat too much of the file".to_owned(),
+            "write the values out",
+        ),
+        Error::MultipleDocuments { .. } => {
+            let mark = source.get(..at.end).and_then(|text| text.rfind("---"));
+            let at = mark.map_or(at, |mark| mark..mark + 3);
+            let error = Diagnostic::new("a second document begins here", at);
+            return error.help("keep one document a file");
+        }
+        Error::UnsupportedTag { .. } => {
+            ("this tag has no meaning here".to_owned(), "remove the `!…`")
+        }
+        Error::NonFiniteFloat { value, .. } => (
+            resolve(value).err().unwrap_or_else(|| error.to_string()),
+            "write a number in range, or put it in quotes as text",
+        ),
+        _ => {
+            let text = error.to_string();
+            let message = text.split(" at line ").next().unwrap_or(&text);
+            let help = match message {
+                "recursion limit exceeded" => "nest less deeply",
+                _ if message.contains("tab") => "indent with spaces, not tabs",
+                _ => "this is no valid YAML: check indentation, quotes and brackets here",
+            };
+            (message.to_owned(), help)
+        }
     };
-    for event in Parser::new_from_str(source) {
-        match event {
-            Ok((event, span)) => reader.event(event, span)?,
-            Err(error) => {
-                let at = byte_of(source, error.marker().index());
-                let message = error.info().to_owned();
-                let help = match &*message {
-                    "recursion limit exceeded" => "nest less deeply",
-                    _ if message.contains("tab") => "indent with spaces, not tabs",
-                    _ => "this is no valid YAML: check indentation, quotes and brackets here",
-                };
-                return Err(Diagnostic::new(message, at..at + 1).help(help));
-            }
-        }
+    Diagnostic::new(message, at).help(help)
+}
+
+/// The bytes of a place; the parser's own errors have only a line and a column.
+fn bytes(place: Location, source: &str) -> Range<usize> {
+    let span = place.span();
+    if let (Some(start), Some(length)) = (span.byte_offset(), span.byte_len()) {
+        return start as usize..(start + length.max(1)) as usize;
     }
-    reader
-        .document
-        .ok_or_else(|| Diagnostic::of_file("the file is empty"))
+    let lines = source.split_inclusive('\n');
+    let before = lines.take((place.line() as usize).saturating_sub(1));
+    let start: usize = before.map(str::len).sum();
+    let column = (place.column() as usize).saturating_sub(1);
+    let characters = source[start..].char_indices();
+    let at = characters.map(|(at, _)| at).nth(column);
+    let at = start + at.unwrap_or(source.len() - start);
+    at..at + 1
 }
 
-fn byte_of(source: &str, characters: usize) -> usize {
-    source
-        .char_indices()
-        .nth(characters)
-        .map_or(source.len(), |(at, _)| at)
-}
-
-struct Open {
-    node: Node,
-    /// The key that waits for its value, in a mapping.
-    key: Option<Node>,
-    keys: HashSet<String>,
-    anchor: usize,
-}
-
-struct Reader<'s> {
-    source: &'s str,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
-    nodes: usize,
-    document: Option<Node>,
-}
-
-impl Reader<'_> {
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Diagnostic> {
-        let bytes = span
-            .byte_range()
-            .unwrap_or_else(|| byte_of(self.source, span.start.index())..self.source.len());
-        match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                let forced = tag.as_ref().and_then(|tag| tag.core_suffix());
-                if tag.is_some() && !matches!(forced, Some("str" | "int" | "float" | "bool")) {
-                    return Err(Diagnostic::new("this tag has no meaning here", bytes)
-                        .help("remove the `!…`"));
-                }
-                let plain = style == ScalarStyle::Plain && forced != Some("str");
-                let kind = if plain {
-                    resolve(&text).map_err(|message| {
-                        Diagnostic::new(message, bytes.clone())
-                            .help("write a number in range, or put it in quotes as text")
-                    })?
-                } else {
-                    Kind::Text(text.into())
-                };
-                self.place(node(kind, bytes), anchor)
-            }
-            Event::SequenceStart(_, anchor, _) => self.enter(Kind::List(Vec::new()), bytes, anchor),
-            Event::MappingStart(_, anchor, _) => self.enter(Kind::Map(Vec::new()), bytes, anchor),
-            Event::SequenceEnd | Event::MappingEnd => {
-                let Some(mut closed) = self.open.pop() else {
-                    return Ok(());
-                };
-                closed.node.end = closed.node.end.max(bytes.end as u32);
-                self.place(closed.node, closed.anchor)
-            }
-            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
-                Some(node) => {
-                    self.nodes += node.size();
-                    if self.nodes > MAX_NODES {
-                        return Err(
-                            Diagnostic::new("aliases repeat too much of the file", bytes)
-                                .help("write the values out"),
-                        );
-                    }
-                    self.place(node, 0)
-                }
-                None => {
-                    let message = "an alias cannot stand inside what it repeats";
-                    Err(Diagnostic::new(message, bytes).help("write the value out"))
-                }
-            },
-            Event::DocumentStart(..) if self.document.is_some() => {
-                Err(Diagnostic::new("a second document begins here", bytes)
-                    .help("keep one document a file"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn enter(&mut self, kind: Kind, bytes: Range<usize>, anchor: usize) -> Result<(), Diagnostic> {
-        if self.open.len() == DEEPEST {
-            return Err(Diagnostic::new("nested too deeply", bytes).help("nest less deeply"));
-        }
-        self.open.push(Open {
-            node: node(kind, bytes),
-            key: None,
-            keys: HashSet::new(),
-            anchor,
-        });
-        Ok(())
-    }
-
-    fn place(&mut self, node: Node, anchor: usize) -> Result<(), Diagnostic> {
-        if anchor != 0 {
-            self.anchors.insert(anchor, node.clone());
-        }
-        let Some(parent) = self.open.last_mut() else {
-            self.document = Some(node);
-            return Ok(());
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = Spanned::<Kind>::deserialize(deserializer)?;
+        // A repeated scalar is the text that it repeats; a repeated collection stands at its alias.
+        let place = match read.value {
+            Kind::List(_) | Kind::Map(_) => read.referenced,
+            _ => read.defined,
         };
-        match &mut parent.node.kind {
-            Kind::List(items) => items.push(node),
-            Kind::Map(entries) => match parent.key.take() {
-                None => parent.key = Some(node),
-                Some(key) => {
-                    let name = match &key.kind {
-                        Kind::List(_) | Kind::Map(_) => {
-                            let error = Diagnostic::new("a key must be a single word", key.span());
-                            return Err(error.help("put text with brackets in quotes"));
-                        }
-                        Kind::Text(text) => text.to_string(),
-                        _ => self.source[key.span()].to_owned(),
-                    };
-                    if !parent.keys.insert(name.clone()) {
-                        return Err(Diagnostic::new(
-                            format!("the key `{name}` is given twice"),
-                            key.span(),
-                        )
-                        .help("remove one of the two"));
-                    }
-                    entries.push((key, node));
-                }
-            },
-            _ => {}
-        }
-        Ok(())
+        let start = place.span().byte_offset().unwrap_or(0) as u32;
+        Ok(Self {
+            kind: read.value,
+            start,
+            end: start + place.span().byte_len().unwrap_or(0) as u32,
+        })
     }
 }
 
-fn node(kind: Kind, bytes: Range<usize>) -> Node {
-    Node {
-        kind,
-        start: bytes.start as u32,
-        end: bytes.end as u32,
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Anything)
+    }
+}
+
+struct Anything;
+
+impl<'de> Visitor<'de> for Anything {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Kind, E> {
+        Ok(Kind::Bool(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Kind, E> {
+        Ok(Kind::Int(value))
+    }
+
+    // `settle` says what does not fit.
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Kind, E> {
+        Ok(Kind::Int(value as i64))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Kind, E> {
+        Ok(Kind::Float(value))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Kind, E> {
+        Ok(Kind::Text(value.into()))
+    }
+
+    fn visit_string<E: de::Error>(self, value: String) -> Result<Kind, E> {
+        Ok(Kind::Text(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Kind, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Kind::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Kind::Map(entries))
     }
 }
 

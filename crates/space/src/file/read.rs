@@ -2,109 +2,46 @@
 
 use super::de::{Spanned, from_node};
 use super::node::{Kind, Node};
-use super::schema::{Bare, Document, Ordered};
+use super::schema::Ordered;
 use crate::Diagnostic;
 use crate::expr::suggest;
 use serde::Deserialize;
 
-/// The keys of a kernel's file, in the order of the format.
-pub(super) const KEYS: [&str; 17] = [
-    "version",
-    "kernel",
-    "summary",
-    "source",
-    "problems",
-    "check_problems",
-    "parameters",
-    "derived",
-    "constraints",
-    "arguments",
-    "launches",
-    "reference",
-    "gate",
-    "metric",
-    "seeds",
-    "compile",
-    "baseline",
-];
+/// A section has at most so many entries: what is made of them takes more than time in proportion.
+const MAX_ENTRIES: usize = 10_000;
 
-const BARE_KEYS: [&str; 5] = ["version", "name", "parameters", "derived", "constraints"];
+/// Declares a file's sections: the type, its keys, and the reader of a tree that collects every
+/// error. Behind each key is the function of [`Sections`] that reads it.
+macro_rules! sections {
+    ($(#[$attribute:meta])* $name:ident {
+        $($(#[$of_field:meta])* $field:ident: $ty:ty = $read:ident,)*
+    }) => {
+        $(#[$attribute])*
+        pub(super) struct $name {
+            $($(#[$of_field])* pub(super) $field: $ty,)*
+        }
 
-/// Reads a kernel's file.
-pub(super) fn document(node: &Node, source: &str) -> Result<Document, Vec<Diagnostic>> {
-    let mut sections = Sections::new(node, source, &KEYS)?;
-    let version: Option<Spanned<u64>> = sections.required("version");
-    let kernel = sections.required("kernel");
-    let summary = sections.optional("summary");
-    let file = sections.required("source");
-    let problems = sections.named("problems", true);
-    let check_problems = sections.named("check_problems", false);
-    let parameters = sections.named("parameters", true);
-    let derived = sections.named("derived", false);
-    let constraints = sections.listed("constraints", false);
-    let arguments = sections.listed("arguments", true);
-    let launches = sections.listed("launches", true);
-    let reference = sections.required("reference");
-    let gate = sections.optional("gate");
-    let metric = sections.optional("metric");
-    let seeds = sections.listed("seeds", false);
-    let compile = sections.optional("compile");
-    let baseline = sections.optional("baseline");
-    sections.version(version.as_ref());
-    if !sections.errors.is_empty() {
-        return Err(sections.errors);
-    }
-    let parts = (version, kernel, file, problems, parameters);
-    let rest = (arguments, launches, reference);
-    let ((Some(version), Some(kernel), Some(file), Some(problems), Some(parameters)), rest) =
-        (parts, rest)
-    else {
-        return Err(sections.errors);
+        impl $name {
+            /// The keys, in the order of the format.
+            pub(super) const KEYS: &[&str] = &[$(stringify!($field)),*];
+
+            /// Reads a tree.
+            pub(super) fn read(node: &Node, text: &str) -> Result<Self, Vec<Diagnostic>> {
+                let mut sections = Sections::new(node, text, Self::KEYS)?;
+                $(let $field: Option<_> = sections.$read(stringify!($field));)*
+                sections.version();
+                let errors = std::mem::take(&mut sections.errors);
+                if errors.is_empty()
+                    && let ($(Some($field),)*) = ($($field,)*)
+                {
+                    return Ok(Self { $($field,)* });
+                }
+                Err(errors)
+            }
+        }
     };
-    let (Some(arguments), Some(launches), Some(reference)) = rest else {
-        return Err(sections.errors);
-    };
-    Ok(Document {
-        version,
-        kernel,
-        summary,
-        source: file,
-        problems,
-        check_problems,
-        parameters,
-        derived,
-        constraints,
-        arguments,
-        launches,
-        reference,
-        gate,
-        metric,
-        seeds,
-        compile,
-        baseline,
-    })
 }
-
-/// Reads a file of parameters and constraints only.
-pub(super) fn bare(node: &Node, source: &str) -> Result<Bare, Vec<Diagnostic>> {
-    let mut sections = Sections::new(node, source, &BARE_KEYS)?;
-    let version: Option<Spanned<u64>> = sections.optional("version");
-    let name = sections.optional("name");
-    let parameters = sections.named("parameters", true);
-    let derived = sections.named("derived", false);
-    let constraints = sections.listed("constraints", false);
-    sections.version(version.as_ref());
-    match parameters {
-        Some(parameters) if sections.errors.is_empty() => Ok(Bare {
-            version,
-            name,
-            parameters,
-            derived,
-            constraints,
-        }),
-        _ => Err(sections.errors),
-    }
-}
+pub(super) use sections;
 
 /// Whether the tree is a bare space: it has parameters, and nothing of a kernel.
 pub(super) fn is_bare(node: &Node) -> bool {
@@ -128,14 +65,18 @@ fn is_key(node: &Node, wanted: &str) -> bool {
     matches!(&node.kind, Kind::Text(text) if **text == *wanted)
 }
 
-struct Sections<'n> {
+pub(super) struct Sections<'n> {
     entries: &'n [(Node, Node)],
     source: &'n str,
-    errors: Vec<Diagnostic>,
+    pub(super) errors: Vec<Diagnostic>,
 }
 
 impl<'n> Sections<'n> {
-    fn new(node: &'n Node, source: &'n str, keys: &[&str]) -> Result<Self, Vec<Diagnostic>> {
+    pub(super) fn new(
+        node: &'n Node,
+        source: &'n str,
+        keys: &[&str],
+    ) -> Result<Self, Vec<Diagnostic>> {
         let entries = match &node.kind {
             Kind::Map(entries) => entries,
             Kind::Null => return Err(vec![Diagnostic::of_file("the file is empty")]),
@@ -194,20 +135,62 @@ impl<'n> Sections<'n> {
             .ok()
     }
 
-    fn required<T: Deserialize<'n>>(&mut self, key: &str) -> Option<T> {
+    pub(super) fn required<T: Deserialize<'n>>(&mut self, key: &str) -> Option<T> {
         let node = self.find(key, true)?;
         self.read(node)
     }
 
-    fn optional<T: Deserialize<'n>>(&mut self, key: &str) -> Option<T> {
-        let node = self.find(key, false)?;
-        self.read(node)
+    /// `None` only where what stands there cannot be read.
+    pub(super) fn optional<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Option<T>> {
+        match self.find(key, false) {
+            None => Some(None),
+            Some(node) => self.read(node).map(Some),
+        }
+    }
+
+    pub(super) fn listed<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Vec<T>> {
+        let node = self.find(key, true)?;
+        self.list(key, node)
+    }
+
+    pub(super) fn maybe_listed<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Option<Vec<T>>> {
+        match self.find(key, false) {
+            None => Some(None),
+            Some(node) => self.list(key, node).map(Some),
+        }
+    }
+
+    pub(super) fn named<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Ordered<T>> {
+        let node = self.find(key, true)?;
+        self.map(key, node)
+    }
+
+    pub(super) fn maybe_named<T: Deserialize<'n>>(
+        &mut self,
+        key: &str,
+    ) -> Option<Option<Ordered<T>>> {
+        match self.find(key, false) {
+            None => Some(None),
+            Some(node) => self.map(key, node).map(Some),
+        }
+    }
+
+    fn too_many(&mut self, key: &str, node: &Node, entries: usize) -> bool {
+        let many = entries > MAX_ENTRIES;
+        if many {
+            let start = node.span().start;
+            let message = format!("`{key}` has {entries} entries");
+            let error = Diagnostic::new(message, start..start + 1);
+            self.errors
+                .push(error.help(format!("a section has at most {MAX_ENTRIES}")));
+        }
+        many
     }
 
     /// A list, each element on its own.
-    fn listed<T: Deserialize<'n>>(&mut self, key: &str, required: bool) -> Option<Vec<T>> {
-        let node = self.find(key, required)?;
+    fn list<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Vec<T>> {
         match &node.kind {
+            Kind::List(items) if self.too_many(key, node, items.len()) => None,
             Kind::List(items) => Some(items.iter().filter_map(|item| self.read(item)).collect()),
             _ => {
                 let error = Diagnostic::new(format!("`{key}` must be a list"), node.span());
@@ -219,8 +202,7 @@ impl<'n> Sections<'n> {
     }
 
     /// A mapping from names, each entry on its own.
-    fn named<T: Deserialize<'n>>(&mut self, key: &str, required: bool) -> Option<Ordered<T>> {
-        let node = self.find(key, required)?;
+    fn map<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Ordered<T>> {
         let Kind::Map(entries) = &node.kind else {
             let error =
                 Diagnostic::new(format!("`{key}` must be a mapping from names"), node.span());
@@ -228,6 +210,9 @@ impl<'n> Sections<'n> {
                 .push(error.help("write each entry as `NAME: …`"));
             return None;
         };
+        if self.too_many(key, node, entries.len()) {
+            return None;
+        }
         let mut pairs = Vec::new();
         for (name, value) in entries {
             let name = Spanned {
@@ -244,15 +229,17 @@ impl<'n> Sections<'n> {
         Some(Ordered(pairs))
     }
 
-    fn version(&mut self, version: Option<&Spanned<u64>>) {
-        if let Some(version) = version.filter(|version| version.value != 1) {
-            self.errors.push(
-                Diagnostic::new(
-                    format!("version {} is not known to this program", version.value),
-                    version.at.clone(),
-                )
-                .help("write `version: 1`"),
-            );
+    pub(super) fn version(&mut self) {
+        let Some(node) = self.entries.iter().find(|(key, _)| is_key(key, "version")) else {
+            return;
+        };
+        if let Kind::Int(version) = node.1.kind
+            && version >= 0
+            && version != 1
+        {
+            let message = format!("version {version} is not known to this program");
+            let error = Diagnostic::new(message, node.1.span());
+            self.errors.push(error.help("write `version: 1`"));
         }
     }
 }

@@ -1,77 +1,87 @@
 //! The shape of a search space file, as Rust types: what is read, and what editors are told.
 
 use super::de::Spanned;
-use crate::{ElementType, Fill, Role, SameValueWrites};
+use super::node::Node;
+use super::read::{Sections, sections};
+use super::vocabulary::{ElementType, Fill as FillWords, Role as RoleWords};
+use crate::{Diagnostic, SameValueWrites};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
 use tuner_core::value::Value;
 
-/// A tunable kernel: its template, its parameters and how to run and judge it.
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "search space")]
-pub(super) struct Document {
-    /// Version of this format: 1.
-    #[schemars(range(min = 1, max = 1))]
-    #[expect(
-        dead_code,
-        reason = "checked while the file is read; kept for the schema"
-    )]
-    pub(super) version: Spanned<u64>,
-    /// The kernel's name, as commands take it.
-    pub(super) kernel: Spanned<String>,
-    /// What it computes, in one line.
-    pub(super) summary: Option<String>,
-    /// The template, relative to this file.
-    pub(super) source: Spanned<String>,
-    /// Problems that are tuned and ranked, each with its sizes.
-    pub(super) problems: Ordered<Ordered<Scalar>>,
-    /// Problems for correctness only, never timed.
-    pub(super) check_problems: Option<Ordered<Ordered<Scalar>>>,
-    /// Tunable parameters; each is a macro for the template.
-    pub(super) parameters: Ordered<ParameterText>,
-    /// Values computed from parameters and sizes, usable in every expression and as macros.
-    pub(super) derived: Option<Ordered<Formula>>,
-    /// What valid configurations satisfy.
-    pub(super) constraints: Option<Vec<ConstraintText>>,
-    /// The kernel's arguments, in order.
-    pub(super) arguments: Vec<ArgumentText>,
-    /// The launches, in order.
-    pub(super) launches: Vec<LaunchText>,
-    /// What the result is compared with.
-    pub(super) reference: ReferenceText,
-    /// Tolerances; without them the oracle's error model decides.
-    pub(super) gate: Option<GateText>,
-    /// Work done, for throughput and physical limits.
-    pub(super) metric: Option<MetricText>,
-    /// Known good points; what is not named takes its default.
-    pub(super) seeds: Option<Vec<Ordered<Scalar>>>,
-    /// Options for the compiler.
-    pub(super) compile: Option<CompileText>,
-    /// An optional peer to compare with.
-    pub(super) baseline: Option<BaselineText>,
+sections! {
+    /// A tunable kernel: its template, its parameters and how to run and judge it.
+    #[derive(Debug, JsonSchema)]
+    #[schemars(deny_unknown_fields, title = "search space")]
+    Document {
+        /// Version of this format: 1.
+        #[schemars(range(min = 1, max = 1))]
+        #[expect(
+            dead_code,
+            reason = "checked while the file is read; kept for the schema"
+        )]
+        version: Spanned<u64> = required,
+        /// The kernel's name, as commands take it.
+        kernel: Spanned<String> = required,
+        /// What it computes, in one line.
+        summary: Option<String> = optional,
+        /// The template, relative to this file.
+        source: Spanned<String> = required,
+        /// Problems that are tuned and ranked, each with its sizes.
+        problems: Ordered<Ordered<Scalar>> = named,
+        /// Problems for correctness only, never timed.
+        check_problems: Option<Ordered<Ordered<Scalar>>> = maybe_named,
+        /// Tunable parameters; each is a macro for the template.
+        parameters: Ordered<ParameterText> = named,
+        /// Values computed from parameters and sizes, usable in every expression and as macros.
+        derived: Option<Ordered<Formula>> = maybe_named,
+        /// What valid configurations satisfy.
+        constraints: Option<Vec<ConstraintText>> = maybe_listed,
+        /// The kernel's arguments, in order.
+        arguments: Vec<ArgumentText> = listed,
+        /// The launches, in order.
+        launches: Vec<LaunchText> = listed,
+        /// What the result is compared with.
+        reference: ReferenceText = required,
+        /// Tolerances; without them the oracle's error model decides.
+        gate: Option<GateText> = optional,
+        /// Work done, for throughput and physical limits.
+        metric: Option<MetricText> = optional,
+        /// Known good points; what is not named takes its default.
+        seeds: Option<Vec<Ordered<Scalar>>> = maybe_listed,
+        /// Options for the compiler.
+        compile: Option<CompileText> = optional,
+        /// An optional peer to compare with.
+        baseline: Option<BaselineText> = optional,
+    }
 }
 
-/// A file with only parameters and constraints.
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "bare space")]
-pub(super) struct Bare {
-    /// Version of this format: 1.
-    #[expect(
-        dead_code,
-        reason = "checked while the file is read; kept for the schema"
-    )]
-    pub(super) version: Option<Spanned<u64>>,
-    /// The space's name.
-    pub(super) name: Option<String>,
-    /// Tunable parameters.
-    pub(super) parameters: Ordered<ParameterText>,
-    /// Values computed from parameters.
-    pub(super) derived: Option<Ordered<Formula>>,
-    /// What valid configurations satisfy.
-    pub(super) constraints: Option<Vec<ConstraintText>>,
+sections! {
+    /// A file with only parameters and constraints.
+    #[derive(Debug, JsonSchema)]
+    #[schemars(deny_unknown_fields, title = "bare space")]
+    Bare {
+        /// Version of this format: 1.
+        #[expect(
+            dead_code,
+            reason = "checked while the file is read; kept for the schema"
+        )]
+        version: Option<Spanned<u64>> = optional,
+        /// The space's name.
+        name: Option<String> = optional,
+        /// Tunable parameters.
+        parameters: Ordered<ParameterText> = named,
+        /// Values computed from parameters.
+        derived: Option<Ordered<Formula>> = maybe_named,
+        /// What valid configurations satisfy.
+        constraints: Option<Vec<ConstraintText>> = maybe_listed,
+    }
 }
 
 /// A tunable parameter: `values` or `range`.
@@ -118,12 +128,15 @@ pub(super) struct ArgumentText {
     pub(super) name: Spanned<String>,
     /// The element type.
     #[serde(rename = "type")]
-    pub(super) ty: Spanned<ElementType>,
+    #[schemars(with = "ElementType")]
+    pub(super) ty: Spanned<Element>,
     /// What the kernel does with it.
+    #[schemars(with = "RoleWords")]
     pub(super) role: Spanned<Role>,
     /// Its extents; not for scalars.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
     /// What inputs are filled with.
+    #[schemars(with = "Option<FillWords>")]
     pub(super) fill: Option<Spanned<Fill>>,
     /// A scalar's value.
     pub(super) value: Option<Formula>,

@@ -172,6 +172,23 @@ impl Arch {
         2.0 * self.rate(self.fp32_lanes)
     }
 
+    /// The least time of so many operations (on tensor cores, or in single precision) and so many
+    /// bytes of memory, microseconds: the roofline.
+    pub fn floors_us(&self, flops: f64, bytes: f64, tensor: bool) -> [f64; 2] {
+        let peak = if tensor {
+            self.peak_tensor_f16()
+        } else {
+            self.peak_fp32()
+        };
+        [flops / peak * 1e6, bytes / self.dram_gb_s * 1e-3]
+    }
+
+    /// Share of the issue slots that so many warp instructions take in so many clocks, summed over
+    /// the multiprocessors.
+    pub fn issue_share(&self, warp_instructions: f64, clocks: f64) -> f64 {
+        warp_instructions / (f64::from(self.schedulers) * clocks)
+    }
+
     /// Peak of dense f16 matrix arithmetic, operations a second.
     pub fn peak_tensor_f16(&self) -> f64 {
         2.0 * self.rate(self.tensor_f16)

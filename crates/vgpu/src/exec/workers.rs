@@ -60,9 +60,17 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         work(context, &take, &total);
     } else {
         std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| work(context, &take, &total));
+            // Where the system gives no more threads, those that are there do all the work.
+            for _ in 1..threads {
+                let worker = || work(context, &take, &total);
+                if std::thread::Builder::new()
+                    .spawn_scoped(scope, worker)
+                    .is_err()
+                {
+                    break;
+                }
             }
+            work(context, &take, &total);
         });
     }
     report(

@@ -2,9 +2,9 @@
 //!
 //! [`VirtualDriver`] answers like a driver: modules are PTX, launches run on the virtual GPU with
 //! its hazards reduced to what hardware notices (an illegal address poisons the context, a deadlock
-//! hangs), and time is synthetic. It is no device a user can choose: it stands in only where the
-//! environment variable of [`asked_for`] names the very database that results would go to, and its
-//! device is called [`NAME`], so that nothing measured with it can pass for a measurement.
+//! hangs), and time is synthetic. It is no device a user can choose: a program of the tests composes
+//! it in ([`stand_in`]) with the only database that its results may go to, and its device is called
+//! [`NAME`], so that nothing measured with it can pass for a measurement.
 
 mod clock;
 mod execute;
@@ -16,12 +16,10 @@ pub use virtual_driver::VirtualDriver;
 use super::driver::Driver;
 use crate::cuda::CALLS;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What the stand-in calls its GPU.
 pub const NAME: &str = "fake GPU of the tests";
-
-/// Names the database (which may not be the default one) that may hold results of the stand-in.
-pub const VARIABLE: &str = "TUNER_FAKE_GPU";
 
 /// How the stand-in behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,19 +30,18 @@ pub struct Settings {
     pub failure: Option<(String, u32)>,
 }
 
-/// The settings, where a test asks for the stand-in.
+static STAND_IN: OnceLock<Settings> = OnceLock::new();
+
+/// Makes this process use the stand-in. For the program that tests are made of; what users run never
+/// calls it.
+pub fn stand_in(settings: Settings) {
+    let _ = STAND_IN.set(settings);
+}
+
+/// The settings, in the program that tests are made of.
 #[must_use]
 pub fn asked_for() -> Option<Settings> {
-    let database = std::env::var_os(VARIABLE).filter(|value| !value.is_empty())?;
-    let failure = std::env::var("TUNER_FAKE_CUDA_ERROR").ok();
-    let failure = failure.and_then(|text| {
-        let (call, code) = text.split_once(':')?;
-        Some((call.to_owned(), code.parse().ok()?))
-    });
-    Some(Settings {
-        database: database.into(),
-        failure,
-    })
+    STAND_IN.get().cloned()
 }
 
 /// The stand-in, with the failure that the settings ask for.

@@ -1,6 +1,6 @@
 //! A real GPU in a worker. The context lives and dies with this process.
 
-use super::{Failure, Gated, Served, gate, passed};
+use super::{Begins, Failure, Gated, Served, gate, reply};
 use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
@@ -9,10 +9,11 @@ use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
-    send,
 };
 use std::io;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
@@ -20,13 +21,14 @@ use tuner_judge::gate::level::Level;
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::Evidence;
 use tuner_judge::gate::{Verified, recheck};
-use tuner_judge::judgement::Judgement;
-use tuner_judge::session::{Fault, Session as _};
+use tuner_judge::judgement::TimedJudgement;
+use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::{OutputSet, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::executor;
-use tuner_judge::timing::executor::{HEADLINE, Incumbent, Refused, TimingSession, time_candidate};
+use tuner_judge::timing::executor::{HEADLINE, Incumbent, TimingSession, time_candidate};
 use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_process::Replies;
 
 /// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
 const PROBE: &str = "tuner_null";
@@ -39,6 +41,7 @@ const MEMORY_SHARE: u64 = 4;
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
+    replies: Replies,
     open: Option<OpenGpu>,
 }
 
@@ -59,9 +62,10 @@ struct Task {
 }
 
 impl Cuda {
-    pub(super) fn new(ordinal: u32) -> Self {
+    pub(super) fn new(ordinal: u32, replies: Replies) -> Self {
         Self {
             ordinal,
+            replies,
             open: None,
         }
     }
@@ -93,9 +97,10 @@ impl Cuda {
                 fault.detail
             ));
         }
-        session.announce_launches(Box::new(|step| {
+        let replies = self.replies.clone();
+        session.announce_launches(Box::new(move |step| {
             // A pipe that is gone shows at the next answer.
-            let _ = send(&mut io::stdout(), &Response::Begins(step));
+            let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
             session,
@@ -108,11 +113,7 @@ impl Cuda {
 }
 
 impl Served for Cuda {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response> {
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response> {
         if let Request::Open(helpers) = request {
             begins(Step::Open)?;
             return Ok(self.open(*helpers));
@@ -140,15 +141,13 @@ impl Served for Cuda {
     }
 }
 
-type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
-
 impl OpenGpu {
     fn handle(&mut self, request: &Request, begins: Begins<'_>) -> Result<Response, Failure> {
         match request {
             Request::Open(_) => Ok(Response::Failed("the device is open".to_owned())),
             Request::Judge(job) => {
                 let (judgement, _) = self.judge(job, begins)?;
-                Ok(Response::Judged(Box::new(judgement)))
+                Ok(Response::Judged(Box::new(judgement.into())))
             }
             Request::Measure(measuring) => self.measure(measuring, begins),
             Request::Calibrate => {
@@ -163,7 +162,7 @@ impl OpenGpu {
         }
     }
 
-    fn calibration(&mut self) -> Result<Calibration, Fault> {
+    fn calibration(&mut self) -> Result<Calibration, Judgement> {
         if let Some(known) = self.calibration {
             return Ok(known);
         }
@@ -183,39 +182,39 @@ impl OpenGpu {
         begins(Step::Load).map_err(Failure::Pipe)?;
         for plan in job.checks.iter().chain(&job.timed) {
             if let Err(fault) = self.load(plan) {
-                return Ok((failed(fault, None), None));
+                return Ok((fault, None));
             }
         }
         let gated = gate(&mut self.session, &mut self.references, job, begins)?;
         self.session.reset();
         Ok(match gated {
-            Gated::Rejected(judgement) => (*judgement, None),
-            Gated::Passed { worst, last, .. } => (passed(worst), last),
+            Gated::Rejected(judgement) => (judgement, None),
+            Gated::Passed { worst, last, .. } => (Judgement::ok(worst), last),
         })
     }
 
     /// The driver takes the code, and each launch could be resident.
-    fn load(&mut self, plan: &Plan) -> Result<(), Fault> {
+    fn load(&mut self, plan: &Plan) -> Result<(), Judgement> {
         for launch in &plan.launches {
             let facts = self.session.gpu_mut().kernel_facts(
                 &plan.code,
                 &launch.entry,
                 launch.threads(),
-                launch.shared_bytes,
+                u64::from(launch.shared_bytes),
             )?;
             if facts.blocks_per_sm == 0 {
-                return Err(Fault {
-                    verdict: Verdict::LaunchFailed,
-                    detail: format!(
+                return Err(Judgement::new(
+                    Verdict::LaunchFailed,
+                    format!(
                         "too many resources requested for launch: a block of `{}` with {} threads \
                          of {} registers and {} bytes of shared memory does not fit on a \
                          multiprocessor",
                         launch.entry,
                         launch.threads(),
                         facts.registers,
-                        launch.shared_bytes + u64::from(facts.static_shared_bytes)
+                        launch.shared_bytes + facts.static_shared_bytes
                     ),
-                });
+                ));
             }
         }
         Ok(())
@@ -228,26 +227,37 @@ impl OpenGpu {
     ) -> Result<Response, Failure> {
         let (judgement, proof) = self.judge(&measuring.job, begins)?;
         let (Some((plan, verified, _)), true) = (proof, measuring.job.timed.is_some()) else {
-            return Ok(Response::Measured(Box::new(judgement), None));
+            return Ok(Response::Measured(Box::new(judgement.into()), None));
         };
         begins(Step::Time).map_err(Failure::Pipe)?;
         let seed = measuring.job.seeds.first().copied().unwrap_or(0);
         let max_error = judgement.max_error;
         Ok(match self.time(measuring, plan, &verified, seed) {
-            Ok((timed, standing)) => {
-                Response::Measured(Box::new(Judgement { max_error, ..timed }), standing)
+            Ok((measured, standing)) => {
+                let timed = TimedJudgement {
+                    measured: Some(measured),
+                    ..judgement.into()
+                };
+                Response::Measured(Box::new(timed), Some(standing))
             }
-            Err(fault) => Response::Measured(Box::new(failed(fault, max_error)), None),
+            Err(why) => {
+                let failed = Judgement { max_error, ..why };
+                Response::Measured(Box::new(failed.into()), None)
+            }
         })
     }
 
+    /// The time of a candidate that is right, and where it stands.
+    ///
+    /// # Errors
+    /// Why it has none: the device failed, or the candidate was refused.
     fn time(
         &mut self,
         measuring: &MeasureRequest,
         plan: &Plan,
         verified: &Verified,
         seed: u64,
-    ) -> Result<(Judgement, Option<RelativeTime>), Fault> {
+    ) -> Result<(Measured, RelativeTime), Judgement> {
         let reference = measuring.reference.as_ref().unwrap_or(plan);
         let task = self.task(reference, seed)?;
         self.meet(task, measuring.incumbent.as_ref(), seed)?;
@@ -262,23 +272,18 @@ impl OpenGpu {
             &mut |outputs| look_again(plan, seed, outputs, references),
         );
         let timed = match timed {
-            Ok(Ok(timed)) => timed,
-            Ok(Err(refused)) => {
+            Ok(timed) => timed,
+            Err(why) => {
                 self.session.drop_subject(candidate);
-                let fault = Fault {
-                    verdict: refused.verdict,
-                    detail: refused.detail,
-                };
-                return Ok((failed(fault, None), None));
-            }
-            Err(fault) => {
-                self.session.drop_subject(candidate);
-                return Err(fault);
+                return Err(why);
             }
         };
         let task = &mut self.timed[task];
         if timed.replaces_incumbent {
-            if let Some((_, old)) = task.incumbent.replace((identity(plan), candidate)) {
+            if let Some((_, old)) = task
+                .incumbent
+                .replace((plan.work(&plan.code.cubin), candidate))
+            {
                 self.session.drop_subject(old);
             }
             task.timing.set_incumbent(Some(timed.as_incumbent()));
@@ -289,16 +294,12 @@ impl OpenGpu {
             ratio: timed.ratio,
             replaces_incumbent: timed.replaces_incumbent,
         };
-        let judgement = Judgement {
-            measurement: Some(timed.measured.into_record()),
-            ..passed(None)
-        };
-        Ok((judgement, Some(standing)))
+        Ok((timed.measured, standing))
     }
 
     /// The timing session of the reference, warmed up where it is new here. Gives its index.
-    fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Fault> {
-        let key = identity(reference);
+    fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Judgement> {
+        let key = reference.work(&reference.code.cubin);
         if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
             return Ok(known);
         }
@@ -336,14 +337,19 @@ impl OpenGpu {
     }
 
     /// Whether the GPU's memory is nearly full.
-    fn is_tight(&mut self) -> Result<bool, Fault> {
+    fn is_tight(&mut self) -> Result<bool, Judgement> {
         let (free, all) = self.session.gpu_mut().memory()?;
         Ok(free < all / MEMORY_SHARE)
     }
 
     /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
-    fn meet(&mut self, task: usize, rival: Option<&IncumbentPlan>, seed: u64) -> Result<(), Fault> {
-        let key = rival.map(|rival| identity(&rival.plan));
+    fn meet(
+        &mut self,
+        task: usize,
+        rival: Option<&IncumbentPlan>,
+        seed: u64,
+    ) -> Result<(), Judgement> {
+        let key = rival.map(|rival| rival.plan.work(&rival.plan.code.cubin));
         let known = self.timed[task].incumbent.as_ref().map(|(key, _)| key);
         if known == key.as_ref() {
             return Ok(());
@@ -369,14 +375,13 @@ impl OpenGpu {
         Ok(())
     }
 
-    /// Takes each plan of a contest through the gate on the contest's seed. A refusal begins with
-    /// the name of its verdict and a colon.
+    /// Takes each plan of a contest through the gate on the contest's seed.
     fn verified(
         &mut self,
         contest: &TimingComparison,
         level: Level,
         begins: Begins<'_>,
-    ) -> Result<Vec<Result<Verified, String>>, Failure> {
+    ) -> Result<Vec<Result<Verified, Judgement>>, Failure> {
         let mut all = Vec::with_capacity(contest.plans.len());
         for plan in &contest.plans {
             let job = Job {
@@ -388,7 +393,7 @@ impl OpenGpu {
             let (judgement, proof) = self.judge(&job, begins)?;
             all.push(match proof {
                 Some((_, verified, _)) => Ok(verified),
-                None => Err(format!("{}: {}", judgement.verdict, judgement.detail)),
+                None => Err(judgement),
             });
         }
         Ok(all)
@@ -401,13 +406,13 @@ impl OpenGpu {
     ) -> Result<Response, Failure> {
         let verified = self.verified(contest, Level::Screening, begins)?;
         if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
-            return Ok(Response::Failed(why.clone()));
+            return Ok(Response::Failed(why.to_string()));
         }
         let [challenger, incumbent] = contest.plans.as_slice() else {
             return Ok(Response::Failed("a duel is between two".to_owned()));
         };
         begins(Step::Time).map_err(Failure::Pipe)?;
-        let mut fight = || -> Result<Response, Fault> {
+        let mut fight = || -> Result<Response, Judgement> {
             let challenger = self.session.load_subject(challenger, contest.seed)?;
             let incumbent = self.session.load_subject(incumbent, contest.seed)?;
             let session = &mut self.session;
@@ -436,14 +441,14 @@ impl OpenGpu {
     fn last_word(
         &mut self,
         contest: &TimingComparison,
-        verified: Vec<Result<Verified, String>>,
-    ) -> Result<Response, Fault> {
+        verified: Vec<Result<Verified, Judgement>>,
+    ) -> Result<Response, Judgement> {
         let right: Vec<usize> = (0..verified.len())
             .filter(|index| verified[*index].is_ok())
             .collect();
         let Some(first) = right.first() else {
             let errors = verified.into_iter().filter_map(Result::err);
-            return Ok(Response::Final(errors.map(Err).collect()));
+            return Ok(Response::Final(errors.map(TimedJudgement::from).collect()));
         };
         let reference = contest.reference.as_ref().unwrap_or(&contest.plans[*first]);
         let task = self.task(reference, contest.seed)?;
@@ -460,13 +465,19 @@ impl OpenGpu {
             self.session.drop_subject(subject);
         }
         let finale = finale?;
-        let time = |(index, verified): (usize, Result<Verified, String>)| {
-            let verified = verified?;
+        let time = |(index, verified): (usize, Result<Verified, Judgement>)| {
+            let verified = match verified {
+                Ok(verified) => verified,
+                Err(why) => return why.into(),
+            };
             let place = right.iter().position(|known| *known == index);
-            place
-                .and_then(|place| finale.measured(&verified, place, HEADLINE))
-                .map(tuner_judge::timing::Measured::into_record)
-                .ok_or_else(|| "no round was completed".to_owned())
+            match place.and_then(|place| finale.measured(&verified, place, HEADLINE)) {
+                None => Judgement::new(Verdict::Crashed, "no round was completed").into(),
+                measured => TimedJudgement {
+                    measured,
+                    ..Judgement::ok(None).into()
+                },
+            }
         };
         let times = verified.into_iter().enumerate().map(time);
         Ok(Response::Final(times.collect()))
@@ -493,38 +504,19 @@ fn settings() -> Settings {
 /// The timed problem, with the proof that it is right.
 type Proof<'a> = (&'a Plan, Verified, Evidence);
 
-fn failed(fault: Fault, max_error: Option<f64>) -> Judgement {
-    Judgement {
-        verdict: fault.verdict,
-        detail: fault.detail,
-        ..passed(max_error)
-    }
-}
-
 /// Judges what the timed launches left.
 fn look_again(
     plan: &Plan,
     seed: u64,
     outputs: &[OutputSet],
     references: &mut References,
-) -> Result<(), Refused> {
-    let refused = |verdict, detail: String| Refused {
-        verdict,
-        detail: format!("after it was timed: {detail}"),
-    };
+) -> Result<(), Judgement> {
+    let refused =
+        |verdict, detail: String| Judgement::new(verdict, format!("after it was timed: {detail}"));
     match recheck(plan, seed, outputs, references) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
         // The gate has used the same oracle before; it does not change its mind.
         Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
     }
-}
-
-/// What a plan is: machine code, launches and data.
-fn identity(plan: &Plan) -> ContentHash {
-    let rest = format!(
-        "{}|{:?}|{:?}|{:?}",
-        plan.problem, plan.sizes, plan.arguments, plan.launches
-    );
-    ContentHash::of([&plan.code.cubin[..], rest.as_bytes()])
 }

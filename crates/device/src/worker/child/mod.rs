@@ -1,33 +1,32 @@
-//! The worker process: reads requests from standard input, answers on standard output.
+//! The worker process: answers the requests of its parent.
 
 mod cuda;
 mod virtual_gpu;
 
 pub use virtual_gpu::judge;
 
-use super::protocol::{Job, Request, Response, receive, send};
+use super::protocol::{Job, Request, Response};
 use crate::step::Step;
 use crate::vgpu::Limits;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::sync::mpsc::Receiver;
+use std::io;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, Rejection, verify};
-use tuner_judge::judgement::Judgement;
+use tuner_judge::gate::verify::{Demands, Evidence, verify};
 use tuner_judge::session::Session;
+use tuner_process::{Parent, Replies, to_json};
+
+/// Tells the parent that a step begins; its deadline starts then.
+type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
 /// A device that answers requests. What fails on it is an answer; an error means that the parent
 /// is gone.
 trait Served {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response>;
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response>;
 
     /// Why this process cannot go on after its last answer, if so.
     fn spoiled(&self) -> Option<String> {
@@ -38,120 +37,38 @@ trait Served {
 /// Runs a worker of a virtual GPU on this process's standard streams.
 ///
 /// # Errors
-/// Standard output is gone.
+/// The parent is gone or is not a tuner.
 pub fn run(arch: &'static ::vgpu::Arch, limits: Limits) -> io::Result<()> {
-    let requests = requests();
-    serve(
-        arch,
-        limits,
-        &mut || requests.recv().ok(),
-        &mut io::stdout().lock(),
-    )
+    let parent = Parent::connect()?;
+    serve(&mut virtual_gpu::Virtual::new(arch, limits), &parent)
 }
 
 /// Runs a worker of the GPU of that number on this process's standard streams.
 ///
 /// # Errors
-/// Standard output is gone.
+/// As for [`run`].
 pub fn run_cuda(ordinal: u32) -> io::Result<()> {
-    let requests = requests();
-    // Not locked for good: the session announces its launches on it as well.
-    let mut output = io::stdout();
-    serve_on(
-        &mut cuda::Cuda::new(ordinal),
-        &mut || requests.recv().ok(),
-        &mut output,
-    )
+    let parent = Parent::connect()?;
+    serve(&mut cuda::Cuda::new(ordinal, parent.replies()), &parent)
 }
 
-/// The requests on standard input. A thread reads them, so that the end of the parent ends this
-/// process even while a kernel hangs.
-fn requests() -> Receiver<Request> {
-    let (sender, requests) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        while let Ok(Some(request)) = receive::<Request>(&mut input) {
-            if sender.send(request).is_err() {
-                return;
-            }
-        }
-        die();
-    });
-    requests
-}
-
-/// Ends the process without its exit handlers: the CUDA driver's would wait for a kernel that hangs.
-fn die() -> ! {
-    let this = rustix::process::getpid();
-    // Never fails for a process's own number.
-    let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
-    end(0)
-}
-
-/// Ends the process, whatever its other threads do.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a launch that hangs in another thread never returns"
-)]
-fn end(code: i32) -> ! {
-    std::process::exit(code)
-}
-
-/// Faults that tests plant in a worker, from the environment variable `TUNER_FAULT`: they show
-/// that the host copes with what a real device does.
-fn plant_fault(number: u64) {
-    let Ok(fault) = std::env::var("TUNER_FAULT") else {
-        return;
-    };
-    let Some((what, when)) = fault.split_once('@') else {
-        return;
-    };
-    if when != "every" && when.parse() != Ok(number) {
-        return;
-    }
-    match what {
-        "hang" => std::thread::sleep(std::time::Duration::from_secs(3600)),
-        "abort" => std::process::abort(),
-        "exit" => end(7),
-        _ => {}
-    }
-}
-
-/// Serves jobs on the virtual GPU until there is no next one.
-///
-/// # Errors
-/// A broken pipe or a malformed message: the parent has gone or is not a tuner.
-pub fn serve(
-    arch: &'static ::vgpu::Arch,
-    limits: Limits,
-    next: &mut dyn FnMut() -> Option<Request>,
-    output: &mut impl Write,
-) -> io::Result<()> {
-    serve_on(&mut virtual_gpu::Virtual::new(arch, limits), next, output)
-}
-
-fn serve_on(
-    device: &mut dyn Served,
-    next: &mut dyn FnMut() -> Option<Request>,
-    output: &mut impl Write,
-) -> io::Result<()> {
-    let mut number = 0;
-    while let Some(request) = next() {
-        // The opening of a device is not counted: faults are planted by candidates.
-        if !matches!(request, Request::Open(_)) {
-            plant_fault(number);
-            number += 1;
-        }
-        let answer = {
-            let mut begins = |step| send(output, &Response::Begins(step));
-            device.answer(request, &mut begins)?
-        };
+fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
+    let replies = parent.replies();
+    while let Some(request) = parent.request() {
+        let request = Request::from_parts(request)?;
+        let answer = device.answer(request, &mut |step| {
+            reply(&replies, &Response::Begins(step))
+        })?;
         if let Some(why) = device.spoiled() {
-            send(output, &Response::Spoiled(why))?;
+            reply(&replies, &Response::Spoiled(why))?;
         }
-        send(output, &answer)?;
+        reply(&replies, &answer)?;
     }
     Ok(())
+}
+
+fn reply(replies: &Replies, response: &Response) -> io::Result<()> {
+    replies.send(&[&to_json(response)?])
 }
 
 /// Why a job has no judgement.
@@ -166,7 +83,7 @@ pub enum Failure {
 /// What the gate made of a job.
 enum Gated<'a> {
     /// One problem failed.
-    Rejected(Box<Judgement>),
+    Rejected(Judgement),
     /// All passed: the largest error, what was not looked at, and the last problem with its proof.
     Passed {
         worst: Option<f64>,
@@ -180,7 +97,7 @@ fn gate<'a>(
     session: &mut dyn Session,
     references: &mut References,
     job: &'a Job,
-    begins: &mut dyn FnMut(Step) -> io::Result<()>,
+    begins: Begins<'_>,
 ) -> Result<Gated<'a>, Failure> {
     let mut demands = Demands::of(job.level, &job.seeds, job.schedules);
     let mut compared = BTreeSet::new();
@@ -201,26 +118,24 @@ fn gate<'a>(
                 if number < job.checks.len() {
                     vouched &= !evidence.sampled;
                 }
-                if let Some(cut) = &evidence.cut {
+                if let Some(exhausted) = &evidence.budget_exhausted {
                     if number < job.checks.len() || !vouched {
-                        return Ok(Gated::Rejected(Box::new(unfinished(cut, worst))));
+                        return Ok(Gated::Rejected(unfinished(exhausted, worst)));
                     }
                     notes.push(format!(
-                        "{cut}; the part that ran had no hazard, and the check problems, which ran \
+                        "{exhausted}; the part that ran had no hazard, and the check problems, which ran \
                          whole, are right"
                     ));
                 }
                 notes.extend(evidence.note.clone());
                 last = Some((plan, verified, evidence));
             }
-            Err(rejection) => return Ok(Gated::Rejected(Box::new(rejected(rejection, worst)))),
+            Err(rejection) => return Ok(Gated::Rejected(rejected(rejection, worst))),
         }
     }
     if let Some((plan, _, evidence)) = &last {
         if !covers(&compared, plan) {
-            return Ok(Gated::Rejected(Box::new(unchecked(
-                plan, &compared, &notes,
-            ))));
+            return Ok(Gated::Rejected(unchecked(plan, &compared, &notes)));
         }
         if !covers(&evidence.compared, plan) {
             notes.push("they are judged by the check problems".to_owned());
@@ -240,8 +155,7 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
 }
 
 fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
-    let arguments = plan.arguments.iter();
-    arguments.filter(|argument| argument.role == Role::Output)
+    plan.of_role(Role::Output)
 }
 
 /// It ran without a fault, and at least one output was compared with nothing.
@@ -258,11 +172,7 @@ fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judge
         detail.push_str(note);
     }
     detail.push_str("; give a `check_problems` entry small enough to run whole");
-    Judgement {
-        verdict: Verdict::Unchecked,
-        detail,
-        ..passed(None)
-    }
+    Judgement::new(Verdict::Unchecked, detail)
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
@@ -272,38 +182,21 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-fn passed(max_error: Option<f64>) -> Judgement {
-    Judgement {
-        verdict: Verdict::Ok,
-        detail: String::new(),
-        hazards: Vec::new(),
-        max_error,
-        measurement: None,
-        explanation: None,
-        unproven: None,
-    }
-}
-
 /// A block was left before its end, and nothing else says that the candidate is right.
-fn unfinished(cut: &str, worst: Option<f64>) -> Judgement {
+fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
+    let why = format!(
+        "{exhausted}; it hangs, or it is judged right by check problems that run whole: give some"
+    );
     Judgement {
-        verdict: Verdict::Timeout,
-        detail: format!(
-            "{cut}; it hangs, or it is judged right by check problems that run whole: give some"
-        ),
-        ..passed(worst)
+        max_error: worst,
+        ..Judgement::new(Verdict::Timeout, why)
     }
 }
 
-fn rejected(rejection: Rejection, worst: Option<f64>) -> Judgement {
+fn rejected(rejection: Judgement, worst: Option<f64>) -> Judgement {
     Judgement {
-        verdict: rejection.verdict,
-        detail: rejection.detail,
-        hazards: rejection.hazards,
         // JSON has no infinity: the largest finite number stands for "not even finite".
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
-        measurement: None,
-        explanation: None,
-        unproven: None,
+        ..rejection
     }
 }

@@ -1,17 +1,16 @@
 //! A virtual GPU in a worker: its times are predicted.
 
-use super::{Failure, Gated, Served, gate, passed};
+use super::{Begins, Failure, Gated, Served, gate};
 use crate::step::Step;
 use crate::vgpu::{Limits, VirtualGpu};
 use crate::worker::protocol::{Job, Request, Response};
 use std::io;
-use tuner_core::plan::Plan;
+use tuner_core::evidence::Measured;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
-use tuner_judge::gate::Verified;
 use tuner_judge::gate::references::References;
-use tuner_judge::judgement::Judgement;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
-use tuner_judge::timing::Measured;
 use tuner_judge::timing::predict::PROTOCOL;
 
 /// A virtual GPU with what it remembers between candidates.
@@ -30,11 +29,7 @@ impl Virtual {
 }
 
 impl Served for Virtual {
-    fn answer(
-        &mut self,
-        request: Request,
-        begins: &mut dyn FnMut(Step) -> io::Result<()>,
-    ) -> io::Result<Response> {
+    fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response> {
         let Request::Judge(job) = request else {
             return Ok(Response::Failed(
                 "a virtual GPU is not timed; its times are predicted".to_owned(),
@@ -57,19 +52,19 @@ pub fn judge(
     references: &mut References,
     job: &Job,
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
-) -> Result<Judgement, Failure> {
+) -> Result<TimedJudgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
     let (worst, note, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => {
-            let mut judgement = *judgement;
-            if let (Verdict::Unchecked, Some(plan)) = (judgement.verdict, &job.timed) {
+            let mut rejected = TimedJudgement::from(judgement);
+            if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, &job.timed) {
                 begins(Step::Time).map_err(Failure::Pipe)?;
                 if let Ok(forecast) = session.forecaster().forecast(plan) {
-                    judgement.unproven = Some(forecast.time);
-                    judgement.explanation = Some(forecast.explanation);
+                    rejected.unproven = Some(forecast.time);
+                    rejected.explanation = Some(forecast.explanation);
                 }
             }
-            return Ok(judgement);
+            return Ok(rejected);
         }
         Gated::Passed { worst, note, last } => (worst, note, last),
     };
@@ -78,34 +73,26 @@ pub fn judge(
     } else {
         session.reset();
     }
-    let judgement = last
-        .map(|(plan, verified, _)| timed(session, plan, &verified, worst))
-        // Where nothing was to be timed, what the last problem took still explains the candidate.
-        .filter(|judgement| job.timed.is_some() || judgement.verdict == Verdict::Ok);
-    let mut judgement = judgement.unwrap_or_else(|| passed(worst));
-    if judgement.verdict == Verdict::Ok {
-        judgement.detail = note;
+    let passed = Judgement {
+        detail: note,
+        ..Judgement::ok(worst)
+    };
+    let mut answer = TimedJudgement::from(passed);
+    if let Some((plan, verified, _)) = last {
+        match session.forecaster().forecast(plan) {
+            Ok(forecast) => {
+                answer.measured = Some(Measured::predicted(&verified, forecast.time, PROTOCOL));
+                answer.explanation = Some(forecast.explanation);
+            }
+            Err(why) if job.timed.is_some() => {
+                answer.judgement = Judgement {
+                    max_error: worst,
+                    ..why
+                };
+            }
+            // Where nothing was to be timed, what the last problem took only explains the candidate.
+            Err(_) => {}
+        }
     }
-    Ok(judgement)
-}
-
-/// Adds the predicted time to a candidate that passed.
-fn timed(
-    session: &mut VirtualGpu,
-    plan: &Plan,
-    verified: &Verified,
-    worst: Option<f64>,
-) -> Judgement {
-    match session.forecaster().forecast(plan) {
-        Ok(forecast) => Judgement {
-            measurement: Some(Measured::predicted(verified, forecast.time, PROTOCOL).into_record()),
-            explanation: Some(forecast.explanation),
-            ..passed(worst)
-        },
-        Err(fault) => Judgement {
-            verdict: fault.verdict,
-            detail: fault.detail,
-            ..passed(worst)
-        },
-    }
+    Ok(answer)
 }

@@ -95,7 +95,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
         }
         Case::Extremes => {
             let (most, least) = (extreme(form.element(2)), form.element(2).smallest_step());
-            let most = most.min(extreme(form.out));
+            let most = most.min(extreme(form.output.element));
             let value = |i: u64| match form.chance(2, i, 4) {
                 0 => most,
                 1 => -most,
@@ -176,13 +176,13 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
         let (_, row, column) = heads.place(index, keys);
         chip(row, column)
     };
-    let types = [form.element(2), form.out];
+    let types = [form.element(2), form.output.element];
     let value = |index: u64| {
         let (head, row, column) = heads.place(index, keys);
         representable(31 * row + 7 * column + 13 * head, types)
     };
     // The other weights and the roundings of the winner's vanish below half a step of the type.
-    let coarse = form.out.unit_roundoff() >= 2f64.powi(-12);
+    let coarse = form.output.element.unit_roundoff() >= 2f64.powi(-12);
     Some(plain(form, query, key, value).exact_if(coarse))
 }
 

@@ -157,7 +157,7 @@ impl Case {
 
 /// The built-in oracle that knows a plan's operation, where there is one.
 #[must_use]
-pub fn oracle_of(plan: &Plan) -> Option<&str> {
+pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     match &plan.reference {
         PlanReference::Oracle(name) => Some(name),
         PlanReference::Kernel { oracle, .. } => oracle.as_deref(),
@@ -231,24 +231,19 @@ impl Built {
 /// A plan's arguments as the cases see them.
 struct Form<'a> {
     plan: &'a Plan,
-    inputs: Vec<(&'a PlanArgument, Element)>,
+    inputs: Vec<&'a PlanArgument>,
     output: &'a PlanArgument,
-    out: Element,
     seed: u64,
 }
 
 impl<'a> Form<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Option<Self> {
         let of = |role: Role| plan.arguments.iter().filter(move |a| a.role == role);
-        let inputs: Option<Vec<_>> = of(Role::Input)
-            .map(|argument| Some((argument, Element::from_name(&argument.element)?)))
-            .collect();
         let output = of(Role::Output).next()?;
         Some(Self {
             plan,
-            inputs: inputs?,
+            inputs: of(Role::Input).collect(),
             output,
-            out: Element::from_name(&output.element)?,
             // Another stream of numbers than the declared fills have.
             seed: seed ^ 0xad5e_55a1,
         })
@@ -257,19 +252,18 @@ impl<'a> Form<'a> {
     fn shape(&self, input: usize) -> &[u64] {
         self.inputs
             .get(input)
-            .map_or(&[], |(argument, _)| &argument.shape)
+            .map_or(&[], |argument| &argument.shape)
     }
 
     fn element(&self, input: usize) -> Element {
         self.inputs
             .get(input)
-            .map_or(Element::F32, |(_, element)| *element)
+            .map_or(Element::F32, |argument| argument.element)
     }
 
     fn scalar(&self, name: &str) -> Option<f64> {
         let found = self.plan.arguments.iter().find(|a| a.name == name)?;
-        let element = Element::from_name(&found.element)?;
-        (found.role == Role::Scalar).then(|| element.round(found.value))
+        (found.role == Role::Scalar).then(|| found.element.round(found.value))
     }
 
     fn flag(&self, name: &str) -> bool {
@@ -281,12 +275,12 @@ impl<'a> Form<'a> {
 
     /// Bytes of an input from the value of each element.
     fn fill(&self, input: usize, value: impl Fn(u64) -> f64) -> Vec<u8> {
-        let Some((argument, element)) = self.inputs.get(input) else {
+        let Some(argument) = self.inputs.get(input) else {
             return Vec::new();
         };
         let mut bytes = Vec::new();
         for index in 0..argument.count() {
-            element.encode(value(index), &mut bytes);
+            argument.element.encode(value(index), &mut bytes);
         }
         bytes
     }
@@ -325,8 +319,8 @@ fn representable(index: u64, types: [Element; 2]) -> f64 {
 fn extreme(element: Element) -> f64 {
     match element {
         Element::F16 => 65504.0,
-        Element::F8E4M3 => 448.0,
-        Element::F8E5M2 => 57344.0,
+        Element::F8e4m3 => 448.0,
+        Element::F8e5m2 => 57344.0,
         _ => 1e30,
     }
 }
@@ -350,7 +344,7 @@ mod tests {
         for types in [
             [Element::F16, Element::F16],
             [Element::Bf16, Element::F32],
-            [Element::F8E4M3, Element::F16],
+            [Element::F8e4m3, Element::F16],
         ] {
             for index in 0..5000 {
                 let value = representable(index, types);

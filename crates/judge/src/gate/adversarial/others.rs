@@ -3,7 +3,6 @@
 use super::{Built, Case, Form, extreme, representable};
 use std::ops::Range;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
 /// What the declared fill of an input gives for an element, with the seed of the clean run.
@@ -13,7 +12,7 @@ pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
         .filter(|(_, argument)| argument.role == Role::Input)
         .nth(input);
     place.map_or(0.0, |(number, argument)| {
-        let fill: Fill = argument.fill.into();
+        let fill = argument.fill;
         fill.value(form.seed ^ 0xad5e_55a1, number as u64, index)
     })
 }
@@ -50,8 +49,8 @@ fn sums_are_exact(form: &Form<'_>, terms: u64) -> bool {
     let holds = form
         .inputs
         .iter()
-        .all(|(_, element)| element.round(2.0) == 2.0);
-    plain && holds && 4 * terms < 1 << 24 && 4.0 * (terms as f64) < extreme(form.out)
+        .all(|input| input.element.round(2.0) == 2.0);
+    plain && holds && 4 * terms < 1 << 24 && 4.0 * (terms as f64) < extreme(form.output.element)
 }
 
 pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
@@ -69,7 +68,7 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
             all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, k))
         }
         Case::Selection => {
-            let types = [form.element(1), form.out];
+            let types = [form.element(1), form.output.element];
             let value = |input: usize, index: u64| match input {
                 0 => f64::from(u8::from(form.chance(9, index / k, k) == index % k)),
                 1 => representable(31 * (index / n) + 7 * (index % n), types),
@@ -82,7 +81,7 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
         Case::OutlierLast => outlier(k - 1),
         Case::Extremes => {
             // The largest factors whose sums the output can hold.
-            let most = (extreme(form.out).min(1e30) / (4.0 * k as f64)).sqrt();
+            let most = (extreme(form.output.element).min(1e30) / (4.0 * k as f64)).sqrt();
             all(form, |input, index| {
                 let most = most.min(extreme(form.element(input)));
                 match form.chance(input as u64, index, 4) {
@@ -222,7 +221,7 @@ pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
             all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, taps))
         }
         Case::Selection => {
-            let types = [form.element(0), form.out];
+            let types = [form.element(0), form.output.element];
             let value = |input: usize, index: u64| {
                 if input == 0 {
                     representable(31 * (index / columns) + 7 * (index % columns), types)

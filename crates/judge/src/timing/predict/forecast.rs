@@ -3,10 +3,9 @@
 use super::{
     DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, launch_time, resident_blocks,
 };
-use crate::session::Fault;
 use std::time::{Duration, Instant};
-use tuner_core::element::Element;
 use tuner_core::fill::Fill;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
@@ -74,7 +73,7 @@ struct Room {
 impl Room {
     fn of(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
         let needs = plan.code.needs(&launch.entry);
-        let shared_bytes = launch.shared_bytes + needs.static_shared_bytes;
+        let shared_bytes = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         Self {
             registers: needs.registers,
             shared_bytes,
@@ -83,11 +82,8 @@ impl Room {
     }
 }
 
-fn refused(detail: String) -> Fault {
-    Fault {
-        verdict: Verdict::LaunchFailed,
-        detail,
-    }
+fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
 }
 
 impl Forecaster {
@@ -105,11 +101,9 @@ impl Forecaster {
     ///
     /// # Errors
     /// PTX that the virtual GPU has not, launches that a GPU refuses, buffers that do not fit.
-    pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Fault> {
-        let module = Module::load(&plan.code.ptx).map_err(|error| Fault {
-            verdict: Verdict::Unsupported,
-            detail: error.to_string(),
-        })?;
+    pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
+        let module = Module::load(&plan.code.ptx)
+            .map_err(|error| Judgement::new(Verdict::Unsupported, error.to_string()))?;
         let sass = Sass::read(&plan.code.cubin).ok();
         let arch = self.arch;
         let prepared = self.prepare(plan)?;
@@ -124,7 +118,7 @@ impl Forecaster {
     }
 
     /// Memory for the plan's arguments, that of the last plan where they are the same.
-    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Fault> {
+    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Judgement> {
         let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
             self.prepared = None;
@@ -137,7 +131,7 @@ impl Forecaster {
     }
 }
 
-fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
+fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> {
     let mut memory = GlobalMemory::new(limit);
     let mut buffers = Vec::with_capacity(arguments.len());
     for (index, argument) in arguments.iter().enumerate() {
@@ -145,14 +139,11 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
             buffers.push(None);
             continue;
         }
-        let element = element(argument)?;
-        let bytes = argument.count().saturating_mul(element.size() as u64);
-        let buffer = memory.alloc(bytes, &argument.name).map_err(|error| Fault {
-            verdict: Verdict::OutOfMemory,
-            detail: error.to_string(),
-        })?;
+        let buffer = memory.alloc(argument.bytes(), &argument.name);
+        let buffer =
+            buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
         if argument.role == Role::Input {
-            fill(&mut memory, buffer, argument, element, index as u64);
+            fill(&mut memory, buffer, argument, index as u64);
         }
         buffers.push(Some(buffer));
     }
@@ -164,24 +155,12 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Fault> {
     })
 }
 
-fn element(argument: &PlanArgument) -> Result<Element, Fault> {
-    let unknown = || refused(format!("no element type is called `{}`", argument.element));
-    Element::from_name(&argument.element).ok_or_else(unknown)
-}
-
-fn fill(
-    memory: &mut GlobalMemory,
-    buffer: BufferId,
-    argument: &PlanArgument,
-    element: Element,
-    index: u64,
-) {
+fn fill(memory: &mut GlobalMemory, buffer: BufferId, argument: &PlanArgument, index: u64) {
     let total = memory.len(buffer);
-    let floats = argument.element.starts_with('f') || argument.element.starts_with('b');
-    if total > FILLED_BYTES && floats {
+    let (element, rule) = (argument.element, argument.fill);
+    if total > FILLED_BYTES && element.is_float() {
         return;
     }
-    let rule = Fill::from(argument.fill);
     let whole = total <= FILLED_BYTES || rule == Fill::Arange;
     let size = element.size() as u64;
     let count = if whole {
@@ -198,15 +177,6 @@ fn fill(
     }
 }
 
-fn extents(wide: [u64; 3], what: &str) -> Result<[u32; 3], Fault> {
-    let mut narrow = [0; 3];
-    for (out, extent) in narrow.iter_mut().zip(wide) {
-        *out = u32::try_from(extent)
-            .map_err(|_| refused(format!("{what} {wide:?} is larger than any GPU allows")))?;
-    }
-    Ok(narrow)
-}
-
 /// Executes the blocks of one launch that the model needs.
 fn trace(
     arch: &Arch,
@@ -215,32 +185,21 @@ fn trace(
     plan: &Plan,
     launch: &PlanLaunch,
     room: Room,
-) -> Result<Traces, Fault> {
-    module.supported(&launch.entry).map_err(|what| Fault {
-        verdict: Verdict::Unsupported,
-        detail: what.to_string(),
-    })?;
+) -> Result<Traces, Judgement> {
+    module
+        .supported(&launch.entry)
+        .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
     let mut args = Vec::with_capacity(launch.arguments.len());
     for index in &launch.arguments {
         let argument = plan.arguments.get(*index);
         let argument = argument.ok_or_else(|| refused(format!("no argument {index}")))?;
         args.push(match prepared.buffers.get(*index).copied().flatten() {
             Some(buffer) => Arg::Buffer(buffer),
-            None => {
-                let mut bytes = Vec::with_capacity(8);
-                element(argument)?.encode(argument.value, &mut bytes);
-                Arg::Bytes(bytes)
-            }
+            None => Arg::Bytes(argument.scalar_bytes()),
         });
     }
-    let (grid, block) = (
-        extents(launch.grid, "grid")?,
-        extents(launch.block, "block")?,
-    );
-    let mut template = Launch::new(&launch.entry, grid, block, args);
-    let shared = u32::try_from(launch.shared_bytes);
-    template.dynamic_shared_bytes =
-        shared.map_err(|_| refused(format!("{} bytes of shared memory", launch.shared_bytes)))?;
+    let mut template = Launch::new(&launch.entry, launch.grid, launch.block, args);
+    template.dynamic_shared_bytes = launch.shared_bytes;
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
@@ -257,7 +216,7 @@ fn piece(
     plan: &Plan,
     launch: &PlanLaunch,
     (traces, room): (Traces, Room),
-) -> Result<Piece, Fault> {
+) -> Result<Piece, Judgement> {
     let shared_bytes = room.shared_bytes;
     let work = LaunchWork {
         threads: launch.threads(),
@@ -275,7 +234,7 @@ fn piece(
     }
     let shape = Shape {
         entry: launch.entry.clone(),
-        grid: extents(launch.grid, "grid")?,
+        grid: launch.grid,
         threads: work.threads as u32,
         registers: work.registers,
         shared_bytes,
@@ -307,7 +266,7 @@ fn piece(
 }
 
 /// All launches together; ratios and shares are those of the longest.
-fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Fault> {
+fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     let total: f64 = pieces.iter().map(|piece| piece.us + arch.launch_us).sum();
     let longest = pieces.iter().max_by(|a, b| a.us.total_cmp(&b.us));
     let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {

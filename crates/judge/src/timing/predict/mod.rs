@@ -20,7 +20,7 @@ use vgpu::{Arch, Counters};
 pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 4";
 
 /// What stands beside a figure that should not be relied on.
-pub const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
+pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 
 /// Factors on a predicted time between which nine of ten recorded times lie, where the model has
 /// no doubts, and where it has (`docs/prediction.md`, "Error").
@@ -29,7 +29,7 @@ const DOUBTFUL: [f64; 2] = [0.25, 4.0];
 
 /// One launch, as far as its time depends on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LaunchWork {
+pub(crate) struct LaunchWork {
     /// Threads a block.
     pub threads: u64,
     /// Blocks of the whole grid.
@@ -46,7 +46,7 @@ pub struct LaunchWork {
 
 /// A predicted time and what limits it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
+pub(crate) struct Prediction {
     /// Time of all launches.
     pub time: Micros,
     /// Resident warps of the longest launch over the multiprocessor's maximum, 0 to 1.
@@ -117,7 +117,7 @@ impl Explanation {
 
     /// Scales what the sampled blocks did to whole grids.
     #[must_use]
-    pub fn new(prediction: &Prediction, launches: &[LaunchWork]) -> Self {
+    pub(crate) fn new(prediction: &Prediction, launches: &[LaunchWork]) -> Self {
         let sum = |count: fn(&Counters) -> u64| -> f64 {
             let scaled = launches.iter().map(|launch| {
                 let blocks = launch.counted_blocks.max(1) as f64;
@@ -168,29 +168,6 @@ const BARRIER_CYCLES: f64 = 30.0;
 /// Bytes a clock that one multiprocessor gets from the L2 cache.
 const L2_BYTES_PER_CLOCK: f64 = 64.0;
 
-/// Predicts the time of a candidate's launches. `bytes` is what must move between memory and chip
-/// at least, where the space says so. `None` when nothing was counted or a block does not fit.
-#[must_use]
-pub fn predict(arch: &Arch, launches: &[LaunchWork], bytes: Option<f64>) -> Option<Prediction> {
-    let mut total = 0.0;
-    let mut longest: Option<Estimate> = None;
-    for launch in launches {
-        let estimate = launch_time(arch, launch, bytes)?;
-        total += estimate.time + arch.launch_us;
-        if longest.is_none_or(|longest| estimate.time > longest.time) {
-            longest = Some(estimate);
-        }
-    }
-    let longest = longest?;
-    Some(Prediction {
-        time: Micros::new(total)?,
-        occupancy: longest.occupancy,
-        waves: longest.waves,
-        blocks: longest.blocks,
-        bound: longest.bound,
-    })
-}
-
 /// One launch, without the launch overhead.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
@@ -198,10 +175,12 @@ struct Estimate {
     time: f64,
     occupancy: f64,
     waves: f64,
-    blocks: u64,
     bound: &'static str,
 }
 
+/// Predicts the time of one launch by roofline and occupancy. `bytes` is what must move between
+/// memory and chip at least, where the space says so. `None` when nothing was counted or a block does
+/// not fit.
 fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<Estimate> {
     let resident = resident_blocks(arch, launch.threads, launch.registers, launch.shared_bytes);
     if resident == 0 || launch.counted_blocks == 0 {
@@ -216,7 +195,10 @@ fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<E
     let tensor = 2.0 * f64::from(arch.tensor_f16);
     // Cycles of one block on each unit of its multiprocessor.
     let units = [
-        ("issue", c.warp_instructions as f64 / counted / 4.0),
+        (
+            "issue",
+            c.warp_instructions as f64 / counted / f64::from(arch.schedulers),
+        ),
         ("fp32", c.fp32_flops as f64 / counted / fma),
         ("tensor", c.tensor_flops as f64 / counted / tensor),
         (
@@ -248,7 +230,6 @@ fn launch_time(arch: &Arch, launch: &LaunchWork, bytes: Option<f64>) -> Option<E
         time,
         occupancy: here / f64::from(arch.max_threads_per_sm),
         waves: launch.grid_blocks as f64 / (resident * u64::from(arch.sm_count)) as f64,
-        blocks: launch.grid_blocks,
         bound,
     })
 }
@@ -288,7 +269,7 @@ mod tests {
         let arch = Arch::by_name("h100").unwrap();
         let launch = work(256, 13_200, 64, 1 << 24);
         let floor_us = (1u64 << 24) as f64 * 13_200.0 / arch.peak_fp32() * 1e6;
-        let time = predict(arch, &[launch], None).unwrap().time.get();
+        let time = launch_time(arch, &launch, None).unwrap().time;
         assert!(time >= floor_us, "{time} {floor_us}");
     }
 
@@ -305,10 +286,10 @@ mod tests {
     #[test]
     fn a_grid_smaller_than_the_device_takes_as_long_as_one_wave() {
         let arch = Arch::by_name("h100").unwrap();
-        let one = predict(arch, &[work(256, 1, 64, 1 << 24)], None)
+        let one = launch_time(arch, &work(256, 1, 64, 1 << 24), None)
             .unwrap()
             .time;
-        let full = predict(arch, &[work(256, 132, 64, 1 << 24)], None)
+        let full = launch_time(arch, &work(256, 132, 64, 1 << 24), None)
             .unwrap()
             .time;
         assert_eq!(one, full);

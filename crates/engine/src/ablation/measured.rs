@@ -4,107 +4,51 @@
 //! The base is the fixed reference of the task, so each round of samples begins and ends with it
 //! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
 
-use super::answer::Answer;
-use super::cost::{Cost, Timed, failure, refusal, summarize, together, told_of_the_clock, untimed};
-use super::{Args, Change, Code, Subject, bad_base};
-use crate::cli::CliError;
-use crate::cli::parallel::in_order;
-use crate::cli::predictor;
+use super::cost::{Cost, Timed, of_the_clock, summary, together, untimed};
+use super::{Change, bad_base};
+use crate::cuda::{CudaEvaluator, CudaTask};
+use crate::error::EngineError;
+use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
+use crate::job::{self, JobError};
+use crate::judging::{KernelTask, Work};
+use crate::parallel::in_order;
+use crate::prior::like;
 use anyhow::Context as _;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::{Measurement, TimingKind, Verdict};
+use tuner_core::record::Verdict;
 use tuner_core::statistics::median;
 use tuner_core::units::ContentHash;
-use tuner_device::DeviceSelector;
-use tuner_device::gpu;
 use tuner_device::gpu::GpuFacts;
 use tuner_device::worker::host::{Settings, Worker, WorkerError};
-use tuner_engine::job;
-use tuner_engine::{
-    BoxError, CudaEvaluator, CudaTask, EngineError, Evaluator as _, Judged, KernelTask,
-    Preparation, Work, like,
-};
-use tuner_kernel::catalog;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_kernel::declarations;
 use tuner_space::Config;
 use vgpu::Arch;
 use vgpu::model::resident_blocks;
 
 /// Seed of the data and the order of the final rounds: data that the gate has not shown before.
 const SEED: u64 = 0xab_1a7e;
-/// Takes the base apart on the GPU of that number.
-pub(super) fn run(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
-    let gpu =
-        gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
-    let (kernel, problem) = predictor::named(&args.kernel, args.problem.as_deref())?;
-    let yaml = catalog::shown(&kernel.path);
-    let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
-    let limits = gpu.limits();
-    let space = kernel
-        .spec
-        .space(&problem, &limits)
-        .map_err(|error| usage(&error))?;
-    let subject = Subject {
-        kernel: &kernel.spec.kernel,
-        problem: &problem,
-        device: &gpu.name,
-        space: &space,
-        timing: TimingKind::Measured,
-    };
-    let arch = gpu.arch();
-    let compiler = Compiler::new(CompilerSettings::with_jobs(1))
-        .map_err(|error| anyhow::anyhow!("{error}"))?;
-    let problems = [(&*problem, &space)];
-    declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
-    let code = Code::of(&kernel, &problem, &limits, &arch);
-    let changes = subject.changes(args, code)?;
-    let task =
-        KernelTask::new(&kernel, &problem, &limits, &gpu.arch()).map_err(|error| usage(&error))?;
-    let bench = Bench::open(&gpu, task, &changes[0].config, args.jobs)?;
-    let outcomes = bench.all(&changes)?;
-    let names = [subject.kernel, subject.problem, subject.device];
-    let answer = |(change, outcome): (&Change, Outcome)| {
-        let config = space.values(&change.config);
-        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
-        outcome.tell(&mut answer);
-        answer
-    };
-    Ok(changes.iter().zip(outcomes).map(answer).collect())
-}
 
 /// What came of one change.
-struct Outcome {
-    judged: Judged,
-    occupancy: Option<f64>,
-    cost: Option<Cost>,
-    time_us: Option<f64>,
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the gate found.
+    pub judged: Judged,
+    /// Share of a multiprocessor's threads that is busy, where it is known.
+    pub occupancy: Option<f64>,
+    /// Its time over that of the base.
+    pub cost: Option<Cost>,
+    /// Median, microseconds.
+    pub time_us: Option<f64>,
     /// No difference from the base was shown; `None` for the base and without a cost.
-    same: Option<bool>,
-}
-
-impl Outcome {
-    fn tell(self, answer: &mut Answer) {
-        answer.verdict = self.judged.verdict;
-        answer.detail = self.judged.detail;
-        if let Some(facts) = &self.judged.compilation {
-            answer.compiled(facts);
-        }
-        answer.occupancy = self.occupancy;
-        answer.time_us = self.time_us;
-        answer.same = self.same;
-        if let Some(cost) = self.cost {
-            answer.cost = Some(cost.ratio);
-            [answer.cost_low, answer.cost_high] = cost.interval.map(Some);
-            answer.flags = cost.flags;
-        }
-    }
+    pub same: Option<bool>,
 }
 
 /// A GPU with the base as its task's fixed reference.
-struct Bench {
+pub struct Ablation {
     evaluator: CudaEvaluator,
     /// Compiles at a time.
     threads: usize,
@@ -113,13 +57,18 @@ struct Bench {
     arch: Option<&'static Arch>,
 }
 
-impl Bench {
-    fn open(
+impl Ablation {
+    /// Opens the GPU for a task whose base is `base`, with `jobs` compiles at a time. Gives a line for
+    /// the user for each thing worth knowing of the GPU.
+    ///
+    /// # Errors
+    /// No compiler, or a GPU that does not open.
+    pub fn open(
         gpu: &GpuFacts,
         task: KernelTask,
         base: &Config,
         jobs: Option<u16>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<(Self, Vec<String>), JobError> {
         // Nothing is timed while it compiles: every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
@@ -135,47 +84,50 @@ impl Bench {
         };
         let workers = vec![Worker::new(settings)];
         let evaluator = CudaEvaluator::new(facts, Arc::new(compiler), vec![task], workers);
-        for note in evaluator.open().map_err(job::closed)? {
-            say!("{note}");
-        }
-        Ok(Self {
+        let notes = evaluator.open().map_err(job::closed)?;
+        let ablation = Self {
             evaluator,
             threads,
             device: gpu.name.clone(),
             arch: like(&gpu.name, &gpu.limits()),
-        })
+        };
+        Ok((ablation, notes))
     }
 
-    /// What came of every change, in their order; the first is the base.
-    fn all(&self, changes: &[Change]) -> Result<Vec<Outcome>, CliError> {
-        let mut gated = self.judge(changes)?;
+    /// What came of every change, in their order; the first is the base. Progress is told as it comes.
+    ///
+    /// # Errors
+    /// A base that is not right, or tools that do not work.
+    pub fn all(
+        &self,
+        changes: &[Change],
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Vec<Outcome>, JobError> {
+        let mut gated = self.judge(changes, tell)?;
         let control = self.contest(&[&changes[0].config])?.pop();
         let control = match control.unwrap_or_else(|| Err(untimed())) {
             Ok(control) => control,
-            Err((verdict, detail)) => return Err(bad_base(&self.device, verdict, &detail)),
+            Err(why) => return Err(bad_base(&self.device, &why)),
         };
-        told_of_the_clock(&control);
+        of_the_clock(&control).into_iter().for_each(&mut *tell);
         let mut costs: Vec<Option<Cost>> = vec![None; changes.len()];
         let together = together(control.base_us);
         costs[0] = Some(control.clone());
         let timed: Vec<usize> = (1..changes.len())
-            .filter(|at| gated[*at].judged.verdict == Verdict::Ok && gated[*at].twin.is_none())
+            .filter(|at| gated[*at].judged.found.judgement.is_ok() && gated[*at].twin.is_none())
             .collect();
         let mut done = 0;
         for few in timed.chunks(together) {
             for (at, cost) in few.iter().zip(self.few(changes, few)?) {
                 match cost {
                     Ok(cost) => costs[*at] = Some(cost),
-                    Err((verdict, detail)) => {
-                        let judged = &mut gated[*at].judged;
-                        (judged.verdict, judged.detail) = (verdict, detail);
-                    }
+                    Err(why) => gated[*at].judged.found.judgement = why,
                 }
             }
             done += few.len();
-            say!("timed {done} of {}", timed.len());
+            tell(format!("timed {done} of {}", timed.len()));
         }
-        summarize(&control, &costs[1..]);
+        tell(summary(&control, &costs[1..]));
         share(changes, &mut gated, &mut costs);
         let bases = costs.iter().flatten().filter_map(|cost| cost.base_us);
         let unit = median(&bases.collect::<Vec<f64>>());
@@ -203,20 +155,22 @@ impl Bench {
     }
 
     /// Compiles all, the base before the others, and takes each through the gate.
-    fn judge(&self, changes: &[Change]) -> Result<Vec<Gated>, CliError> {
+    fn judge(
+        &self,
+        changes: &[Change],
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Vec<Gated>, JobError> {
         let prepare = |config: &Config| self.evaluator.prepare(0, config);
         let mut known = HashMap::new();
         let mut gated = Vec::with_capacity(changes.len());
         let base = prepare(&changes[0].config).map_err(failed)?;
         gated.push(self.evaluate(&changes[0].config, base, &gated, &mut known)?);
-        let Judged {
-            verdict, detail, ..
-        } = &gated[0].judged;
-        if *verdict != Verdict::Ok {
-            return Err(bad_base(&self.device, *verdict, detail));
+        let base = &gated[0].judged.found.judgement;
+        if !base.is_ok() {
+            return Err(bad_base(&self.device, base));
         }
         let others = &changes[1..];
-        say!("compiling {} changes", others.len());
+        tell(format!("compiling {} changes", others.len()));
         let state = || ();
         let prepared = in_order(others, self.threads, state, |change, ()| {
             prepare(&change.config)
@@ -234,7 +188,7 @@ impl Bench {
         prepared: Preparation<Work>,
         before: &[Gated],
         known: &mut HashMap<ContentHash, usize>,
-    ) -> Result<Gated, CliError> {
+    ) -> Result<Gated, JobError> {
         let work = match prepared {
             Preparation::Ready { work, .. } => work,
             Preparation::Judged(judged) => {
@@ -260,7 +214,7 @@ impl Bench {
 
     /// Times changes that are right together, and those that came to no time once more by
     /// themselves: what spoils a context takes its neighbours along.
-    fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, CliError> {
+    fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
         let mut times = self.contest(&configs)?;
         if configs.len() > 1 {
@@ -276,7 +230,7 @@ impl Bench {
     }
 
     /// One comparison with the base, in a fresh process and on new data.
-    fn contest(&self, configs: &[&Config]) -> Result<Vec<Timed>, CliError> {
+    fn contest(&self, configs: &[&Config]) -> Result<Vec<Timed>, JobError> {
         let owned: Vec<Config> = configs.iter().copied().cloned().collect();
         let times = match self.evaluator.finale(0, &owned, SEED) {
             Ok(times) => times,
@@ -286,13 +240,13 @@ impl Bench {
                     Some(WorkerError::Hung(why)) => (Verdict::Timeout, why),
                     _ => return Err(failed(error)),
                 };
-                let failure = failure(verdict, &format!("while it was timed: {why}"));
-                return Ok(vec![Err(failure); owned.len()]);
+                let why = Judgement::new(verdict, format!("while it was timed: {why}"));
+                return Ok(vec![Err(why); owned.len()]);
             }
         };
-        let timed = |time: Result<Measurement, String>| {
-            let measurement = time.map_err(|why| refusal(&why))?;
-            Cost::of(&measurement).ok_or_else(untimed)
+        let timed = |time: TimedJudgement| match time.measured {
+            Some(measured) => Cost::of(measured.record()).ok_or_else(untimed),
+            None => Err(time.judgement),
         };
         Ok(times.into_iter().map(timed).collect())
     }
@@ -307,7 +261,7 @@ impl Bench {
         };
         let needs = plan.code.needs(&launch.entry);
         let threads = u32::try_from(launch.threads()).ok()?;
-        let shared = launch.shared_bytes + needs.static_shared_bytes;
+        let shared = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         let fit = resident_blocks(arch, threads, needs.registers, shared);
         let mine = launch.blocks().div_ceil(u64::from(arch.sm_count));
         let busy = u64::from(fit).min(mine) * u64::from(threads.div_ceil(32) * 32);
@@ -324,8 +278,8 @@ struct Gated {
 }
 
 /// A failure of the tools, or of a space whose reference does not fit.
-fn failed(error: BoxError) -> CliError {
-    job::engine_error(EngineError::Device(error)).into()
+fn failed(error: BoxError) -> JobError {
+    job::engine_error(EngineError::Device(error))
 }
 
 /// Gives the figures of a change to those that are the same code in the same launches.
@@ -334,10 +288,7 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
         let Some(first) = gated[at].twin else {
             continue;
         };
-        let (verdict, detail) = {
-            let judged = &gated[first].judged;
-            (judged.verdict, judged.detail.clone())
-        };
+        let shared = gated[first].judged.found.judgement.clone();
         costs[at] = costs[first].clone().map(|cost| match first {
             // By definition, not by a clock.
             0 => Cost {
@@ -355,11 +306,13 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
             _ if change.to.contains('=') => change.to.clone(),
             _ => format!("{}={}", change.what, change.to),
         };
-        let judged = &mut gated[at].judged;
-        judged.verdict = verdict;
-        judged.detail = match verdict {
-            Verdict::Ok => format!("the same machine code and launches as {whom}"),
-            _ => detail,
+        gated[at].judged.found.judgement = if shared.is_ok() {
+            Judgement {
+                detail: format!("the same machine code and launches as {whom}"),
+                ..shared
+            }
+        } else {
+            shared
         };
     }
 }

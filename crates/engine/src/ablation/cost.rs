@@ -1,10 +1,11 @@
 //! A change's time over that of the base, and what may be said of it.
 
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, Verdict};
 use tuner_core::statistics::{interval_of_median, median};
 
 /// Most changes in a round.
-const TOGETHER_MAX: usize = 16;
+const MAX_TOGETHER: usize = 16;
 /// What a round should last at most, microseconds: longer ones drift.
 const ROUND_US: f64 = 100e3;
 /// What a sample lasts at least, microseconds.
@@ -12,12 +13,15 @@ const SAMPLE_US: f64 = 1500.0;
 
 /// A time over that of the base.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cost {
-    pub(super) ratio: f64,
-    pub(super) interval: [f64; 2],
+pub struct Cost {
+    /// Median.
+    pub ratio: f64,
+    /// 95 % interval.
+    pub interval: [f64; 2],
     /// What the base took in that session, microseconds.
-    pub(super) base_us: Option<f64>,
-    pub(super) flags: Vec<String>,
+    pub base_us: Option<f64>,
+    /// What a reader should know of the time.
+    pub flags: Vec<String>,
 }
 
 impl Cost {
@@ -42,23 +46,11 @@ impl Cost {
 }
 
 /// A cost, or why there is none.
-pub(super) type Timed = Result<Cost, (Verdict, String)>;
+pub(super) type Timed = Result<Cost, Judgement>;
 
-pub(super) fn untimed() -> (Verdict, String) {
-    failure(Verdict::Crashed, "it was not timed")
-}
-
-pub(super) fn failure(verdict: Verdict, detail: &str) -> (Verdict, String) {
-    (verdict, detail.to_owned())
-}
-
-/// A contest's refusal, which begins with its verdict.
-pub(super) fn refusal(why: &str) -> (Verdict, String) {
-    let named = why
-        .split_once(": ")
-        .and_then(|(name, detail)| Some((Verdict::from_name(name)?, detail)));
-    let (verdict, detail) = named.unwrap_or((Verdict::Crashed, why));
-    failure(verdict, detail)
+/// A comparison that gave neither a time nor a reason.
+pub(super) fn untimed() -> Judgement {
+    Judgement::new(Verdict::Crashed, "it was not timed")
 }
 
 /// How many changes share a round.
@@ -67,34 +59,36 @@ pub(super) fn together(base_us: Option<f64>) -> usize {
     // Two of a round's samples are the base's.
     ((ROUND_US / sample) as usize)
         .saturating_sub(2)
-        .clamp(1, TOGETHER_MAX)
+        .clamp(1, MAX_TOGETHER)
 }
 
-/// What the base timed against itself says of the clock.
-pub(super) fn told_of_the_clock(control: &Cost) {
+/// What the base timed against itself says of the clock, a line each.
+pub(super) fn of_the_clock(control: &Cost) -> Vec<String> {
     let [low, high] = control.interval;
-    say!("the base against itself: {low:.4} to {high:.4}");
+    let mut lines = vec![format!("the base against itself: {low:.4} to {high:.4}")];
     if low > 1.0 || high < 1.0 {
-        say!(
+        lines.push(
             "note: it differs from itself by more than noise; changes within that are called the \
              same"
+                .to_owned(),
         );
     }
+    lines
 }
 
 /// How many changes cost something.
-pub(super) fn summarize(control: &Cost, costs: &[Option<Cost>]) {
+pub(super) fn summary(control: &Cost, costs: &[Option<Cost>]) -> String {
     let timed: Vec<&Cost> = costs.iter().flatten().collect();
     let (same, other): (Vec<&Cost>, Vec<&Cost>) =
         timed.iter().copied().partition(|cost| cost.same(control));
     let slower = other.iter().filter(|cost| cost.ratio > 1.0).count();
-    say!(
+    format!(
         "{} timed: {slower} slower than the base, {} faster, {} the same as far as 95 % intervals \
          tell (one equal change in twenty lies outside by chance)",
         timed.len(),
         other.len() - slower,
         same.len()
-    );
+    )
 }
 
 #[cfg(test)]
@@ -103,22 +97,14 @@ mod tests {
 
     #[test]
     fn a_round_of_slow_kernels_holds_fewer_changes() {
-        assert_eq!(together(Some(10.0)), TOGETHER_MAX);
+        assert_eq!(together(Some(10.0)), MAX_TOGETHER);
         assert_eq!(together(Some(20e3)), 3);
         assert_eq!(together(Some(1e6)), 1);
-        assert_eq!(together(None), TOGETHER_MAX);
+        assert_eq!(together(None), MAX_TOGETHER);
     }
 
     #[test]
-    fn a_refusal_is_taken_by_its_verdict_and_an_interval_with_one_shows_nothing() {
-        assert_eq!(
-            refusal("out_of_bounds: line 3: far"),
-            (Verdict::OutOfBounds, "line 3: far".to_owned())
-        );
-        assert_eq!(
-            refusal("no round: none"),
-            (Verdict::Crashed, "no round: none".to_owned())
-        );
+    fn an_interval_with_one_shows_nothing() {
         let cost = |interval| Cost {
             ratio: 1.0,
             interval,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Errors
 /// The first error by that order.
-pub(super) fn in_order<T, S, R, E>(
+pub(crate) fn in_order<T, S, R, E>(
     items: &[T],
     threads: usize,
     state: impl Fn() -> S + Sync,
@@ -21,22 +21,30 @@ where
 {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, items.len().max(1)) {
-            scope.spawn(|| {
-                let mut state = state();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else {
-                        return;
-                    };
-                    let result = work(item, &mut state);
-                    if let Ok(mut results) = results.lock() {
-                        results.push((index, result));
-                    }
-                }
-            });
+    let all = || {
+        let mut state = state();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else {
+                return;
+            };
+            let result = work(item, &mut state);
+            if let Ok(mut results) = results.lock() {
+                results.push((index, result));
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        // Where the system gives no more threads, those that are there do all the work.
+        for _ in 1..threads.clamp(1, items.len().max(1)) {
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, all)
+                .is_err()
+            {
+                break;
+            }
+        }
+        all();
     });
     let mut results = results.into_inner().unwrap_or_default();
     results.sort_by_key(|(index, _)| *index);

@@ -1,13 +1,13 @@
 //! What can be said of a template against its search space without compiling: defaults that differ
 //! and parameters that it never mentions.
 
+use crate::compile::{MacroDefault, Template};
 use tuner_core::value::Value;
-use tuner_kernel::compile::{MacroDefault, Template};
 use tuner_space::Parameter;
 
 /// A finding about one parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Finding {
+pub enum Finding {
     /// The two defaults differ: an error, because the template alone would be another kernel.
     DefaultsDiffer {
         /// The parameter.
@@ -37,11 +37,8 @@ pub(super) enum Finding {
 
 /// Compares the parameters with the template. A parameter that compiler options mention as
 /// `{NAME}` counts as mentioned.
-pub(super) fn examine(
-    template: &Template,
-    parameters: &[Parameter],
-    options: &[String],
-) -> Vec<Finding> {
+#[must_use]
+pub fn examine(template: &Template, parameters: &[Parameter], options: &[String]) -> Vec<Finding> {
     let defaults = template.defaults();
     let mut findings = Vec::new();
     for parameter in parameters {
@@ -111,8 +108,8 @@ fn literal(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::{Finding, compare, literal};
+    use crate::compile::MacroDefault;
     use tuner_core::value::Value;
-    use tuner_kernel::compile::MacroDefault;
 
     fn check(value: Value, text: &str) -> Option<Finding> {
         compare(

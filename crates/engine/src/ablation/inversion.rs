@@ -100,30 +100,30 @@ fn is_shape(name: &str) -> bool {
 
 /// One pathology applied to a configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Inverted {
+pub struct Inverted {
     /// What it is called.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// The configuration that has it.
-    pub(super) config: Config,
+    pub config: Config,
 }
 
 /// What can be shown on a configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Inversions {
+pub struct Inversions {
     /// The pathologies that the space can express and that the base does not have already.
-    pub(super) found: Vec<Inverted>,
+    pub found: Vec<Inverted>,
     /// Those whose parameters it has, and which no valid configuration near the base shows.
-    pub(super) left_out: Vec<&'static str>,
+    pub left_out: Vec<&'static str>,
 }
 
 /// Spilled bytes of a configuration's code; `None` where it does not compile.
-pub(super) type Spills<'a, E> = dyn FnMut(&Config) -> Result<Option<u64>, E> + 'a;
+pub type Spills<'a, E> = dyn FnMut(&Config) -> Result<Option<u64>, E> + 'a;
 
 /// The pathologies of a space, applied to the base.
 ///
 /// # Errors
 /// Those of the compiler.
-pub(super) fn inversions<E>(
+pub fn inversions<E>(
     space: &Space,
     base: &Config,
     spills: &mut Spills<'_, E>,
@@ -205,12 +205,12 @@ fn apply(
 }
 
 /// Parameters that a repair changes at most.
-const REPAIRS_MAX: usize = 2;
+const MAX_REPAIRS: usize = 2;
 
 /// The valid configuration with the wanted choices but for the fewest of the repairing parameters,
 /// each as near to its wanted value as can be.
 fn repair(space: &Space, wanted: &[u32], repairing: &[usize]) -> Option<Config> {
-    (0..=REPAIRS_MAX).find_map(|count| {
+    (0..=MAX_REPAIRS).find_map(|count| {
         let mut choices = wanted.to_vec();
         change(space, &mut choices, repairing, count).then(|| Config::new(choices))
     })

@@ -1,21 +1,21 @@
 //! The tuner's side: starts the worker, sends requests, keeps deadlines, restarts it.
 
-mod running;
-
 use super::protocol::{
-    Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison, send,
+    Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
 };
 use crate::gpu::fake;
 use crate::step::Step;
-use running::{Running, start};
 use std::path::PathBuf;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, CodeFormat};
-use tuner_core::record::{Measurement, Verdict};
-use tuner_judge::judgement::Judgement;
+use tuner_core::record::Verdict;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
 use tuner_judge::timing::paired::DuelResult;
+use tuner_process::{
+    ATTEMPTS, Failure, Limits, Parts, Process, Program, from_json, pause, start_error,
+};
 
 /// How to start a worker, and how long each of its steps may take.
 #[derive(Debug, Clone)]
@@ -103,13 +103,8 @@ impl Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The process did not start.
-    #[error("the device worker did not start ({program}): {source}")]
-    Start {
-        /// Program.
-        program: String,
-        /// Cause.
-        source: std::io::Error,
-    },
+    #[error("the device worker did not start: {0}")]
+    Start(String),
     /// The space file and its oracle do not fit together.
     #[error("{0}")]
     Unusable(String),
@@ -119,6 +114,12 @@ pub enum WorkerError {
          kernel's log, then go on with --resume)"
     )]
     DeviceLost(String),
+    /// Worker after worker is ended from outside.
+    #[error(
+        "device workers do not live long enough to judge a candidate: {0}; all finished work is \
+         stored (find what ends them, then go on with --resume)"
+    )]
+    WorkersLost(String),
     /// What was asked for failed.
     #[error("{0}")]
     Failed(String),
@@ -130,23 +131,31 @@ pub enum WorkerError {
 /// A device behind a process border.
 pub struct Worker {
     settings: Settings,
-    running: Option<Running>,
+    running: Option<Process>,
     opened: Option<Opened>,
     restarts: u64,
     /// Candidates in a row with which the device failed twice.
     failures: u32,
+    /// Candidates in a row whose workers were all lost.
+    losses: u32,
 }
 
 /// Candidates in a row with which the device fails although it opens, before it counts as lost.
-const FAILURES_MAX: u32 = 3;
+const MAX_FAILURES: u32 = 3;
+/// Candidates in a row that lose all their workers before the run is given up.
+const MAX_LOSSES: u32 = 8;
+/// The driver prints a failed assertion while the error is on its way: so long it may lag behind.
+const SAID_LAG: Duration = Duration::from_millis(50);
 
 /// What came of a request.
 enum Answer {
     Response(Response),
     /// No answer in time.
     Hung(Step),
-    /// The process ended, or talks nonsense: what is known of it.
+    /// The process died of what it did: what is known of it.
     Died(String),
+    /// The process was lost, through no fault of what it did.
+    Gone(String),
     /// The device failed.
     Lost(String),
 }
@@ -161,6 +170,7 @@ impl Worker {
             opened: None,
             restarts: 0,
             failures: 0,
+            losses: 0,
         }
     }
 
@@ -192,12 +202,12 @@ impl Worker {
     ///
     /// # Errors
     /// The worker cannot be started, the job itself is unusable, or the device is lost.
-    pub fn judge(&mut self, job: Job) -> Result<Judgement, WorkerError> {
+    pub fn judge(&mut self, job: Job) -> Result<TimedJudgement, WorkerError> {
         let request = Request::Judge(Box::new(self.packed(job)));
         match self.candidate(&request)? {
             Ok(Response::Judged(judgement)) => Ok(*judgement),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok(judgement),
+            Err(judgement) => Ok(judgement.into()),
         }
     }
 
@@ -208,7 +218,7 @@ impl Worker {
     pub fn measure(
         &mut self,
         mut measuring: MeasureRequest,
-    ) -> Result<(Judgement, Option<RelativeTime>), WorkerError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), WorkerError> {
         let carry = self.settings.carry;
         measuring.job = self.packed(measuring.job);
         measuring.reference = measuring.reference.map(|plan| plan.packed(carry));
@@ -219,7 +229,7 @@ impl Worker {
         match self.candidate(&request)? {
             Ok(Response::Measured(judgement, standing)) => Ok((*judgement, standing)),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok((judgement, None)),
+            Err(judgement) => Ok((judgement.into(), None)),
         }
     }
 
@@ -253,10 +263,8 @@ impl Worker {
     pub fn finale(
         &mut self,
         contest: TimingComparison,
-    ) -> Result<Vec<Result<Measurement, String>>, WorkerError> {
-        if let Some(running) = self.running.take() {
-            running.kill();
-        }
+    ) -> Result<Vec<TimedJudgement>, WorkerError> {
+        self.running = None;
         let request = Request::Finale(Box::new(self.packed_contest(contest)));
         match self.device(&request)? {
             Response::Final(times) => Ok(times),
@@ -279,67 +287,109 @@ impl Worker {
     }
 
     /// A request whose failure is a candidate's: hangs and deaths are its judgement. A failure of
-    /// the device gets a second try in a fresh process.
+    /// the device gets a second try in a fresh process, a process that was lost a third.
     fn candidate(&mut self, request: &Request) -> Result<Result<Response, Judgement>, WorkerError> {
-        let mut failure = String::new();
-        for _ in 0..2 {
+        let (mut losses, mut failed) = (0, None);
+        while losses < ATTEMPTS {
+            pause(losses);
             match self.ask(request)? {
                 Answer::Response(Response::Unusable(why)) => {
                     return Err(WorkerError::Unusable(why));
                 }
                 Answer::Response(response) => {
-                    self.failures = 0;
+                    (self.failures, self.losses) = (0, 0);
                     return Ok(Ok(response));
                 }
                 Answer::Hung(step) => {
                     let limit = self.settings.deadline(step).as_secs_f64();
-                    return Ok(Err(fault(
+                    return Ok(Err(Judgement::new(
                         Verdict::Timeout,
                         format!("no answer within {limit} s ({step:?}); worker killed"),
                     )));
                 }
-                Answer::Died(detail) => return Ok(Err(fault(Verdict::Crashed, detail))),
-                Answer::Lost(why) => failure = why,
+                Answer::Died(detail) => return Ok(Err(Judgement::new(Verdict::Crashed, detail))),
+                Answer::Gone(why) => {
+                    losses += 1;
+                    if losses == ATTEMPTS {
+                        return self.given_up(&why);
+                    }
+                }
+                Answer::Lost(why) if failed.is_none() => failed = Some(why),
+                Answer::Lost(why) => return self.failed_twice(why),
             }
         }
-        self.failures += 1;
-        if self.failures >= FAILURES_MAX {
-            return Err(WorkerError::DeviceLost(failure));
+        self.given_up("")
+    }
+
+    /// Every worker that was asked was lost.
+    fn given_up(&mut self, why: &str) -> Result<Result<Response, Judgement>, WorkerError> {
+        let why = format!("the device worker was lost {ATTEMPTS} times: {why}");
+        self.losses += 1;
+        if self.losses >= MAX_LOSSES {
+            return Err(WorkerError::WorkersLost(why));
         }
-        Ok(Err(fault(
-            Verdict::Crashed,
-            format!("the device failed twice with this candidate: {failure}"),
-        )))
+        Ok(Err(Judgement::new(Verdict::NotJudged, why)))
+    }
+
+    fn failed_twice(&mut self, why: String) -> Result<Result<Response, Judgement>, WorkerError> {
+        self.failures += 1;
+        if self.failures >= MAX_FAILURES {
+            return Err(WorkerError::DeviceLost(why));
+        }
+        let detail = format!("the device failed twice with this candidate: {why}");
+        Ok(Err(Judgement::new(Verdict::Crashed, detail)))
     }
 
     /// A request to the device itself.
     fn device(&mut self, request: &Request) -> Result<Response, WorkerError> {
-        match self.ask(request)? {
-            Answer::Response(Response::Failed(why)) => Err(WorkerError::Failed(why)),
-            Answer::Response(Response::Unusable(why)) => Err(WorkerError::Unusable(why)),
-            Answer::Response(response) => Ok(response),
-            Answer::Hung(step) => Err(WorkerError::Hung(format!(
-                "no answer within {} s ({step:?}); worker killed",
-                self.settings.deadline(step).as_secs_f64()
-            ))),
-            Answer::Died(detail) => Err(WorkerError::Failed(detail)),
-            Answer::Lost(why) => Err(WorkerError::DeviceLost(why)),
+        let mut lost = String::new();
+        for attempt in 0..ATTEMPTS {
+            pause(attempt);
+            match self.ask(request)? {
+                Answer::Response(Response::Failed(why)) => return Err(WorkerError::Failed(why)),
+                Answer::Response(Response::Unusable(why)) => {
+                    return Err(WorkerError::Unusable(why));
+                }
+                Answer::Response(response) => return Ok(response),
+                Answer::Hung(step) => {
+                    return Err(WorkerError::Hung(format!(
+                        "no answer within {} s ({step:?}); worker killed",
+                        self.settings.deadline(step).as_secs_f64()
+                    )));
+                }
+                Answer::Died(detail) => return Err(WorkerError::Failed(detail)),
+                Answer::Lost(why) => return Err(WorkerError::DeviceLost(why)),
+                Answer::Gone(why) => lost = why,
+            }
         }
+        Err(WorkerError::Failed(format!(
+            "the device worker was lost {ATTEMPTS} times: {lost}"
+        )))
+    }
+
+    fn start(&self) -> Result<Process, WorkerError> {
+        let settings = &self.settings;
+        let program = Program {
+            path: settings.program.clone(),
+            arguments: settings.arguments.iter().map(Into::into).collect(),
+            environment: settings.environment.clone(),
+            folder: None,
+        };
+        Process::start(&program)
+            .map_err(|error| WorkerError::Start(start_error(&program.path, &error)))
     }
 
     /// A running worker with its device open.
-    fn ready(&mut self) -> Result<Running, WorkerError> {
+    fn ready(&mut self) -> Result<Process, WorkerError> {
         let Some(helpers) = self.settings.helpers.clone() else {
-            return start(&self.settings);
+            return self.start();
         };
         let request = Request::Open(Box::new(helpers.packed(self.settings.carry)));
+        let parts = parts_of(request)?;
         let mut pauses = self.settings.retries.clone().into_iter();
         loop {
-            let mut running = start(&self.settings)?;
-            let answer = match send(&mut running.requests, &request) {
-                Ok(()) => self.listen(&mut running, Step::Open),
-                Err(error) => Answer::Died(error.to_string()),
-            };
+            let mut running = self.start()?;
+            let answer = self.exchange(&mut running, &parts, Step::Open)?.0;
             let why = match answer {
                 Answer::Response(Response::Opened(opened)) => {
                     self.opened = Some(*opened);
@@ -350,9 +400,9 @@ impl Worker {
                     "it does not open within {} s",
                     self.settings.open.as_secs_f64()
                 ),
-                Answer::Died(why) | Answer::Lost(why) => why,
+                Answer::Died(why) | Answer::Gone(why) | Answer::Lost(why) => why,
             };
-            running.kill();
+            drop(running);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
                 None => return Err(WorkerError::DeviceLost(why)),
@@ -362,54 +412,80 @@ impl Worker {
 
     /// Sends a request and waits for its answer; the worker is gone unless it can go on.
     fn ask(&mut self, request: &Request) -> Result<Answer, WorkerError> {
-        let mut running = match self.running.take() {
+        let parts = parts_of(request.clone())?;
+        // One that died while idle did so through no fault of this candidate.
+        let idle = self.running.take();
+        self.restarts += u64::from(idle.as_ref().is_some_and(Process::is_gone));
+        let mut running = match idle.filter(|running| !running.is_gone()) {
             Some(running) => running,
             None => self.ready()?,
         };
-        running.forget_noise();
-        if send(&mut running.requests, request).is_err() {
-            // It died while idle: no fault of this candidate.
+        running.forget_said();
+        let (answer, spoiled) = self.exchange(&mut running, &parts, Step::Load)?;
+        if matches!(answer, Answer::Response(_)) && !spoiled {
+            self.running = Some(running);
+        } else {
             self.restarts += 1;
-            running.kill();
-            running = self.ready()?;
-            if let Err(error) = send(&mut running.requests, request) {
-                self.restarts += 1;
-                return Ok(Answer::Died(running.last_words(&error.to_string())));
-            }
-        }
-        let answer = self.listen(&mut running, Step::Load);
-        match &answer {
-            Answer::Response(_) if !running.spoiled => self.running = Some(running),
-            Answer::Died(_) => self.restarts += 1,
-            _ => {
-                self.restarts += 1;
-                running.kill();
-            }
         }
         Ok(answer)
     }
 
-    fn listen(&self, running: &mut Running, mut step: Step) -> Answer {
-        loop {
-            match running.responses.recv_timeout(self.settings.deadline(step)) {
-                Ok(Ok(Response::Begins(next))) => step = next,
-                Ok(Ok(Response::Spoiled(_))) => running.spoiled = true,
-                Ok(Ok(Response::Lost(why))) => return Answer::Lost(why),
-                Ok(Ok(response)) => return Answer::Response(running.with_noise(response)),
-                Ok(Err(error)) => return Answer::Died(running.last_words(&error.to_string())),
-                Err(RecvTimeoutError::Timeout) => return Answer::Hung(step),
-                Err(RecvTimeoutError::Disconnected) => return Answer::Died(running.last_words("")),
+    /// Sends a request and reads until its answer; also whether the worker said that it is spoiled.
+    fn exchange(
+        &self,
+        running: &mut Process,
+        request: &Parts,
+        mut step: Step,
+    ) -> Result<(Answer, bool), WorkerError> {
+        let slices: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+        running
+            .send(&slices)
+            .map_err(|error| WorkerError::Failed(error.to_string()))?;
+        let mut spoiled = false;
+        let answer = loop {
+            let limits = Limits {
+                within: self.settings.deadline(step),
+                memory_bytes: None,
+            };
+            let parts = match running.receive(limits) {
+                Ok(parts) => parts,
+                Err(Failure::Late) => break Answer::Hung(step),
+                Err(failure) if failure.is_from_outside() => {
+                    break Answer::Gone(failure.to_string());
+                }
+                Err(failure) => break Answer::Died(format!("the device worker died: {failure}")),
+            };
+            match from_json(&parts) {
+                Ok(Response::Begins(next)) => step = next,
+                Ok(Response::Spoiled(_)) => spoiled = true,
+                Ok(Response::Lost(why)) => break Answer::Lost(why),
+                Ok(response) => break Answer::Response(with_said(running, response, spoiled)),
+                Err(error) => break Answer::Gone(format!("it sent no answer: {error}")),
             }
-        }
+        };
+        Ok((answer, spoiled))
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.kill();
+fn parts_of(request: Request) -> Result<Parts, WorkerError> {
+    let parts = request.into_parts();
+    parts.map_err(|error| WorkerError::Failed(error.to_string()))
+}
+
+/// Adds what was printed (a failed assertion, say) to the verdict of a crash.
+fn with_said(running: &mut Process, mut response: Response, spoiled: bool) -> Response {
+    if let Response::Judged(timed) | Response::Measured(timed, _) = &mut response
+        && spoiled
+        && timed.judgement.verdict == Verdict::Crashed
+    {
+        std::thread::sleep(SAID_LAG);
+        let said = running.said();
+        if !said.is_empty() {
+            let detail = &mut timed.judgement.detail;
+            *detail = format!("{detail}; {said}");
         }
     }
+    response
 }
 
 fn strange(response: &Response) -> WorkerError {
@@ -418,17 +494,5 @@ fn strange(response: &Response) -> WorkerError {
         other => WorkerError::Failed(format!(
             "the device worker answered something else than it was asked: {other:?}"
         )),
-    }
-}
-
-fn fault(verdict: Verdict, detail: String) -> Judgement {
-    Judgement {
-        verdict,
-        detail,
-        hazards: Vec::new(),
-        max_error: None,
-        measurement: None,
-        explanation: None,
-        unproven: None,
     }
 }

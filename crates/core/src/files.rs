@@ -1,0 +1,174 @@
+//! Reading files that people name or leave in a folder: regular files only, up to a limit.
+//!
+//! A FIFO or a device under a familiar name blocks its reader for ever, and a small gzip file may
+//! unpack to more than the memory holds. Both are refused with a sentence.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Largest text that a person writes: a template, a space, a list of configurations.
+pub const MAX_TEXT_BYTES: u64 = 16 << 20;
+/// Largest recording, unpacked. The largest public ones have some 300 MB.
+pub const MAX_RECORDING_BYTES: u64 = 1 << 30;
+/// How many times larger than its gzip data a text may be; recordings are 5 to 40 times larger.
+const MAX_RATIO: u64 = 200;
+/// Up to here the ratio does not matter: a short text of few different bytes packs well.
+const SMALL_BYTES: u64 = 16 << 20;
+/// First bytes of gzip data (RFC 1952, section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Opens a regular file to read.
+///
+/// # Errors
+/// Those of opening, and `InvalidInput` for a folder, FIFO, socket or device.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if !kind.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file but a FIFO, socket or device",
+        ));
+    }
+    Ok(file)
+}
+
+/// The bytes of a regular file of at most `max` bytes.
+///
+/// # Errors
+/// As [`open_regular`], those of reading, and `FileTooLarge`.
+pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let expected = file.metadata()?.len();
+    if expected > max {
+        return Err(too_large(max));
+    }
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX))
+        .map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    within(bytes, max)
+}
+
+fn within(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
+    if bytes.len() as u64 > max {
+        return Err(too_large(max));
+    }
+    Ok(bytes)
+}
+
+fn too_large(max: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it holds more than {} MiB", max >> 20),
+    )
+}
+
+/// What gzip data hold.
+#[derive(Debug)]
+pub struct Unpacked {
+    /// The plain bytes; up to the damage where there is one.
+    pub bytes: Vec<u8>,
+    /// Why the rest could not be unpacked.
+    pub damage: Option<io::Error>,
+}
+
+/// Unpacks bytes that begin like gzip data; others are given back as they are.
+///
+/// # Errors
+/// `FileTooLarge` where the plain bytes are more than `max`, or out of proportion to the data.
+pub fn unpack(bytes: Vec<u8>, max: u64) -> io::Result<Unpacked> {
+    if !bytes.starts_with(&GZIP) {
+        return Ok(Unpacked {
+            bytes: within(bytes, max)?,
+            damage: None,
+        });
+    }
+    let proportionate = SMALL_BYTES.max(MAX_RATIO.saturating_mul(bytes.len() as u64));
+    let limit = max.min(proportionate);
+    let mut plain = Vec::new();
+    let damage = flate2::read::MultiGzDecoder::new(bytes.as_slice())
+        .take(limit + 1)
+        .read_to_end(&mut plain)
+        .err();
+    if plain.len() as u64 > max {
+        return Err(too_large(max));
+    }
+    if plain.len() as u64 > limit {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!(
+                "its gzip data of {} KiB unpack to more than {MAX_RATIO} times their size",
+                bytes.len() >> 10
+            ),
+        ));
+    }
+    Ok(Unpacked {
+        bytes: plain,
+        damage,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_RATIO, SMALL_BYTES, read, unpack};
+    use std::io::{ErrorKind, Write as _};
+
+    fn packed(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_fifo_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("space.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = read(&path, 10).unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
+        let device = read(std::path::Path::new("/dev/zero"), 10).unwrap_err();
+        assert!(device.to_string().contains("no regular file"), "{device}");
+    }
+
+    #[test]
+    fn limits_hold_to_the_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 100]).unwrap();
+        assert_eq!(read(&path, 100).unwrap().len(), 100);
+        assert_eq!(read(&path, 99).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        assert_eq!(unpack(packed(&[7; 100]), 100).unwrap().bytes, [7; 100]);
+        let error = unpack(packed(&[7; 101]), 100).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_bomb_is_refused_before_it_is_large() {
+        let bomb = packed(&vec![0; 4 * usize::try_from(SMALL_BYTES).unwrap()]);
+        assert!((bomb.len() as u64) * MAX_RATIO < 4 * SMALL_BYTES);
+        let error = unpack(bomb, u64::MAX - 1).unwrap_err();
+        assert!(error.to_string().contains("times their size"), "{error}");
+    }
+
+    #[test]
+    fn what_comes_before_damage_is_kept() {
+        let plain: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut data = packed(&plain);
+        data.truncate(data.len() / 2);
+        let unpacked = unpack(data, 1 << 30).unwrap();
+        assert!(unpacked.damage.is_some());
+        assert!(plain.starts_with(&unpacked.bytes) && !unpacked.bytes.is_empty());
+    }
+}

@@ -1,0 +1,56 @@
+//! What was found about a candidate: one type from the device's report to the stored row and the
+//! printed one.
+
+use crate::record::{Hazard, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// The verdict on a candidate with its evidence. A candidate that fails is a value, wherever it
+/// fails: in the compiler, on the device, at the gate or under the stopwatch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The verdict; the first by precedence where several hold.
+    pub verdict: Verdict,
+    /// Everything the checks found.
+    #[serde(default)]
+    pub hazards: Vec<Hazard>,
+    /// Why, for people: compiler log, first wrong element, …; empty when all is well.
+    pub detail: String,
+    /// Largest error divided by its tolerance; `None` where nothing was compared.
+    #[serde(default)]
+    pub max_error: Option<f64>,
+}
+
+impl Judgement {
+    /// A verdict and why, without hazards and without a comparison.
+    #[must_use]
+    pub fn new(verdict: Verdict, detail: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            hazards: Vec::new(),
+            detail: detail.into(),
+            max_error: None,
+        }
+    }
+
+    /// Nothing is wrong; the largest error found.
+    #[must_use]
+    pub fn ok(max_error: Option<f64>) -> Self {
+        Self {
+            max_error,
+            ..Self::new(Verdict::Ok, "")
+        }
+    }
+
+    /// Whether the candidate passed.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.verdict == Verdict::Ok
+    }
+}
+
+impl std::fmt::Display for Judgement {
+    /// `verdict: detail`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.verdict, self.detail)
+    }
+}

@@ -1,0 +1,53 @@
+//! What a panic leaves behind: a file that can be sent with a report of the defect.
+
+use std::backtrace::Backtrace;
+use std::panic::PanicHookInfo;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// From now on each panic writes a report to the file, and is told as before.
+pub fn report_to(path: PathBuf) {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // A report that cannot be written must not hide the panic.
+        let _ = std::fs::write(&path, report(panic));
+        usual(panic);
+    }));
+}
+
+/// Version, time, arguments, message, place and stack of a panic.
+fn report(panic: &PanicHookInfo) -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    format!(
+        "tuner {}\nseconds since 1970: {}\narguments: {arguments:?}\nthread: {}\n{panic}\n\n{}\n",
+        env!("CARGO_PKG_VERSION"),
+        since.map_or(0, |time| time.as_secs()),
+        std::thread::current().name().unwrap_or("unnamed"),
+        Backtrace::force_capture()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_panic_leaves_its_message_place_and_stack() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report");
+        super::report_to(path.clone());
+        let caught = std::panic::catch_unwind(|| panic!("seven is no even number"));
+        let _ = std::panic::take_hook();
+        assert!(caught.is_err());
+        let text = std::fs::read_to_string(path).unwrap();
+        for part in [
+            "seven is no even number",
+            "panics.rs",
+            "arguments",
+            "tuner ",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The device worker's host against a worker whose messages and whose life are harmed: a candidate
+//! gets its own judgement, a verdict that names what happened to the worker, or `not_judged`; the
+//! candidate after it is judged as ever.
+//!
+//! The program is its own worker and its own proxy, so it has no test harness: it ends with 0 where
+//! every point passed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::{Code, Plan, PlanGate, PlanReference};
+use tuner_core::record::Verdict;
+use tuner_device::step::Step;
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::protocol::{Job, Request, Response};
+use tuner_process::{Parent, to_json};
+use tuner_testkit::points;
+use tuner_testkit::proxy::{self, Point};
+
+/// Candidates of a conversation; each has two replies: that a step begins, and the judgement.
+const CANDIDATES: u32 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["worker", ..] => points::code(worker().map(|()| 0)),
+        ["proxy", point, mark, ..] => points::code(harmed_once(point, mark, &arguments[3..])),
+        // What test runners ask every test program.
+        ["--list", ..] => ExitCode::SUCCESS,
+        _ => all(),
+    }
+}
+
+/// The proxy harms the first worker only: it finds no mark yet.
+fn harmed_once(point: &str, mark: &str, arguments: &[String]) -> io::Result<i32> {
+    if std::fs::File::create_new(mark).is_err() {
+        return worker().map(|()| 0);
+    }
+    proxy::run(point.parse().map_err(io::Error::other)?, arguments)
+}
+
+/// Judges a candidate by repeating the sizes of its code.
+fn worker() -> io::Result<()> {
+    let parent = Parent::connect()?;
+    let reply = |response: Response| parent.replies().send(&[&to_json(&response)?]);
+    while let Some(request) = parent.request() {
+        let Request::Judge(job) = Request::from_parts(request)? else {
+            return Err(io::Error::other("another request"));
+        };
+        reply(Response::Begins(Step::Gate))?;
+        let code = job.timed.map(|plan| plan.code);
+        let code = code.ok_or(io::ErrorKind::InvalidData)?;
+        let judgement = Judgement {
+            verdict: Verdict::Ok,
+            detail: format!("{} {}", code.ptx.len(), code.cubin.len()),
+            hazards: Vec::new(),
+            max_error: None,
+        };
+        reply(Response::Judged(Box::new(judgement.into())))?;
+    }
+    Ok(())
+}
+
+/// A candidate that can be told from the others by the size of its code.
+fn job(number: u32) -> Job {
+    let code = Code {
+        ptx: "p".repeat(90_000 + number as usize).into(),
+        cubin: vec![0x7f; 1_000 * (1 + number as usize)].into(),
+        registers: 0,
+        static_shared_bytes: 0,
+        kernels: BTreeMap::new(),
+    };
+    let plan = Plan {
+        problem: "p".into(),
+        sizes: Vec::new(),
+        arguments: Vec::new(),
+        launches: Vec::new(),
+        code,
+        reference: PlanReference::Oracle("none".into()),
+        gate: PlanGate {
+            atol: None,
+            rtol: None,
+            terms: None,
+            deterministic: true,
+            same_value_writes: false,
+        },
+        flops: None,
+        bytes: None,
+    };
+    Job {
+        timed: Some(plan),
+        ..Job::default()
+    }
+}
+
+fn expected(number: u32) -> String {
+    format!("{} {}", 90_000 + number, 1_000 * (1 + number))
+}
+
+fn check(point: Point, mark: &Path) -> Result<(), String> {
+    let within = Duration::from_millis(if point.waits() { 500 } else { 20_000 });
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (point_text, mark) = (point.to_string(), mark.to_string_lossy());
+    let mut worker = Worker::new(Settings {
+        program: own,
+        arguments: ["proxy", &point_text, &mark, "worker"]
+            .map(str::to_owned)
+            .to_vec(),
+        load: within,
+        gate: within,
+        ..Settings::for_device("vgpu:h100").map_err(|error| error.to_string())?
+    });
+    let mut blamed = 0;
+    for number in 0..=CANDIDATES {
+        let judged = worker.judge(job(number));
+        let judged = judged.map_err(|error| error.to_string())?;
+        match judged.judgement.verdict {
+            Verdict::Ok if judged.judgement.detail == expected(number) => {}
+            Verdict::Timeout | Verdict::Crashed if judged.judgement.detail.len() > 20 => {
+                blamed += 1
+            }
+            _ => return Err(format!("candidate {number}: {judged:?}")),
+        }
+    }
+    // A short deadline may pass on a busy machine without a fault.
+    let allowed = match point.waits() {
+        true => CANDIDATES + 1,
+        false => u32::from(point.may_be_blamed()),
+    };
+    if blamed > allowed {
+        return Err(format!("{blamed} candidates were blamed"));
+    }
+    Ok(())
+}
+
+fn all() -> ExitCode {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // Every fifth of the many: all of them meet the same door in crates/process.
+    let fast = Point::all(CANDIDATES, 2 * CANDIDATES);
+    let all: Vec<Point> = fast
+        .into_iter()
+        .step_by(5)
+        .chain(Point::slow(1, 2))
+        .collect();
+    let failed = points::check_all(&all, |number, point| {
+        check(point, &folder.path().join(number.to_string()))
+    });
+    points::conclude("between the tuner and a device worker", all.len(), failed)
+}

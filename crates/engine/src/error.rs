@@ -1,0 +1,38 @@
+//! Why a run ends although nobody asked for it.
+
+use super::evaluator::BoxError;
+use super::lanes::LaneError;
+use tuner_search::UnknownStrategy;
+use tuner_store::StoreError;
+
+/// Why the tuner itself could not go on. Everything finished before is stored.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Results cannot be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The strategy does not exist.
+    #[error(transparent)]
+    Strategy(#[from] UnknownStrategy),
+    /// The device cannot go on.
+    #[error("the device failed: {0}")]
+    Device(BoxError),
+    /// The fleet refuses the run, or cannot be used.
+    #[error("the fleet cannot carry the run out: {0}")]
+    Fleet(BoxError),
+    /// A defect of the tuner.
+    #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
+    Panicked(String),
+    /// No thread could be started.
+    #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
+    Threads(#[from] std::io::Error),
+}
+
+impl From<LaneError> for EngineError {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Device(error) => Self::Device(error),
+            LaneError::Panicked(text) => Self::Panicked(text),
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The judge: builds a candidate (bind, render, compile) and has a device judge it. Runs, checks,
+//! predictions, ablations, the gate and the daemon all come through here.
+
+use super::error::EngineError;
+use super::evaluator::{BoxError, Judged, Preparation};
+use super::job::{JobError, engine_error, helpers};
+use super::parallel::in_order;
+use super::prior::Prior;
+use super::vouch;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Plan;
+use tuner_core::record::Compilation;
+use tuner_core::units::{ContentHash, Micros};
+use tuner_device::DeviceSelector;
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_device::worker::protocol::Job;
+use tuner_judge::gate;
+use tuner_judge::gate::level::Level;
+use tuner_judge::judgement::TimedJudgement;
+use tuner_kernel::build::{Built, PlanBuilder, Unbuilt};
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::Compiler;
+use tuner_search::CompileStats;
+use tuner_space::{BindError, Config, DeviceLimits};
+
+/// Seeds of the inputs that every candidate meets.
+pub(super) const SEEDS: [u64; 1] = [0x5eed];
+
+/// How hard a candidate is looked at.
+#[derive(Debug, Clone)]
+pub struct Demand {
+    /// Seeds of the input data.
+    pub seeds: Vec<u64>,
+    /// Runs with a randomised order of warps.
+    pub schedules: u32,
+    /// How hard the gate looks.
+    pub level: Level,
+    /// Whether a time is asked for.
+    pub timed: bool,
+}
+
+/// One kernel and problem to tune, with the problems that must be right besides.
+pub struct KernelTask {
+    /// The problem that is timed.
+    pub timed: PlanBuilder,
+    /// The kernel's check problems.
+    pub checks: Vec<PlanBuilder>,
+    /// Predicts the timed problem's time before the candidate is evaluated, where asked for.
+    pub(crate) prior: Option<Arc<dyn Prior>>,
+}
+
+impl KernelTask {
+    /// The task of one problem; all check problems of the kernel come along.
+    ///
+    /// # Errors
+    /// An unknown problem, or expressions that are wrong for one of them.
+    pub fn new(
+        kernel: &Arc<Kernel>,
+        problem: &str,
+        limits: &DeviceLimits,
+        arch: &str,
+    ) -> Result<Self, BindError> {
+        let builder = |name: &str| PlanBuilder::new(Arc::clone(kernel), name, limits, arch);
+        let checks = kernel
+            .spec
+            .check_problems
+            .iter()
+            .map(|check| builder(&check.name));
+        Ok(Self {
+            timed: builder(problem)?,
+            checks: checks.collect::<Result<_, _>>()?,
+            prior: None,
+        })
+    }
+
+    /// One problem by itself: no check problem is judged beside it, unless it needs one.
+    #[must_use]
+    pub fn alone(problem: PlanBuilder) -> Self {
+        Self {
+            timed: problem,
+            checks: Vec::new(),
+            prior: None,
+        }
+    }
+
+    /// Names the space's file where its reference is what is wrong.
+    pub(super) fn blame(&self, error: BoxError) -> BoxError {
+        match error.downcast::<WorkerError>() {
+            Ok(error) => match *error {
+                WorkerError::Unusable(why) => {
+                    let file = catalog::shown(self.timed.space_file());
+                    WorkerError::Unusable(format!("{file}: {why}")).into()
+                }
+                other => other.into(),
+            },
+            Err(other) => other,
+        }
+    }
+
+    /// Identity of the candidate that [`KernelTask::prepare`] makes of a configuration, compiled or
+    /// refused.
+    pub(super) fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
+        self.timed
+            .identity(config, nvrtc_version)
+            .unwrap_or_else(|| nameless(self.timed.problem(), config))
+    }
+
+    /// Makes a candidate of the task ready for the device: binds, renders and compiles it.
+    ///
+    /// # Errors
+    /// The compiler cannot work; a candidate that fails is judged.
+    pub fn prepare(
+        &self,
+        compiler: &Compiler,
+        config: &Config,
+    ) -> Result<Preparation<Work>, BoxError> {
+        let problem = self.timed.problem();
+        let timed = match self.timed.build(compiler, config)? {
+            Ok(built) => built,
+            Err(unbuilt) => {
+                let judged = unbound(unbuilt, problem, config);
+                return Ok(Preparation::Judged(Box::new(judged)));
+            }
+        };
+        let mut checks = Vec::with_capacity(self.checks.len());
+        // A check problem on which the configuration is not valid would condemn what is right here.
+        for builder in self.checks.iter().filter(|check| check.admits(config)) {
+            match builder.build(compiler, config)? {
+                Ok(built) => checks.push(built),
+                Err(unbuilt) => {
+                    let why = unbuilt.judgement;
+                    let detail = format!("problem {}: {}", builder.problem(), why.detail);
+                    let named = Judgement { detail, ..why };
+                    let judged = Judged::without_device(timed.candidate, named);
+                    return Ok(Preparation::Judged(Box::new(judged)));
+                }
+            }
+        }
+        let all: Vec<&Built> = checks.iter().chain([&timed]).collect();
+        let same = same(&all);
+        let prior = self.prior.as_ref();
+        let predicted = prior.and_then(|prior| prior.predicted(&timed.plan));
+        let work = Work {
+            candidate: timed.candidate.clone(),
+            compilation: timed.image.facts.clone(),
+            same,
+            job: Job {
+                checks: checks.into_iter().map(|built| built.plan).collect(),
+                timed: Some(timed.plan),
+                seeds: SEEDS.to_vec(),
+                schedules: 0,
+                level: Level::Screening,
+            },
+        };
+        Ok(Preparation::Ready {
+            candidate: work.candidate.clone(),
+            facts: Some(CompileStats {
+                predicted,
+                ..super::record::compiled(&work.compilation)
+            }),
+            work,
+        })
+    }
+
+    /// Has a virtual GPU judge a prepared candidate, with the help of other problems where its own
+    /// cannot be run to their end or compared.
+    ///
+    /// # Errors
+    /// The compiler or the worker does not work, or the space's reference is wrong.
+    pub(super) fn on_virtual(
+        &self,
+        (compiler, worker): (&Compiler, &mut Worker),
+        config: &Config,
+        job: Job,
+    ) -> Result<TimedJudgement, BoxError> {
+        vouch::judge(worker, job, &self.timed, compiler, config).map_err(|error| self.blame(error))
+    }
+}
+
+/// A compiled candidate. It can cross to another machine, as its job crosses to another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    pub(super) candidate: ContentHash,
+    pub(super) compilation: Compilation,
+    pub(super) job: Job,
+    pub(super) same: ContentHash,
+}
+
+impl Work {
+    /// Identity of the candidate.
+    #[must_use]
+    pub fn candidate(&self) -> &ContentHash {
+        &self.candidate
+    }
+
+    /// What the compiler said of it.
+    #[must_use]
+    pub fn compilation(&self) -> &Compilation {
+        &self.compilation
+    }
+
+    /// What decides its judgement and its time: machine code, launches and shapes.
+    #[must_use]
+    pub fn same(&self) -> &ContentHash {
+        &self.same
+    }
+
+    /// What is timed.
+    #[must_use]
+    pub fn timed(&self) -> Option<&Plan> {
+        self.job.timed.as_ref()
+    }
+
+    /// The candidate with what was found about it.
+    pub(super) fn judged(self, found: TimedJudgement) -> Judged {
+        let time = found.measured.as_ref().map(|measured| measured.p50());
+        Judged {
+            candidate: self.candidate,
+            charged_us: time.map_or(0, |time: Micros| time.get().ceil() as u64),
+            found,
+            compilation: Some(self.compilation),
+        }
+    }
+
+    /// What the device is asked for.
+    fn job(&self, demand: &Demand) -> Job {
+        let mut job = Job {
+            seeds: demand.seeds.clone(),
+            schedules: demand.schedules,
+            level: demand.level,
+            ..self.job.clone()
+        };
+        if !demand.timed {
+            job.checks.extend(job.timed.take());
+        }
+        job
+    }
+}
+
+/// What is known of candidates by what decides it: equal work is judged once.
+#[derive(Default)]
+pub(super) struct Known(Mutex<HashMap<ContentHash, TimedJudgement>>);
+
+impl Known {
+    /// What is known of the same work, or else what `judge` finds, which is remembered if it lasts.
+    pub(super) fn or_judge(
+        &self,
+        same: &ContentHash,
+        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
+    ) -> Result<TimedJudgement, BoxError> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(same) {
+            return Ok(found.clone().reused());
+        }
+        let found = judge()?;
+        if found.is_lasting() {
+            known().insert(same.clone(), found.clone());
+        }
+        Ok(found)
+    }
+}
+
+/// Judges configurations outside of a run, several at a time.
+pub struct JudgePool<'a> {
+    /// Compiles them.
+    pub compiler: &'a Compiler,
+    /// What runs them, a virtual GPU or a real one, and its compile target; `None` stops after the
+    /// compile.
+    pub device: Option<(DeviceSelector, &'a str)>,
+    /// Configurations at a time.
+    pub threads: usize,
+    /// How hard they are looked at.
+    pub demand: Demand,
+}
+
+impl JudgePool<'_> {
+    /// Judges all, in their order, and looks at the plan of each that compiles.
+    ///
+    /// # Errors
+    /// The tools do not work, or a space's reference is wrong.
+    pub fn all<T: Send>(
+        &self,
+        items: &[(&KernelTask, &Config)],
+        look: impl Fn(&Plan) -> T + Sync,
+    ) -> Result<Vec<(Judged, Option<T>)>, JobError> {
+        let settings = self.settings()?;
+        let real = matches!(self.device, Some((DeviceSelector::Cuda(_), _)));
+        let worker = || {
+            let settings = settings.clone();
+            settings.map(|settings| Arc::new(Mutex::new(Worker::new(settings))))
+        };
+        // Each thread has a worker process of its own: one that dies takes one candidate. A real
+        // GPU has one worker, whatever the number of threads that compile for it.
+        let shared = worker().filter(|_| real);
+        let start = || shared.clone().or_else(worker);
+        let judged = in_order(items, self.threads, start, |(task, config), worker| {
+            self.one(task, config, worker.as_deref(), &look)
+        });
+        judged.map_err(|error| engine_error(EngineError::Device(error)))
+    }
+
+    fn settings(&self) -> Result<Option<Settings>, JobError> {
+        let settings = match &self.device {
+            None => return Ok(None),
+            Some((DeviceSelector::Cuda(ordinal), arch)) => {
+                Settings::for_gpu(*ordinal, helpers(self.compiler, arch)?)
+            }
+            Some((selector, _)) => Settings::for_device(&selector.to_string()),
+        };
+        Ok(Some(settings.map_err(anyhow::Error::from)?))
+    }
+
+    fn one<T>(
+        &self,
+        task: &KernelTask,
+        config: &Config,
+        worker: Option<&Mutex<Worker>>,
+        look: &impl Fn(&Plan) -> T,
+    ) -> Result<(Judged, Option<T>), BoxError> {
+        let work = match task.prepare(self.compiler, config)? {
+            Preparation::Judged(judged) => return Ok((*judged, None)),
+            Preparation::Ready { work, .. } => work,
+        };
+        let seen = work.timed().map(look);
+        let Some(worker) = worker else {
+            return Ok((work.judged(Judgement::ok(None).into()), seen));
+        };
+        let job = work.job(&self.demand);
+        let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match self.device {
+            Some((DeviceSelector::Cuda(_), _)) => {
+                let found = worker.judge(job);
+                found.map_err(|error| task.blame(error.into()))?
+            }
+            _ => task.on_virtual((self.compiler, &mut worker), config, job)?,
+        };
+        Ok((work.judged(found), seen))
+    }
+}
+
+/// A candidate judged before it reached the device.
+fn unbound(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
+    let candidate = unbuilt.candidate;
+    let candidate = candidate.unwrap_or_else(|| nameless(problem, config));
+    Judged::without_device(candidate, unbuilt.judgement)
+}
+
+/// Without a source there is no content to name a candidate by: the configuration stands in.
+fn nameless(problem: &str, config: &Config) -> ContentHash {
+    let choices: Vec<u8> = config
+        .choices()
+        .iter()
+        .flat_map(|c| c.to_le_bytes())
+        .collect();
+    ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
+}
+
+/// What decides a judgement: equal machine code with equal launches on equal data, compared with
+/// the same reference, is one candidate, whatever its parameters are called.
+fn same(parts: &[&Built]) -> ContentHash {
+    let both = |built: &&Built| {
+        let code = built.image.facts.cubin_hash.as_str().as_bytes();
+        [built.plan.work(code), gate::expectation(&built.plan)]
+    };
+    let hashes: Vec<ContentHash> = parts.iter().flat_map(both).collect();
+    ContentHash::of(hashes.iter().map(|hash| hash.as_str().as_bytes()))
+}

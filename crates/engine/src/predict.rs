@@ -1,0 +1,245 @@
+//! Predicted times of configurations on a virtual GPU: what `predict` and `ablate` ask for.
+
+use super::error::EngineError;
+use super::evaluator::{BoxError, Judged, Preparation};
+use super::job::{JobError, engine_error, usage};
+use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
+use super::parallel::in_order;
+use anyhow::Context as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tuner_core::judgement::Judgement;
+use tuner_device::vgpu::Limits;
+use tuner_device::{DeviceSelector, limits};
+use tuner_judge::gate::level::Level;
+use tuner_judge::judgement::TimedJudgement;
+use tuner_judge::timing::predict::Forecaster;
+use tuner_kernel::build::PlanBuilder;
+use tuner_kernel::catalog;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::declarations;
+use tuner_space::{Config, Space};
+use vgpu::Arch;
+
+/// One kernel and problem on one virtual GPU, ready to predict.
+pub struct Predictor {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// The problem's name.
+    pub problem: String,
+    /// The device, `vgpu:NAME`.
+    pub selector: DeviceSelector,
+    /// The valid configurations.
+    pub space: Space,
+    arch: &'static Arch,
+    task: KernelTask,
+    compiler: Compiler,
+    threads: usize,
+    costs: Costs,
+}
+
+/// What predicting cost so far, summed over threads.
+#[derive(Debug, Default)]
+struct Costs {
+    /// Compiles that NVRTC did.
+    compiles: Spent,
+    /// Reading PTX and machine code, sampled blocks, replay.
+    forecasts: Spent,
+}
+
+/// How often something was done, and the microseconds it took.
+#[derive(Debug, Default)]
+struct Spent {
+    count: AtomicU64,
+    us: AtomicU64,
+}
+
+impl Spent {
+    fn add(&self, us: u64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.us.fetch_add(us, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Seconds each; `None` where it was never done.
+    fn mean_s(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.us.load(Ordering::Relaxed) as f64 / 1e6 / count as f64)
+    }
+}
+
+impl Predictor {
+    /// Opens a kernel by name or file, looked for from `folder`; the first problem where none is
+    /// asked for.
+    ///
+    /// # Errors
+    /// A kernel, problem or device that is none, and a compiler that cannot be had.
+    pub fn open(
+        (kernel, folder): (&str, &Path),
+        asked: Option<&str>,
+        device: &DeviceSelector,
+        jobs: Option<u16>,
+    ) -> Result<Self, JobError> {
+        let name = match device {
+            DeviceSelector::Auto => limits::DEFAULT,
+            DeviceSelector::Vgpu(name) => name,
+            other => {
+                return Err(usage(format!(
+                    "times are predicted for a virtual GPU, not for {other}; type --device \
+                     vgpu:NAME (one of: {})",
+                    limits::names()
+                )));
+            }
+        };
+        let device = limits::by_name(name).context("the selector knows its devices")?;
+        let imitated = Arch::by_name(name).context("the selector knows its devices")?;
+        let (kernel, problem) = named(kernel, folder, asked)?;
+        let wrong = |error: tuner_space::BindError| {
+            usage(format!("{}: {error}", catalog::shown(&kernel.path)))
+        };
+        let space = kernel.spec.space(&problem, &device).map_err(wrong)?;
+        let arch = format!("sm_{}", device.cc);
+        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch);
+        let task = KernelTask::alone(builder.map_err(wrong)?);
+        // Nothing is timed here: every core may work.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = jobs.map_or(cores, usize::from);
+        let settings = CompilerSettings::with_jobs(threads);
+        let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let problems = [(&*problem, &space)];
+        declarations::check(kernel.declared(), &problems, &device, &arch, &compiler)?;
+        Ok(Self {
+            arch: imitated,
+            selector: DeviceSelector::Vgpu(name.to_owned()),
+            kernel,
+            problem,
+            space,
+            task,
+            compiler,
+            threads,
+            costs: Costs::default(),
+        })
+    }
+
+    /// Predicts all configurations, in their order, without running them whole: neither results
+    /// nor hazards are checked, so each time is `unproven`.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    pub fn forecast(&self, configs: &[Config]) -> Result<Vec<Judged>, JobError> {
+        let limit = Limits::default().memory_bytes.min(self.arch.memory_bytes);
+        let start = || Forecaster::new(self.arch, limit);
+        let judged = in_order(configs, self.threads, start, |config, forecaster| {
+            self.one(config, forecaster)
+        });
+        judged.map_err(|error| engine_error(EngineError::Device(error)))
+    }
+
+    fn one(&self, config: &Config, forecaster: &mut Forecaster) -> Result<Judged, BoxError> {
+        let work = match self.task.prepare(&self.compiler, config)? {
+            Preparation::Judged(judged) => return Ok(*judged),
+            Preparation::Ready { work, .. } => work,
+        };
+        if work.compilation.compile_us > 0 {
+            self.costs.compiles.add(work.compilation.compile_us);
+        }
+        let plan = work.timed().context("a problem by itself is timed")?;
+        let start = Instant::now();
+        let forecast = forecaster.forecast(plan);
+        self.costs.forecasts.add(start.elapsed().as_micros() as u64);
+        let found = match forecast {
+            Ok(forecast) => TimedJudgement {
+                unproven: Some(forecast.time),
+                explanation: Some(forecast.explanation),
+                ..Judgement::ok(None).into()
+            },
+            Err(why) => why.into(),
+        };
+        Ok(work.judged(found))
+    }
+
+    /// One line on what the forecasts so far cost; `None` before the first.
+    #[must_use]
+    pub fn cost(&self) -> Option<String> {
+        let forecast = self.costs.forecasts.mean_s()?;
+        let (count, threads) = (self.costs.forecasts.count(), self.threads);
+        let Some(compile) = self.costs.compiles.mean_s() else {
+            return Some(format!(
+                "{count} predicted on {threads} threads: {forecast:.3} s each; all compiled before"
+            ));
+        };
+        let compiled = self.costs.compiles.count();
+        Some(format!(
+            "{count} predicted on {threads} threads: {compile:.3} s a compile ({compiled} compiled, \
+             the others before), {forecast:.3} s a prediction, {:.2} compiles in all",
+            (compile + forecast) / compile
+        ))
+    }
+
+    /// Checks and predicts all configurations, in their order.
+    ///
+    /// # Errors
+    /// The tools do not work, or the space's reference is wrong.
+    pub fn predict(&self, configs: &[Config]) -> Result<Vec<Judged>, JobError> {
+        let pool = JudgePool {
+            compiler: &self.compiler,
+            device: Some((self.selector.clone(), "")),
+            threads: self.threads,
+            demand: Demand {
+                seeds: SEEDS.to_vec(),
+                schedules: 0,
+                level: Level::Screening,
+                timed: true,
+            },
+        };
+        let items: Vec<_> = configs.iter().map(|config| (&self.task, config)).collect();
+        let judged = pool.all(&items, |_| ())?;
+        Ok(judged.into_iter().map(|(judged, _)| judged).collect())
+    }
+
+    /// Spilled bytes of a configuration's code; `None` where it does not compile.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    pub fn spill_bytes(&self, config: &Config) -> Result<Option<u64>, JobError> {
+        let built = self.task.timed.build(&self.compiler, config);
+        let built = built.context("cannot compile")?;
+        Ok(built.ok().map(|built| built.image.facts.spill_bytes))
+    }
+}
+
+/// A kernel by name or file, looked for from `folder`, and its problem; the first where none is
+/// asked for.
+///
+/// # Errors
+/// There is none of that name.
+pub fn named(
+    kernel: &str,
+    folder: &Path,
+    asked: Option<&str>,
+) -> Result<(Arc<Kernel>, String), JobError> {
+    let kernels = catalog::resolve(&[kernel.to_owned()], folder)
+        .map_err(|error| JobError::Usage(error.to_string()))?;
+    let first = kernels.into_iter().next();
+    let kernel = Arc::new(first.context("one name is one kernel")?);
+    let spec = &kernel.spec;
+    let name = asked.or_else(|| spec.problems.first().map(|problem| problem.name.as_str()));
+    if let Some(name) = name
+        && spec.problem(name).is_some()
+    {
+        return Ok((Arc::clone(&kernel), name.to_owned()));
+    }
+    let known = spec.problems.iter().map(|problem| problem.name.as_str());
+    Err(usage(format!(
+        "{} has no problem `{}`; it has {}",
+        catalog::shown(&kernel.path),
+        name.unwrap_or_default(),
+        known.collect::<Vec<_>>().join(", ")
+    )))
+}

@@ -1,0 +1,75 @@
+//! A candidate as the search is told of it and as the store keeps it.
+
+use super::evaluator::Judged;
+use tuner_core::evidence::Measured;
+use tuner_core::record::{
+    Compilation, ConfigValues, Measurement, TimingKind, TrialRecord, Verdict,
+};
+use tuner_core::units::Micros;
+use tuner_search::{CompileStats, Observation};
+
+/// Half the width of a 95 % interval, in standard errors.
+const DEVIATIONS_95: f64 = 1.96;
+
+/// What the compiler said.
+pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
+    CompileStats {
+        registers: compilation.registers,
+        spill_bytes: compilation.spill_bytes,
+        shared_bytes: compilation.shared_bytes,
+        predicted: None,
+    }
+}
+
+pub(super) fn observation<T: AsRef<Measurement>>(trial: &TrialRecord<T>) -> Observation {
+    let judgement = &trial.judgement;
+    match trial.measurement.as_ref().map(AsRef::as_ref) {
+        Some(measurement) if judgement.is_ok() => Observation::Time {
+            time: measurement.p50,
+            error: error(measurement),
+        },
+        _ if judgement.verdict == Verdict::NotJudged => Observation::Unknown,
+        _ => Observation::Failed(judgement.verdict),
+    }
+}
+
+/// Standard error of a measured time, as a share of it. Recorded and predicted times are what they
+/// are: measuring again would give the same.
+fn error(measurement: &Measurement) -> f64 {
+    let [low, high] = measurement.ci95.map(Micros::get);
+    match measurement.kind {
+        TimingKind::Measured => (high - low) / (2.0 * DEVIATIONS_95) / measurement.p50.get(),
+        TimingKind::Predicted | TimingKind::Recorded => 0.0,
+    }
+}
+
+/// What is stored of a judged candidate.
+pub fn record(
+    judged: Judged,
+    sequence: u64,
+    config: ConfigValues,
+    origin: &str,
+) -> TrialRecord<Measured> {
+    let explanation = judged.found.explanation.as_ref();
+    let right = judged.found.judgement.is_ok();
+    TrialRecord {
+        sequence,
+        config,
+        candidate_hash: judged.candidate,
+        counters: explanation.and_then(|counts| serde_json::to_value(counts).ok()),
+        judgement: judged.found.judgement,
+        compilation: judged.compilation,
+        measurement: judged.found.measured.filter(|_| right),
+        charged_us: judged.charged_us,
+        origin: origin.to_owned(),
+    }
+}
+
+/// The judgement that a stored announcement amounts to.
+pub(super) fn judged(trial: TrialRecord) -> Judged {
+    Judged {
+        compilation: trial.compilation,
+        charged_us: trial.charged_us,
+        ..Judged::without_device(trial.candidate_hash, trial.judgement)
+    }
+}

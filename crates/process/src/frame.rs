@@ -1,0 +1,245 @@
+//! Frames: a JSON header and raw attachments, counted and with checksums.
+//!
+//! ```text
+//! "TNF1" | number u32 | parts u32 | bytes u64 | CRC of the bytes u32 | CRC of the head u32
+//!        | bytes: a length u64 a part, then the parts
+//! ```
+//!
+//! Little endian. The number counts the frames of one direction, so that a frame that is lost or
+//! comes twice is noticed. The head has a checksum of its own, so that a length that was damaged is
+//! noticed and not waited for.
+
+use serde::{Serialize, de::DeserializeOwned};
+use std::io;
+
+/// The parts of a frame; by convention the first is JSON and the others are raw bytes.
+pub type Parts = Vec<Vec<u8>>;
+
+const MAGIC: &[u8; 4] = b"TNF1";
+const HEAD_BYTES: usize = 28;
+/// No frame is larger: a corrupt length must not make the reader allocate the machine's memory.
+const MAX_FRAME_BYTES: u64 = 1 << 30;
+/// No frame has more parts: a comparison of many candidates has two for each.
+const MAX_PARTS: u32 = 4096;
+
+/// The frame of that number.
+///
+/// # Errors
+/// More or larger parts than a reader accepts.
+pub fn encode(number: u32, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
+    let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    let bytes: u64 = parts.iter().map(|part| 8 + part.len() as u64).sum();
+    if count > MAX_PARTS || bytes > MAX_FRAME_BYTES {
+        return Err(invalid(format!(
+            "a message of {count} parts and {bytes} bytes is too large"
+        )));
+    }
+    let mut frame = Vec::with_capacity(HEAD_BYTES + bytes as usize);
+    frame.extend_from_slice(MAGIC);
+    frame.extend_from_slice(&number.to_le_bytes());
+    frame.extend_from_slice(&count.to_le_bytes());
+    frame.extend_from_slice(&bytes.to_le_bytes());
+    frame.extend_from_slice(&[0; 8]);
+    for part in parts {
+        frame.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    }
+    for part in parts {
+        frame.extend_from_slice(part);
+    }
+    let body = crc32fast::hash(&frame[HEAD_BYTES..]);
+    frame[20..24].copy_from_slice(&body.to_le_bytes());
+    let head = crc32fast::hash(&frame[4..24]);
+    frame[24..HEAD_BYTES].copy_from_slice(&head.to_le_bytes());
+    Ok(frame)
+}
+
+/// The part of a frame before its lengths.
+struct Head {
+    number: u32,
+    parts: u32,
+    bytes: u64,
+    body_sum: u32,
+}
+
+impl Head {
+    fn read(head: &[u8; HEAD_BYTES]) -> io::Result<Self> {
+        let field =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        if field(24) != crc32fast::hash(&head[4..24]) {
+            return Err(damaged());
+        }
+        let read = Self {
+            number: field(4),
+            parts: field(8),
+            bytes: u64::from(field(16)) << 32 | u64::from(field(12)),
+            body_sum: field(20),
+        };
+        let table = 8 * u64::from(read.parts);
+        if read.parts > MAX_PARTS || read.bytes > MAX_FRAME_BYTES || read.bytes < table {
+            return Err(damaged());
+        }
+        Ok(read)
+    }
+}
+
+/// Puts frames together from bytes as they come.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// Frames read so far.
+    count: u32,
+}
+
+impl Decoder {
+    /// Takes bytes in.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Whether the bytes end between frames.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The next frame, once all of it is here.
+    ///
+    /// # Errors
+    /// The bytes are no frame, or not the next one. Nothing that follows can be trusted.
+    pub fn take(&mut self) -> io::Result<Option<Parts>> {
+        let seen = self.buffer.len().min(MAGIC.len());
+        if self.buffer[..seen] != MAGIC[..seen] {
+            return Err(invalid("bytes that begin no message".to_owned()));
+        }
+        let Some(head) = self.buffer.first_chunk() else {
+            return Ok(None);
+        };
+        let head = Head::read(head)?;
+        if head.number != self.count {
+            return Err(invalid(format!(
+                "message {} where {} was due",
+                head.number, self.count
+            )));
+        }
+        let end = HEAD_BYTES + head.bytes as usize;
+        let Some(body) = self.buffer.get(HEAD_BYTES..end) else {
+            return Ok(None);
+        };
+        if crc32fast::hash(body) != head.body_sum {
+            return Err(damaged());
+        }
+        let (table, mut rest) = body.split_at(8 * head.parts as usize);
+        let mut parts = Vec::with_capacity(head.parts as usize);
+        for length in table.as_chunks::<8>().0 {
+            let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+            let (part, others) = rest.split_at_checked(length).ok_or_else(damaged)?;
+            parts.push(part.to_vec());
+            rest = others;
+        }
+        self.buffer.drain(..end);
+        self.count = self.count.wrapping_add(1);
+        Ok(Some(parts))
+    }
+}
+
+fn damaged() -> io::Error {
+    invalid("a message that was damaged on its way".to_owned())
+}
+
+/// A message's first part.
+///
+/// # Errors
+/// The message has no JSON form.
+pub fn to_json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    serde_json::to_vec(message).map_err(io::Error::from)
+}
+
+/// Reads a message's first part back.
+///
+/// # Errors
+/// There is none, or it is another message.
+pub fn from_json<T: DeserializeOwned>(parts: &[Vec<u8>]) -> io::Result<T> {
+    let header = parts.first().map(Vec::as_slice).unwrap_or_default();
+    serde_json::from_slice(header).map_err(io::Error::from)
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decoder, Parts, encode};
+    use proptest::prelude::*;
+
+    fn frames(messages: &[Parts]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (number, parts) in messages.iter().enumerate() {
+            let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+            bytes.extend(encode(number as u32, &slices).unwrap());
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn frames_read_back_as_they_were_written_in_pieces_of_any_size(
+            messages in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..5), 0..5),
+            piece in 1_usize..50,
+        ) {
+            let mut decoder = Decoder::default();
+            let mut read = Vec::new();
+            for bytes in frames(&messages).chunks(piece) {
+                decoder.push(bytes);
+                while let Some(parts) = decoder.take().unwrap() {
+                    read.push(parts);
+                }
+            }
+            prop_assert_eq!(read, messages);
+            prop_assert!(decoder.is_empty());
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_incomplete_but_never_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..64),
+            magic in any::<bool>(),
+        ) {
+            let mut decoder = Decoder::default();
+            if magic {
+                decoder.push(b"TNF1\0\0\0\0");
+            }
+            decoder.push(&bytes);
+            let _ = decoder.take();
+        }
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_cut_gives_another_message() {
+        let whole = encode(0, &[b"{\"a\":1}", b"\x7fELF"]).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let mut decoder = Decoder::default();
+            decoder.push(&bytes);
+            // An error at once, not a length that is waited for.
+            assert!(decoder.take().is_err(), "bit {bit}");
+        }
+        for end in 0..whole.len() {
+            let mut decoder = Decoder::default();
+            decoder.push(&whole[..end]);
+            assert!(matches!(decoder.take(), Ok(None)), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_comes_twice_or_too_early_is_an_error() {
+        for numbers in [[0, 0], [0, 2], [1, 2]] {
+            let mut decoder = Decoder::default();
+            for number in numbers {
+                decoder.push(&encode(number, &[b"x"]).unwrap());
+            }
+            assert!(decoder.take().and_then(|_| decoder.take()).is_err());
+        }
+    }
+}

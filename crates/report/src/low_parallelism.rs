@@ -1,0 +1,119 @@
+//! Right but serialised: results that pass while most of the device waits.
+//!
+//! A kernel may be correct on every problem and still run on a few multiprocessors, or take longer
+//! for each operation the larger the problem. Only problems that are tuned are judged so: those
+//! that are only checked are small on purpose.
+
+use super::roofline::floor_us;
+use vgpu::Arch;
+
+/// Time per operation may grow by this from one problem to a larger one.
+const MAX_GROWTH: f64 = 1.5;
+/// And time over the floor of the roofline by this.
+const MAX_OVER_FLOOR: f64 = 20.0;
+
+/// The time of one configuration on one tuned problem, wherever it comes from.
+#[derive(Debug, Clone)]
+pub struct TimedProblem {
+    /// The problem.
+    pub problem: String,
+    /// Its time, µs.
+    pub time_us: f64,
+    /// How it came to be, in a word.
+    pub label: &'static str,
+    /// Blocks of the longest launch, where known.
+    pub blocks: Option<u64>,
+    /// The kernel uses tensor cores.
+    pub tensor: bool,
+    /// Useful operations.
+    pub flops: Option<f64>,
+    /// Bytes that must move.
+    pub bytes: Option<f64>,
+}
+
+impl TimedProblem {
+    /// What is wrong with it although it is right; `others` are the results of the same kernel on
+    /// its other problems.
+    #[must_use]
+    pub fn warnings(&self, others: &[Self], arch: &Arch) -> Vec<String> {
+        let few = self
+            .blocks
+            .and_then(|blocks| few_blocks(blocks, arch.sm_count));
+        let reasons = [few, self.far_from_floor(arch), self.growth(others)];
+        reasons.into_iter().flatten().collect()
+    }
+
+    fn far_from_floor(&self, arch: &Arch) -> Option<String> {
+        let (floor, _) = floor_us(self.flops, self.bytes, self.tensor, arch)?;
+        let times = self.time_us / floor;
+        (times > MAX_OVER_FLOOR).then(|| {
+            format!(
+                "right but serialised: {:.1} us ({}) is {times:.0} times the roofline floor of \
+                 {floor:.2} us",
+                self.time_us, self.label
+            )
+        })
+    }
+
+    /// Against the smaller problem where an operation is cheapest.
+    fn growth(&self, others: &[Self]) -> Option<String> {
+        let flops = self.flops.filter(|flops| *flops > 0.0)?;
+        let each = self.time_us / flops;
+        let (problem, times) = others
+            .iter()
+            .filter_map(|other| {
+                let smaller = other
+                    .flops
+                    .filter(|smaller| *smaller > 0.0 && *smaller < flops)?;
+                Some((&other.problem, each / (other.time_us / smaller)))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (times > MAX_GROWTH).then(|| {
+            format!(
+                "right but serialised: an operation takes {times:.1} times as long as on the \
+                 smaller problem {problem}"
+            )
+        })
+    }
+}
+
+/// Says so where a launch has fewer blocks than the device has multiprocessors.
+#[must_use]
+pub fn few_blocks(blocks: u64, multiprocessors: u32) -> Option<String> {
+    (blocks < u64::from(multiprocessors)).then(|| {
+        format!("right but serialised: {blocks} blocks for {multiprocessors} multiprocessors")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(time_us: f64, flops: f64) -> TimedProblem {
+        TimedProblem {
+            problem: "small".to_owned(),
+            time_us,
+            label: "predicted",
+            blocks: Some(132),
+            tensor: true,
+            flops: Some(flops),
+            bytes: Some(1e6),
+        }
+    }
+
+    #[test]
+    fn few_blocks_a_distant_floor_and_growing_costs_are_each_told() {
+        let arch = Arch::by_name("h100").unwrap();
+        assert!(few_blocks(131, arch.sm_count).is_some());
+        assert!(few_blocks(132, arch.sm_count).is_none());
+        let (floor, _) = floor_us(Some(1e9), Some(1e6), true, arch).unwrap();
+        assert!(timed(19.0 * floor, 1e9).far_from_floor(arch).is_none());
+        assert!(timed(21.0 * floor, 1e9).far_from_floor(arch).is_some());
+        let small = timed(10.0, 1e9);
+        let against = |time: f64| timed(time, 4e9).growth(std::slice::from_ref(&small));
+        assert!(against(59.0).is_none());
+        assert!(against(61.0).unwrap().contains("small"));
+        // A larger problem that is cheaper for each operation is no reason to warn.
+        assert!(small.growth(&[timed(1.0, 4e9)]).is_none());
+    }
+}

@@ -1,0 +1,129 @@
+//! What keeps the daemon from its work, by name and with the time since when.
+
+use super::app::App;
+use super::view::{ConditionView, Health};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tuner_kernel::compile::Surroundings;
+use tuner_store::MAX_QUEUED_RUNS;
+
+/// How long a write may take before the database counts as locked.
+const SOON: Duration = Duration::from_millis(1500);
+/// Pause between two examinations that nobody asked for.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Names of what can be wrong, as `/healthz` and `/metrics` show them.
+pub(super) const NAMES: [&str; 5] = [
+    "database_locked",
+    "database_not_writable",
+    "queue_full",
+    "compiler_missing",
+    "device_failing",
+];
+
+/// What is wrong at present, and which devices failed last.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    present: Mutex<BTreeMap<&'static str, ConditionView>>,
+    devices: Mutex<BTreeMap<String, String>>,
+}
+
+impl Conditions {
+    /// Notes how the last run on a real GPU ended: `Some` with the reason where the device or its
+    /// driver failed.
+    pub(super) fn device_ended(&self, device: &str, failure: Option<String>) {
+        if !device.starts_with("cuda") {
+            return;
+        }
+        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            Some(reason) => devices.insert(device.to_owned(), reason),
+            None => devices.remove(device),
+        };
+    }
+
+    fn update(&self, found: &[(&'static str, String)]) -> Vec<ConditionView> {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.retain(|name, _| found.iter().any(|(other, _)| other == name));
+        for (name, detail) in found {
+            let condition = present.entry(name).or_insert_with(|| {
+                tracing::warn!(condition = name, detail, "degraded");
+                ConditionView {
+                    name: (*name).to_owned(),
+                    since: now(),
+                    detail: String::new(),
+                }
+            });
+            condition.detail.clone_from(detail);
+        }
+        present.values().cloned().collect()
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%FT%TZ").to_string()
+}
+
+/// Examines the daemon: tries a write, looks at the queue, the compiler and the devices.
+pub(super) async fn examine(app: &App) -> Health {
+    let mut found = Vec::new();
+    let status = match tokio::time::timeout(SOON, app.store.ping()).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => {
+            found.push(("database_not_writable", error.to_string()));
+            Some("failing")
+        }
+        Err(_) => {
+            let detail = "another process keeps the database locked: a backup, or an open \
+                transaction";
+            found.push(("database_locked", detail.to_owned()));
+            Some("waiting")
+        }
+    };
+    let counts = app.read(async |store| store.queue_counts().await).await;
+    let queued = counts.unwrap_or_default().get("queued").copied();
+    if queued.unwrap_or_default() >= MAX_QUEUED_RUNS {
+        let detail = format!("{MAX_QUEUED_RUNS} runs wait; more are refused");
+        found.push(("queue_full", detail));
+    }
+    if Surroundings::from_env().candidates().is_empty() {
+        let detail = "no NVRTC is found, so only recordings can be tuned; `tuner doctor` says \
+            where it was looked for";
+        found.push(("compiler_missing", detail.to_owned()));
+    }
+    let devices = app.conditions.devices.lock();
+    let failing: Vec<String> = devices
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+        .map(|(device, reason)| format!("{device}: {reason}"))
+        .collect();
+    if !failing.is_empty() {
+        found.push(("device_failing", failing.join("; ")));
+    }
+    let conditions = app.conditions.update(&found);
+    let degraded = if conditions.is_empty() {
+        "ok"
+    } else {
+        "degraded"
+    };
+    Health {
+        status: status.unwrap_or(degraded).to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instance: app.instance.clone(),
+        uptime_s: app.began.elapsed().as_secs_f64(),
+        conditions,
+    }
+}
+
+/// Examines the daemon every few seconds until it ends, so that `since` is right where nobody asks.
+pub(super) async fn watch(app: std::sync::Arc<App>) {
+    let mut ending = app.ending.clone();
+    loop {
+        examine(&app).await;
+        tokio::select! {
+            () = tokio::time::sleep(PERIOD) => {}
+            () = tuner_engine::turned(&mut ending) => return,
+        }
+    }
+}

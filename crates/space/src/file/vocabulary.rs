@@ -1,0 +1,111 @@
+//! What editors are told of the words that the core defines: the core knows of no schema, so their
+//! schemas stand here, beside the file that they belong to.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// One of these words, each with its meaning.
+fn words(words: &[(&str, &str)]) -> Vec<Value> {
+    let word = |(name, meaning): &(&str, &str)| json!({ "type": "string", "const": name, "description": meaning });
+    words.iter().map(word).collect()
+}
+
+/// One key with its value.
+fn keyed(key: &str, value: &Value, meaning: &str) -> Value {
+    json!({
+        "type": "object",
+        "properties": { key: value },
+        "required": [key],
+        "additionalProperties": false,
+        "description": meaning,
+    })
+}
+
+/// Two numbers, each with its meaning.
+fn pair([(first, its), (second, meaning)]: [(&str, &str); 2]) -> Value {
+    let number =
+        |meaning: &str| json!({ "description": meaning, "type": "number", "format": "double" });
+    json!({
+        "type": "object",
+        "properties": { first: number(its), second: number(meaning) },
+        "additionalProperties": false,
+        "required": [first, second],
+    })
+}
+
+/// The schema of [`tuner_core::element::Element`].
+pub(super) struct ElementType;
+
+impl JsonSchema for ElementType {
+    fn schema_name() -> Cow<'static, str> {
+        "ElementType".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let elements = words(&[
+            ("f16", "IEEE half."),
+            ("bf16", "bfloat16."),
+            ("f32", "IEEE single."),
+            ("f64", "IEEE double."),
+            ("i8", "Signed 8 bit."),
+            ("u8", "Unsigned 8 bit."),
+            ("i32", "Signed 32 bit."),
+            ("u32", "Unsigned 32 bit."),
+            ("i64", "Signed 64 bit."),
+            ("f8e4m3", "8-bit float, 4 exponent bits."),
+            ("f8e5m2", "8-bit float, 5 exponent bits."),
+        ]);
+        json_schema!({ "oneOf": elements, "description": "Element types." })
+    }
+}
+
+/// The schema of [`tuner_core::plan::Role`].
+pub(super) struct Role;
+
+impl JsonSchema for Role {
+    fn schema_name() -> Cow<'static, str> {
+        "Role".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let roles = words(&[
+            ("input", "A buffer it reads and must not change."),
+            (
+                "output",
+                "A buffer it writes completely; compared with the reference.",
+            ),
+            ("scratch", "A buffer it may use as it likes; not compared."),
+            ("scalar", "A number passed by value."),
+        ]);
+        json_schema!({ "oneOf": roles, "description": "What the kernel does with an argument." })
+    }
+}
+
+/// The schema of [`tuner_core::fill::Fill`].
+pub(super) struct Fill;
+
+impl JsonSchema for Fill {
+    fn schema_name() -> Cow<'static, str> {
+        "Fill".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let normal = pair([
+            ("mean", "Mean."),
+            ("std", "Standard deviation, not negative."),
+        ]);
+        let uniform = pair([("min", "Smallest."), ("max", "Largest.")]);
+        let constant = json!({ "type": "number", "format": "double" });
+        let mut fills = vec![
+            keyed("normal", &normal, "Normally distributed numbers."),
+            keyed("uniform", &uniform, "Uniformly distributed numbers."),
+            keyed("constant", &constant, "The same number everywhere."),
+        ];
+        fills.extend(words(&[
+            ("arange", "0, 1, 2, …"),
+            ("zeros", "0 everywhere."),
+        ]));
+        json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
+    }
+}

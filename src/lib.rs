@@ -1,0 +1,44 @@
+//! `tuner`: an auto-tuner for CUDA C++ kernel templates. The command line, and what it composes.
+//!
+//! ```text
+//! search_spaces/*.yaml + templates/*/kernel.cu
+//!       └─► space ─► search ─► kernel ─► judge (on a device) ─► store ─► report
+//! ```
+//!
+//! `ARCHITECTURE.md` at the repository's root says where everything lives and which invariants hold.
+// A panic would end a run; the few exceptions say why they cannot.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo
+    )
+)]
+
+/// Writes a line to standard error. One that nobody can read any more, because a pipe was closed or a
+/// disk is full, is no reason to end a run: `eprintln!` would panic.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let text = tuner_core::escape::lines(&format!($($text)*));
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }};
+}
+
+/// The same without the end of a line.
+macro_rules! say_part {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let text = tuner_core::escape::lines(&format!($($text)*));
+        let _ = write!(std::io::stderr().lock(), "{text}");
+    }};
+}
+
+mod atomic;
+mod cli;
+mod exit;
+
+pub use cli::main;

@@ -1,0 +1,25 @@
+//! `tuner` for tests: the same command line, with a stand-in for the driver and faults in workers.
+//! Its workers are started from this program as those of `tuner` are from `tuner`.
+//!
+//! `TUNER_FAKE_GPU` names the only database that may hold results of the stand-in, and
+//! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. What plants
+//! faults is in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
+
+use std::process::ExitCode;
+use tuner_device::gpu::fake;
+
+fn main() -> ExitCode {
+    tuner_testkit::faults::plant();
+    if let Some(database) = std::env::var_os("TUNER_FAKE_GPU").filter(|value| !value.is_empty()) {
+        let failure = std::env::var("TUNER_FAKE_CUDA_ERROR").ok();
+        let failure = failure.and_then(|text| {
+            let (call, code) = text.split_once(':')?;
+            Some((call.to_owned(), code.parse().ok()?))
+        });
+        fake::stand_in(fake::Settings {
+            database: database.into(),
+            failure,
+        });
+    }
+    tuner_cli::main()
+}

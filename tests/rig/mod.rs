@@ -1,0 +1,30 @@
+//! Finds the program of `main.rs` in this folder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// `tuner` with the stand-in for the driver and with faults in workers. `cargo test` builds it with
+/// the tests; where only some of them were built, it is built here.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let tuner = Path::new(env!("CARGO_BIN_EXE_tuner"));
+        let path = tuner.with_file_name("examples/tuner-testkit");
+        let made = |path: &Path| path.metadata().and_then(|file| file.modified());
+        let tuner_made = made(tuner).unwrap_or_else(|_| SystemTime::now());
+        if made(&path).is_ok_and(|made| made >= tuner_made) {
+            return path;
+        }
+        let mut build = Command::new(env!("CARGO"));
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args(["build", "--locked", "--example", "tuner-testkit"]);
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        let built = build.status().expect("cargo runs");
+        assert!(built.success(), "the program of the tests is not built");
+        path
+    })
+}
