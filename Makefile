@@ -1,6 +1,7 @@
 # run    a tuning run on a real recorded space: leaderboard, exported header, header compiled
 # test   every test
-# nightly  the commands of README.md with their budgets and every kernel; some hours
+# nightly  the commands of README.md with their budgets and every kernel, and a fleet under 200 kills;
+#          some hours
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
@@ -17,8 +18,9 @@ run: nvrtc
 test: nvrtc nats
 	$(CARGO) test --workspace --locked
 
-nightly: nvrtc
+nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
+	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked

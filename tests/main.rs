@@ -35,6 +35,7 @@ mod space_published;
 mod space_schema;
 mod space_sets;
 mod store;
+mod sync;
 mod timing;
 mod user_kernels;
 mod virtual_run;

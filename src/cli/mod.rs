@@ -1,6 +1,7 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
 pub(crate) mod ablate;
+mod any;
 pub(crate) mod check;
 pub(crate) mod compile_worker;
 pub(crate) mod completions;
@@ -31,6 +32,7 @@ pub(crate) mod stop;
 pub(crate) mod submit;
 mod wanted;
 mod stale;
+pub(crate) mod sync;
 pub(crate) mod worker;
 
 use crate::exit;
@@ -62,6 +64,7 @@ enum Command {
     Export(export::Args),
     Import(import::Args),
     Record(record::Args),
+    Sync(sync::Args),
     Report(report::Args),
     Gate(gate::Args),
     Profile(profile::Args),
@@ -176,6 +179,7 @@ fn run(command: Command) -> CommandResult {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
+        Command::Sync(args) => sync::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Profile(args) => profile::run(&args),

@@ -6,7 +6,7 @@ use super::fleet::HubOptions;
 use super::progress::{self, Progress};
 use super::results::{block_on, store_error, usage};
 use super::wanted::Wanted;
-use super::{CliError, CommandResult, daemon, output, submit};
+use super::{CliError, CommandResult, any, daemon, output, submit};
 use crate::exit;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ use tuner_store::{DaemonRow, Store};
 ///
 /// Results are stored as they come; Ctrl-C ends the run, and `--resume` goes on with it later. On
 /// a recorded file (`replay:FILE`) the budget is recorded time: ten minutes of it take a second.
-/// Where a daemon (`tuner serve`) owns the database, it carries the run out.
+/// Where a daemon (`tuner serve`) owns the database, it carries the run out. With --fleet, `auto` and
+/// `cuda` mean what workers lend, and `--device any` is a run on each kind of device that they lend.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,6 +76,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     let mut prepared = match args.fleet.connect()? {
         None => Prepared::new(&request, &folder)?,
+        Some(fleet) if request.device == any::ANY => {
+            return any::run(&request, &folder, &args.db, args.resume, &fleet);
+        }
         Some(fleet) => Prepared::on_fleet(&request, &folder, fleet)?,
     };
     let kind = prepared.facts().kind;
@@ -180,7 +184,7 @@ fn summary(report: &Report, args: &Args, kind: Option<DeviceKind>) -> String {
     text
 }
 
-fn task_summary(text: &mut String, task: &TaskReport) {
+pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let TaskKey {
         kernel,
         problem,

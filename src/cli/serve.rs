@@ -47,12 +47,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     token: TokenFile,
 
-    #[command(flatten)]
-    fleet: HubOptions,
-
     /// How to log on standard error; TUNER_LOG=debug shows more
     #[arg(long, value_enum, default_value = "text")]
     pub(super) log: LogStyle,
+
+    #[command(flatten)]
+    fleet: HubOptions,
 }
 
 /// How the log looks.

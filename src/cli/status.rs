@@ -39,12 +39,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
 
-    #[command(flatten)]
-    fleet: FleetOptions,
-
     /// How to print
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+
+    #[command(flatten)]
+    fleet: FleetOptions,
 }
 
 /// Runs the command.

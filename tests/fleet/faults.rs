@@ -166,7 +166,7 @@ fn a_candidate_that_is_handed_out_three_times_for_nothing_gets_a_verdict_that_sa
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_server_whose_disk_is_full_is_waited_for() {
     let mut site =
-        Site::with("jetstream { store_dir: 'STORE', max_file_store: 12MB, max_memory_store: 8MB }");
+        Site::with("jetstream { store_dir: 'STORE', max_file_store: 24MB, max_memory_store: 8MB }");
     let wanted = ["--evals", "800", "--seed", "8"];
     let alone = site.alone(&wanted);
     let _worker = site.worker();
@@ -181,7 +181,7 @@ fn a_server_whose_disk_is_full_is_waited_for() {
         context.create_stream(config).await.unwrap();
         let junk = bytes::Bytes::from(vec![7; 500_000]);
         let mut full = false;
-        for _ in 0..40 {
+        for _ in 0..80 {
             let sent = context.publish("junk", junk.clone()).await.unwrap();
             full |= sent.await.is_err();
         }

@@ -6,7 +6,11 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::json;
 use std::time::Duration;
-use tuner_engine::fleet::{Assignment, Fleet as _, PackedFiles};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::Verdict;
+use tuner_core::units::ContentHash;
+use tuner_engine::Judged;
+use tuner_engine::fleet::{Answer, Assignment, Fleet as _, PackedFiles};
 use tuner_fleet::{Access, Hub, HubSettings, Names};
 
 /// A message as fleets send them.
@@ -125,7 +129,7 @@ fn a_worker_that_answers_for_another_candidate_is_not_believed() {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        // A very fast, very wrong time for whatever is asked.
+        // The verdict on another candidate for whatever is asked.
         for _ in 0..5 {
             let expires = Duration::from_secs(10);
             let batch = consumer.batch().max_messages(1).expires(expires);
@@ -139,16 +143,12 @@ fn a_worker_that_answers_for_another_candidate_is_not_believed() {
                 .unwrap();
             let order: serde_json::Value = rmp_serde::from_slice(&message.payload).unwrap();
             let id = order["order"]["id"].as_str().unwrap();
-            let answer = serde_json::json!({
+            let other = ContentHash::from_stored("0".repeat(64));
+            let wrong = Judgement::new(Verdict::Incorrect, "so says the liar");
+            let lie = Answer::Judged(Box::new(Judged::without_device(other, wrong).into()));
+            let answer = json!({
                 "protocol": 1, "id": id, "worker": "liar", "attempt": order["attempt"],
-                "outcome": { "answer": { "judged": {
-                    "candidate": "0".repeat(64), "compilation": null, "charged_us": 1,
-                    "counters": null,
-                    "judgement": { "verdict": "ok", "detail": "", "hazards": [],
-                        "max_error": null, "explanation": null, "measurement": {
-                            "kind": "recorded", "p50": 0.001, "p90": 0.001,
-                            "ci95": [0.001, 0.001], "samples": [0.001],
-                            "protocol": "recorded", "reused": false } } } } },
+                "outcome": { "answer": serde_json::to_value(&lie).unwrap() },
             });
             let run = order["run"].as_str().unwrap();
             let subject = format!("tuner.tuner.v1.result.{run}.{}", &id[..32]);

@@ -125,6 +125,48 @@ fn what_one_worker_compiles_another_judges_as_one_machine_does() {
     device.says("is refused: the object");
 }
 
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn one_command_tunes_for_every_kind_that_is_lent() {
+    let mut site = Site::new();
+    lay_out(site.folder.path());
+    let url = site.server.url();
+    let mut alone = run(&site, "alone.db", &[]);
+    assert_eq!(alone.code(), 0, "{}", alone.log());
+    // Somebody opens the fleet, so that workers are there when it is looked who is.
+    let mut opens = site.run("opens.db", &["--evals", "5"]);
+    let _recording = site.worker();
+    let _a100 = site.worker_with(&url, &["--device", "vgpu:a100", "--jobs", "1"]);
+    let _l4 = site.worker_with(&url, &["--device", "vgpu:l4", "--jobs", "1"]);
+    assert_eq!(opens.code(), 0, "{}", opens.log());
+    until(
+        || {
+            super::status(&site)["workers"]
+                .as_array()
+                .is_some_and(|all| all.len() == 3)
+        },
+        || super::status(&site).to_string(),
+    );
+    let mut command = tuner();
+    command
+        .current_dir(site.folder.path())
+        .args([
+            "run",
+            "spaces/scale.yaml",
+            "--device",
+            "any",
+            "--fleet",
+            &url,
+        ])
+        .args(["--strategy", "exhaustive", "--db", "any.db"]);
+    let mut any = Process::start(&mut command, site.path("any.log"));
+    assert_eq!(any.code(), 0, "{}", any.log());
+    let stored = by_config(rows(&site.path("any.db")));
+    let one = by_config(rows(&site.path("alone.db")));
+    assert_eq!(stored.len(), 2 * one.len(), "{}", any.log());
+    assert!(one.iter().all(|row| stored.contains(row)), "{stored:?}");
+}
+
 /// Puts other bytes under the names of all compiled code.
 fn tamper(site: &Site) {
     site.server.with_client(async |context| {

@@ -4,6 +4,7 @@
 
 mod faults;
 mod hostile;
+mod kills;
 mod kernels;
 mod ordinary;
 mod proxy;

@@ -45,10 +45,7 @@ fn forward(from: &TcpStream, to: &TcpStream, cut: &Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 64 << 10];
         let mut swallowed = false;
-        loop {
-            let Ok(count @ 1..) = from.read(&mut buffer) else {
-                break;
-            };
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
             if cut.load(Ordering::Relaxed) {
                 swallowed = true;
                 continue;

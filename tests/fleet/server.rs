@@ -122,9 +122,14 @@ impl Drop for Server {
 
 /// The processes that a process started.
 pub(super) fn children(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect()
+    // Each thread lists those that it started itself.
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let lists = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let parse = |text: String| -> Vec<u32> {
+        let words = text.split_whitespace();
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    lists.flat_map(parse).collect()
 }

@@ -8,7 +8,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_nats::jetstream::{self, Context, kv};
 use async_nats::{Client, ConnectErrorKind, Event};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a request to the server may take.
@@ -143,14 +143,14 @@ pub(crate) struct Link {
     pub(crate) hubs: kv::Store,
     /// What a hub makes its fleet with, on a hub.
     limits: Option<Limits>,
-    connected: Arc<AtomicBool>,
+    connected: Arc<Connection>,
 }
 
 /// A connection, before the fleet's streams are known to be there.
 pub(crate) struct Wire {
     pub(crate) client: Client,
     pub(crate) context: Context,
-    connected: Arc<AtomicBool>,
+    connected: Arc<Connection>,
 }
 
 /// Limits of a fleet's streams, as the hub makes them.
@@ -171,7 +171,7 @@ impl Wire {
         say: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Self, FleetError> {
         let servers = access.servers()?;
-        let connected = Arc::new(AtomicBool::new(true));
+        let connected = Arc::new(Connection::default());
         let mut told = false;
         loop {
             let seen = Arc::clone(&connected);
@@ -259,15 +259,23 @@ impl Wire {
     }
 }
 
-async fn notice(connected: Arc<AtomicBool>, event: Event) {
+/// What is known of a connection.
+#[derive(Debug, Default)]
+struct Connection {
+    lost: AtomicBool,
+    losses: AtomicU64,
+}
+
+async fn notice(connection: Arc<Connection>, event: Event) {
     match event {
         Event::Connected => {
-            if !connected.swap(true, Ordering::Relaxed) {
+            if connection.lost.swap(false, Ordering::Relaxed) {
                 tracing::info!("connected to the NATS server again");
             }
         }
         Event::Disconnected => {
-            if connected.swap(false, Ordering::Relaxed) {
+            connection.losses.fetch_add(1, Ordering::Relaxed);
+            if !connection.lost.swap(true, Ordering::Relaxed) {
                 tracing::warn!("the NATS server is gone; trying again until it answers");
             }
         }
@@ -323,7 +331,7 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
         retention: RetentionPolicy::Limits,
         discard: DiscardPolicy::Old,
         max_messages: 10_000,
-        max_bytes: 64 << 20,
+        max_bytes: 4 << 20,
         max_age: EVENTS_KEPT,
         duplicate_window: DUPLICATES,
         ..Config::default()
@@ -343,7 +351,12 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
 impl Link {
     /// Whether the server answers.
     pub(crate) fn is_connected(&self) -> bool {
-        self.connected.load(Ordering::Relaxed)
+        !self.connected.lost.load(Ordering::Relaxed)
+    }
+
+    /// How often the server was lost.
+    pub(crate) fn losses(&self) -> u64 {
+        self.connected.losses.load(Ordering::Relaxed)
     }
 
     /// Makes what is missing, for example after the server lost its disk.

@@ -32,6 +32,7 @@ mod rows;
 mod run;
 mod runs;
 mod times;
+mod sync;
 mod top;
 mod writer;
 
@@ -44,6 +45,7 @@ pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
 pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
+pub use sync::{Synced, pull};
 pub use top::{Attempt, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
 
 use error::At as _;

@@ -192,8 +192,11 @@ impl FleetEvaluator {
         config: &Config,
         compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(&compiled.same).cloned();
+        // The lock ends here: what follows takes it again.
+        let known = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(&compiled.same).cloned()
+        };
         if let Some(judged) = known {
             return Ok(Judged {
                 candidate: compiled.candidate,

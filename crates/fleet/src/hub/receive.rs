@@ -94,6 +94,9 @@ async fn take(run: &Arc<Run>, message: Message) {
             tracing::warn!("a worker gives an order back: {why}");
             unable(run, &answer.id, why, message);
         }
+        Outcome::Lost(_) if !is_certain(run, &answer.id, answer.attempt) => {
+            run.acknowledge(message);
+        }
         Outcome::Lost(deliveries) => {
             let why = format!(
                 "it was handed out {deliveries} times, and each time its worker was lost: killed, \
@@ -104,6 +107,25 @@ async fn take(run: &Arc<Run>, message: Message) {
         }
         Outcome::Answer(answered) => deliver(run, &answer.id, answered, message, &worker),
     }
+}
+
+/// Whether an order was lost through its workers. Where the server was away meanwhile, that alone may
+/// have had it handed out again, and it is sent anew; what is said of an earlier sending says nothing.
+fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
+    let uncertain = {
+        let state = run.state();
+        let Some(waiting) = state.waiting.get(id) else {
+            return true;
+        };
+        if waiting.attempt != attempt {
+            return false;
+        }
+        waiting.losses != run.parts.link.losses()
+    };
+    if uncertain {
+        run.send_again(id);
+    }
+    !uncertain
 }
 
 /// A worker could not carry an order out; after some, that is the verdict.

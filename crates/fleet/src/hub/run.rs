@@ -45,6 +45,9 @@ pub(super) struct Run {
     pub(super) state: Mutex<State>,
     /// Unique to this process and run.
     pub(super) instance: String,
+    /// Number of the first sending of an order: not that of a process before this one, whose orders
+    /// may have been handed out and lost for reasons of their own.
+    first_attempt: u32,
     /// Turns true when the run is over here.
     pub(super) ended: tokio::sync::watch::Sender<bool>,
 }
@@ -72,6 +75,8 @@ pub(super) struct Waiting {
     pub(super) order: WorkOrder,
     pub(super) reply: oneshot::Sender<Answer>,
     pub(super) attempt: u32,
+    /// How often the server had been lost when it was sent.
+    pub(super) losses: u64,
     /// Why workers could not.
     pub(super) unable: Vec<String>,
     pub(super) sent: Instant,
@@ -86,21 +91,24 @@ pub(super) struct Held {
 impl Run {
     /// Claims the run, sends its files, and begins to listen.
     pub(super) async fn begin(parts: RunParts) -> Result<Arc<Self>, FleetError> {
+        let now = jiff::Timestamp::now();
         let instance = format!(
             "{}-{}-{}",
             provenance::host(),
             std::process::id(),
-            jiff::Timestamp::now().as_nanosecond()
+            now.as_nanosecond()
         );
         let run = Arc::new(Self {
             parts,
             state: Mutex::default(),
             instance,
+            first_attempt: u32::try_from(now.as_millisecond().rem_euclid(1 << 31)).unwrap_or(0),
             ended: tokio::sync::watch::channel(false).0,
         });
         watch::claim(&run).await?;
         run.send_objects().await?;
         run.make_queues().await?;
+        run.purge_orders().await;
         let consumer = run.parts.link.make_results(&run.parts.name).await?;
         let handle = run.parts.handle.clone();
         handle.spawn(receive::receive(Arc::clone(&run), consumer));
@@ -175,11 +183,13 @@ impl Run {
 
     /// Sends an order again that has no answer yet.
     pub(super) fn send_again(self: &Arc<Self>, id: &ContentHash) {
+        let losses = self.parts.link.losses();
         let again = {
             let mut state = self.state();
             state.sent_again += 1;
             state.waiting.get_mut(id).map(|waiting| {
-                waiting.attempt += 1;
+                waiting.attempt = waiting.attempt.wrapping_add(1);
+                waiting.losses = losses;
                 waiting.sent = Instant::now();
                 (waiting.order.clone(), waiting.attempt)
             })
@@ -245,6 +255,14 @@ impl Run {
             lines.push(format!("fleet: {}", dropped.join(", ")));
         }
         lines
+    }
+
+    /// Removes the orders of a process before this one; what is asked for is sent anew.
+    async fn purge_orders(&self) {
+        let (link, name) = (&self.parts.link, &self.parts.name);
+        if let Ok(stream) = link.context.get_stream_no_info(link.names.work()).await {
+            let _ = stream.purge().filter(link.names.orders_of(name)).await;
+        }
     }
 
     /// Removes what is left of a run that is over.
@@ -313,13 +331,14 @@ impl Session for Run {
             let waiting = Waiting {
                 order: order.clone(),
                 reply,
-                attempt: 0,
+                attempt: self.first_attempt,
+                losses: self.parts.link.losses(),
                 unable: Vec::new(),
                 sent: Instant::now(),
             };
             state.waiting.insert(order.id.clone(), waiting);
         }
-        self.send(order, 0);
+        self.send(order, self.first_attempt);
         answer.blocking_recv().map_err(|_| Ended.into())
     }
 

@@ -1,0 +1,268 @@
+//! Results of another database, taken over: rows are known by what they mean, not by their numbers, so
+//! taking them over twice changes nothing, and every row keeps where it came from.
+
+use super::error::StoreError;
+use super::open;
+use sqlx::{Connection as _, SqliteConnection};
+use std::path::Path;
+
+/// What was taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Synced {
+    /// Runs that were not known.
+    pub runs: u64,
+    /// Results that were not known.
+    pub results: u64,
+    /// Results that were there already.
+    pub known: u64,
+}
+
+/// Tables whose rows belong to a verdict, and their columns beside it.
+const OF_VERDICTS: [(&str, &str); 5] = [
+    ("hazards", "ordinal, body"),
+    ("counters", "body"),
+    (
+        "measurements",
+        "kind, p50_us, p90_us, ci_low_us, ci_high_us, protocol, reused, sample_count, samples_us",
+    ),
+    (
+        "timing_evidence",
+        "stage, cache, launches, cycles, clock_mhz, reference, reference_us, ratios, ratio, \
+         ratio_low, ratio_high, flags, other_cache, other_p50_us, other_p90_us, other_low_us, \
+         other_high_us, other_samples",
+    ),
+    (
+        "final_times",
+        "p50_us, p90_us, ci_low_us, ci_high_us, protocol, sample_count, samples_us, timed_at",
+    ),
+];
+
+/// Columns of tables that stand for themselves.
+const DEVICES: &str = "name, kind, arch, environment";
+const PROVENANCE: &str = "git_commit, dirty, host, tuner_version, driver, nvrtc_version, diff_hash";
+const KERNELS: &str = "name, version, template_hash, reference_hash";
+const COMPILATIONS: &str = "cubin_hash, nvrtc_version, arch, registers, spill_bytes, stack_bytes, \
+                            shared_bytes, compile_us, ptx_bytes, sass_bytes";
+const PROFILES: &str = "source, tool, metrics, profiled_at";
+const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, reference, reference_us, \
+                         failure, measured_at";
+
+/// Takes over what `from` has and `into` has not. Both are brought to this program's schema first.
+///
+/// # Errors
+/// One of them is no database of ours, newer, damaged, or cannot be written. Then nothing was taken over.
+pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
+    // Brings it to our schema, where it is older.
+    let other = open::readable(from).await?;
+    let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
+    other.close().await.map_err(fail)?;
+    let mut connection = open::writable(into).await?;
+    let taken = take(&mut connection, from).await.map_err(fail);
+    connection.close().await.map_err(fail)?;
+    taken
+}
+
+async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, sqlx::Error> {
+    sqlx::query("ATTACH ?1 AS other")
+        .bind(from.to_string_lossy().into_owned())
+        .execute(&mut *connection)
+        .await?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let runs = count(&mut transaction, "runs").await?;
+    let results = count(&mut transaction, "verdicts").await?;
+    for statement in statements() {
+        sqlx::query(sqlx::AssertSqlSafe(statement))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    let all = count(&mut transaction, "verdict_map").await?;
+    let new = count(&mut transaction, "verdicts").await? - results;
+    let synced = Synced {
+        runs: count(&mut transaction, "runs").await? - runs,
+        results: new,
+        known: all.saturating_sub(new),
+    };
+    for map in ["provenance", "problem", "task", "candidate", "verdict"] {
+        let drop = format!("DROP TABLE temp.{map}_map");
+        sqlx::query(sqlx::AssertSqlSafe(drop))
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(synced)
+}
+
+async fn count(connection: &mut SqliteConnection, table: &str) -> Result<u64, sqlx::Error> {
+    let question = format!("SELECT count(*) FROM {table}");
+    let count: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(question))
+        .fetch_one(connection)
+        .await?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// The columns with a table's name before each.
+fn of(table: &str, columns: &str) -> String {
+    let columns = columns
+        .split(',')
+        .map(|column| format!("{table}.{}", column.trim()));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+/// Everything that is done, in order.
+fn statements() -> Vec<String> {
+    let same = |a: &str, b: &str, columns: &str| {
+        let pairs = columns.split(',').map(str::trim);
+        let pairs = pairs.map(|column| format!("{a}.{column} IS {b}.{column}"));
+        pairs.collect::<Vec<_>>().join(" AND ")
+    };
+    let mut all = vec![
+        format!("INSERT OR IGNORE INTO devices ({DEVICES}) SELECT {DEVICES} FROM other.devices"),
+        format!(
+            "INSERT INTO provenance ({PROVENANCE}) SELECT DISTINCT {PROVENANCE} FROM other.provenance o
+             WHERE NOT EXISTS (SELECT 1 FROM main.provenance p WHERE {})",
+            same("p", "o", PROVENANCE)
+        ),
+        format!(
+            "CREATE TEMP TABLE provenance_map AS SELECT o.id AS old, min(p.id) AS new
+             FROM other.provenance o JOIN main.provenance p ON {} GROUP BY o.id",
+            same("p", "o", PROVENANCE)
+        ),
+        format!("INSERT OR IGNORE INTO kernels ({KERNELS}) SELECT {KERNELS} FROM other.kernels"),
+        "INSERT OR IGNORE INTO problems (kernel, name, sizes)
+         SELECT k.id, o.name, o.sizes FROM other.problems o
+         JOIN other.kernels x ON x.id = o.kernel
+         JOIN main.kernels k ON k.name = x.name AND k.version = x.version"
+            .to_owned(),
+        "CREATE TEMP TABLE problem_map AS SELECT o.id AS old, p.id AS new FROM other.problems o
+         JOIN other.kernels x ON x.id = o.kernel
+         JOIN main.kernels k ON k.name = x.name AND k.version = x.version
+         JOIN main.problems p ON p.kernel = k.id AND p.name = o.name AND p.sizes = o.sizes"
+            .to_owned(),
+        "INSERT OR IGNORE INTO definitions (body) SELECT body FROM other.definitions".to_owned(),
+    ];
+    all.extend(of_runs());
+    all.extend(of_candidates());
+    for (table, columns) in OF_VERDICTS {
+        all.push(format!(
+            "INSERT OR IGNORE INTO {table} (verdict, {columns}) SELECT m.new, {}
+             FROM other.{table} o JOIN verdict_map m ON m.old = o.verdict",
+            of("o", columns)
+        ));
+    }
+    all.push(format!(
+        "INSERT INTO profiles (candidate, device, {PROFILES}) SELECT m.new, d.id, {}
+         FROM other.profiles o JOIN candidate_map m ON m.old = o.candidate
+         JOIN other.devices x ON x.id = o.device
+         JOIN main.devices d ON d.name = x.name AND d.kind = x.kind WHERE true
+         ON CONFLICT (candidate, device, source) DO UPDATE
+         SET tool = excluded.tool, metrics = excluded.metrics, profiled_at = excluded.profiled_at
+         WHERE excluded.profiled_at > profiles.profiled_at",
+        of("o", PROFILES)
+    ));
+    all.push(format!(
+        "INSERT INTO baselines (task, {BASELINES}) SELECT m.new, {}
+         FROM other.baselines o JOIN task_map m ON m.old = o.task
+         WHERE NOT EXISTS (SELECT 1 FROM main.baselines b WHERE b.task = m.new
+                           AND b.command = o.command AND b.measured_at = o.measured_at)",
+        of("o", BASELINES)
+    ));
+    all
+}
+
+/// Runs and their tasks. A run that is under way elsewhere is interrupted here; one that ended there
+/// since ends here.
+fn of_runs() -> [String; 3] {
+    [
+        "INSERT INTO runs (name, device, selector, recording_path, recording_hash, seed, strategy,
+                           settings, state, owner, started_at, ended_at)
+         SELECT o.name, d.id, o.selector, o.recording_path, o.recording_hash, o.seed, o.strategy,
+                o.settings, iif(o.state = 'running', 'interrupted', o.state), NULL, o.started_at,
+                o.ended_at
+         FROM other.runs o JOIN other.devices x ON x.id = o.device
+         JOIN main.devices d ON d.name = x.name AND d.kind = x.kind WHERE true
+         ON CONFLICT (name) DO UPDATE SET state = excluded.state, ended_at = excluded.ended_at
+         WHERE excluded.state = 'finished' AND runs.state IN ('interrupted', 'failed')"
+            .to_owned(),
+        "INSERT OR IGNORE INTO tasks (run, problem, definition, default_config, space_path)
+         SELECT r.id, m.new, d.id, o.default_config, o.space_path
+         FROM other.tasks o JOIN other.runs x ON x.id = o.run JOIN main.runs r ON r.name = x.name
+         JOIN problem_map m ON m.old = o.problem
+         JOIN other.definitions y ON y.id = o.definition JOIN main.definitions d ON d.body = y.body"
+            .to_owned(),
+        "CREATE TEMP TABLE task_map AS SELECT o.id AS old, t.id AS new
+         FROM other.tasks o JOIN other.runs x ON x.id = o.run JOIN main.runs r ON r.name = x.name
+         JOIN problem_map m ON m.old = o.problem
+         JOIN main.tasks t ON t.run = r.id AND t.problem = m.new"
+            .to_owned(),
+    ]
+}
+
+/// Candidates and what was found of them. What was announced and never came back is no result.
+fn of_candidates() -> [String; 5] {
+    [
+        "INSERT OR IGNORE INTO candidates (problem, hash, config)
+         SELECT m.new, o.hash, o.config FROM other.candidates o
+         JOIN problem_map m ON m.old = o.problem"
+            .to_owned(),
+        "CREATE TEMP TABLE candidate_map AS SELECT o.id AS old, c.id AS new
+         FROM other.candidates o JOIN problem_map m ON m.old = o.problem
+         JOIN main.candidates c ON c.problem = m.new AND c.hash = o.hash"
+            .to_owned(),
+        format!(
+            "INSERT OR IGNORE INTO compilations (candidate, {COMPILATIONS}) SELECT m.new, {}
+             FROM other.compilations o JOIN candidate_map m ON m.old = o.candidate",
+            of("o", COMPILATIONS)
+        ),
+        "INSERT OR IGNORE INTO verdicts (task, candidate, provenance, sequence, verdict, detail,
+                                         max_error, charged_us, origin, judged_at)
+         SELECT t.new, c.new, p.new, o.sequence, o.verdict, o.detail, o.max_error, o.charged_us,
+                o.origin, o.judged_at
+         FROM other.verdicts o JOIN task_map t ON t.old = o.task
+         JOIN candidate_map c ON c.old = o.candidate JOIN provenance_map p ON p.old = o.provenance
+         WHERE o.sequence IS NOT NULL ORDER BY o.id"
+            .to_owned(),
+        "CREATE TEMP TABLE verdict_map AS SELECT o.id AS old, v.id AS new
+         FROM other.verdicts o JOIN task_map t ON t.old = o.task
+         JOIN candidate_map c ON c.old = o.candidate
+         JOIN main.verdicts v ON v.task = t.new AND v.candidate = c.new
+         WHERE o.sequence IS NOT NULL AND v.verdict = o.verdict AND v.judged_at = o.judged_at"
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A column that a later migration adds must be taken over too.
+    #[tokio::test]
+    async fn every_column_of_every_table_is_taken_over() {
+        let folder = std::env::temp_dir().join(format!("tuner-sync-{}", std::process::id()));
+        let path = folder.join("t.db");
+        let mut connection = open::writable(&path).await.unwrap();
+        let text = statements().join("\n");
+        // The queue and the daemon are of one machine; best times are kept by triggers.
+        let question = "SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p
+            WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE '_sqlx%'
+              AND m.name NOT IN ('queue', 'daemon', 'best_times') AND p.name <> 'id'";
+        let columns: Vec<(String, String)> = sqlx::query_as(question)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+        assert!(columns.len() > 60, "{columns:?}");
+        for (table, column) in columns {
+            let insert = text
+                .split("INSERT")
+                .find(|part| part.contains(&format!("INTO {table} (")));
+            let insert = insert.unwrap_or_else(|| panic!("{table} is left out"));
+            let listed = insert.split(')').next().unwrap_or_default();
+            let mut words = listed.split(|c: char| !c.is_alphanumeric() && c != '_');
+            assert!(
+                words.any(|word| word == column),
+                "{table}.{column} is left out"
+            );
+        }
+        connection.close().await.unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

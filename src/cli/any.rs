@@ -1,0 +1,108 @@
+//! `tuner run --device any`: a run on each kind of device that a fleet lends, side by side.
+
+use super::CommandResult;
+use super::events::{stopping, watch_signals};
+use super::results::{store_error, usage};
+use super::{CliError, progress};
+use crate::exit;
+use futures_util::future::join_all;
+use std::path::Path;
+use std::sync::Arc;
+use tuner_engine::fleet::{Fleet, describe};
+use tuner_engine::job::{JobError, Prepared, Request};
+use tuner_engine::{Event, Report, StopReason};
+use tuner_store::Store;
+
+/// The device that means all of them.
+pub(super) const ANY: &str = "any";
+
+/// Tunes for every kind of device that is lent now, each on its own leaderboard.
+pub(super) fn run(
+    request: &Request,
+    folder: &Path,
+    db: &Path,
+    resume: bool,
+    fleet: &Arc<dyn Fleet>,
+) -> CommandResult {
+    let offers = fleet.offers();
+    if offers.is_empty() {
+        return Err(usage(
+            "no worker of the fleet lends a device for kernels; start one with `tuner worker --fleet \
+             URL --device cuda:0`, or look with `tuner status --fleet URL`",
+        ));
+    }
+    say!("the fleet lends {}", describe(&offers));
+    let prepare = |device: &str| {
+        let request = Request {
+            device: device.to_owned(),
+            ..request.clone()
+        };
+        Prepared::on_fleet(&request, folder, Arc::clone(fleet))
+    };
+    let mut all = Vec::with_capacity(offers.len());
+    for offer in &offers {
+        all.push((offer.facts.name.clone(), prepare(&offer.facts.name)?));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    let reports = runtime.block_on(async {
+        let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
+        let store = Store::open(db).await.map_err(store_error)?;
+        for (device, prepared) in &mut all {
+            if resume {
+                prepared.resume_latest(&store).await?;
+            }
+            prepared.settle();
+            for note in &prepared.notes {
+                say!("{device}: {note}");
+            }
+        }
+        let runs = all.into_iter().map(async |(device, prepared)| {
+            let mut sink = |event: &Event| tell(&device, event);
+            let report = prepared.execute(&store, shutdown.clone(), &mut sink).await;
+            (device.clone(), report)
+        });
+        let reports: Vec<(String, Result<Report, JobError>)> = join_all(runs).await;
+        store.close().await.map_err(store_error)?;
+        Ok::<_, CliError>(reports)
+    })?;
+    runtime.shutdown_background();
+    conclude(reports)
+}
+
+/// What happens on one of several devices: bests only, or nobody could read it.
+fn tell(device: &str, event: &Event) {
+    match event {
+        Event::RunStarted { run_id, .. } => say!("{device}: run {run_id}"),
+        Event::Trial(trial) if trial.new_best && !trial.resumed => {
+            let time = trial.time_us.map(progress::time).unwrap_or_default();
+            let (kernel, problem) = (&trial.kernel, &trial.problem);
+            say!("{device}: {kernel} {problem}: {time} after {}", trial.evals);
+        }
+        Event::Note { text } => say!("{device}: {text}"),
+        Event::Trial(_) | Event::RunFinished { .. } => {}
+    }
+}
+
+/// The first failure, else what holds for all of them together.
+fn conclude(reports: Vec<(String, Result<Report, JobError>)>) -> CommandResult {
+    let mut passed = false;
+    let mut interrupted = false;
+    let mut text = String::new();
+    for (_, report) in reports {
+        let report = report?;
+        passed |= report.passed();
+        interrupted |= report.reason == StopReason::Interrupted;
+        for task in &report.tasks {
+            super::run::task_summary(&mut text, task);
+        }
+    }
+    super::output::print(&text).map_err(anyhow::Error::from)?;
+    Ok(match (interrupted, passed) {
+        (true, _) => exit::INTERRUPTED,
+        (false, true) => exit::DONE,
+        (false, false) => exit::NOTHING_PASSED,
+    })
+}

@@ -1,0 +1,69 @@
+//! `tuner sync`: results of two databases, each taken over by the other.
+
+use super::results::{block_on, store_error};
+use super::{CommandResult, output};
+use crate::exit;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tuner_store as store;
+use tuner_store::{StoreError, Synced};
+
+/// Take over the results of another database, and give it ours
+///
+/// Results keep their run, their provenance and all evidence. What is known already is not taken over
+/// again, so the command may be repeated at any time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner sync /mnt/hub/tuner.db                 both ways
+  tuner sync hub.db --pull                     only from there to here
+  tuner sync /mnt/hub/tuner.db --push --db laptop.db")]
+pub(crate) struct Args {
+    /// The other database
+    #[arg(value_name = "FILE")]
+    other: PathBuf,
+
+    /// Database of results here
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    db: PathBuf,
+
+    /// Only take over from the other one
+    #[arg(long, conflicts_with = "push")]
+    pull: bool,
+
+    /// Only give to the other one
+    #[arg(long)]
+    push: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    let text = block_on(async { both(args).await.map_err(store_error) })?;
+    output::print(&text).map_err(anyhow::Error::from)?;
+    Ok(exit::DONE)
+}
+
+async fn both(args: &Args) -> Result<String, StoreError> {
+    let mut text = String::new();
+    if !args.push {
+        let synced = store::pull(&args.db, &args.other).await?;
+        line(&mut text, &args.other, &args.db, synced);
+    }
+    if !args.pull {
+        let synced = store::pull(&args.other, &args.db).await?;
+        line(&mut text, &args.db, &args.other, synced);
+    }
+    Ok(text)
+}
+
+fn line(text: &mut String, from: &std::path::Path, into: &std::path::Path, synced: Synced) {
+    let _ = writeln!(
+        text,
+        "{} -> {}: {} runs and {} results taken over, {} known",
+        from.display(),
+        into.display(),
+        synced.runs,
+        synced.results,
+        synced.known
+    );
+}
