@@ -30,8 +30,8 @@ const HANG: Duration = Duration::from_secs(120);
 
 fn duration() -> Duration {
     let seconds = std::env::var("TUNER_FUZZ_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok());
-    Duration::from_secs_f64(seconds.unwrap_or(0.5))
+    let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
+    seconds.map_or(Duration::from_millis(500), Duration::from_secs)
 }
 
 /// Inputs that failed once.
@@ -58,8 +58,8 @@ fn keep(name: &str, input: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads inputs until the time is over, on a thread that is watched.
-fn fuzz(target: &'static Target) {
+/// Reads inputs until the time is over, on a thread that is watched. Says how many there were.
+fn fuzz(target: &'static Target) -> String {
     let corpus = (target.corpus)();
     assert!(
         !corpus.is_empty(),
@@ -102,14 +102,14 @@ fn fuzz(target: &'static Target) {
         longest = longest.max(began.elapsed());
         count += 1;
     }
-    println!("{}: {count} inputs, the longest {longest:?}", target.name);
+    format!("{}: {count} inputs, the longest {longest:?}", target.name)
 }
 
 macro_rules! fuzz_tests {
     ($($name:ident),* $(,)?) => {$(
         #[test]
         fn $name() {
-            fuzz(&targets::$name);
+            println!("{}", fuzz(&targets::$name));
         }
     )*};
 }
