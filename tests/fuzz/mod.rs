@@ -4,7 +4,7 @@
 //! Inputs are real files of the project, mutated. `cargo test --test program fuzz::` gives each
 //! target half a second; `TUNER_FUZZ_SECONDS=600 cargo test --release --test program fuzz:: --
 //! --nocapture` gives it ten minutes and prints how many inputs it had. An input that fails is kept
-//! in the target folder and named; put it into `tests/fuzz/crashes/TARGET/`, where it is tried first
+//! in the target folder (one that ends the process, with `TUNER_FUZZ_KEEP=1`) and named; put it into `tests/fuzz/crashes/TARGET/`, where it is tried first
 //! from then on.
 
 mod mutate;
@@ -79,6 +79,7 @@ fn fuzz(target: &'static Target) -> String {
             }
         }
     });
+    let every = std::env::var_os("TUNER_FUZZ_KEEP").is_some();
     let end = Instant::now() + duration();
     let (mut count, mut longest) = (0_u64, Duration::ZERO);
     let mut given = inputs.into_iter();
@@ -88,6 +89,8 @@ fn fuzz(target: &'static Target) -> String {
             None if Instant::now() < end => mutator.next(),
             None => break,
         };
+        // An overflow of the stack ends the process: then this is the input.
+        let kept = every.then(|| keep(target.name, &input));
         let began = Instant::now();
         sender.send(input.clone()).unwrap();
         let what = match results.recv_timeout(HANG) {
@@ -98,6 +101,9 @@ fn fuzz(target: &'static Target) -> String {
         if let Some(what) = what {
             let path = keep(target.name, &input);
             panic!("{} {what}; the input is {}", target.name, path.display());
+        }
+        if let Some(path) = kept {
+            std::fs::remove_file(path).unwrap();
         }
         longest = longest.max(began.elapsed());
         count += 1;
