@@ -242,7 +242,7 @@ fn a_full_queue_takes_no_more_and_says_so() {
     );
     sql(
         &db,
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10020)
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 14000)
          INSERT INTO queue (name, device, request, state, submitted_at)
          SELECT name || '-' || i, device, request, state, submitted_at FROM queue, n",
     );
