@@ -68,7 +68,10 @@ impl Access {
             if url.is_empty() {
                 return Err(wrong("it is empty".to_owned()));
             }
-            if url.split_once("://").is_some_and(|(_, host)| host.is_empty()) {
+            if url
+                .split_once("://")
+                .is_some_and(|(_, host)| host.is_empty())
+            {
                 return Err(wrong("it names no host".to_owned()));
             }
             url.parse()
