@@ -60,7 +60,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile_of(values, 0.5)
 }
 
-/// The 95 % bootstrap interval of the median of numbers in any order; see [`median_interval`].
+/// The 95 % bootstrap interval of the median of numbers in any order; see `median_interval`.
 #[must_use]
 pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     let sorted = sorted(values);

@@ -5,7 +5,7 @@
 //! worker ── Parent: requests in, replies out, dies with the tuner ───────┘ frames
 //! ```
 //!
-//! [`Process`] is a worker that answers requests, [`run`] a command that runs to its end. Both move
+//! [`Process`] is a worker that answers requests, [`run()`] a command that runs to its end. Both move
 //! all pipes from the thread that waits, so that a full pipe, a silent child or one that is stopped
 //! costs a deadline and never a hang, and no thread is needed for a child.
 // A panic would end a run; the few exceptions say why they cannot.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// has some thousands of both for everything that runs on it.
 pub(crate) const JOBS_MAX: u16 = 1024;
 
-/// Candidates prepared at once, 1 to [`JOBS_MAX`]: a number beyond it cannot be made, so neither the
+/// Candidates prepared at once, 1 to 1024: a number beyond it cannot be made, so neither the
 /// command line nor a request can exhaust the machine's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u16", into = "u16")]

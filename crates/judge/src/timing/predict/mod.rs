@@ -64,13 +64,13 @@ pub(crate) struct Prediction {
 /// What explains a predicted time; work is that of all launches and all of their blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// See [`Prediction::bound`].
+    /// See `Prediction::bound`.
     pub bound: String,
-    /// See [`Prediction::occupancy`].
+    /// See `Prediction::occupancy`.
     pub occupancy: f64,
-    /// See [`Prediction::waves`].
+    /// See `Prediction::waves`.
     pub waves: f64,
-    /// See [`Prediction::blocks`].
+    /// See `Prediction::blocks`.
     pub blocks: u64,
     /// Instructions issued by warps.
     pub warp_instructions: f64,
