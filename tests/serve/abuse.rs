@@ -253,7 +253,12 @@ fn a_full_queue_takes_no_more_and_says_so() {
     assert!(answer["detail"].as_str().unwrap().contains("tuner stop"));
     let health = daemon.get("/healthz").1;
     assert_eq!(health["status"], "degraded", "{health}");
-    assert_eq!(health["conditions"][0]["name"], "queue_full");
+    // Runs on a GPU that is not there have failed meanwhile, which is a condition too.
+    let conditions = health["conditions"].as_array().unwrap();
+    assert!(
+        conditions.iter().any(|found| found["name"] == "queue_full"),
+        "{health}"
+    );
 }
 
 #[test]
