@@ -1,7 +1,7 @@
 # run    a tuning run on a real recorded space: leaderboard, exported header, header compiled
 # test   every test
-# nightly  the commands of README.md with their budgets and every kernel, and a fleet under 200 kills;
-#          some hours
+# nightly  the commands of README.md with their budgets and every kernel, a fleet under 200 kills, every
+#          fault of the file system; some hours
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
@@ -21,6 +21,7 @@ test: nvrtc nats
 nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
+	$(CARGO) test --release --locked --test program faults:: -- --ignored --nocapture
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked

@@ -1,7 +1,10 @@
 //! Figures of the compile stage: time of one compile, of a cache hit, and how the pool scales.
 //!
 //! `cargo bench --bench compile`
-
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on should end"
+)]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::path::PathBuf;

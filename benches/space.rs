@@ -2,7 +2,10 @@
 //!
 //! Reads the JSON spaces of the folder named by `TUNER_SPACES` (default `../shared/spaces`; none
 //! are needed) and adds a synthetic space of more than 10^15 valid configurations.
-
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on should end"
+)]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
 
 use rand::SeedableRng as _;

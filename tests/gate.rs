@@ -223,11 +223,8 @@ fn plan() -> Plan {
         },
         reference: PlanReference::Oracle("reduce_sum".into()),
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: None,
         bytes: None,

@@ -2,7 +2,12 @@
 //!
 //! `cargo test --test program` runs them all, `cargo test --test program golden::` those of one
 //! module.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
 
 mod ablate;
 mod baseline;

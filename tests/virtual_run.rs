@@ -14,7 +14,7 @@ extern "C" __global__ void scale(const float* x, float* y) {
 }
 "#;
 
-const REFERENCE: &str = r#"
+pub(crate) const REFERENCE: &str = r#"
 extern "C" __global__ void plain(const float* x, float* y) {
   for (int i = blockIdx.x * 64 + threadIdx.x; i < N; i += gridDim.x * 64) y[i] = 2.0f * x[i];
 }
@@ -61,6 +61,15 @@ fn tuner(folder: &Path, arguments: &[&str]) -> Command {
     if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
         command.env("TUNER_NVRTC", own);
     }
+    command
+}
+
+/// A run on the small problem.
+fn run_small(folder: &Path, more: &[&str]) -> Command {
+    let mut command = tuner(folder, &["run", "space.yaml", "--problem", "small"]);
+    command
+        .args(more)
+        .args(["--device", "vgpu:h100", "--db", "t.db"]);
     command
 }
 
@@ -186,16 +195,7 @@ fn wrong_candidates_are_counted_by_verdict_and_the_header_says_predicted() {
 #[test]
 fn a_worker_that_dies_costs_one_candidate_and_not_the_run() {
     let project = project(SPACE);
-    let arguments = [
-        "run",
-        "space.yaml",
-        "--problem",
-        "small",
-        "--strategy",
-        "exhaustive",
-    ];
-    let output = tuner(project.path(), &arguments)
-        .args(["--device", "vgpu:h100", "--db", "t.db"])
+    let output = run_small(project.path(), &["--strategy", "exhaustive"])
         .env("TUNER_FAULT", "abort@3")
         .output()
         .unwrap();
@@ -210,18 +210,7 @@ fn a_worker_that_dies_costs_one_candidate_and_not_the_run() {
 fn workers_that_are_killed_from_outside_change_nothing_in_the_results() {
     let run = |fault: Option<&str>| {
         let project = project(SPACE);
-        let arguments = [
-            "run",
-            "space.yaml",
-            "--problem",
-            "small",
-            "--evals",
-            "24",
-            "--seed",
-            "7",
-        ];
-        let mut command = tuner(project.path(), &arguments);
-        command.args(["--device", "vgpu:h100", "--db", "t.db"]);
+        let mut command = run_small(project.path(), &["--evals", "24", "--seed", "7"]);
         command.envs(fault.map(|fault| ("TUNER_FAULT", fault)));
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -234,18 +223,7 @@ fn workers_that_are_killed_from_outside_change_nothing_in_the_results() {
 #[test]
 fn a_candidate_without_a_living_worker_is_stored_as_not_judged_and_the_run_goes_on() {
     let project = project(SPACE);
-    let arguments = [
-        "run",
-        "space.yaml",
-        "--problem",
-        "small",
-        "--evals",
-        "3",
-        "--events",
-        "-",
-    ];
-    let output = tuner(project.path(), &arguments)
-        .args(["--device", "vgpu:h100", "--db", "t.db"])
+    let output = run_small(project.path(), &["--evals", "3", "--events", "-"])
         .env("TUNER_FAULT", "kill@every")
         .output()
         .unwrap();

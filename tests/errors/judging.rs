@@ -145,11 +145,8 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
             oracle: None,
         },
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: match problem.operation {
             Operation::Gemm { k } => Some(2.0 * outputs * k as f64),

@@ -1,6 +1,7 @@
 //! Kernels on a fleet: compiled on one machine, judged on another.
 
 use super::{Process, Row, Site, children, finish, rows, tuner, until};
+use crate::virtual_run::REFERENCE;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use std::path::Path;
@@ -14,12 +15,6 @@ extern "C" __global__ void scale(const float* x, float* y) {
 "#;
 
 const HEADER: &str = "__device__ float times(float x) { return FACTOR * x; }\n";
-
-const REFERENCE: &str = r#"
-extern "C" __global__ void plain(const float* x, float* y) {
-  for (int i = blockIdx.x * 64 + threadIdx.x; i < N; i += gridDim.x * 64) y[i] = 2.0f * x[i];
-}
-"#;
 
 const SPACE: &str = r#"
 version: 1

@@ -75,11 +75,8 @@ fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
             oracle: None,
         },
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: Some(1e15),
         bytes: None,

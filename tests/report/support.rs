@@ -1,5 +1,6 @@
 //! A small project with a kernel, in a git tree of its own.
 
+use crate::virtual_run::REFERENCE;
 use assert_cmd::Command;
 use std::path::Path;
 use tempfile::TempDir;
@@ -14,12 +15,6 @@ extern "C" __global__ void scale(const float* x, float* y) {
   if (SYNC) __syncthreads();
   float left = tile[(column + 1) % 32][row];
   if (i < N) y[i] = 2.0f * x[i] + 0.0f * left;
-}
-"#;
-
-const REFERENCE: &str = r#"
-extern "C" __global__ void plain(const float* x, float* y) {
-  for (int i = blockIdx.x * 64 + threadIdx.x; i < N; i += gridDim.x * 64) y[i] = 2.0f * x[i];
 }
 "#;
 

@@ -3,16 +3,31 @@
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// From now on each panic writes a report to the file, and is told as before.
+/// Where reports go; `None` until the hook is set.
+static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// From now on each panic writes a report to this file alone, and is told as before.
 pub fn report_to(path: PathBuf) {
+    let before = place().replace(path);
+    if before.is_some() {
+        return;
+    }
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // A report that cannot be written must not hide the panic.
-        let _ = std::fs::write(&path, report(panic));
+        let path = place().clone();
+        if let Some(path) = path {
+            // A report that cannot be written must not hide the panic.
+            let _ = std::fs::write(path, report(panic));
+        }
         usual(panic);
     }));
+}
+
+fn place() -> MutexGuard<'static, Option<PathBuf>> {
+    PLACE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Version, time, arguments, message, place and stack of a panic.

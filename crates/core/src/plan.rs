@@ -117,7 +117,7 @@ pub enum PlanReference {
 }
 
 /// How results are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanGate {
     /// Absolute tolerance; `None` for the oracle's own error model.
     pub atol: Option<f64>,
@@ -361,11 +361,8 @@ mod tests {
             },
             reference: PlanReference::Oracle("gemm".to_owned()),
             gate: PlanGate {
-                atol: None,
-                rtol: None,
-                terms: None,
                 deterministic: true,
-                same_value_writes: false,
+                ..PlanGate::default()
             },
             flops: None,
             bytes: None,

@@ -4,6 +4,7 @@
 //!
 //! The program is its own worker and its own proxy, so it has no test harness: it ends with 0 where
 //! every point passed.
+#![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -82,11 +83,8 @@ fn job(number: u32) -> Job {
         code,
         reference: PlanReference::Oracle("none".into()),
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: None,
         bytes: None,

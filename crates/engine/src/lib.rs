@@ -15,17 +15,6 @@
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
 //! that holds it, and never before. Results are told to the search at once; commits follow in
 //! groups.
-// A panic would end a run; the few exceptions say why they cannot.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::unreachable,
-        clippy::todo
-    )
-)]
 
 pub mod ablation;
 pub mod baseline;

@@ -43,6 +43,12 @@ impl Conditions {
         };
     }
 
+    /// What the last examination found.
+    pub(super) fn present(&self) -> Vec<ConditionView> {
+        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.values().cloned().collect()
+    }
+
     fn update(&self, found: &[(&'static str, String)]) -> Vec<ConditionView> {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         present.retain(|name, _| found.iter().any(|(other, _)| other == name));
@@ -62,7 +68,7 @@ impl Conditions {
 }
 
 fn now() -> String {
-    jiff::Timestamp::now().strftime("%FT%TZ").to_string()
+    format!("{:.0}", jiff::Timestamp::now())
 }
 
 /// Examines the daemon: tries a write, looks at the queue, the compiler and the devices.

@@ -80,11 +80,11 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         "Events that slow readers missed.",
         &plain(missed),
     );
-    let health = super::health::examine(app).await;
+    let present = app.conditions.present();
     let conditions: Vec<_> = super::health::NAMES
         .into_iter()
         .map(|name| {
-            let present = health.conditions.iter().any(|found| found.name == name);
+            let present = present.iter().any(|found| found.name == name);
             label("name", name, u64::from(present))
         })
         .collect();
@@ -97,15 +97,11 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
     if let Some(fleet) = &app.fleet {
         fleet_families(&fleet.view(), &mut family);
     }
-    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
-    let mut log = app.store.path().as_os_str().to_owned();
-    log.push("-wal");
-    let bytes = size(app.store.path()) + size(std::path::Path::new(&log));
     family(
         "tuner_database_bytes",
         "gauge",
         "Size of the database and its log.",
-        &plain(bytes as f64),
+        &plain(app.store.bytes() as f64),
     );
     if let Some(bytes) = resident_bytes() {
         family(

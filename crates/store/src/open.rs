@@ -137,11 +137,6 @@ fn cannot_write(error: &StoreError) -> bool {
 async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreError> {
     let folder = tempfile::tempdir().map_err(|error| cannot_open(path, &error))?;
     let copy = folder.path().join("copy.db");
-    let with_log = |path: &Path| -> PathBuf {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        log.into()
-    };
     let copy_writable = |from: &Path, to: &Path| {
         std::fs::copy(from, to)?;
         // A copy of a read-only file is read-only too.
@@ -149,7 +144,7 @@ async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreErro
     };
     let copied = copy_writable(path, &copy).and_then(|()| {
         if has_pending_log(path) {
-            copy_writable(&with_log(path), &with_log(&copy))?;
+            copy_writable(&log_of(path), &log_of(&copy))?;
         }
         Ok(())
     });
@@ -183,10 +178,15 @@ async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection
     Ok(connection)
 }
 
-fn has_pending_log(path: &Path) -> bool {
+/// The file that holds what is not yet in the database's own.
+pub(super) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|facts| facts.len() > 0)
+    log.into()
+}
+
+fn has_pending_log(path: &Path) -> bool {
+    std::fs::metadata(log_of(path)).is_ok_and(|facts| facts.len() > 0)
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {

@@ -1,4 +1,8 @@
 //! Speed of the executor: scalar code on one core, an attention tile kernel on all.
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on should end"
+)]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;

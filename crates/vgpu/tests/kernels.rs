@@ -1,4 +1,5 @@
 //! Kernels as NVRTC compiles them (`tests/ptx/basic.cu`): results and hazards.
+#![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 
 use vgpu::{

@@ -167,11 +167,8 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
         code: code.clone(),
         reference: PlanReference::Oracle("none".to_owned()),
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: None,
         bytes: None,

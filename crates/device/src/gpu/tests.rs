@@ -111,11 +111,8 @@ fn plan(shift: f64) -> Plan {
         code: code_of(SCALE),
         reference: PlanReference::Oracle("none".to_owned()),
         gate: PlanGate {
-            atol: None,
-            rtol: None,
-            terms: None,
             deterministic: true,
-            same_value_writes: false,
+            ..PlanGate::default()
         },
         flops: None,
         bytes: None,

@@ -228,11 +228,8 @@ mod tests {
                 oracle: None,
             },
             gate: tuner_core::plan::PlanGate {
-                atol: None,
-                rtol: None,
-                terms: None,
                 deterministic: true,
-                same_value_writes: false,
+                ..tuner_core::plan::PlanGate::default()
             },
             flops: None,
             bytes: None,

@@ -23,11 +23,13 @@ pub use wire::{
 };
 
 use super::evaluator::BoxError;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_store::RunId;
+use utoipa::ToSchema;
 
 /// The machines that help, as the engine sees them.
 pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
@@ -89,15 +91,7 @@ pub struct Offer {
 }
 
 /// A fleet at one moment.
-#[derive(
-    Debug,
-    Clone,
-    Default,
-    PartialEq,
-    serde::Serialize,
-    serde::Deserialize,
-    utoipa::ToSchema
-)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FleetView {
     /// Its name.
     pub fleet: String,
@@ -126,15 +120,7 @@ pub struct FleetView {
 }
 
 /// A worker as it describes itself.
-#[derive(
-    Debug,
-    Clone,
-    Default,
-    PartialEq,
-    serde::Serialize,
-    serde::Deserialize,
-    utoipa::ToSchema
-)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerView {
     /// Protocol that it speaks.
@@ -203,15 +189,7 @@ impl WorkerView {
 }
 
 /// A run on a fleet.
-#[derive(
-    Debug,
-    Clone,
-    Default,
-    PartialEq,
-    serde::Serialize,
-    serde::Deserialize,
-    utoipa::ToSchema
-)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HubView {
     /// Protocol that the hub speaks.
@@ -235,15 +213,7 @@ pub struct HubView {
 }
 
 /// A work queue.
-#[derive(
-    Debug,
-    Clone,
-    Default,
-    PartialEq,
-    serde::Serialize,
-    serde::Deserialize,
-    utoipa::ToSchema
-)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueView {
     /// Its name: `device.…` or `compile.…`.
     pub name: String,

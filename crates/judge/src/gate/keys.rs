@@ -149,11 +149,8 @@ mod tests {
                 oracle: None,
             },
             gate: PlanGate {
-                atol: None,
-                rtol: None,
-                terms: None,
                 deterministic: true,
-                same_value_writes: false,
+                ..PlanGate::default()
             },
             flops: None,
             bytes: None,
