@@ -85,6 +85,7 @@ fn run(
     let plan = Plan {
         id: None,
         tasks: vec![Task {
+            knowledge: tuner_search::Knowledge::default(),
             key,
             space: recording.space().clone(),
             start: Vec::new(),

@@ -6,13 +6,15 @@
 //! recorded spaces with single parts switched off.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
 use std::convert::Infallible;
 use std::time::Instant;
 use tuner_core::units::{Micros, Seed};
 use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Series, Study, measure};
-use tuner_search::{Observation, Settings, evolve_with};
+use tuner_search::{Experience, Knowledge, Observation, Settings, evolve_knowing, evolve_with};
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,24 +73,8 @@ fn processor_us() -> Option<f64> {
 fn cost() -> Result<(), Box<dyn std::error::Error>> {
     for parameters in [4, 7, 10, 17] {
         let space = space(parameters)?;
-        let mut search = evolve_with(&space, Seed(1), &[], Settings::default());
-        println!("{:.1e} configurations:", space.count() as f64);
-        let mut done = 0;
-        for evals in [100, 400, 1000, 4000] {
-            let (began, worked) = (Instant::now(), processor_us());
-            for _ in done..evals {
-                let Some(proposal) = search.ask() else { break };
-                search.tell(proposal.id, time(&proposal.config));
-            }
-            let each = f64::from(evals - done);
-            let us = began.elapsed().as_secs_f64() * 1e6 / each;
-            let processor = worked
-                .zip(processor_us())
-                .map_or_else(String::new, |(from, to)| {
-                    format!(", {:.0} us of processor time", (to - from) / each)
-                });
-            println!("  proposals {done} to {evals}: {us:.0} us each{processor}");
-            done = evals;
+        for sources in [0, 10] {
+            cost_of(&space, sources);
         }
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -96,6 +82,51 @@ fn cost() -> Result<(), Box<dyn std::error::Error>> {
         println!("peak memory: {}", line.trim_start_matches("VmHWM:").trim());
     }
     Ok(())
+}
+
+/// So many sources of 300 results each, all different.
+fn knowledge(space: &Space, sources: u64) -> Knowledge {
+    let of = |source: u64| {
+        let mut rng = ChaCha8Rng::seed_from_u64(source);
+        let configs = (0..300).filter_map(|_| space.draw(&mut rng));
+        let rows = configs.enumerate().map(|(at, config)| {
+            let far = config.choices().iter().sum::<u32>();
+            let time = 10.0 + f64::from(far) + ((at as u64 * 7 + source) % 5) as f64;
+            (space.values(&config), Micros::new(time))
+        });
+        Experience {
+            name: format!("source {source}"),
+            rows: rows.collect(),
+        }
+    };
+    let all: Vec<Experience> = (0..sources).map(of).collect();
+    Knowledge::new(space, &all)
+}
+
+fn cost_of(space: &Space, sources: u64) {
+    let known = knowledge(space, sources);
+    let mut search = evolve_knowing(space, Seed(1), &[], Settings::default(), &known);
+    println!(
+        "{:.1e} configurations, {sources} sources:",
+        space.count() as f64
+    );
+    let mut done = 0;
+    for evals in [100, 400, 1000, 4000] {
+        let (began, worked) = (Instant::now(), processor_us());
+        for _ in done..evals {
+            let Some(proposal) = search.ask() else { break };
+            search.tell(proposal.id, time(&proposal.config));
+        }
+        let each = f64::from(evals - done);
+        let us = began.elapsed().as_secs_f64() * 1e6 / each;
+        let processor = worked
+            .zip(processor_us())
+            .map_or_else(String::new, |(from, to)| {
+                format!(", {:.0} us of processor time", (to - from) / each)
+            });
+        println!("  proposals {done} to {evals}: {us:.0} us each{processor}");
+        done = evals;
+    }
 }
 
 /// A name, and the settings with that part off.
@@ -196,12 +227,12 @@ fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         in_flight: 1,
         noise: 0.0,
     };
-    let make = |wanted: &str, space: &Space, seed| {
+    let make = |wanted: &str, file: usize, seed| {
         let found = variants.iter().find(|(name, _)| *name == wanted);
         let settings = found
             .map(|(_, settings)| settings.clone())
             .unwrap_or_default();
-        Ok::<_, Infallible>(evolve_with(space, seed, &[], settings))
+        Ok::<_, Infallible>(evolve_with(files[file].space(), seed, &[], settings))
     };
     let series = measure(&files, &study, make, |_| ())?;
     println!("| part | @25 | @50 | @100 | @200 | @400 |\n|---|--:|--:|--:|--:|--:|");

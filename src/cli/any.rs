@@ -54,6 +54,7 @@ pub(super) fn run(
             if resume {
                 prepared.resume_latest(&store).await?;
             }
+            prepared.gather(&store).await?;
             prepared.settle();
             for note in &prepared.notes {
                 say!("{device}: {note}");

@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         if args.resume {
             prepared.resume_latest(&store).await?;
         }
+        prepared.gather(&store).await?;
         prepared.look_ahead(shutdown.clone()).await?;
         prepared.settle();
         for note in &prepared.notes {

@@ -1,5 +1,6 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
+use std::path::PathBuf;
 use tuner_engine::job::{Jobs, Request};
 
 /// Kernels, limits, device and search of a run.
@@ -43,6 +44,16 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "N")]
     jobs: Option<Jobs>,
 
+    /// Results that the search may know beforehand, beside those that the database has of other
+    /// devices, problems and versions of the kernel: recorded files, databases, CSV of
+    /// configurations and times; may be repeated
+    #[arg(long, value_name = "FILE")]
+    knowledge: Vec<PathBuf>,
+
+    /// Start from nothing, whatever the database holds
+    #[arg(long, conflicts_with = "knowledge")]
+    no_knowledge: bool,
+
     /// Do not ask the baselines' commands of the spaces, which take some seconds each
     #[arg(long)]
     no_baseline: bool,
@@ -62,6 +73,8 @@ impl Wanted {
             seed: self.seed,
             jobs: self.jobs,
             no_baseline: self.no_baseline,
+            knowledge: self.knowledge.clone(),
+            no_knowledge: self.no_knowledge,
         }
     }
 }

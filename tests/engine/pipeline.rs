@@ -148,6 +148,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
     let tasks: Vec<Task> = names
         .iter()
         .map(|name| Task {
+            knowledge: tuner_search::Knowledge::default(),
             key: TaskKey {
                 kernel: (*name).to_owned(),
                 problem: "p".to_owned(),

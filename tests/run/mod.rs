@@ -3,6 +3,7 @@
 
 mod endings;
 mod inputs;
+mod knowledge;
 mod replay;
 mod results;
 

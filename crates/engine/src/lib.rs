@@ -24,6 +24,7 @@ mod evaluator;
 mod event;
 pub mod fleet;
 pub mod job;
+pub mod knowledge;
 mod lanes;
 mod ledger;
 mod judging;

@@ -3,6 +3,7 @@
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
+use super::knowledge;
 use super::lanes::{Lanes, Message};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
@@ -23,7 +24,7 @@ use tuner_search::UnknownStrategy;
 use tuner_space::Config;
 use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
 
-/// Results that may wait for their commit; beyond it the run waits for the disk.
+/// Results that may wait for their commit.
 const UNCOMMITTED: usize = 1024;
 
 /// What to do in a run.
@@ -100,6 +101,8 @@ pub async fn run<E: Evaluator>(
             return Err(error);
         }
     };
+    let worth = driver.schedule.worth();
+    knowledge::appraise((&driver.tasks, &worth), &driver.run, store, driver.sink).await?;
     let end = match reason {
         StopReason::Interrupted => RunEnd::Interrupted,
         _ => RunEnd::Finished,
@@ -121,7 +124,8 @@ fn schedule<E: Evaluator>(
                 .iter()
                 .map(|point| point.config.clone())
                 .collect();
-            evolve::strategy(&plan.start.strategy, &task.space, plan.start.seed, &points)
+            let (space, known, start) = (&task.space, &task.knowledge, &plan.start);
+            evolve::knowing(&start.strategy, space, start.seed, &points, known)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
@@ -483,7 +487,6 @@ async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<
 /// Waits until somebody asks for the end.
 pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|&end| end).await.is_err() {
-        // The asker is gone and can no longer ask.
         std::future::pending::<()>().await;
     }
 }

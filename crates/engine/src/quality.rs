@@ -12,7 +12,6 @@ use tuner_core::recorded::Outcome;
 use tuner_core::units::{Micros, Seed};
 use tuner_device::replay::Recording;
 use tuner_search::{Observation, Proposal, Ready, Strategy};
-use tuner_space::Space;
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,7 +170,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Runs every strategy on every recording with every seed, on all cores. `make` makes a strategy
-/// by name; `progress` hears how many runs are done. Series come by file, then strategy, and do
+/// by name for the recording of that index; `progress` hears how many runs are done. Series come by file, then strategy, and do
 /// not depend on the number of cores but for the overhead.
 ///
 /// # Errors
@@ -179,7 +178,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 pub fn measure<E: Send>(
     recordings: &[Recording],
     study: &Study,
-    make: impl Fn(&str, &Space, Seed) -> Result<Box<dyn Strategy>, E> + Sync,
+    make: impl Fn(&str, usize, Seed) -> Result<Box<dyn Strategy>, E> + Sync,
     progress: impl Fn(usize) + Sync,
 ) -> Result<Vec<Series>, E> {
     let seeds = usize::try_from(study.seeds).unwrap_or(usize::MAX);
@@ -194,10 +193,10 @@ pub fn measure<E: Send>(
                 return;
             }
             let (pair, seed) = (at / seeds, Seed(1 + (at % seeds) as u64));
-            let recording = &recordings[pair / study.strategies.len()];
+            let file = pair / study.strategies.len();
+            let recording = &recordings[file];
             let strategy = &study.strategies[pair % study.strategies.len()];
-            let run = make(strategy, recording.space(), seed)
-                .map(|search| one(recording, search, seed, study));
+            let run = make(strategy, file, seed).map(|search| one(recording, search, seed, study));
             runs.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(run);
             progress(1 + done.fetch_add(1, Ordering::Relaxed));
         }

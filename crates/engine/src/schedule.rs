@@ -10,7 +10,7 @@ use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{TaskKey, TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_search::{CompileStats, Ready, Strategy};
+use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
 
@@ -32,6 +32,8 @@ pub struct Task {
     pub space: Space,
     /// Tried first, in order: the default configuration, then known good ones.
     pub start: Vec<StartPoint>,
+    /// What the search knows beforehand.
+    pub knowledge: Knowledge,
 }
 
 /// A candidate between being asked for and being told.
@@ -397,6 +399,14 @@ impl<W> Schedule<W> {
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result()).min(self.window.compiling());
         told
+    }
+
+    /// What each source of each task's knowledge was worth.
+    pub(super) fn worth(&self) -> Vec<Vec<f64>> {
+        self.tasks
+            .iter()
+            .map(|task| task.strategy.worth())
+            .collect()
     }
 
     /// Another number of candidates in flight from now on.

@@ -3,6 +3,7 @@
 use super::analysis::{self, ablation, effects, failures};
 use super::bottleneck::main_three;
 use super::document::{Block, code, plain};
+use super::knowledge;
 use super::model::{Input, Subject, WinnerProfile};
 use super::origin::{differences, provenance, reproduce};
 use super::overview::{self, shape, speedup, us, versus};
@@ -107,6 +108,7 @@ fn one(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
     };
     section("Best configurations", top_rows(subject));
     section("Convergence", convergence(subject, &plot));
+    section("What the search knew", knowledge::blocks(subject));
     section("Roofline", roofline::blocks(subject, &plot));
     section(
         "Effects of the parameters",

@@ -10,6 +10,7 @@ mod costs;
 mod diff;
 mod document;
 mod html;
+mod knowledge;
 pub mod low_parallelism;
 mod markdown;
 mod model;

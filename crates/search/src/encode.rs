@@ -16,6 +16,57 @@ const ALIGNED_BITS: u32 = 7;
 struct Coordinate {
     parameter: usize,
     places: Vec<f64>,
+    axis: Axis,
+}
+
+/// How a value becomes a place.
+#[derive(Debug, Clone)]
+enum Axis {
+    /// By its size.
+    Size { ratio: bool, spread: Spread },
+    /// By how often two divides it.
+    Twos { spread: Spread },
+    /// On the corner of this choice, or not.
+    Corner { choice: u32 },
+}
+
+impl Axis {
+    fn place(&self, parameter: &Parameter, value: &Value) -> Option<f64> {
+        match self {
+            Self::Size { ratio, spread } => {
+                let number = value.as_f64()?;
+                let size = if *ratio { number.log2() } else { number };
+                Some(spread.of(size)).filter(|place| place.is_finite())
+            }
+            Self::Twos { spread } => {
+                let number = value.as_f64().filter(whole)?;
+                Some(spread.of(trailing_twos(number)))
+            }
+            Self::Corner { choice } => {
+                let here = parameter.index_of(value) == Some(*choice);
+                Some(if here { FRAC_1_SQRT_2 } else { 0.0 })
+            }
+        }
+    }
+}
+
+/// Takes the numbers of one axis into the unit interval.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    low: f64,
+    width: f64,
+}
+
+impl Spread {
+    fn new(numbers: &[f64]) -> Self {
+        let (low, high) = ends(numbers);
+        let width = if high > low { high - low } else { 1.0 };
+        Self { low, width }
+    }
+
+    fn of(&self, number: f64) -> f64 {
+        (number - self.low) / self.width
+    }
 }
 
 /// Turns configurations into points of a cube.
@@ -43,23 +94,22 @@ impl Encoder {
             if parameter.values.len() < 2 {
                 continue;
             }
-            if !parameter.ordered {
-                encoder.push(at, apart(parameter));
-                continue;
-            }
-            let numbers: Vec<f64> = parameter.values.iter().filter_map(Value::as_f64).collect();
-            encoder.push(at, vec![spread(&line(&numbers))]);
-            if let Some(twos) = twos(&numbers).filter(|_| alignment) {
-                encoder.push(at, vec![spread(&twos)]);
+            for axes in dimensions(parameter, alignment) {
+                encoder.push(at, parameter, axes);
             }
         }
         encoder
     }
 
     /// Adds a dimension of these coordinates.
-    fn push(&mut self, parameter: usize, coordinates: Vec<Vec<f64>>) {
-        for places in coordinates {
-            self.coordinates.push(Coordinate { parameter, places });
+    fn push(&mut self, at: usize, parameter: &Parameter, axes: Vec<Axis>) {
+        for axis in axes {
+            let place = |value| axis.place(parameter, value).unwrap_or(0.0);
+            self.coordinates.push(Coordinate {
+                parameter: at,
+                places: parameter.values.iter().map(place).collect(),
+                axis,
+            });
             self.dimension_of.push(self.dimensions);
         }
         self.dimensions += 1;
@@ -81,41 +131,74 @@ impl Encoder {
             .map(|each| each.places[config.choices()[each.parameter] as usize])
             .collect()
     }
+
+    /// The coordinates of these parameters, and the dimension of each.
+    pub(super) fn coordinates_of(&self, parameters: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        (0..self.coordinates.len())
+            .filter(|at| parameters.contains(&self.coordinates[*at].parameter))
+            .map(|at| (at, self.dimension_of[at]))
+            .unzip()
+    }
+
+    /// Where a value of another space lies on a coordinate of this one, beyond its ends where it is
+    /// beyond the values here; `None` where it has no place.
+    pub(super) fn place_of(&self, space: &Space, coordinate: usize, value: &Value) -> Option<f64> {
+        let coordinate = &self.coordinates[coordinate];
+        let parameter = &space.parameters()[coordinate.parameter];
+        coordinate.axis.place(parameter, value)
+    }
+
+    /// The parameter of a coordinate.
+    pub(super) fn parameter_of(&self, coordinate: usize) -> usize {
+        self.coordinates[coordinate].parameter
+    }
+}
+
+/// The dimensions of a parameter, each with its axes.
+fn dimensions(parameter: &Parameter, alignment: bool) -> Vec<Vec<Axis>> {
+    if !parameter.ordered {
+        let corners = 0..parameter.values.len() as u32;
+        return vec![corners.map(|choice| Axis::Corner { choice }).collect()];
+    }
+    let numbers: Vec<f64> = parameter.values.iter().filter_map(Value::as_f64).collect();
+    let (ratio, line) = line(&numbers);
+    let mut dimensions = vec![vec![Axis::Size {
+        ratio,
+        spread: Spread::new(&line),
+    }]];
+    if let Some(twos) = twos(&numbers).filter(|_| alignment) {
+        dimensions.push(vec![Axis::Twos {
+            spread: Spread::new(&twos),
+        }]);
+    }
+    dimensions
 }
 
 /// Sizes matter by their ratio, counts by their difference.
-fn line(numbers: &[f64]) -> Vec<f64> {
+fn line(numbers: &[f64]) -> (bool, Vec<f64>) {
     let (low, high) = ends(numbers);
     if low > 0.0 && high / low >= BY_RATIO {
-        numbers.iter().map(|number| number.log2()).collect()
+        (true, numbers.iter().map(|number| number.log2()).collect())
     } else {
-        numbers.to_vec()
+        (false, numbers.to_vec())
     }
 }
 
 /// How often two divides each value; `None` where the values are no whole numbers, few, or all
 /// powers of two.
 fn twos(numbers: &[f64]) -> Option<Vec<f64>> {
-    let whole = |number: &f64| number.fract() == 0.0 && (1.0..1e9).contains(number);
     let power = |number: &f64| (*number as u64).is_power_of_two();
     let tells =
         numbers.len() >= ALIGNED_VALUES && numbers.iter().all(whole) && !numbers.iter().all(power);
-    tells.then(|| {
-        numbers
-            .iter()
-            .map(|number| f64::from((*number as u64).trailing_zeros().min(ALIGNED_BITS)))
-            .collect()
-    })
+    tells.then(|| numbers.iter().copied().map(trailing_twos).collect())
 }
 
-/// Into the unit interval.
-fn spread(numbers: &[f64]) -> Vec<f64> {
-    let (low, high) = ends(numbers);
-    let width = if high > low { high - low } else { 1.0 };
-    numbers
-        .iter()
-        .map(|number| (number - low) / width)
-        .collect()
+fn whole(number: &f64) -> bool {
+    number.fract() == 0.0 && (1.0..1e9).contains(number)
+}
+
+fn trailing_twos(number: f64) -> f64 {
+    f64::from((number as u64).trailing_zeros().min(ALIGNED_BITS))
 }
 
 fn ends(numbers: &[f64]) -> (f64, f64) {
@@ -123,13 +206,4 @@ fn ends(numbers: &[f64]) -> (f64, f64) {
     numbers.iter().fold(start, |(low, high), number| {
         (low.min(*number), high.max(*number))
     })
-}
-
-/// A corner of a simplex for each value.
-fn apart(parameter: &Parameter) -> Vec<Vec<f64>> {
-    let count = parameter.values.len();
-    let corner = |value: usize, other: usize| if value == other { FRAC_1_SQRT_2 } else { 0.0 };
-    (0..count)
-        .map(|value| (0..count).map(|other| corner(value, other)).collect())
-        .collect()
 }

@@ -9,10 +9,12 @@ mod encode;
 mod exhaustive;
 mod fresh;
 mod guided;
+mod knowledge;
 mod random;
 mod variation;
 
 pub use guided::Settings;
+pub use knowledge::{Experience, Knowledge, MAX_SOURCES};
 
 use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
@@ -123,6 +125,13 @@ pub trait Strategy: Send {
     /// proposed and its result as told.
     fn observe(&mut self, config: &Config, told: Observation);
 
+    /// How well each source of what it knew beforehand ordered the results that came: the rank
+    /// correlation (Spearman) of what was expected and measured, 1 for the same order, 0 for none and
+    /// -1 for the reverse. Empty where it knew nothing, or too few results have a time.
+    fn worth(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
     /// The name it is chosen by.
     fn name(&self) -> &'static str;
 
@@ -149,9 +158,23 @@ pub fn strategy(
     seed: Seed,
     start: &[Config],
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
+    knowing(name, space, seed, start, &Knowledge::default())
+}
+
+/// The same with what is known from elsewhere, of which only `evolve` makes use.
+///
+/// # Errors
+/// [`UnknownStrategy`] when none has that name.
+pub fn knowing(
+    name: &str,
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
+    knowledge: &Knowledge,
+) -> Result<Box<dyn Strategy>, UnknownStrategy> {
     let searched = || (space, seed, start);
     Ok(match name {
-        "evolve" => evolve_with(space, seed, start, Settings::default()),
+        "evolve" => evolve_knowing(space, seed, start, Settings::default(), knowledge),
         "random" => Box::new(random::Random::new(space, seed, start)),
         "local" => classic(classic::Local::default(), searched()),
         "annealing" => classic(classic::Annealing::default(), searched()),
@@ -174,7 +197,19 @@ pub fn evolve_with(
     start: &[Config],
     settings: Settings,
 ) -> Box<dyn Strategy> {
-    Box::new(guided::Guided::new(space, seed, start, settings))
+    evolve_knowing(space, seed, start, settings, &Knowledge::default())
+}
+
+/// `evolve` with other constants, and with what is known from elsewhere.
+#[must_use]
+pub fn evolve_knowing(
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
+    settings: Settings,
+    knowledge: &Knowledge,
+) -> Box<dyn Strategy> {
+    Box::new(guided::Guided::new(space, seed, start, settings, knowledge))
 }
 
 fn classic<M: classic::Method + 'static>(

@@ -17,6 +17,7 @@ mod owner;
 mod profiles;
 mod queue;
 mod rank;
+mod related;
 mod resume;
 mod rows;
 mod run;
@@ -31,6 +32,7 @@ pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
+pub use related::{Related, RelatedResults};
 pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
@@ -54,7 +56,6 @@ use writer::{Command, Writer};
 
 /// Where results go unless `--db` says otherwise.
 pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
-
 /// The newest schema version this program knows.
 #[must_use]
 pub fn schema_version() -> i64 {

@@ -10,8 +10,10 @@
 
 mod fit;
 mod linear;
+mod mean;
 mod process;
 
 pub use fit::Scales;
 pub use linear::{dot, squared_distance};
-pub use process::{Point, Process, Shape};
+pub use mean::Mean;
+pub use process::{Place, Point, Process, Shape};

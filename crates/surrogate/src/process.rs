@@ -21,22 +21,56 @@ pub(super) fn matern(squared: f64) -> (f64, f64) {
     )
 }
 
+/// Where something lies, and what is believed of it before any result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Place {
+    /// Its coordinates.
+    pub at: Vec<f64>,
+    /// Features whose weights are learned with the rest, in prior standard deviations of a weight:
+    /// the covariance of two places has the product of their features beside the Matérn term, so
+    /// weights are integrated out (Rasmussen and Williams, section 2.7). The same number at every
+    /// place; none leaves the Matérn term alone.
+    pub features: Vec<f64>,
+    /// What is expected of it with all weights zero.
+    pub mean: f64,
+}
+
+impl Place {
+    /// A place of which nothing is believed beforehand.
+    #[must_use]
+    pub fn of(at: Vec<f64>) -> Self {
+        Self {
+            at,
+            ..Self::default()
+        }
+    }
+}
+
 /// A point that the process may be asked about. Its prediction for targets `y` is the product of
 /// `whitened` with [`Process::whiten`]`(y)`: many models share the work for one point.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Scaled coordinates.
+    /// Scaled coordinates, features, and last what is expected with all weights zero.
     at: Vec<f64>,
     /// Solves `L v = k` for the covariance `k` with the points held.
     pub whitened: Vec<f64>,
-    /// What is left of the prior's variance, 1.
+    /// What is left of the prior's variance: 1, and the square of the features.
     pub variance: f64,
+}
+
+impl Point {
+    /// What is expected of it with all weights zero.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.at.last().copied().unwrap_or(0.0)
+    }
 }
 
 /// The points held, and the Cholesky factor `L` of their covariance.
 #[derive(Debug)]
 pub struct Process {
     shape: Shape,
+    /// As the points have it.
     at: Vec<Vec<f64>>,
     rows: Vec<Vec<f64>>,
     /// Variance of the noise of every point held, in units of the signal's.
@@ -57,12 +91,14 @@ impl Process {
 
     /// A point to ask about.
     #[must_use]
-    pub fn point(&self, encoded: &[f64]) -> Point {
-        let scales = encoded.iter().zip(&self.shape.inverse);
+    pub fn point(&self, place: &Place) -> Point {
+        let scales = place.at.iter().zip(&self.shape.inverse);
+        let coordinates = scales.map(|(x, inverse)| x * inverse);
+        let believed = place.features.iter().copied().chain([place.mean]);
         let mut point = Point {
-            at: scales.map(|(x, inverse)| x * inverse).collect(),
+            at: coordinates.chain(believed).collect(),
             whitened: Vec::with_capacity(self.rows.len() + 64),
-            variance: 1.0,
+            variance: 1.0 + dot(&place.features, &place.features),
         };
         self.catch_up(&mut point);
         point
@@ -72,7 +108,7 @@ impl Process {
     pub fn catch_up(&self, point: &mut Point) {
         for next in point.whitened.len()..self.rows.len() {
             let row = &self.rows[next];
-            let (covariance, _) = matern(squared_distance(&self.at[next], &point.at));
+            let covariance = self.prior(&self.at[next], &point.at);
             let explained = (covariance - dot(&row[..next], &point.whitened)) / row[next];
             point.whitened.push(explained);
             point.variance -= explained * explained;
@@ -110,8 +146,18 @@ impl Process {
     /// Covariance that two points, both up to date, have left, as a share of the prior's variance.
     #[must_use]
     pub fn covariance(&self, a: &Point, b: &Point) -> f64 {
-        let (prior, _) = matern(squared_distance(&a.at, &b.at));
-        prior - dot(&a.whitened, &b.whitened)
+        self.prior(&a.at, &b.at) - dot(&a.whitened, &b.whitened)
+    }
+
+    /// Covariance before any result.
+    fn prior(&self, a: &[f64], b: &[f64]) -> f64 {
+        let coordinates = self.shape.inverse.len();
+        let (near, _) = matern(squared_distance(&a[..coordinates], &b[..coordinates]));
+        near + dot(self.features(a), self.features(b))
+    }
+
+    fn features<'a>(&self, at: &'a [f64]) -> &'a [f64] {
+        &at[self.shape.inverse.len()..at.len() - 1]
     }
 
     /// Solves `L z = y`. A value that is not known is taken to be what those before it predict, so
@@ -133,22 +179,49 @@ impl Process {
     /// target is not known.
     #[must_use]
     pub fn smooth(&self, values: &[Option<f64>], whitened: &[f64]) -> Vec<Option<f64>> {
-        // Solves `L' a = z` from the last row up, so that a = K^-1 y.
-        let mut weights = whitened.to_vec();
-        for at in (0..weights.len()).rev() {
-            let row = &self.rows[at];
-            let weight = weights[at] / row[at];
-            weights[at] = weight;
-            for (earlier, factor) in weights[..at].iter_mut().zip(row) {
-                *earlier -= factor * weight;
-            }
-        }
         values
             .iter()
-            .zip(weights)
+            .zip(self.unwhiten(whitened))
             .zip(&self.noise)
             .map(|((value, weight), noise)| value.map(|value| value - noise * weight))
             .collect()
+    }
+
+    /// The logarithm of the targets' likelihood, but for a constant and with the signal's variance at
+    /// its best value, given what [`Process::whiten`] made of them; all of them are known.
+    #[must_use]
+    pub fn log_likelihood(&self, whitened: &[f64]) -> f64 {
+        let count = whitened.len() as f64;
+        let signal = (dot(whitened, whitened) / count.max(1.0)).max(f64::MIN_POSITIVE);
+        let diagonals = self.rows.iter().filter_map(|row| row.last());
+        -0.5 * count * signal.ln() - diagonals.map(|root| root.ln()).sum::<f64>()
+    }
+
+    /// The expected weights of the features, given what [`Process::whiten`] made of targets.
+    #[must_use]
+    pub fn weights(&self, whitened: &[f64]) -> Vec<f64> {
+        let count = self.at.first().map_or(0, |at| self.features(at).len());
+        let mut weights = vec![0.0; count];
+        for (pull, at) in self.unwhiten(whitened).iter().zip(&self.at) {
+            for (weight, feature) in weights.iter_mut().zip(self.features(at)) {
+                *weight += pull * feature;
+            }
+        }
+        weights
+    }
+
+    /// Solves `L' a = z` from the last row up: `a` is the inverse covariance times the targets.
+    pub(super) fn unwhiten(&self, whitened: &[f64]) -> Vec<f64> {
+        let mut solved = whitened.to_vec();
+        for at in (0..solved.len()).rev() {
+            let row = &self.rows[at];
+            let value = solved[at] / row[at];
+            solved[at] = value;
+            for (earlier, factor) in solved[..at].iter_mut().zip(row) {
+                *earlier -= factor * value;
+            }
+        }
+        solved
     }
 }
 
@@ -156,20 +229,24 @@ impl Process {
 mod tests {
     use super::*;
 
+    fn place(x: f64) -> Place {
+        Place::of(vec![x])
+    }
+
     fn process(points: &[f64]) -> Process {
         let mut process = Process::new(Shape {
             inverse: vec![2.0],
             noise: 1e-6,
         });
         for x in points {
-            let point = process.point(&[*x]);
+            let point = process.point(&place(*x));
             process.push(point);
         }
         process
     }
 
     fn predict(process: &Process, values: &[Option<f64>], x: f64) -> (f64, f64) {
-        let point = process.point(&[x]);
+        let point = process.point(&place(x));
         (
             dot(&process.whiten(values), &point.whitened),
             point.variance,
@@ -184,6 +261,27 @@ mod tests {
             let (mean, variance) = predict(&process, &values, x);
             assert!((mean - value.unwrap()).abs() < 1e-4 && variance < 1e-5);
         }
+    }
+
+    #[test]
+    fn the_weight_of_a_feature_is_learned_and_holds_far_away() {
+        let mut process = process(&[]);
+        let with = |x: f64, feature: f64| Place {
+            features: vec![feature],
+            ..place(x)
+        };
+        let places = [(0.0, 1.0), (9.0, -1.0), (20.0, 0.5), (40.0, -2.0)];
+        for (x, feature) in places {
+            let point = process.point(&with(x, feature));
+            process.push(point);
+        }
+        // Inverted: the targets fall where the feature rises.
+        let targets: Vec<Option<f64>> = places.iter().map(|place| Some(-3.0 * place.1)).collect();
+        let whitened = process.whiten(&targets);
+        let weight = process.weights(&whitened)[0];
+        assert!((-3.0..-2.4).contains(&weight), "{weight}");
+        let far = process.point(&with(100.0, 2.0));
+        assert!((dot(&whitened, &far.whitened) - 2.0 * weight).abs() < 1e-6);
     }
 
     #[test]
@@ -202,7 +300,7 @@ mod tests {
     #[test]
     fn a_doubted_value_is_believed_less_than_its_neighbours() {
         let mut process = process(&[0.0, 0.2]);
-        let odd = process.point(&[0.1]);
+        let odd = process.point(&place(0.1));
         process.push(odd);
         process.widen_last(4.0);
         let values = [Some(0.0), Some(0.0), Some(1.0)];
@@ -219,10 +317,10 @@ mod tests {
     #[test]
     fn what_two_points_have_in_common_shrinks_when_one_of_them_is_known() {
         let mut process = process(&[]);
-        let (a, b) = (process.point(&[0.1]), process.point(&[0.3]));
+        let (a, b) = (process.point(&place(0.1)), process.point(&place(0.3)));
         let before = process.covariance(&a, &b);
         process.push(a.clone());
-        let (mut c, mut b) = (process.point(&[0.12]), b);
+        let (mut c, mut b) = (process.point(&place(0.12)), b);
         process.catch_up(&mut c);
         process.catch_up(&mut b);
         assert!(process.covariance(&c, &b) < before / 2.0);
@@ -231,11 +329,11 @@ mod tests {
     #[test]
     fn a_point_that_catches_up_is_the_same_as_a_new_one() {
         let mut process = process(&[0.0, 0.2]);
-        let mut old = process.point(&[0.5]);
-        let more = process.point(&[0.8]);
+        let mut old = process.point(&place(0.5));
+        let more = process.point(&place(0.8));
         process.push(more);
         process.catch_up(&mut old);
-        let new = process.point(&[0.5]);
+        let new = process.point(&place(0.5));
         assert_eq!((old.whitened, old.variance), (new.whitened, new.variance));
     }
 }

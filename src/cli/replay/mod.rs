@@ -1,6 +1,7 @@
 //! `tuner replay`: search quality on recorded spaces.
 
 mod fleet;
+mod known;
 mod plot;
 
 use super::output::{self, Format};
@@ -14,6 +15,7 @@ use tuner_device::replay::Recording;
 use tuner_engine::quality::{Scores, Series, Study, measure};
 use tuner_engine::{format_duration, parse_budget};
 use tuner_search as evolve;
+use tuner_search::Knowledge;
 
 /// Measure search strategies on recorded spaces
 ///
@@ -24,6 +26,7 @@ use tuner_search as evolve;
 #[command(after_help = "\
 Examples:
   tuner replay recorded/*.json.gz --strategy evolve,random --evals 25,50,100 --seeds 30
+  tuner replay recorded/conv2d_*.json.gz --strategy evolve --leave-one-out --evals 10,25,50
   tuner replay recorded/*.json.gz --strategy evolve,genetic --time 10m,1h --plot curves.html")]
 pub(crate) struct Args {
     /// Kernel Tuner cache files or T4 results
@@ -67,6 +70,15 @@ pub(crate) struct Args {
     /// virtual clock, and how long each takes to find 95 % of the optimum
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     gpus: Vec<u16>,
+
+    /// What the search knows beforehand: recorded files, databases of results, CSV of configurations
+    /// and times; may be repeated. A file is never its own knowledge
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "gpus")]
+    knowledge: Vec<PathBuf>,
+
+    /// Each file with all others of its kernel as knowledge
+    #[arg(long, conflicts_with_all = ["knowledge", "gpus"])]
+    leave_one_out: bool,
 
     /// Noise on the recorded times (standard deviation), such as 2%; runs are judged by the
     /// recorded time of what looked fastest
@@ -155,7 +167,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         output::print(&text).map_err(anyhow::Error::from)?;
         return Ok(exit::DONE);
     }
-    let series = study(args, &recordings)?;
+    let known = known::by_file(&args.knowledge, args.leave_one_out, &recordings)?;
+    let series = study(args, &recordings, &known)?;
     let names: Vec<String> = args
         .files
         .iter()
@@ -168,7 +181,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-fn study(args: &Args, recordings: &[Recording]) -> Result<Vec<Series>, CliError> {
+fn study(
+    args: &Args,
+    recordings: &[Recording],
+    known: &[Knowledge],
+) -> Result<Vec<Series>, CliError> {
     let study = Study {
         strategies: args.strategy.clone(),
         evals: args.evals.iter().copied().max().unwrap_or(0) as usize,
@@ -185,7 +202,9 @@ fn study(args: &Args, recordings: &[Recording]) -> Result<Vec<Series>, CliError>
     };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let make = |name: &str, space: &_, seed| evolve::strategy(name, space, seed, &[]);
+    let make = |name: &str, file: usize, seed| {
+        evolve::knowing(name, recordings[file].space(), seed, &[], &known[file])
+    };
     let series = measure(recordings, &study, make, |done| {
         bar.set_position(done as u64);
     });

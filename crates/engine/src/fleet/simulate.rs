@@ -123,6 +123,7 @@ pub fn simulate(
 
 fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
     let task = Task {
+        knowledge: tuner_search::Knowledge::default(),
         key: TaskKey {
             kernel: recording.kernel().to_owned(),
             problem: recording.problem().to_owned(),

@@ -221,6 +221,8 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
         device: device.to_owned(),
         problems,
         no_baseline: true,
+        knowledge: Vec::new(),
+        no_knowledge: true,
         ..Request::default()
     }
 }

@@ -4,9 +4,11 @@
 //! a device and the engine's plan, and refuses what is wrong with it; [`Prepared::execute`] runs it
 //! on an open store.
 
+mod failure;
 mod final_stage;
 mod cuda;
 mod jobs;
+mod knowing;
 mod lend;
 mod on_fleet;
 mod setup;
@@ -14,22 +16,25 @@ mod tasks;
 
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
+pub(crate) use failure::engine_error;
 pub use tasks::reference_hash;
 
 use crate as engine;
 use crate::baseline::Baseline;
 use crate::cuda::CudaEvaluator;
 use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
+use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
     Report, format_duration, parse_budget,
 };
+use failure::store_error;
 use final_stage::FinalStage;
 pub use jobs::Jobs;
 pub use lend::{Bench, LendError, Lent};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -80,6 +85,13 @@ pub struct Request {
     /// Leaves the baselines' commands of the spaces out.
     #[serde(default)]
     pub no_baseline: bool,
+    /// Files whose results the search knows beforehand, beside those of the database.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub knowledge: Vec<PathBuf>,
+    /// The search knows nothing beforehand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_knowledge: bool,
 }
 
 fn auto() -> String {
@@ -103,6 +115,8 @@ impl Default for Request {
             seed: one(),
             jobs: None,
             no_baseline: false,
+            knowledge: Vec::new(),
+            no_knowledge: false,
         }
     }
 }
@@ -222,6 +236,10 @@ pub struct Prepared {
     jobs: Option<Jobs>,
     /// Peers to compare with, by task.
     baselines: Vec<Option<Baseline>>,
+    /// Files of knowledge; `None`: the search starts from nothing.
+    knowledge: Option<Vec<PathBuf>>,
+    /// What the search knows, for the store.
+    noted: Option<Noted>,
     /// What the asker should know; each a line.
     pub notes: Vec<String>,
 }
@@ -343,6 +361,9 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+        if let Some(noted) = &self.noted {
+            self.plan.start.settings["knowledge"] = serde_json::json!(noted);
+        }
     }
 
     /// Finds out before the run begins whether its results can be compared with the references, and
@@ -459,31 +480,5 @@ fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Ju
     match evaluator.prepare(task, config).map_err(failed)? {
         Preparation::Judged(judged) => Ok(*judged),
         Preparation::Ready { work, .. } => evaluator.evaluate(task, config, work).map_err(failed),
-    }
-}
-
-/// A failure of the store, as what it means for the asker.
-fn store_error(error: StoreError) -> JobError {
-    if error.is_bad_input() {
-        usage(error)
-    } else {
-        JobError::Store(error)
-    }
-}
-
-/// The failure of an engine as one of the job that it ran for.
-pub(crate) fn engine_error(error: EngineError) -> JobError {
-    use tuner_device::worker::host::WorkerError;
-    match error {
-        EngineError::Store(error) => store_error(error),
-        EngineError::Fleet(error) => usage(error),
-        EngineError::Device(error) => match error.downcast::<WorkerError>() {
-            Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
-                usage(format!("{unusable}; mend the space's `reference`"))
-            }
-            Ok(other) => JobError::Failed((*other).into()),
-            Err(other) => JobError::Failed(EngineError::Device(other).into()),
-        },
-        other => JobError::Failed(other.into()),
     }
 }

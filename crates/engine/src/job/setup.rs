@@ -7,7 +7,7 @@ use crate::fleet::Fleet;
 use crate::prior::{Prior, VirtualPrior};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tuner_core::provenance;
 use tuner_core::record::{DeviceKind, TaskKey};
@@ -57,6 +57,7 @@ pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobE
     request.limits()?;
     request.strategy()?;
     let mut absolute = request.clone();
+    absolute.knowledge = request.knowledge.iter().map(|file| real(file)).collect();
     if let DeviceSelector::Replay(file) = selector {
         let recording =
             Recording::load(&file).map_err(|error| JobError::Usage(error.to_string()))?;
@@ -77,6 +78,11 @@ pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobE
         })
         .collect();
     Ok(absolute)
+}
+
+/// The absolute path of a file that another process reads.
+fn real(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
 /// Said where a space names a peer and the device only predicts.
@@ -275,6 +281,7 @@ pub(super) fn replay(
         key,
         space: recording.space().clone(),
         start: Vec::new(),
+        knowledge: tuner_search::Knowledge::default(),
     }];
     let device_kind = match fleet {
         None => Device::Replay(evaluator),
@@ -322,6 +329,7 @@ pub(super) fn assemble(
     notes: Vec<String>,
 ) -> Result<Prepared, JobError> {
     let limits = request.limits()?;
+    request.knowing()?;
     let plan = Plan {
         id: None,
         tasks,
@@ -343,6 +351,8 @@ pub(super) fn assemble(
         strategy_given: request.strategy.is_some(),
         jobs: request.jobs,
         baselines: Vec::new(),
+        knowledge: (!request.no_knowledge).then(|| request.knowledge.clone()),
+        noted: None,
         notes,
     })
 }

@@ -11,6 +11,7 @@ use tuner_core::record::{
 use tuner_core::units::ContentHash;
 use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::{Kernel, shown};
+use tuner_search::Knowledge;
 use tuner_space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
 use tuner_store::TaskStart;
 
@@ -145,7 +146,12 @@ fn one(
         problem: problem.name.clone(),
         device: target.device.to_owned(),
     };
-    let task = Task { key, space, start };
+    let task = Task {
+        key,
+        space,
+        start,
+        knowledge: Knowledge::default(),
+    };
     Ok((
         Planned {
             kernel: index,

@@ -44,13 +44,15 @@ impl Acquisition {
         );
         let known = targets.iter().flatten().count().max(1);
         let times = process.whiten(&targets);
-        let least = |of: &[Option<f64>]| of.iter().flatten().copied().reduce(f64::min);
         // One lucky measurement is no reason to look for something faster still.
-        let best = if archive.any_noise() {
-            least(&process.smooth(&targets, &times))
+        let beyond = if archive.any_noise() {
+            process.smooth(&targets, &times)
         } else {
-            least(&targets)
+            targets
         };
+        let pairs = held.iter().zip(&beyond);
+        let best = pairs.filter_map(|(place, beyond)| Some((*beyond)? + archive.mean(*place)));
+        let best = best.reduce(f64::min);
         let health = (settings.failures && archive.any_failed()).then(|| {
             let health: Vec<Option<f64>> =
                 held.iter().map(|place| archive.health(*place)).collect();
@@ -68,7 +70,7 @@ impl Acquisition {
 
     /// The expected target.
     pub(super) fn mean(&self, point: &Point) -> f64 {
-        dot(&self.times, &point.whitened)
+        point.mean() + dot(&self.times, &point.whitened)
     }
 
     /// How much a candidate promises, as a logarithm. `variance`: what is left of the prior's;

@@ -2,16 +2,20 @@
 
 use super::Settings;
 use crate::Observation;
-use crate::encode::Encoder;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
+use std::borrow::Cow;
+use surrogate::Place;
 use tuner_space::Config;
+
+/// Fewer results than this say nothing of a source.
+const FEW: usize = 10;
 
 /// One proposed configuration.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) config: Config,
-    pub(super) encoded: Vec<f64>,
+    pub(super) lies: Place,
     pub(super) result: Option<Outcome>,
 }
 
@@ -29,6 +33,8 @@ pub(super) struct Archive {
     pub(super) entries: Vec<Entry>,
     /// Log time and place of the fastest, fastest first.
     elites: Vec<(f64, usize)>,
+    /// Whether what was believed beforehand counts.
+    pub(super) trusting: bool,
     told: usize,
     failed: usize,
     noisy: bool,
@@ -60,10 +66,18 @@ impl Scale {
 }
 
 impl Archive {
+    /// An empty one.
+    pub(super) fn new(trusting: bool) -> Self {
+        Self {
+            trusting,
+            ..Self::default()
+        }
+    }
+
     /// Adds a configuration without a result; returns its place.
-    pub(super) fn push(&mut self, config: Config, encoder: &Encoder) -> usize {
+    pub(super) fn push(&mut self, config: Config, lies: Place) -> usize {
         self.entries.push(Entry {
-            encoded: encoder.encode(&config),
+            lies,
             config,
             result: None,
         });
@@ -132,6 +146,25 @@ impl Archive {
         }
     }
 
+    /// What was believed of it beforehand.
+    pub(super) fn mean(&self, place: usize) -> f64 {
+        if self.trusting {
+            self.entries[place].lies.mean
+        } else {
+            0.0
+        }
+    }
+
+    /// A place as the model takes it: without what was believed beforehand, where that does not
+    /// count.
+    pub(super) fn seen<'a>(&self, lies: &'a Place) -> Cow<'a, Place> {
+        if self.trusting || lies.features.is_empty() {
+            Cow::Borrowed(lies)
+        } else {
+            Cow::Owned(Place::of(lies.at.clone()))
+        }
+    }
+
     /// Variance of the error of the log time; 0 where it is not known.
     pub(super) fn noise_variance(&self, place: usize) -> f64 {
         match self.entries[place].result {
@@ -181,14 +214,69 @@ impl Archive {
             median,
             slack: settings.slack,
         };
-        scale.centre = known.iter().map(|log| scale.bend(*log)).sum::<f64>() / known.len() as f64;
+        let believed = places.iter().filter(|place| self.log(**place).is_some());
+        let believed: f64 = believed.map(|place| self.mean(*place)).sum();
+        let bent: f64 = known.iter().map(|log| scale.bend(*log)).sum();
+        scale.centre = (bent - believed) / known.len() as f64;
         Some(scale)
     }
 
-    /// Targets of the model for these places; nothing for those failed or unknown.
+    /// The rank correlation of what each of so many sources expected and what was measured.
+    pub(super) fn worth(&self, sources: usize) -> Vec<f64> {
+        let timed = self.entries.iter().filter_map(|entry| match entry.result {
+            Some(Outcome::Log(log, _)) => Some((log, &entry.lies.features)),
+            _ => None,
+        });
+        let (logs, features): (Vec<f64>, Vec<&Vec<f64>>) = timed.unzip();
+        if logs.len() < FEW {
+            return Vec::new();
+        }
+        let measured = ranks(&logs);
+        (0..sources)
+            .map(|source| {
+                let expected: Vec<f64> = features.iter().map(|each| each[source]).collect();
+                correlation(&measured, &ranks(&expected))
+            })
+            .collect()
+    }
+
+    /// Targets of the model for these places, beyond what was believed beforehand; nothing for those
+    /// failed or unknown.
     pub(super) fn targets(&self, places: &[usize], scale: &Scale) -> Vec<Option<f64>> {
-        let target = |place: &usize| self.log(*place).map(|log| scale.target(log));
+        let target = |place: &usize| {
+            let log = self.log(*place)?;
+            Some(scale.target(log) - self.mean(*place))
+        };
         places.iter().map(target).collect()
+    }
+}
+
+/// The rank of each value, the mean of their ranks for equal ones.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let below = values.iter().filter(|value| **value < values[equal[0]]);
+        let rank = below.count() as f64 + (equal.len() - 1) as f64 / 2.0;
+        equal.iter().for_each(|at| ranks[*at] = rank);
+    }
+    ranks
+}
+
+/// Pearson's correlation; 0 where one side does not vary.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        let pairs = a.iter().zip(b);
+        pairs.map(|(a, b)| f(a - mean_a, b - mean_b)).sum()
+    };
+    let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+    if scale > 0.0 {
+        sum(&|a, b| a * b) / scale
+    } else {
+        0.0
     }
 }
 
@@ -207,17 +295,36 @@ pub(super) fn keep_fastest_and_sample<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Archive, Entry};
+    use super::{Archive, Entry, Place};
     use crate::Observation;
     use tuner_core::record::Verdict;
+    use tuner_core::units::Micros;
     use tuner_space::Config;
+
+    #[test]
+    fn a_source_is_worth_its_order_and_equal_values_share_a_rank() {
+        let mut archive = Archive::default();
+        for at in 0..12 {
+            let lies = Place {
+                features: vec![f64::from(at), -f64::from(at), 7.0],
+                ..Place::default()
+            };
+            let place = archive.push(Config::new(vec![at as u32]), lies);
+            let time = Micros::new(10.0 + f64::from(at * at)).unwrap();
+            archive.learn(place, Observation::exactly(time), 4);
+        }
+        let worth = archive.worth(3);
+        assert!((worth[0] - 1.0).abs() < 1e-12 && (worth[1] + 1.0).abs() < 1e-12);
+        assert_eq!(worth[2], 0.0);
+        assert_eq!(super::ranks(&[2.0, 1.0, 2.0]), [1.5, 0.0, 1.5]);
+    }
 
     #[test]
     fn what_was_not_judged_is_neither_good_nor_bad() {
         let mut archive = Archive::default();
         archive.entries.push(Entry {
             config: Config::new(vec![0]),
-            encoded: vec![0.0],
+            lies: Place::default(),
             result: None,
         });
         assert_eq!(archive.learn(0, Observation::Unknown, 4), None);

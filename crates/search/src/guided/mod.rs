@@ -14,9 +14,11 @@
 //! that the model holds are bounded.
 
 mod archive;
+mod candidates;
 mod compile_stats;
 mod improvement;
 mod pool;
+mod refit;
 mod acquisition;
 mod settings;
 mod waiting;
@@ -25,19 +27,19 @@ pub use settings::Settings;
 
 use super::encode::Encoder;
 use super::fresh::Fresh;
+use super::knowledge::{Knowledge, portfolio};
 use super::variation::Variation;
 use super::{CompileStats, Observation, Proposal, Ready, Strategy};
 use acquisition::Acquisition;
-use archive::{Archive, Scale, keep_fastest_and_sample};
+use archive::{Archive, Scale};
 use compile_stats::Correction;
 use pool::Pool;
-use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
-use surrogate::{Process, Scales, squared_distance};
+use surrogate::{Place, Process, Scales, squared_distance};
 use tuner_core::units::Seed;
-use tuner_space::{Config, Neighbourhood, Space};
+use tuner_space::{Config, Space};
 use waiting::Waiting;
 
 /// Share of children with two parents.
@@ -47,13 +49,17 @@ const SHORT_LIST: usize = 40;
 
 pub(super) struct Guided {
     settings: Settings,
+    knowledge: Knowledge,
+    /// The fastest of all sources, with what is believed of them.
+    known: Vec<(Config, Place)>,
     fresh: Fresh,
     variation: Variation,
     rng: ChaCha8Rng,
     encoder: Encoder,
     archive: Archive,
     pending: HashMap<u64, usize>,
-    scales: Scales,
+    /// Without and with what is known from elsewhere.
+    scales: [Scales; 2],
     process: Process,
     /// Places in the archive of the points that the process holds.
     held: Vec<usize>,
@@ -66,6 +72,8 @@ pub(super) struct Guided {
     model: u64,
     /// Variance of the targets when they were last looked at.
     signal: f64,
+    /// Weights of the sources beyond the equal share of each, when the model was last made.
+    weights: Vec<f64>,
     /// The number of results at which the model is fitted again.
     next_fit: usize,
 }
@@ -78,17 +86,40 @@ struct Expected {
 }
 
 impl Guided {
-    pub(super) fn new(space: &Space, seed: Seed, start: &[Config], settings: Settings) -> Self {
+    pub(super) fn new(
+        space: &Space,
+        seed: Seed,
+        start: &[Config],
+        mut settings: Settings,
+        knowledge: &Knowledge,
+    ) -> Self {
         let encoder = Encoder::new(space, settings.alignment);
         let scales = Scales::prior(encoder.dimensions(), settings.log_length);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
+        let shape = scales.shape(encoder.dimension_of());
+        let mut start = start.to_vec();
+        let mut known = Vec::new();
+        if !knowledge.is_empty() {
+            let first = settings.first.min(1 + knowledge.names().count());
+            let wanted = (first, settings.first_doubt);
+            start.extend(portfolio(knowledge, &encoder, &shape, wanted, &mut rng));
+            settings.opening = start.len();
+            known = knowledge.best(usize::MAX);
+        }
+        let place = |config: Config| {
+            let lies = knowledge.place(&encoder, &config, settings.doubt);
+            (config, lies)
+        };
         Self {
-            fresh: Fresh::new(space, start),
+            known: known.into_iter().map(place).collect(),
+            knowledge: knowledge.clone(),
+            fresh: Fresh::new(space, &start),
             variation: Variation::new(space),
-            rng: ChaCha8Rng::seed_from_u64(seed.0),
-            archive: Archive::default(),
+            rng,
+            archive: Archive::new(!knowledge.is_empty()),
             pending: HashMap::new(),
-            process: Process::new(scales.shape(encoder.dimension_of())),
-            scales,
+            process: Process::new(shape),
+            scales: [scales.clone(), scales],
             held: Vec::new(),
             pool: Pool::default(),
             waiting: Waiting::default(),
@@ -96,10 +127,17 @@ impl Guided {
             correction: Correction::default(),
             model: 0,
             signal: 0.0,
+            weights: Vec::new(),
             next_fit: 0,
             encoder,
             settings,
         }
+    }
+
+    /// Where a configuration lies, and what is believed of it beforehand.
+    fn lies(&self, config: &Config) -> Place {
+        self.knowledge
+            .place(&self.encoder, config, self.settings.doubt)
     }
 
     /// The farthest of some uniform draws from everything proposed so far.
@@ -116,11 +154,8 @@ impl Guided {
                 .archive
                 .entries
                 .iter()
-                .map(|entry| squared_distance(&here, &entry.encoded))
-                .chain(
-                    waiting
-                        .map(|other| squared_distance(&here, &self.encoder.encode(&other.config))),
-                );
+                .map(|entry| squared_distance(&here, &entry.lies.at))
+                .chain(waiting.map(|other| squared_distance(&here, &other.lies.at)));
             let distance = proposed.fold(f64::INFINITY, f64::min);
             if best.as_ref().is_none_or(|(most, _)| distance > *most) {
                 best = Some((distance, config));
@@ -162,7 +197,7 @@ impl Guided {
         let promise = Acquisition::new(&self.archive, &self.process, &self.held, &self.settings);
         self.signal = promise.signal;
         self.waiting
-            .catch_up(self.model, &self.encoder, &self.process);
+            .catch_up(self.model, &self.archive, &self.process);
         promise
     }
 
@@ -232,141 +267,14 @@ impl Guided {
         }
     }
 
-    /// Fits the length scales to the results, and makes a new model and a new pool.
-    fn refit(&mut self) {
-        self.held = self
-            .archive
-            .select(self.settings.model_limit, &mut self.rng);
-        let scale = self.archive.scale(&self.held, &self.settings);
-        let mut results: Vec<(usize, f64)> = self
-            .held
-            .iter()
-            .filter_map(|place| Some((*place, scale?.target(self.archive.log(*place)?))))
-            .collect();
-        let half = self.settings.fit_limit / 2;
-        if results.len() > 2 * half {
-            results.sort_by(|a, b| a.1.total_cmp(&b.1));
-            keep_fastest_and_sample(&mut results, half, half, &mut self.rng);
-        }
-        let mean =
-            results.iter().map(|(_, target)| target).sum::<f64>() / results.len().max(1) as f64;
-        let (points, values): (Vec<&[f64]>, Vec<f64>) = results
-            .iter()
-            .map(|(place, target)| {
-                (
-                    self.archive.entries[*place].encoded.as_slice(),
-                    target - mean,
-                )
-            })
-            .unzip();
-        let noise_variances: Vec<f64> = results
-            .iter()
-            .map(|(place, _)| self.noise_variance(*place))
-            .collect();
-        let steps = self.settings.fit_steps;
-        let dimension_of = self.encoder.dimension_of();
-        self.scales
-            .climb(&points, &values, &noise_variances, dimension_of, steps);
-        self.process = Process::new(self.scales.shape(dimension_of));
-        for place in &self.held {
-            let point = self.process.point(&self.archive.entries[*place].encoded);
-            self.process.push(point);
-            self.process.widen_last(self.noise_variance(*place));
-        }
-        self.model += 1;
-        if self.archive.any_noise() {
-            self.rank_by_belief(scale);
-        }
-        self.fill_pool();
-        let told = self.archive.told();
-        self.next_fit = ((told as f64 * self.settings.fit_growth) as usize).max(told + 3);
-    }
-
-    /// Parents and neighbours come from those that the model believes to be fast, not from those
-    /// that were measured when the clock was kind.
-    fn rank_by_belief(&mut self, scale: Option<Scale>) {
-        let Some(scale) = scale else { return };
-        let targets = self.archive.targets(&self.held, &scale);
-        let whitened = self.process.whiten(&targets);
-        let smooth = self.process.smooth(&targets, &whitened);
-        let believed = self.held.iter().zip(smooth);
-        let believed = believed
-            .filter_map(|(place, target)| Some((target? + scale.centre, *place)))
-            .collect();
-        self.archive.rank(believed, self.settings.elites);
-    }
-
-    fn fill_pool(&mut self) {
-        self.pool.clear();
-        for rank in 0..self.settings.near_elites.min(self.archive.elites()) {
-            self.add_neighbours(rank);
-        }
-        for _ in 0..self.settings.pool_uniform {
-            self.add_uniform();
-        }
-        for _ in 0..self.settings.pool_bred {
-            self.add_bred();
-        }
-    }
-
-    fn add(&mut self, config: Config, origin: &'static str) {
-        if self.fresh.is_new(&config) {
-            self.pool.add(config, origin, &self.encoder, &self.process);
-        }
-    }
-
-    fn add_uniform(&mut self) {
-        if let Some(config) = self.fresh.space().draw(&mut self.rng) {
-            self.add(config, "explore");
-        }
-    }
-
-    fn add_neighbours(&mut self, rank: usize) {
-        let elite = self.archive.elite(rank);
-        let mut near = self.fresh.space().neighbours(elite, Neighbourhood::Hamming);
-        if near.len() > self.settings.near_each {
-            near.shuffle(&mut self.rng);
-            near.truncate(self.settings.near_each);
-        }
-        for config in near {
-            self.add(config, "neighbour");
-        }
-    }
-
-    fn add_bred(&mut self) {
-        let Some(rank) = self.pick_rank() else { return };
-        let parent = self.archive.elite(rank).clone();
-        let partner = self
-            .rng
-            .random_bool(CROSS)
-            .then(|| self.pick_rank())
-            .flatten()
-            .map(|rank| self.archive.elite(rank).clone());
-        let (space, rng) = (self.fresh.space(), &mut self.rng);
-        let (child, origin) = match partner {
-            Some(partner) => (
-                self.variation.cross(space, &parent, &partner, rng),
-                "crossover",
-            ),
-            None => (self.variation.mutate(space, &parent, rng), "mutate"),
-        };
-        if let Some(child) = child {
-            self.add(child, origin);
-        }
-    }
-
-    /// The square of a uniform number prefers the fastest.
-    fn pick_rank(&mut self) -> Option<usize> {
-        let elites = self.archive.elites();
-        let place = self.rng.random::<f64>().powi(2) * elites as f64;
-        (elites > 0).then(|| (place as usize).min(elites - 1))
-    }
-
     /// Files a configuration that counts as proposed; the model holds it from now on.
     fn file(&mut self, config: Config) -> usize {
-        let place = self.archive.push(config, &self.encoder);
+        let lies = self.lies(&config);
+        let place = self.archive.push(config, lies);
         if self.held.len() < self.settings.model_limit {
-            let point = self.process.point(&self.archive.entries[place].encoded);
+            let point = self
+                .process
+                .point(&self.archive.seen(&self.archive.entries[place].lies));
             self.process.push(point);
             self.held.push(place);
         }
@@ -423,8 +331,11 @@ impl Strategy for Guided {
     fn ask(&mut self) -> Option<Proposal> {
         let (config, origin, weighed) = self.propose()?;
         let id = self.fresh.take_id();
-        let model = (self.model, &self.encoder, &self.process);
-        self.waiting.push(id, config.clone(), weighed, model);
+        let (lies, model) = (
+            self.lies(&config),
+            (self.model, &self.archive, &self.process),
+        );
+        self.waiting.push(id, config.clone(), weighed, lies, model);
         Some(Proposal { id, config, origin })
     }
 
@@ -462,6 +373,10 @@ impl Strategy for Guided {
             let place = self.file(config.clone());
             self.learn(place, told);
         }
+    }
+
+    fn worth(&self) -> Vec<f64> {
+        self.archive.worth(self.knowledge.names().count())
     }
 
     fn name(&self) -> &'static str {

@@ -1,9 +1,8 @@
 //! Candidates that the model chooses from: drawn lazily, so that the size of the space is no
 //! matter, and kept while they are promising.
 
-use crate::encode::Encoder;
 use std::collections::HashSet;
-use surrogate::{Point, Process};
+use surrogate::{Place, Point, Process};
 use tuner_space::Config;
 
 /// A configuration that may be proposed.
@@ -33,11 +32,11 @@ impl Pool {
         &mut self,
         config: Config,
         origin: &'static str,
-        encoder: &Encoder,
+        lies: impl FnOnce(&Config) -> Place,
         process: &Process,
     ) {
         if self.members.insert(config.clone()) {
-            let point = process.point(&encoder.encode(&config));
+            let point = process.point(&lies(&config));
             self.candidates.push(Candidate {
                 config,
                 origin,

@@ -45,6 +45,17 @@ pub struct Settings {
     /// Results from which candidates are ranked by the lower bound of their time and not by expected
     /// improvement, which looks around less.
     pub bound_from: usize,
+    /// Most first trials that are chosen from what is known from elsewhere: one, and one more for
+    /// each source.
+    pub first: usize,
+    /// What no source knows, as a share of a source's spread, when the first trials are chosen.
+    pub first_doubt: f64,
+    /// Standard deviation of a source's weight, in signals a spread of the source.
+    pub doubt: f64,
+    /// Logarithm of the odds that knowledge is believed before any result.
+    pub trust: f64,
+    /// The best of all sources in a new pool.
+    pub pool_known: usize,
     /// Standard deviations that the bound lies below the mean.
     pub deviations: f64,
 }
@@ -73,6 +84,11 @@ impl Default for Settings {
             explore: 0.03,
             bound_from: usize::MAX,
             deviations: 2.5,
+            first: 4,
+            first_doubt: 0.3,
+            doubt: 0.5,
+            trust: 4.0,
+            pool_known: 60,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Proposals that are being compiled, or compiled and not yet evaluated.
 
-use crate::encode::Encoder;
-use surrogate::{Point, Process};
+use super::archive::Archive;
+use surrogate::{Place, Point, Process};
 use tuner_space::Config;
 
 /// One of them.
@@ -9,6 +9,7 @@ use tuner_space::Config;
 pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) config: Config,
+    pub(super) lies: Place,
     pub(super) point: Point,
     /// Proposed by the model, which may change its mind; the others keep their order.
     pub(super) weighed: bool,
@@ -28,12 +29,14 @@ impl Waiting {
         id: u64,
         config: Config,
         weighed: bool,
-        (model, encoder, process): (u64, &Encoder, &Process),
+        lies: Place,
+        (model, archive, process): (u64, &Archive, &Process),
     ) {
-        let point = process.point(&encoder.encode(&config));
+        let point = process.point(&archive.seen(&lies));
         self.list.push(Waiter {
             id,
             config,
+            lies,
             point,
             weighed,
             model,
@@ -46,12 +49,12 @@ impl Waiting {
     }
 
     /// Brings all points up to date with this model.
-    pub(super) fn catch_up(&mut self, model: u64, encoder: &Encoder, process: &Process) {
+    pub(super) fn catch_up(&mut self, model: u64, archive: &Archive, process: &Process) {
         for waiter in &mut self.list {
             if waiter.model == model {
                 process.catch_up(&mut waiter.point);
             } else {
-                waiter.point = process.point(&encoder.encode(&waiter.config));
+                waiter.point = process.point(&archive.seen(&waiter.lies));
                 waiter.model = model;
             }
         }

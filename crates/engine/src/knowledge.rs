@@ -1,0 +1,296 @@
+//! What a search may know beforehand: results of the same kernel from elsewhere.
+//!
+//! A run gathers by itself what its database holds of other devices, problems and versions of a
+//! kernel, and reads the files that it is given. What it used is noted with the run, so that a
+//! resumed one uses the same.
+
+use super::job::{JobError, usage};
+use super::{Event, Task};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use tuner_core::files;
+use tuner_core::record::{ConfigValues, TaskKey};
+use tuner_core::units::{ContentHash, Micros};
+use tuner_core::value::Value;
+use tuner_device::replay::Recording;
+use tuner_search::{Experience, MAX_SOURCES};
+use tuner_store::{Related, RunId, RunStart, Store, StoreError, TaskStart};
+
+/// The first bytes of a database.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+/// Columns that hold a time, by preference, and its unit in microseconds.
+const TIMES: [(&str, f64); 5] = [
+    ("time_us_p50", 1.0),
+    ("predicted_us", 1.0),
+    ("time_us", 1.0),
+    ("time_ms", 1e3),
+    ("time", 1e3),
+];
+
+/// A file that is no knowledge, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {why}; --knowledge takes recorded files, databases of results, and CSV with a column for each parameter and one called {}", TIMES.map(|(name, _)| name).join(", "))]
+pub struct KnowledgeError {
+    path: String,
+    why: String,
+}
+
+/// A file of knowledge, read.
+#[derive(Debug, Clone)]
+pub struct KnowledgeFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Hash of its bytes.
+    pub content: ContentHash,
+    /// The kernel that it is about; `None` where it does not say.
+    pub kernel: Option<String>,
+    /// What it holds, each a source.
+    pub experiences: Vec<Experience>,
+}
+
+/// Reads a file. Of a database: what it holds of `kernel`.
+///
+/// # Errors
+/// A file that cannot be read, or that is of no known kind.
+pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeError> {
+    let wrong = |why: String| KnowledgeError {
+        path: path.display().to_string(),
+        why,
+    };
+    let bytes = files::read(path, files::MAX_RECORDING_BYTES);
+    let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
+    let content = ContentHash::of([bytes.as_slice()]);
+    let mut file = KnowledgeFile {
+        path: path.to_owned(),
+        content,
+        kernel: None,
+        experiences: Vec::new(),
+    };
+    if bytes.starts_with(SQLITE) {
+        drop(bytes);
+        let store = Store::open_read(path).await;
+        let store = store.map_err(|error| wrong(error.to_string()))?;
+        let related = store.related(kernel, None, None).await;
+        let related = related.map_err(|error| wrong(error.to_string()))?;
+        let groups = related.groups.into_iter();
+        file.experiences = groups.map(|group| experience(group, None)).collect();
+        file.kernel = Some(kernel.to_owned());
+    } else if path.extension().is_some_and(|ending| ending == "csv") {
+        let rows = csv_rows(&bytes).map_err(wrong)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.into_owned();
+        file.experiences.push(Experience { name, rows });
+    } else {
+        let recording = Recording::load(path).map_err(|error| wrong(error.to_string()))?;
+        file.kernel = Some(recording.kernel().to_owned());
+        file.experiences.push(recorded(&recording));
+    }
+    Ok(file)
+}
+
+/// A recording as knowledge.
+#[must_use]
+pub fn recorded(recording: &Recording) -> Experience {
+    let rows = recording.configs().into_iter().map(|config| {
+        let values = recording.space().values(config);
+        (values, recording.lookup(config).time())
+    });
+    Experience {
+        name: format!("{} on {}", recording.problem(), recording.device()),
+        rows: rows.collect(),
+    }
+}
+
+/// Configurations and times of a CSV with headings. A row without a time has failed.
+fn csv_rows(bytes: &[u8]) -> Result<Vec<(ConfigValues, Option<Micros>)>, String> {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let headings = reader.headers().map_err(|error| error.to_string())?.clone();
+    let place = |name: &str| headings.iter().position(|heading| heading == name);
+    let time = TIMES
+        .iter()
+        .find_map(|(name, unit)| Some((place(name)?, *unit)));
+    let (time, unit) = time.ok_or("no column holds times")?;
+    let mut rows = Vec::new();
+    for row in reader.records() {
+        let row = row.map_err(|error| error.to_string())?;
+        let found = row
+            .get(time)
+            .and_then(|text| text.trim().parse::<f64>().ok());
+        let values = headings.iter().zip(&row).enumerate();
+        let values = values.filter(|(at, _)| *at != time);
+        let values = values.map(|(_, (name, text))| (name.to_owned(), value(text.trim())));
+        rows.push((
+            values.collect(),
+            found.and_then(|found| Micros::new(found * unit)),
+        ));
+    }
+    Ok(rows)
+}
+
+/// A value as it stands in a CSV.
+fn value(text: &str) -> Value {
+    match text {
+        "true" | "True" => Value::Bool(true),
+        "false" | "False" => Value::Bool(false),
+        _ => match (text.parse::<i64>(), text.parse::<f64>()) {
+            (Ok(whole), _) => Value::Int(whole),
+            (_, Ok(number)) if number.is_finite() => Value::Float(number),
+            _ => Value::Text(text.into()),
+        },
+    }
+}
+
+/// One group of a database as knowledge; `version`: that of the task, which needs no mention.
+fn experience(group: Related, version: Option<&str>) -> Experience {
+    let old = match version {
+        Some(version) if version != group.version => {
+            let short: String = group.version.chars().take(8).collect();
+            format!(", version {short}")
+        }
+        _ => String::new(),
+    };
+    Experience {
+        name: format!("{} on {}{old}", group.problem, group.device),
+        rows: group.rows,
+    }
+}
+
+/// What a run knew beforehand, as it is noted with it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Noted {
+    /// The moment of the database, by task.
+    as_of: Vec<i64>,
+    /// Files by path and content.
+    files: Vec<(PathBuf, String)>,
+    /// Names of the sources used, by task.
+    pub(crate) sources: Vec<Vec<String>>,
+}
+
+impl Noted {
+    /// What a stored run's settings say; `None`: it knew nothing.
+    pub(crate) fn of(settings: &serde_json::Value) -> Option<Self> {
+        serde_json::from_value(settings.get("knowledge")?.clone()).ok()
+    }
+}
+
+/// The experiences of every task of a run, most like the task first, and what is noted of them.
+/// `before`: what the interrupted run knew, which is what comes back.
+///
+/// # Errors
+/// What is wrong with a file, and a file that changed since the interrupted run; a database that
+/// cannot be read.
+pub(crate) async fn gather(
+    start: &RunStart,
+    store: &Store,
+    given: &[PathBuf],
+    before: Option<&Noted>,
+) -> Result<(Vec<Vec<Experience>>, Noted), JobError> {
+    let mut noted = Noted::default();
+    let mut all = Vec::with_capacity(start.tasks.len());
+    let paths: Vec<PathBuf> = match before {
+        Some(before) => before.files.iter().map(|(path, _)| path.clone()).collect(),
+        None => given.to_vec(),
+    };
+    for (at, task) in start.tasks.iter().enumerate() {
+        let key = start.key(task);
+        let mut experiences = Vec::new();
+        for path in &paths {
+            let file = read(path, &task.kernel).await.map_err(usage)?;
+            let hash = file.content.to_string();
+            let changed = before.is_some_and(|before| {
+                let known = before.files.iter().find(|(other, _)| other == path);
+                known.is_some_and(|(_, known)| *known != hash)
+            });
+            if changed {
+                return Err(usage(format!(
+                    "{} changed since the run began, which knew it; begin a new run without --resume",
+                    path.display()
+                )));
+            }
+            let own = start.device.recording.as_ref();
+            if own.is_none_or(|own| own.hash != file.content) {
+                experiences.extend(file.experiences);
+            }
+            if at == 0 {
+                noted.files.push((path.clone(), hash));
+            }
+        }
+        let as_of = before.map(|before| before.as_of.get(at).copied().unwrap_or(0));
+        let related = store
+            .related(&task.kernel, Some((start, task)), as_of)
+            .await;
+        let related = related.map_err(usage)?;
+        noted.as_of.push(as_of.unwrap_or(related.as_of));
+        experiences.extend(ranked(related.groups, &key, task));
+        all.push(experiences);
+    }
+    Ok((all, noted))
+}
+
+/// The most like the task first: the same problem, then the same device, then the most results.
+fn ranked(mut groups: Vec<Related>, key: &TaskKey, task: &TaskStart) -> Vec<Experience> {
+    groups.sort_by_key(|group| {
+        let other = (group.problem != key.problem, group.device != key.device);
+        (other, std::cmp::Reverse(group.rows.len()))
+    });
+    groups.truncate(MAX_SOURCES);
+    let version = task.template_hash.as_ref().map(ToString::to_string);
+    let experience = |group| experience(group, version.as_deref());
+    groups.into_iter().map(experience).collect()
+}
+
+/// Tells what each source of each task was worth, and keeps it with the run.
+///
+/// # Errors
+/// The database cannot be written.
+pub(crate) async fn appraise(
+    (tasks, worth): (&[Task], &[Vec<f64>]),
+    run: &RunId,
+    store: &Store,
+    sink: &mut (dyn FnMut(&Event) + Send),
+) -> Result<(), StoreError> {
+    let mut kept = Vec::new();
+    for (task, worth) in tasks
+        .iter()
+        .zip(worth)
+        .filter(|(_, worth)| !worth.is_empty())
+    {
+        let sources: Vec<(&str, &f64)> = task.knowledge.names().zip(worth).collect();
+        let each = sources
+            .iter()
+            .map(|(name, worth)| format!("{name} {worth:+.2}"));
+        let text = format!(
+            "{} {}: how well what was known ordered the results (1: the same order, -1: the \
+             reverse): {}",
+            task.key.kernel,
+            task.key.problem,
+            each.collect::<Vec<_>>().join("; ")
+        );
+        sink(&Event::Note { text });
+        kept.push(serde_json::json!({
+            "kernel": task.key.kernel,
+            "problem": task.key.problem,
+            "sources": sources,
+        }));
+    }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    store.note_worth(run, serde_json::Value::from(kept)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_csv_of_predictions_is_read_and_a_row_without_a_time_has_failed() {
+        let text = b"BM,fast,time_us,registers\n64,true,12.5,40\n128,false,,\n";
+        let rows = csv_rows(text).unwrap();
+        assert_eq!(rows[0].1, Micros::new(12.5));
+        assert_eq!(rows[0].0[0], ("BM".to_owned(), Value::Int(64)));
+        assert_eq!(rows[0].0[1], ("fast".to_owned(), Value::Bool(true)));
+        assert_eq!(rows[1].1, None);
+        assert!(csv_rows(b"BM\n64\n").is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! What the search knew at the start, and what each source was worth in the end.
+
+use super::document::{Block, code, plain};
+use super::model::Subject;
+use super::overview::us;
+use serde::Deserialize;
+use tuner_store::TimeLine;
+
+/// Times within this factor of a run's best are as good as it.
+const AS_GOOD: f64 = 1.02;
+
+/// What a run noted of one task.
+#[derive(Deserialize)]
+struct Worth {
+    kernel: String,
+    problem: String,
+    /// Names, and the rank correlation of what they expected and what was measured.
+    sources: Vec<(String, f64)>,
+}
+
+/// A table of the sources of each run, and after how many trials it had what it found.
+pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for line in &subject.runs {
+        let Some(sources) = sources(subject, line) else {
+            continue;
+        };
+        let rows = sources
+            .iter()
+            .map(|(name, worth)| vec![plain(name), format!("{worth:+.2}"), verdict(*worth)]);
+        let head = &["source", "rank correlation", "what it was worth"];
+        blocks.push(Block::text(course(line)));
+        blocks.push(Block::table(head, 1, rows.collect()));
+    }
+    blocks
+}
+
+fn sources(subject: &Subject, line: &TimeLine) -> Option<Vec<(String, f64)>> {
+    let noted = line.run.settings.get("knowledge_worth")?;
+    let noted: Vec<Worth> = serde_json::from_value(noted.clone()).ok()?;
+    let (kernel, problem) = (&subject.key.kernel, &subject.key.problem);
+    let own = noted
+        .into_iter()
+        .find(|worth| worth.kernel == *kernel && worth.problem == *problem)?;
+    (!own.sources.is_empty()).then_some(own.sources)
+}
+
+fn verdict(worth: f64) -> String {
+    let words = match worth {
+        worth if worth >= 0.7 => "ordered the results well",
+        worth if worth >= 0.3 => "ordered them roughly",
+        worth if worth > -0.3 => "said nothing",
+        _ => "said the reverse",
+    };
+    words.to_owned()
+}
+
+/// The first trial, and the one after which nothing came that was more than 2 % better.
+fn course(line: &TimeLine) -> String {
+    let times = || line.steps.iter().enumerate();
+    let timed = || times().filter_map(|(at, step)| Some((at + 1, step.p50_us?)));
+    let best = timed().map(|(_, time)| time).fold(f64::INFINITY, f64::min);
+    let reached = timed().find(|(_, time)| *time <= AS_GOOD * best);
+    let name = code(&line.run.name);
+    match (timed().next(), reached) {
+        (Some((_, first)), Some((trial, _))) => format!(
+            "{name}: the first trial that passed took {} µs; within 2 % of its best, {} µs, after {trial} of {} trials.",
+            us(first),
+            us(best),
+            line.steps.len()
+        ),
+        _ => format!("{name}: no trial passed."),
+    }
+}

@@ -1,0 +1,103 @@
+//! Where candidates come from.
+
+use super::refit::weighed;
+use super::{CROSS, Guided};
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+use surrogate::Place;
+use tuner_space::{Config, Neighbourhood};
+
+impl Guided {
+    pub(super) fn fill_pool(&mut self) {
+        self.pool.clear();
+        for rank in 0..self.settings.near_elites.min(self.archive.elites()) {
+            self.add_neighbours(rank);
+        }
+        self.add_known();
+        for _ in 0..self.settings.pool_uniform {
+            self.add_uniform();
+        }
+        for _ in 0..self.settings.pool_bred {
+            self.add_bred();
+        }
+    }
+
+    fn add(&mut self, config: Config, origin: &'static str) {
+        if self.fresh.is_new(&config) {
+            let knowledge = self.archive.trusting.then_some(&self.knowledge);
+            let (encoder, doubt) = (&self.encoder, self.settings.doubt);
+            let lies = |config: &Config| match knowledge {
+                Some(knowledge) => knowledge.place(encoder, config, doubt),
+                None => Place::of(encoder.encode(config)),
+            };
+            self.pool.add(config, origin, lies, &self.process);
+        }
+    }
+
+    /// Adds what the sources, weighted as they are now, believe to be fastest.
+    fn add_known(&mut self) {
+        if !self.archive.trusting {
+            return;
+        }
+        let expected = |lies: &Place| lies.mean + weighed(&self.weights, lies);
+        let mut ranked: Vec<(f64, usize)> = self
+            .known
+            .iter()
+            .enumerate()
+            .filter(|(_, (config, _))| self.fresh.is_new(config))
+            .map(|(at, (_, lies))| (expected(lies), at))
+            .collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, at) in ranked.into_iter().take(self.settings.pool_known) {
+            let config = self.known[at].0.clone();
+            self.add(config, "known");
+        }
+    }
+
+    pub(super) fn add_uniform(&mut self) {
+        if let Some(config) = self.fresh.space().draw(&mut self.rng) {
+            self.add(config, "explore");
+        }
+    }
+
+    pub(super) fn add_neighbours(&mut self, rank: usize) {
+        let elite = self.archive.elite(rank);
+        let mut near = self.fresh.space().neighbours(elite, Neighbourhood::Hamming);
+        if near.len() > self.settings.near_each {
+            near.shuffle(&mut self.rng);
+            near.truncate(self.settings.near_each);
+        }
+        for config in near {
+            self.add(config, "neighbour");
+        }
+    }
+
+    pub(super) fn add_bred(&mut self) {
+        let Some(rank) = self.pick_rank() else { return };
+        let parent = self.archive.elite(rank).clone();
+        let partner = self
+            .rng
+            .random_bool(CROSS)
+            .then(|| self.pick_rank())
+            .flatten()
+            .map(|rank| self.archive.elite(rank).clone());
+        let (space, rng) = (self.fresh.space(), &mut self.rng);
+        let (child, origin) = match partner {
+            Some(partner) => (
+                self.variation.cross(space, &parent, &partner, rng),
+                "crossover",
+            ),
+            None => (self.variation.mutate(space, &parent, rng), "mutate"),
+        };
+        if let Some(child) = child {
+            self.add(child, origin);
+        }
+    }
+
+    /// The square of a uniform number prefers the fastest.
+    fn pick_rank(&mut self) -> Option<usize> {
+        let elites = self.archive.elites();
+        let place = self.rng.random::<f64>().powi(2) * elites as f64;
+        (elites > 0).then(|| (place as usize).min(elites - 1))
+    }
+}

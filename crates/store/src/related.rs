@@ -1,0 +1,164 @@
+//! What the database holds of a kernel beside one task: other devices, other problems, other
+//! versions of the template.
+
+use super::Store;
+use super::error::{At as _, StoreError};
+use super::rows::{Config, config_text};
+use super::run::{RunId, RunStart, TaskStart};
+use sqlx::SqliteConnection;
+use sqlx::types::Text;
+use std::collections::BTreeMap;
+use tuner_core::record::{ConfigValues, DeviceKind, Verdict};
+use tuner_core::units::Micros;
+
+/// Rows read at most, the newest.
+const MAX_ROWS: i64 = 200_000;
+
+/// Results of one problem, version of a kernel and device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// Problem name.
+    pub problem: String,
+    /// Device name.
+    pub device: String,
+    /// Kind of device.
+    pub kind: DeviceKind,
+    /// Version of the template, or of the recording.
+    pub version: String,
+    /// Configurations with their times, oldest first; `None` where one failed.
+    pub rows: Vec<(ConfigValues, Option<Micros>)>,
+}
+
+/// Everything related to a task, as of one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RelatedResults {
+    /// The moment: the newest result of the kernel that counted. Asked again with it, the same
+    /// comes back.
+    pub as_of: i64,
+    /// By problem, version and device, the oldest first.
+    pub groups: Vec<Related>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    problem_id: i64,
+    device_id: i64,
+    problem: String,
+    device: String,
+    #[sqlx(try_from = "&'a str")]
+    kind: DeviceKind,
+    version: String,
+    #[sqlx(try_from = "Config")]
+    config: ConfigValues,
+    #[sqlx(try_from = "&'a str")]
+    verdict: Verdict,
+    p50_us: Option<f64>,
+}
+
+/// Results of the kernel that are not of this very task: the same problem, sizes, version and
+/// device.
+const RELATED: &str = "SELECT * FROM (
+    SELECT v.id, p.id AS problem_id, d.id AS device_id, p.name AS problem, d.name AS device,
+        d.kind, coalesce(k.template_hash, k.version) AS version, c.config, v.verdict,
+        (SELECT min(m.p50_us) FROM times m WHERE m.verdict = v.id) AS p50_us
+    FROM verdicts v
+    JOIN candidates c ON c.id = v.candidate
+    JOIN tasks t ON t.id = v.task
+    JOIN runs r ON r.id = t.run
+    JOIN devices d ON d.id = r.device
+    JOIN problems p ON p.id = t.problem
+    JOIN kernels k ON k.id = p.kernel
+    WHERE k.name = ?1 AND v.sequence IS NOT NULL AND v.id <= ?2
+      AND v.verdict NOT IN ('rejected', 'unsupported', 'unchecked', 'not_judged')
+      AND NOT (coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4 AND p.sizes IS ?5
+               AND d.name IS ?6 AND d.kind IS ?7)
+    ORDER BY v.id DESC LIMIT ?8) ORDER BY id";
+
+impl Store {
+    /// Results of a kernel on other devices, of other problems and of other versions than those of
+    /// the task `of`, if one is given. `as_of`: only what had been stored at the moment that an
+    /// earlier answer names.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn related(
+        &self,
+        kernel: &str,
+        of: Option<(&RunStart, &TaskStart)>,
+        as_of: Option<i64>,
+    ) -> Result<RelatedResults, StoreError> {
+        let reader = &mut *self.reader().await?;
+        let related = related(reader, kernel, of, as_of).await;
+        related.at(&self.path)
+    }
+
+    /// Keeps, with a run's settings, what it found its knowledge to be worth.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn note_worth(
+        &self,
+        run: &RunId,
+        worth: serde_json::Value,
+    ) -> Result<(), StoreError> {
+        let run = run.clone();
+        self.write(move |connection| Box::pin(note_worth(connection, run, worth)))
+            .await
+    }
+}
+
+async fn related(
+    connection: &mut SqliteConnection,
+    kernel: &str,
+    of: Option<(&RunStart, &TaskStart)>,
+    as_of: Option<i64>,
+) -> Result<RelatedResults, sqlx::Error> {
+    let rows: Vec<Row> = sqlx::query_as(RELATED)
+        .bind(kernel)
+        .bind(as_of.unwrap_or(i64::MAX))
+        .bind(of.map(|(start, task)| start.version(task)))
+        .bind(of.map(|(_, task)| task.problem.clone()))
+        .bind(of.map(|(_, task)| config_text(&task.sizes)))
+        .bind(of.map(|(start, _)| start.device.name.clone()))
+        .bind(of.map(|(start, _)| Text(start.device.kind)))
+        .bind(MAX_ROWS)
+        .fetch_all(connection)
+        .await?;
+    let mut as_of = 0;
+    let mut groups: BTreeMap<(i64, i64), Related> = BTreeMap::new();
+    for row in rows {
+        as_of = as_of.max(row.id);
+        let place = (row.problem_id, row.device_id);
+        let group = groups.entry(place).or_insert_with(|| Related {
+            problem: row.problem,
+            device: row.device,
+            kind: row.kind,
+            version: row.version,
+            rows: Vec::new(),
+        });
+        let time = row.p50_us.and_then(Micros::new);
+        if time.is_some() || row.verdict != Verdict::Ok {
+            group.rows.push((row.config, time));
+        }
+    }
+    Ok(RelatedResults {
+        as_of,
+        groups: groups.into_values().collect(),
+    })
+}
+
+async fn note_worth(
+    connection: &mut SqliteConnection,
+    run: RunId,
+    worth: serde_json::Value,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE runs SET settings = json_set(settings, '$.knowledge_worth', json(?)) WHERE name = ?",
+    )
+    .bind(worth.to_string())
+    .bind(run.as_str())
+    .execute(connection)
+    .await
+    .map(drop)
+}
