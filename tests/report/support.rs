@@ -133,6 +133,8 @@ pub(crate) fn tune(folder: &Path, seed: &str) {
         "small",
         "--evals",
         "6",
+        // What a run tries depends on its seed alone.
+        "--no-knowledge",
         "--seed",
         seed,
         "--db",
