@@ -78,6 +78,8 @@ pub enum Operand {
     /// An integer as it is written: where it is written signed, negative; its low 32 bits are what
     /// a 32-bit operation reads.
     Immediate(i64),
+    /// An integer of 64 bits.
+    Immediate64(u64),
     /// A floating-point number.
     Float(Float),
     /// A value of a constant bank.
@@ -173,6 +175,8 @@ pub struct Constant {
     pub invert: bool,
     /// `.64`: eight bytes.
     pub wide: bool,
+    /// Written with a space between the brackets; says nothing about the value.
+    pub spaced: bool,
     /// As of a register.
     pub selector: &'static str,
 }
@@ -271,6 +275,7 @@ impl Display for Operand {
             Operand::Barrier(index) => write!(f, "B{index}"),
             Operand::Scoreboard(index) => write!(f, "SB{index}"),
             Operand::Immediate(value) => f.write_str(&signed(*value)),
+            Operand::Immediate64(value) => write!(f, "{value:#x}"),
             Operand::Float(float) => float.fmt(f),
             Operand::Constant(constant) => constant.fmt(f),
             Operand::Address(address) => address.fmt(f),
@@ -348,7 +353,8 @@ impl Display for Constant {
             (Some(base), 0) => base.to_string(),
             (Some(base), offset) => format!("{base}{}", plus(offset)),
         };
-        let text = format!("{bank}[{place}]");
+        let space = if self.spaced { " " } else { "" };
+        let text = format!("{bank}{space}[{place}]");
         within(f, (self.negate, self.invert, self.absolute), &text)?;
         if self.wide {
             f.write_str(".64")?;
@@ -385,14 +391,74 @@ impl Display for Address {
 
 impl Display for Float {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let value = match self.format {
+        let value = self.value();
+        let sign = if value.is_sign_negative() { '-' } else { '+' };
+        if value.is_infinite() {
+            return write!(f, "{sign}INF ");
+        }
+        if value.is_nan() {
+            let quiet = match self.format {
+                FloatFormat::Half => self.bits >> 9,
+                FloatFormat::Brain => self.bits >> 6,
+                FloatFormat::Single => self.bits >> 22,
+                FloatFormat::Double => self.bits >> 51,
+            };
+            let sign = if self.negative() { '-' } else { '+' };
+            let kind = if quiet & 1 == 1 { "QNAN" } else { "SNAN" };
+            return write!(f, "{sign}{kind} ");
+        }
+        f.write_str(&decimal(value))
+    }
+}
+
+impl Float {
+    /// The number; a NaN's sign and payload may be lost.
+    pub fn value(&self) -> f64 {
+        match self.format {
             FloatFormat::Half => half(self.bits as u16),
             FloatFormat::Brain => f64::from(f32::from_bits((self.bits as u32) << 16)),
             FloatFormat::Single => f64::from(f32::from_bits(self.bits as u32)),
             FloatFormat::Double => f64::from_bits(self.bits),
-        };
-        write!(f, "{value}")
+        }
     }
+
+    fn negative(&self) -> bool {
+        let top = match self.format {
+            FloatFormat::Half | FloatFormat::Brain => 15,
+            FloatFormat::Single => 31,
+            FloatFormat::Double => 63,
+        };
+        self.bits >> top & 1 == 1
+    }
+}
+
+/// Twenty significant digits as C's `%.20g`, and numbers beyond 32-bit integers as `%.20e`.
+fn decimal(value: f64) -> String {
+    if value.abs() >= 2_147_483_648.0 {
+        return exponent(&format!("{value:.20e}"));
+    }
+    let text = format!("{value:.19e}");
+    let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    if power < -4 {
+        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+        return exponent(&format!("{mantissa}e{power}"));
+    }
+    let digits = usize::try_from(19 - power).unwrap_or(0);
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// Writes an exponent with its sign and at least two digits.
+fn exponent(text: &str) -> String {
+    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    let sign = if power < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", power.unsigned_abs())
 }
 
 /// A half-precision number's value.

@@ -48,3 +48,34 @@ pub enum Unit {
     /// Not known.
     Unknown,
 }
+
+impl Unit {
+    /// The unit of that name.
+    pub(crate) fn named(name: &str) -> Option<Unit> {
+        Some(match name {
+            "Fma" => Unit::Fma,
+            "Alu" => Unit::Alu,
+            "Half" => Unit::Half,
+            "Double" => Unit::Double,
+            "Special" => Unit::Special,
+            "Tensor" => Unit::Tensor,
+            "Uniform" => Unit::Uniform,
+            "Branch" => Unit::Branch,
+            "Barrier" => Unit::Barrier,
+            "Depbar" => Unit::Depbar,
+            "Global" => Unit::Global,
+            "CopyAsync" => Unit::CopyAsync,
+            "Shared" => Unit::Shared,
+            "Local" => Unit::Local,
+            "Constant" => Unit::Constant,
+            "Atomic" => Unit::Atomic,
+            "SharedAtomic" => Unit::SharedAtomic,
+            "Shuffle" => Unit::Shuffle,
+            "Misc" => Unit::Misc,
+            "Texture" => Unit::Texture,
+            "Nop" => Unit::Nop,
+            "Unknown" => Unit::Unknown,
+            _ => return None,
+        })
+    }
+}
