@@ -22,6 +22,7 @@ mod errors;
 mod expectations;
 mod faults;
 mod fleet;
+mod foreign;
 mod fuzz;
 mod gate;
 mod golden;

@@ -8,7 +8,7 @@ use crate::compile::{
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
+use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanLaunch, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
@@ -263,7 +263,10 @@ impl PlanBuilder {
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
-                launch: launch.clone(),
+                launch: PlanLaunch {
+                    entry: image.symbol(&launch.entry),
+                    ..launch.clone()
+                },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
                     Reference::Oracle(_) => None,
@@ -294,11 +297,15 @@ impl PlanBuilder {
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
+        let mut launches = bound.launches;
+        for launch in &mut launches {
+            launch.entry = image.symbol(&launch.entry);
+        }
         Plan {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
             arguments: bound.arguments,
-            launches: bound.launches,
+            launches,
             code: code(image),
             reference,
             gate: PlanGate {

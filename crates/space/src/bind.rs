@@ -288,10 +288,10 @@ fn assemble(
     }
     let mut launches = Vec::new();
     for each in &spec.launches {
-        launches.extend(launch(each, rest)?);
+        launches.extend(launch(each, &macros, rest)?);
     }
     let reference = match &spec.reference {
-        Reference::Kernel { launch: each, .. } => launch(each, rest)?,
+        Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
         Reference::Oracle(_) => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
@@ -317,7 +317,11 @@ fn assemble(
 }
 
 /// A launch, or `None` where its `when` is false; then its extents need no value.
-fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, BindError> {
+fn launch(
+    launch: &Launch,
+    macros: &[(String, Value)],
+    rest: Rest<'_, '_>,
+) -> Result<Option<PlanLaunch>, BindError> {
     let happens = match launch.when {
         Some(_) => {
             let ((what, expr), value) = taken(rest)?;
@@ -339,7 +343,7 @@ fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, Bin
     }
     let [gx, gy, gz, bx, by, bz] = extents;
     Ok(Some(PlanLaunch {
-        entry: launch.entry.clone(),
+        entry: fill_in(&launch.entry, macros),
         arguments: launch.args.clone(),
         grid: [gx, gy, gz],
         block: [bx, by, bz],
@@ -409,7 +413,7 @@ fn small(rest: Rest<'_, '_>, least: u32, wanted: &'static str) -> Result<u32, Bi
         .ok_or_else(|| unusable(what, expr, value, wanted))
 }
 
-/// The names in braces of a compiler option.
+/// The names in braces of a compiler option or a kernel.
 pub(super) fn braced(option: &str) -> impl Iterator<Item = &str> {
     option.split('{').skip(1).filter_map(|rest| {
         let (name, _) = rest.split_once('}')?;

@@ -141,7 +141,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    for finding in defaults::examine(&kernel.template, &spec.parameters, &spec.options) {
+    let entries: Vec<&str> = spec.launches.iter().map(|each| &*each.entry).collect();
+    let (template, parameters) = (&kernel.template, &spec.parameters);
+    for finding in defaults::examine(template, parameters, &spec.options, &entries) {
         match finding {
             defaults::Finding::DefaultsDiffer {
                 name: parameter,

@@ -340,15 +340,20 @@ impl<'s> Checker<'s> {
     /// Options, with the names in braces kept for the check of names.
     fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
         for option in &options {
-            for name in crate::bind::braced(&option.value) {
-                if let Ok(expr) = Expr::parse(name) {
-                    let start = self.source[option.at.clone()].find(name).unwrap_or(0);
-                    let start = option.at.start + start;
-                    self.formulas.push((expr, start..start + name.len()));
-                }
-            }
+            self.braced(option);
         }
         options.into_iter().map(|option| option.value).collect()
+    }
+
+    /// Keeps the names in braces of a text for the check of names.
+    pub(super) fn braced(&mut self, text: &Spanned<String>) {
+        for name in crate::bind::braced(&text.value) {
+            if let Ok(expr) = Expr::parse(name) {
+                let start = self.source[text.at.clone()].find(name).unwrap_or(0);
+                let start = text.at.start + start;
+                self.formulas.push((expr, start..start + name.len()));
+            }
+        }
     }
 
     /// Checks the names in all expressions, for every problem.

@@ -163,19 +163,27 @@ impl Checker<'_> {
         })
     }
 
-    /// Entries are looked up by their plain name, so they are C identifiers.
+    /// An entry is a function's name, or a C++ expression of its namespaces and template arguments,
+    /// in which `{NAME}` is the value of a macro.
     fn entry(&mut self, entry: &Spanned<String>) {
+        let text = entry.value.as_str();
         let letter = |c: char| c == '_' || c == '$' || c.is_ascii_alphanumeric();
-        if entry.value.is_empty()
-            || !entry.value.chars().all(letter)
-            || entry.value.starts_with(|c: char| c.is_ascii_digit())
-        {
+        let is_name = !text.is_empty()
+            && text.chars().all(letter)
+            && !text.starts_with(|c: char| c.is_ascii_digit());
+        let allowed = |c: char| letter(c) || c == '.' || " :<>,{}()*&+-/%'".contains(c);
+        let begins =
+            text.starts_with(|c: char| c == ':' || c == '(' || c == '_' || c.is_alphabetic());
+        let is_expression = begins && text.contains(['<', ':', '(']) && text.chars().all(allowed);
+        if !is_name && !is_expression {
             self.error(
-                format!("`{}` cannot be a kernel function", entry.value),
+                format!("`{text}` cannot be a kernel function"),
                 entry.at.clone(),
-                "write the name of an `extern \"C\" __global__` function",
+                "write the name of a `__global__` function, of a template with its arguments: \
+                 `entry: \"ns::gemm<BM, {STAGES}>\"`",
             );
         }
+        self.braced(entry);
     }
 
     fn argument_index(&mut self, name: Spanned<String>, arguments: &[Argument]) -> Option<usize> {
