@@ -27,6 +27,7 @@ mod fuzz;
 mod gate;
 mod golden;
 mod hazards;
+mod interface;
 mod kernels;
 mod licences;
 mod planted;

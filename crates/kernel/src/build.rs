@@ -235,8 +235,10 @@ impl PlanBuilder {
         compiler: &Compiler,
     ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
         let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
-        if let Reference::Oracle(name) = &self.kernel.spec.reference {
-            return Ok(Ok(PlanReference::Oracle(name.clone())));
+        match &self.kernel.spec.reference {
+            Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
+            Reference::None => return Ok(Ok(PlanReference::None)),
+            Reference::Kernel { .. } => {}
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
@@ -269,7 +271,7 @@ impl PlanBuilder {
                 },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
-                    Reference::Oracle(_) => None,
+                    Reference::Oracle(_) | Reference::None => None,
                 },
             }),
             other => Err(match other.failure() {

@@ -2,7 +2,9 @@
 
 use super::construct::{Resolved, resolve};
 use super::expr::{Expr, Program, TermId, Val};
-use super::{Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Space, SpaceError};
+use super::{
+    Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Sizes, Space, SpaceError,
+};
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{PlanArgument, PlanLaunch};
@@ -11,7 +13,8 @@ use tuner_core::value::Value;
 /// Everything about one configuration on one problem and device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// Macros for the template: parameters, then derived values, then problem sizes.
+    /// Macros for the template: parameters, then derived values, then problem sizes where these are
+    /// macros.
     pub macros: Vec<(String, Value)>,
     /// The arguments, in order.
     pub arguments: Vec<PlanArgument>,
@@ -175,7 +178,7 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch, .. } => Some(&**launch),
-        Reference::Oracle(_) => None,
+        Reference::Oracle(_) | Reference::None => None,
     };
     for launch in spec.launches.iter().chain(reference) {
         let entry = &launch.entry;
@@ -252,8 +255,13 @@ impl Binder {
             let what = || format!("the derived value `{name}`");
             macros.push((name.clone(), scalar(&what, expr, value)?));
         }
+        let own = macros.len();
         macros.extend(self.sizes.iter().cloned());
-        assemble(spec, macros, &mut self.parts.iter().zip(values))
+        let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
+        if spec.sizes == Sizes::Argument {
+            bound.macros.truncate(own);
+        }
+        Ok(bound)
     }
 }
 
@@ -292,7 +300,7 @@ fn assemble(
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
-        Reference::Oracle(_) => None,
+        Reference::Oracle(_) | Reference::None => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
         Some(_) => number(rest).map(|value| value.as_f64()),

@@ -6,6 +6,7 @@
 //! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
 //! replace the search space's.
 
+mod collisions;
 mod compare;
 mod cover;
 mod overrides;
@@ -393,10 +394,14 @@ impl<'a> Side<'a> {
             let text =
                 |what: &str| format!("`{name}` is {what}, but {described}: nothing can write it");
             match argument.role {
-                Role::Output => {
+                Role::Output | Role::Inout => {
+                    let what = match argument.role {
+                        Role::Inout => "an inout",
+                        _ => "an output",
+                    };
                     let ty = types::cuda_name(argument.ty);
                     let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
-                    let error = Diagnostic::new(text("an output"), place.clone());
+                    let error = Diagnostic::new(text(what), place.clone());
                     self.findings.errors.push(error.help(help));
                 }
                 Role::Scratch if self.what == "kernel" => {
@@ -436,16 +441,7 @@ impl<'a> Side<'a> {
                 on_line(at) && macros.contains(file.word(at)) && declares(*index)
             })?;
             let at = file.tokens[found].clone();
-            let name = file.word(&at);
-            let what = overrides::kind(self.spec, name).text();
-            let item = Diagnostic::new(
-                format!("`{name}` is a macro, {what} of the search space, and names nothing here"),
-                at.clone(),
-            );
-            let item = item.help(format!(
-                "use {name} without declaring it (`#ifndef {name}`, `#define {name} …`, `#endif` at \
-                 the top make the template compile alone), or give this another name"
-            ));
+            let item = collisions::diagnostic(self.spec, file, &at);
             return Some(Diagnostics::new(&*file.name, &file.text, vec![item]));
         }
         None
