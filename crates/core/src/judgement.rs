@@ -16,6 +16,9 @@ pub struct Judgement {
     /// Everything the checks found.
     #[serde(default)]
     pub hazards: Vec<Hazard>,
+    /// What works and yet should not stay so; no reason to refuse the candidate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Hazard>,
     /// Why, for people: compiler log, first wrong element, …; empty when all is well.
     pub detail: String,
     /// Largest error divided by its tolerance; `None` where nothing was compared.
@@ -30,6 +33,7 @@ impl Judgement {
         Self {
             verdict,
             hazards: Vec::new(),
+            warnings: Vec::new(),
             detail: detail.into(),
             max_error: None,
         }

@@ -1,7 +1,8 @@
 //! The virtual GPU as a device: plans in, hazards and results out.
 
 use ::vgpu::{
-    Arch, Arg, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module, Schedule,
+    Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
+    Schedule,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -254,7 +255,11 @@ impl Session for VirtualGpu {
             },
             schedule: match run.order {
                 Order::Natural => Schedule::RoundRobin,
-                Order::Random(seed) => Schedule::Random { seed },
+                Order::Other { seed, .. } => Schedule::Random { seed },
+            },
+            block_order: match run.order {
+                Order::Natural => BlockOrder::Ascending,
+                Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
             instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
             wall_deadline: Some(Instant::now() + self.limits.wall),
@@ -274,6 +279,7 @@ impl Session for VirtualGpu {
         let hazards = report.hazards.iter().filter(|found| !late(found));
         Ok(RunReport {
             hazards: hazards.map(hazard).collect(),
+            warnings: report.warnings.iter().map(warning).collect(),
             work: Work {
                 counters: report.counters,
                 blocks: report.counters.blocks,
@@ -319,6 +325,21 @@ fn hazard(found: &vgpu::Hazard) -> Hazard {
         thread: Some(found.thread),
         address: Some(format!("0x{:x}", found.address)),
     }
+}
+
+/// A warning names the other place too.
+fn warning(found: &vgpu::Hazard) -> Hazard {
+    let mut warning = hazard(found);
+    if let Some(other) = found
+        .other
+        .as_ref()
+        .filter(|o| Some(*o) != found.source.as_ref())
+    {
+        warning
+            .detail
+            .push_str(&format!(" (the other is at {other})"));
+    }
+    warning
 }
 
 #[cfg(test)]

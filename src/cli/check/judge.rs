@@ -5,7 +5,7 @@ use super::select::{Pair, Task};
 use super::target::Target;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::{ConfigValues, Verdict};
+use tuner_core::record::{ConfigValues, Hazard, Verdict};
 use tuner_engine::job::JobError;
 use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
@@ -26,7 +26,7 @@ pub(super) struct Judge<'a> {
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
-    /// Runs of each pair, all but the first in a random order of warps.
+    /// Runs of each pair, all but the first in another order of warps and blocks.
     pub(super) schedules: u32,
 }
 
@@ -116,6 +116,7 @@ impl Judge<'_> {
                 bytes,
                 timed: timed.any(|problem| problem.name == row.problem),
             }),
+            warnings: found.judgement.warnings.iter().map(warning).collect(),
             judgement: found.judgement,
             ..row
         }
@@ -150,4 +151,12 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .filter(|(value, default)| value != default)
         .map(|(value, _)| value)
         .collect()
+}
+
+/// What the hazard checks would not refuse a kernel for, with its place.
+fn warning(found: &Hazard) -> String {
+    match (&found.file, found.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: {}", found.detail),
+        _ => found.detail.clone(),
+    }
 }

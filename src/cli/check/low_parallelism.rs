@@ -29,7 +29,7 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
         })
         .collect();
     for (row, warnings) in rows.iter_mut().zip(found) {
-        row.warnings = warnings;
+        row.warnings.extend(warnings);
     }
 }
 

@@ -68,7 +68,8 @@ pub(crate) struct Args {
     /// Compile for this target. Alone (without --device) stops after the compile.
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
-    /// Run every kernel under this many schedules, all but the first random.
+    /// Run every kernel under this many schedules: warps in a random order, blocks first to last, last
+    /// to first, the last one first, all a little at a time, then at random.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     schedules: u32,
     /// Compiles at a time. Default: all cores but one.

@@ -381,6 +381,7 @@ impl Session for GpuSession {
             stopped: !hazards.is_empty(),
             budget_exhausted: false,
             hazards,
+            warnings: Vec::new(),
             work: Work {
                 blocks,
                 grid_blocks: blocks,

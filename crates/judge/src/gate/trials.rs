@@ -36,7 +36,7 @@ impl Gate<'_> {
         seeds.iter().copied().take(count).collect()
     }
 
-    /// Further runs on the same data: bitwise equal, and clean in any order of warps.
+    /// Further runs on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
         if count == 0 && self.plan.gate.deterministic && !first.sampled {
@@ -48,7 +48,11 @@ impl Gate<'_> {
             count = 1 + u32::try_from(further).unwrap_or(u32::MAX);
         }
         for number in 0..count {
-            let order = Order::Random(data.seed ^ u64::from(number + 1));
+            let number = number.saturating_add(1);
+            let order = Order::Other {
+                number,
+                seed: data.seed ^ u64::from(number),
+            };
             let again = self.pass(data, order)?;
             if !self.plan.gate.deterministic {
                 self.judge(data, &again)?;

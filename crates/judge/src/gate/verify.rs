@@ -114,6 +114,8 @@ pub struct Evidence {
     pub budget_exhausted: Option<String>,
     /// What else was not looked at.
     pub note: Option<String>,
+    /// What works and yet should not stay so.
+    pub warnings: Vec<Hazard>,
     /// Outputs, by their number among the plan's outputs, of which elements were compared with what
     /// is right.
     pub compared: BTreeSet<usize>,
@@ -138,6 +140,7 @@ pub fn verify(
         references,
         comparison: None,
         hazards: Vec::new(),
+        warnings: Vec::new(),
         note: None,
         compared: BTreeSet::new(),
         remembers: false,
@@ -180,6 +183,8 @@ pub(super) struct Gate<'a> {
     pub(super) references: &'a mut References,
     pub(super) comparison: Option<Comparison>,
     pub(super) hazards: Vec<Hazard>,
+    /// One a place and kind.
+    pub(super) warnings: Vec<Hazard>,
     /// What was not looked at.
     pub(super) note: Option<String>,
     /// Outputs of which elements were compared.
@@ -220,6 +225,7 @@ impl Gate<'_> {
             sampled,
             budget_exhausted: exhausted,
             note: self.note.take(),
+            warnings: std::mem::take(&mut self.warnings),
             compared: std::mem::take(&mut self.compared),
         })
     }
@@ -235,6 +241,7 @@ impl Gate<'_> {
             verdict,
             detail,
             hazards: self.hazards.clone(),
+            warnings: self.warnings.clone(),
             max_error: self.comparison.as_ref().map(|c| c.max_error),
         })
     }
@@ -432,12 +439,24 @@ impl Gate<'_> {
                     Verdict::Deadlock | Verdict::Timeout | Verdict::Uninitialized
                 )
         };
+        add_new(&mut self.warnings, report.warnings);
         self.hazards.extend(
             report
                 .hazards
                 .into_iter()
                 .filter(|hazard| !foreign(hazard.kind)),
         );
+    }
+}
+
+/// Adds what is not known yet: the same place and words, whatever the block.
+pub fn add_new(known: &mut Vec<Hazard>, found: Vec<Hazard>) {
+    for new in found {
+        let same =
+            |old: &Hazard| (&old.file, old.line, &old.detail) == (&new.file, new.line, &new.detail);
+        if !known.iter().any(same) {
+            known.push(new);
+        }
     }
 }
 
