@@ -11,7 +11,7 @@ use crate::vgpu::Limits;
 use std::collections::BTreeSet;
 use std::io;
 use tuner_core::judgement::{HAZARDS_ONLY, Judgement};
-use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
