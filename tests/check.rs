@@ -4,14 +4,14 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use std::path::{Path, PathBuf};
 
-fn tuner() -> Command {
+pub(crate) fn tuner() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     command
 }
 
 /// Runs `check` with JSON output; the rows and the exit code.
-fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
+pub(crate) fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
     let output = tuner()
         .current_dir(folder)
         .arg("check")

@@ -49,7 +49,6 @@ fn the_schema_knows_the_keys_of_the_format() {
             "arguments",
             "kernel",
             "launches",
-            "parameters",
             "problems",
             "reference",
             "source",
@@ -58,6 +57,8 @@ fn the_schema_knows_the_keys_of_the_format() {
     );
     assert_eq!(schema["additionalProperties"], false);
     for key in [
+        "sizes",
+        "parameters",
         "derived",
         "constraints",
         "gate",

@@ -4,6 +4,9 @@
 use crate::record::{Hazard, Verdict};
 use serde::{Deserialize, Serialize};
 
+/// What is said of a candidate whose space has `reference: none` and that has no hazard.
+pub const HAZARDS_ONLY: &str = "hazards only, results not compared";
+
 /// The verdict on a candidate with its evidence. A candidate that fails is a value, wherever it
 /// fails: in the compiler, on the device, at the gate or under the stopwatch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,10 +17,26 @@ pub enum Role {
     Input,
     /// Written by the kernel: every element.
     Output,
+    /// Filled before the first launch, and changed by the kernel.
+    Inout,
     /// Working memory, unwritten before the first launch.
     Scratch,
     /// Passed by value.
     Scalar,
+}
+
+impl Role {
+    /// A buffer that is filled before the first launch.
+    #[must_use]
+    pub fn is_filled(self) -> bool {
+        matches!(self, Self::Input | Self::Inout)
+    }
+
+    /// A buffer whose content after the last launch is a result.
+    #[must_use]
+    pub fn is_compared(self) -> bool {
+        matches!(self, Self::Output | Self::Inout)
+    }
 }
 
 /// One kernel argument.
@@ -34,7 +50,7 @@ pub struct PlanArgument {
     pub role: Role,
     /// Extents, outermost first; empty for scalars.
     pub shape: Vec<u64>,
-    /// How an input is filled.
+    /// How a buffer is filled that has content before the first launch.
     pub fill: Fill,
     /// The value of a scalar.
     pub value: f64,
@@ -114,6 +130,8 @@ pub enum PlanReference {
         #[serde(default)]
         oracle: Option<String>,
     },
+    /// None: results are not compared.
+    None,
 }
 
 /// How results are judged.
@@ -201,6 +219,18 @@ impl Plan {
             self.launches
         );
         ContentHash::of([code, rest.as_bytes()])
+    }
+
+    /// The buffers whose content is compared, in their order.
+    pub fn compared(&self) -> impl Iterator<Item = &PlanArgument> {
+        let arguments = self.arguments.iter();
+        arguments.filter(|argument| argument.role.is_compared())
+    }
+
+    /// The buffers that are filled before the first launch, in their order.
+    pub fn filled(&self) -> impl Iterator<Item = &PlanArgument> {
+        let arguments = self.arguments.iter();
+        arguments.filter(|argument| argument.role.is_filled())
     }
 
     /// The arguments of a role, in their order.

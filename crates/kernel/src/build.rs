@@ -8,7 +8,7 @@ use crate::compile::{
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
+use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanLaunch, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
@@ -235,8 +235,10 @@ impl PlanBuilder {
         compiler: &Compiler,
     ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
         let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
-        if let Reference::Oracle(name) = &self.kernel.spec.reference {
-            return Ok(Ok(PlanReference::Oracle(name.clone())));
+        match &self.kernel.spec.reference {
+            Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
+            Reference::None => return Ok(Ok(PlanReference::None)),
+            Reference::Kernel { .. } => {}
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
@@ -263,10 +265,13 @@ impl PlanBuilder {
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
-                launch: launch.clone(),
+                launch: PlanLaunch {
+                    entry: image.symbol(&launch.entry),
+                    ..launch.clone()
+                },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
-                    Reference::Oracle(_) => None,
+                    Reference::Oracle(_) | Reference::None => None,
                 },
             }),
             other => Err(match other.failure() {
@@ -294,11 +299,15 @@ impl PlanBuilder {
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
+        let mut launches = bound.launches;
+        for launch in &mut launches {
+            launch.entry = image.symbol(&launch.entry);
+        }
         Plan {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
             arguments: bound.arguments,
-            launches: bound.launches,
+            launches,
             code: code(image),
             reference,
             gate: PlanGate {

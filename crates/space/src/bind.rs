@@ -2,7 +2,9 @@
 
 use super::construct::{Resolved, resolve};
 use super::expr::{Expr, Program, TermId, Val};
-use super::{Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Space, SpaceError};
+use super::{
+    Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Sizes, Space, SpaceError,
+};
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{PlanArgument, PlanLaunch};
@@ -11,7 +13,8 @@ use tuner_core::value::Value;
 /// Everything about one configuration on one problem and device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// Macros for the template: parameters, then derived values, then problem sizes.
+    /// Macros for the template: parameters, then derived values, then problem sizes where these are
+    /// macros.
     pub macros: Vec<(String, Value)>,
     /// The arguments, in order.
     pub arguments: Vec<PlanArgument>,
@@ -175,7 +178,7 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch, .. } => Some(&**launch),
-        Reference::Oracle(_) => None,
+        Reference::Oracle(_) | Reference::None => None,
     };
     for launch in spec.launches.iter().chain(reference) {
         let entry = &launch.entry;
@@ -252,8 +255,13 @@ impl Binder {
             let what = || format!("the derived value `{name}`");
             macros.push((name.clone(), scalar(&what, expr, value)?));
         }
+        let own = macros.len();
         macros.extend(self.sizes.iter().cloned());
-        assemble(spec, macros, &mut self.parts.iter().zip(values))
+        let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
+        if spec.sizes == Sizes::Argument {
+            bound.macros.truncate(own);
+        }
+        Ok(bound)
     }
 }
 
@@ -288,11 +296,11 @@ fn assemble(
     }
     let mut launches = Vec::new();
     for each in &spec.launches {
-        launches.extend(launch(each, rest)?);
+        launches.extend(launch(each, &macros, rest)?);
     }
     let reference = match &spec.reference {
-        Reference::Kernel { launch: each, .. } => launch(each, rest)?,
-        Reference::Oracle(_) => None,
+        Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
+        Reference::Oracle(_) | Reference::None => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
         Some(_) => number(rest).map(|value| value.as_f64()),
@@ -317,7 +325,11 @@ fn assemble(
 }
 
 /// A launch, or `None` where its `when` is false; then its extents need no value.
-fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, BindError> {
+fn launch(
+    launch: &Launch,
+    macros: &[(String, Value)],
+    rest: Rest<'_, '_>,
+) -> Result<Option<PlanLaunch>, BindError> {
     let happens = match launch.when {
         Some(_) => {
             let ((what, expr), value) = taken(rest)?;
@@ -339,7 +351,7 @@ fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, Bin
     }
     let [gx, gy, gz, bx, by, bz] = extents;
     Ok(Some(PlanLaunch {
-        entry: launch.entry.clone(),
+        entry: fill_in(&launch.entry, macros),
         arguments: launch.args.clone(),
         grid: [gx, gy, gz],
         block: [bx, by, bz],
@@ -409,7 +421,7 @@ fn small(rest: Rest<'_, '_>, least: u32, wanted: &'static str) -> Result<u32, Bi
         .ok_or_else(|| unusable(what, expr, value, wanted))
 }
 
-/// The names in braces of a compiler option.
+/// The names in braces of a compiler option or a kernel.
 pub(super) fn braced(option: &str) -> impl Iterator<Item = &str> {
     option.split('{').skip(1).filter_map(|rest| {
         let (name, _) = rest.split_once('}')?;

@@ -31,5 +31,5 @@ pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites,
+    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites, Sizes,
 };

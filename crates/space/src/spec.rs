@@ -32,6 +32,8 @@ pub struct KernelSpec {
     pub derived: Vec<(String, Expr)>,
     /// The constraints, in declared order.
     pub constraints: Vec<Constraint>,
+    /// How the kernel is told a problem's sizes.
+    pub sizes: Sizes,
     /// The kernel's arguments, in order.
     pub arguments: Vec<Argument>,
     /// The launches, in order; at least one.
@@ -58,12 +60,33 @@ pub struct KernelSpec {
     pub(crate) origin: Origin,
 }
 
+/// How a kernel is told the sizes of its problem.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Sizes {
+    /// As macros.
+    #[default]
+    Macro,
+    /// As scalar arguments: no macro has their names, and one compilation serves all problems.
+    Argument,
+}
+
 /// Sizes of one problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// Its sizes, in declared order; each is a macro.
+    /// Its sizes, in declared order; each is a macro unless [`Sizes::Argument`] says otherwise.
     pub sizes: Vec<(String, Value)>,
 }
 
@@ -115,6 +138,8 @@ pub enum Reference {
         /// A built-in reference that it is compared with once.
         proven_by: Option<String>,
     },
+    /// Nothing: the kernel is looked at for hazards only, and its results are not compared.
+    None,
 }
 
 /// How results are compared.
@@ -179,6 +204,19 @@ impl DeviceLimits {
 }
 
 impl KernelSpec {
+    /// Why no configuration of this kernel can be ranked, and what to write; `None` where they can.
+    #[must_use]
+    pub fn unranked(&self) -> Option<String> {
+        matches!(self.reference, Reference::None).then(|| {
+            format!(
+                "{}: `reference: none` compares no results, so nothing can be ranked; it is enough \
+                 for `tuner check` and `tuner predict`. Give a reference kernel: `reference: \
+                 {{ source: …, entry: …, grid: […], block: […] }}`",
+                self.path.display()
+            )
+        })
+    }
+
     /// The problem of that name, tuned or for checks only.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<&Problem> {

@@ -160,6 +160,9 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
     let folder = std::env::current_dir().context("no working directory")?;
     let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
+    if let Some(why) = kernel.spec.unranked() {
+        return Err(CliError::Usage(format!("error: {why}")));
+    }
     let yaml = catalog::shown(&kernel.path);
     let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
     let limits = gpu.limits();

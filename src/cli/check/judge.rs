@@ -12,7 +12,7 @@ use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
-use tuner_space::Space;
+use tuner_space::{Reference, Space};
 
 /// Seeds of the inputs that every pair meets.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
@@ -137,6 +137,7 @@ impl Judge<'_> {
             cubin_hash: None,
             seen: None,
             warnings: Vec::new(),
+            hazards_only: matches!(self.kernel.spec.reference, Reference::None),
             changed: changed(&task.space, pair),
         }
     }

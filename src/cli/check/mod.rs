@@ -43,7 +43,8 @@ Examples:
   tuner check search_spaces/gemm_f32.quick.yaml --sample 50 --seed 7 --format json
 
 Without --config and --sample: the default configuration and the seeds on every problem, and 32
-random pairs. Exit code 4 when a verdict is not ok.")]
+random pairs. Exit code 4 when a verdict is not ok; with `reference: none` in the space, `unchecked`
+(no hazard was found, results are not compared) is what was asked for.")]
 pub(crate) struct Args {
     /// Kernels or space files; all of search_spaces/ when none is named.
     #[arg(value_name = "KERNEL|FILE.yaml")]
@@ -133,7 +134,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         show_tolerances(&rows);
     }
     low_parallelism::tell(&rows);
-    let all_ok = rows.iter().all(|row| row.judgement.verdict == Verdict::Ok);
+    let all_ok = rows.iter().all(CheckRow::passed);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
 
@@ -142,7 +143,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    for finding in defaults::examine(&kernel.template, &spec.parameters, &spec.options) {
+    let entries: Vec<&str> = spec.launches.iter().map(|each| &*each.entry).collect();
+    let (template, parameters) = (&kernel.template, &spec.parameters);
+    for finding in defaults::examine(template, parameters, &spec.options, &entries) {
         match finding {
             defaults::Finding::DefaultsDiffer {
                 name: parameter,

@@ -5,7 +5,7 @@ use crate::cli::output::Format;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_core::record::{ConfigValues, Verdict, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
@@ -32,6 +32,9 @@ pub(super) struct CheckRow {
     pub(super) seen: Option<Seen>,
     /// What is right and yet should not stay so, with the reason.
     pub(super) warnings: Vec<String>,
+    /// The space has no reference: nothing is compared.
+    #[serde(skip)]
+    pub(super) hazards_only: bool,
     /// The parameters that differ from their defaults, for people.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
@@ -72,6 +75,12 @@ pub(super) struct Seen {
 }
 
 impl CheckRow {
+    /// All that was asked for is well.
+    pub(super) fn passed(&self) -> bool {
+        self.judgement.verdict == Verdict::Ok
+            || self.hazards_only && self.judgement.verdict == Verdict::Unchecked
+    }
+
     /// Its time, where it was run on a problem that is tuned.
     pub(super) fn timed_problem(&self) -> Option<TimedProblem> {
         let seen = self.seen.as_ref().filter(|seen| seen.timed)?;

@@ -83,8 +83,12 @@ pub(super) fn plan(
     Ok((planned, notes))
 }
 
-/// Every wanted problem must be a timed one of some kernel.
+/// Every kernel must have something that its results are compared with, and every wanted problem
+/// must be a timed one of some kernel.
 pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobError> {
+    if let Some(why) = kernels.iter().find_map(|kernel| kernel.spec.unranked()) {
+        return Err(JobError::Usage(format!("error: {why}")));
+    }
     let timed: BTreeSet<&str> = kernels
         .iter()
         .flat_map(|kernel| &kernel.spec.problems)
@@ -239,6 +243,7 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     };
     texts.push(match &spec.reference {
         Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),
+        Reference::None => "none".to_owned(),
         Reference::Kernel {
             launch, proven_by, ..
         } => format!("{} {proven_by:?}", launched(launch)),

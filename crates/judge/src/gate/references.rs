@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use tuner_core::plan::{Plan, PlanArgument, Role};
 use tuner_core::units::ContentHash;
 
-/// The bytes of each input of a plan; outputs, scratch and scalars are `None`.
+/// The bytes of each argument that is filled; outputs, scratch and scalars are `None`.
 pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 
 /// Reference data kept between candidates: inputs, oracles and reference outputs of a problem are
@@ -69,7 +69,7 @@ impl References {
         let seed = data.seed;
         let make = || {
             let fill = |(index, argument): (usize, &PlanArgument)| {
-                (argument.role == Role::Input).then(|| {
+                argument.role.is_filled().then(|| {
                     let (fill, count) = (argument.fill, argument.count());
                     fill.bytes(argument.element, seed, index as u64, count)
                         .into()

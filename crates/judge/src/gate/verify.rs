@@ -299,7 +299,7 @@ impl Gate<'_> {
             self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
         let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+            .filter(|index| self.plan.arguments[*index].role.is_compared());
         let outputs = indices.zip(self.outputs(&slots)?).collect();
         let atomics = work.iter().any(uses_atomics);
         Ok(Pass {

@@ -108,7 +108,7 @@ impl Kernel {
             .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
         let template = load_template(&spec.source, &spec.include)?;
         let reference = match &spec.reference {
-            Reference::Oracle(_) => None,
+            Reference::Oracle(_) | Reference::None => None,
             Reference::Kernel { source, .. } => Some(load_template(source, &spec.include)?),
         };
         for text in std::iter::once(&template).chain(&reference) {

@@ -152,6 +152,19 @@ impl Surroundings {
     }
 }
 
+/// The folder of the headers of CCCL (`cuda/`, `cub/`) that belongs to a folder of CUDA headers: a
+/// folder of its own from 13.0 on, and in the wheels.
+#[must_use]
+pub(super) fn libraries_beside(include: &Path) -> Option<PathBuf> {
+    let wheels = include.parent().and_then(Path::parent);
+    let folders = [
+        Some(include.join("cccl")),
+        wheels.map(|nvidia| nvidia.join("cuda_cccl/include")),
+    ];
+    let is_one = |folder: &PathBuf| folder.join("cuda/std/type_traits").is_file();
+    folders.into_iter().flatten().find(is_one)
+}
+
 /// The `libnvrtc-builtins` that belongs to a library: beside it, of the same major version.
 #[must_use]
 pub(super) fn builtins_of(library: &Path) -> Option<PathBuf> {

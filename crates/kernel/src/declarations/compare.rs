@@ -76,7 +76,7 @@ impl Launched<'_> {
         }
         let fit = match role {
             Role::Scalar => parameter.takes_scalar(ty),
-            Role::Input | Role::Output | Role::Scratch => parameter.takes_buffer(ty),
+            Role::Input | Role::Output | Role::Inout | Role::Scratch => parameter.takes_buffer(ty),
         };
         let at = place.ty.clone();
         let declared = format!("`{name}` is declared `{}`", ty.name());

@@ -6,6 +6,7 @@
 //! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
 //! replace the search space's.
 
+mod collisions;
 mod compare;
 mod cover;
 mod overrides;
@@ -130,7 +131,10 @@ impl<'a> Side<'a> {
         suspects.retain(|each| !each.certain);
         let mut declared = BTreeMap::new();
         for entry in entries(spec, what) {
-            declared.insert(entry.clone(), places::declarations(&files, &entry));
+            declared.insert(
+                entry.clone(),
+                places::declarations(&files, base_name(&entry)),
+            );
         }
         let conditions = suspects
             .iter()
@@ -143,6 +147,11 @@ impl<'a> Side<'a> {
             } else {
                 places::influences(&files, all)
             });
+        }
+        // Template arguments decide types.
+        for entry in entries(spec, what) {
+            let words = entry.split(|c: char| !c.is_alphanumeric() && c != '_');
+            names.extend(words.map(str::to_owned));
         }
         Self {
             influences: Influences::of(spec, &names),
@@ -164,7 +173,8 @@ impl<'a> Side<'a> {
         let places = &self.spec.places().launches;
         let of = |launch: &PlanLaunch| {
             let same = |known: &tuner_space::Launch| {
-                known.entry == launch.entry && known.args == launch.arguments
+                base_name(&known.entry) == base_name(&launch.entry)
+                    && known.args == launch.arguments
             };
             let index = self.spec.launches.iter().position(same);
             let place = index.and_then(|index| places.get(index)).cloned();
@@ -246,7 +256,7 @@ impl<'a> Side<'a> {
             .spec
             .launches
             .iter()
-            .position(|each| each.entry == entry);
+            .position(|each| base_name(&each.entry) == base_name(entry));
         let places = self.spec.places();
         let at = match index {
             Some(index) if self.what == "kernel" => places.launches.get(index).cloned(),
@@ -261,8 +271,18 @@ impl<'a> Side<'a> {
         self.findings.warnings.push(warning);
     }
 
+    /// Where the text declares a kernel.
+    fn declared_as(&self, entry: &str) -> Vec<Declared> {
+        let same = |known: &&String| base_name(known) == base_name(entry);
+        let found = self.declared.iter().filter(|(known, _)| same(known));
+        found.flat_map(|(_, all)| all.iter().cloned()).collect()
+    }
+
     /// A kernel's name as it is found from outside of all namespaces.
     fn qualified(&self, entry: &str) -> String {
+        if base_name(entry) != entry {
+            return entry.to_owned();
+        }
         let all = self.declared.get(entry);
         let namespaces = all.and_then(|all| all.first()).map(|each| &each.namespaces);
         let mut name: String = namespaces
@@ -308,10 +328,7 @@ impl<'a> Side<'a> {
         };
         let kernel = answer.iter().find(|kernel| kernel.name == launch.entry);
         let place = kernel.and_then(|kernel| kernel.place.as_ref());
-        let all = self
-            .declared
-            .get(&launch.entry)
-            .map_or(&[][..], Vec::as_slice);
+        let all = self.declared_as(&launch.entry);
         let launched = Launched {
             spec: self.spec,
             what: self.what,
@@ -319,7 +336,7 @@ impl<'a> Side<'a> {
             args: &launch.arguments,
             at,
             files: &self.files,
-            declared: places::chosen(all, &self.files, place),
+            declared: places::chosen(&all, &self.files, place),
             place: place.map(|(file, line)| format!("{file}:{line}")),
             parameters: &parameters,
         };
@@ -327,7 +344,7 @@ impl<'a> Side<'a> {
         self.findings.errors.extend(found.errors);
         self.findings.warnings.extend(found.warnings);
         self.findings.buffers.extend(found.buffers);
-        self.known.insert(launch.entry.clone());
+        self.known.insert(base_name(&launch.entry).to_owned());
     }
 
     /// Errors, or warnings as lines.
@@ -354,7 +371,8 @@ impl<'a> Side<'a> {
     /// A buffer that must be written, and that every kernel takes as constant. A kernel that is not
     /// known may be the one that writes.
     fn unwritten(&mut self) {
-        let all_known = entries(self.spec, self.what).all(|entry| self.known.contains(&entry));
+        let all_known =
+            entries(self.spec, self.what).all(|entry| self.known.contains(base_name(&entry)));
         if !all_known {
             return;
         }
@@ -376,10 +394,14 @@ impl<'a> Side<'a> {
             let text =
                 |what: &str| format!("`{name}` is {what}, but {described}: nothing can write it");
             match argument.role {
-                Role::Output => {
+                Role::Output | Role::Inout => {
+                    let what = match argument.role {
+                        Role::Inout => "an inout",
+                        _ => "an output",
+                    };
                     let ty = types::cuda_name(argument.ty);
                     let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
-                    let error = Diagnostic::new(text("an output"), place.clone());
+                    let error = Diagnostic::new(text(what), place.clone());
                     self.findings.errors.push(error.help(help));
                 }
                 Role::Scratch if self.what == "kernel" => {
@@ -419,20 +441,18 @@ impl<'a> Side<'a> {
                 on_line(at) && macros.contains(file.word(at)) && declares(*index)
             })?;
             let at = file.tokens[found].clone();
-            let name = file.word(&at);
-            let what = overrides::kind(self.spec, name).text();
-            let item = Diagnostic::new(
-                format!("`{name}` is a macro, {what} of the search space, and names nothing here"),
-                at.clone(),
-            );
-            let item = item.help(format!(
-                "use {name} without declaring it (`#ifndef {name}`, `#define {name} …`, `#endif` at \
-                 the top make the template compile alone), or give this another name"
-            ));
+            let item = collisions::diagnostic(self.spec, file, &at);
             return Some(Diagnostics::new(&*file.name, &file.text, vec![item]));
         }
         None
     }
+}
+
+/// The function's own name in what names it: `gemm` of `ns::gemm<float, {BM}>`.
+fn base_name(entry: &str) -> &str {
+    let name = entry.split('<').next().unwrap_or(entry);
+    let name = name.rsplit("::").next().unwrap_or(name);
+    name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 /// Words that a declared name follows.

@@ -2,12 +2,14 @@
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
-use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
+use super::schema::{
+    BaselineText, Document, Formula, Ordered, ParameterText, ReferenceWord, Scalar,
+};
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
     Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
-    Parameter, Problem, SpaceError,
+    Parameter, Problem, Reference, Sizes, SpaceError,
 };
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,15 +36,25 @@ pub(super) fn spec(
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut checker = Checker::new(source);
-    let parameters = checker.parameters(&document.parameters, true);
+    let texts = document.parameters.unwrap_or_default();
+    let parameters = checker.parameters(&texts, true);
     let derived = checker.derived(document.derived.as_ref());
     let constraints = checker.constraints(document.constraints.unwrap_or_default());
     let problems = checker.problems(&document.problems);
     let check_problems = checker.problems(&document.check_problems.unwrap_or_default());
-    checker.names(&document.parameters, &document.problems, &derived);
-    let arguments = checker.arguments(document.arguments);
+    checker.names(&texts, &document.problems, &derived);
+    let sizes = document.sizes.unwrap_or_default();
+    let size_names = match sizes {
+        Sizes::Macro => Vec::new(),
+        Sizes::Argument => size_names(&problems),
+    };
+    let compared = matches!(document.reference, ReferenceWord::Some(_));
+    let arguments = checker.arguments(document.arguments, &size_names, compared);
     let launches = checker.launches(document.launches, &arguments);
-    let reference = checker.reference(document.reference, folder, &arguments);
+    let reference = match document.reference {
+        ReferenceWord::None => Some(Reference::None),
+        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments),
+    };
     let (flops, bytes) = match document.metric {
         Some(metric) => (
             metric.flops.and_then(|flops| checker.formula(flops)),
@@ -74,6 +86,7 @@ pub(super) fn spec(
         parameters,
         derived,
         constraints,
+        sizes,
         arguments,
         launches,
         reference,
@@ -98,6 +111,17 @@ pub(super) fn spec(
     } else {
         Err(checker.errors)
     }
+}
+
+/// The names of all sizes.
+fn size_names(problems: &[Problem]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, _) in problems.iter().flat_map(|problem| &problem.sizes) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 impl<'s> Checker<'s> {
@@ -340,15 +364,20 @@ impl<'s> Checker<'s> {
     /// Options, with the names in braces kept for the check of names.
     fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
         for option in &options {
-            for name in crate::bind::braced(&option.value) {
-                if let Ok(expr) = Expr::parse(name) {
-                    let start = self.source[option.at.clone()].find(name).unwrap_or(0);
-                    let start = option.at.start + start;
-                    self.formulas.push((expr, start..start + name.len()));
-                }
-            }
+            self.braced(option);
         }
         options.into_iter().map(|option| option.value).collect()
+    }
+
+    /// Keeps the names in braces of a text for the check of names.
+    pub(super) fn braced(&mut self, text: &Spanned<String>) {
+        for name in crate::bind::braced(&text.value) {
+            if let Ok(expr) = Expr::parse(name) {
+                let start = self.source[text.at.clone()].find(name).unwrap_or(0);
+                let start = text.at.start + start;
+                self.formulas.push((expr, start..start + name.len()));
+            }
+        }
     }
 
     /// Checks the names in all expressions, for every problem.

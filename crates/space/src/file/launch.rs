@@ -3,7 +3,7 @@
 use super::check::Checker;
 use super::de::Spanned;
 use super::origin::ArgumentPlace;
-use super::schema::{ArgumentText, Formula, LaunchText, ReferenceText};
+use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, ReferenceText};
 use crate::expr::suggest;
 use crate::{Argument, Expr, Launch, Reference};
 use std::ops::Range;
@@ -12,7 +12,14 @@ use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
 impl Checker<'_> {
-    pub(super) fn arguments(&mut self, texts: Vec<ArgumentText>) -> Vec<Argument> {
+    /// `sizes` are the names of problem sizes that scalars may take their values from; an output is
+    /// needed where results are `compared`.
+    pub(super) fn arguments(
+        &mut self,
+        texts: Vec<ArgumentText>,
+        sizes: &[String],
+        compared: bool,
+    ) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = Vec::new();
         for text in texts {
             if arguments.iter().any(|known| known.name == text.name.value) {
@@ -22,29 +29,34 @@ impl Checker<'_> {
                     "rename one of the two",
                 );
             }
-            if let Some(argument) = self.argument(text) {
+            if let Some(argument) = self.argument(text, sizes) {
                 arguments.push(argument);
             }
         }
-        if !arguments
-            .iter()
-            .any(|argument| argument.role == Role::Output)
-            && self.errors.is_empty()
-        {
+        let written = arguments.iter().any(|argument| argument.role.is_compared());
+        if compared && !written && self.errors.is_empty() {
             self.error(
                 "no argument has the role output",
                 0..1,
-                "mark what the kernel writes with `role: output`: it is what gets checked",
+                "mark what the kernel writes with `role: output` (or `inout`): it is what gets \
+                 checked; where only hazards matter, write `reference: none`",
             );
         }
         arguments
     }
 
-    fn argument(&mut self, text: ArgumentText) -> Option<Argument> {
+    fn argument(&mut self, text: ArgumentText, sizes: &[String]) -> Option<Argument> {
         let name = text.name.value;
         let role = text.role.value;
         let scalar = role == Role::Scalar;
-        let (shape, value) = (text.shape, text.value);
+        let (shape, mut value) = (text.shape, text.value);
+        if scalar && value.is_none() && sizes.contains(&name) {
+            // The scalar of a size's name is that size.
+            value = Some(Spanned {
+                value: FormulaText(name.clone()),
+                at: text.name.at.clone(),
+            });
+        }
         match (scalar, &shape, &value) {
             (true, Some(shape), _) => {
                 let message = format!("the scalar `{name}` has a shape");
@@ -163,19 +175,27 @@ impl Checker<'_> {
         })
     }
 
-    /// Entries are looked up by their plain name, so they are C identifiers.
+    /// An entry is a function's name, or a C++ expression of its namespaces and template arguments,
+    /// in which `{NAME}` is the value of a macro.
     fn entry(&mut self, entry: &Spanned<String>) {
+        let text = entry.value.as_str();
         let letter = |c: char| c == '_' || c == '$' || c.is_ascii_alphanumeric();
-        if entry.value.is_empty()
-            || !entry.value.chars().all(letter)
-            || entry.value.starts_with(|c: char| c.is_ascii_digit())
-        {
+        let is_name = !text.is_empty()
+            && text.chars().all(letter)
+            && !text.starts_with(|c: char| c.is_ascii_digit());
+        let allowed = |c: char| letter(c) || c == '.' || " :<>,{}()*&+-/%'".contains(c);
+        let begins =
+            text.starts_with(|c: char| c == ':' || c == '(' || c == '_' || c.is_alphabetic());
+        let is_expression = begins && text.contains(['<', ':', '(']) && text.chars().all(allowed);
+        if !is_name && !is_expression {
             self.error(
-                format!("`{}` cannot be a kernel function", entry.value),
+                format!("`{text}` cannot be a kernel function"),
                 entry.at.clone(),
-                "write the name of an `extern \"C\" __global__` function",
+                "write the name of a `__global__` function, of a template with its arguments: \
+                 `entry: \"ns::gemm<BM, {STAGES}>\"`",
             );
         }
+        self.braced(entry);
     }
 
     fn argument_index(&mut self, name: Spanned<String>, arguments: &[Argument]) -> Option<usize> {

@@ -4,7 +4,7 @@ use super::de::Spanned;
 use super::node::Node;
 use super::read::{Sections, sections};
 use super::vocabulary::{ElementType, Fill as FillWords, Role as RoleWords};
-use crate::{Diagnostic, SameValueWrites};
+use crate::{Diagnostic, SameValueWrites, Sizes};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
@@ -37,8 +37,10 @@ sections! {
         problems: Ordered<Ordered<Scalar>> = named,
         /// Problems for correctness only, never timed.
         check_problems: Option<Ordered<Ordered<Scalar>>> = maybe_named,
-        /// Tunable parameters; each is a macro for the template.
-        parameters: Ordered<ParameterText> = named,
+        /// How the kernel is told the sizes: as macros (when left out), or as scalar arguments.
+        sizes: Option<Sizes> = optional,
+        /// Tunable parameters; each is a macro for the template. May be left out or empty.
+        parameters: Option<Ordered<ParameterText>> = maybe_named,
         /// Values computed from parameters and sizes, usable in every expression and as macros.
         derived: Option<Ordered<Formula>> = maybe_named,
         /// What valid configurations satisfy.
@@ -47,8 +49,8 @@ sections! {
         arguments: Vec<ArgumentText> = listed,
         /// The launches, in order.
         launches: Vec<LaunchText> = listed,
-        /// What the result is compared with.
-        reference: ReferenceText = required,
+        /// What the result is compared with; `none` where only hazards are looked for.
+        reference: ReferenceWord = required,
         /// Tolerances; without them the oracle's error model decides.
         gate: Option<GateText> = optional,
         /// Work done, for throughput and physical limits.
@@ -158,6 +160,64 @@ pub(super) struct LaunchText {
     pub(super) block: Spanned<Vec<Formula>>,
     /// Dynamic shared memory a block, bytes.
     pub(super) shared: Option<Formula>,
+}
+
+/// A reference, or the word `none`.
+#[derive(Debug)]
+pub(super) enum ReferenceWord {
+    /// Nothing is compared.
+    None,
+    /// A reference.
+    Some(Box<ReferenceText>),
+}
+
+impl<'de> Deserialize<'de> for ReferenceWord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = ReferenceWord;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping with `oracle` or `source`, or the word none")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<ReferenceWord, E> {
+                match word {
+                    "none" => Ok(ReferenceWord::None),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<ReferenceWord, A::Error> {
+                let map = de::value::MapAccessDeserializer::new(map);
+                let text = ReferenceText::deserialize(map)?;
+                Ok(ReferenceWord::Some(Box::new(text)))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for ReferenceWord {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Reference".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let reference = generator.subschema_for::<ReferenceText>();
+        json_schema!({
+            "oneOf": [
+                { "type": "string", "const": "none", "description": "Results are not compared: hazards only." },
+                reference,
+            ],
+        })
+    }
 }
 
 /// `oracle`, or `source`, `entry`, `grid` and `block` of a reference kernel.

@@ -75,6 +75,11 @@ impl JsonSchema for Role {
                 "output",
                 "A buffer it writes completely; compared with the reference.",
             ),
+            (
+                "inout",
+                "A buffer that is filled, and that the kernel changes in place; compared with the \
+                 reference, which begins with the same content.",
+            ),
             ("scratch", "A buffer it may use as it likes; not compared."),
             ("scalar", "A number passed by value."),
         ]);

@@ -10,8 +10,8 @@ use crate::step::Step;
 use crate::vgpu::Limits;
 use std::collections::BTreeSet;
 use std::io;
-use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::judgement::{HAZARDS_ONLY, Judgement};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
@@ -140,6 +140,12 @@ fn gate<'a>(
         }
     }
     if let Some((plan, _, evidence)) = &last {
+        if plan.reference == PlanReference::None {
+            return Ok(Gated::Rejected(Judgement {
+                warnings,
+                ..hazards_only(&notes)
+            }));
+        }
         if !covers(&compared, plan) {
             return Ok(Gated::Rejected(Judgement {
                 warnings,
@@ -169,7 +175,7 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
 }
 
 fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
-    plan.of_role(Role::Output)
+    plan.compared()
 }
 
 /// It ran without a fault, and at least one output was compared with nothing.
@@ -186,6 +192,16 @@ fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judge
         detail.push_str(note);
     }
     detail.push_str("; give a `check_problems` entry small enough to run whole");
+    Judgement::new(Verdict::Unchecked, detail)
+}
+
+/// It ran without a hazard, and the space says that results are not compared.
+fn hazards_only(notes: &[String]) -> Judgement {
+    let mut detail = HAZARDS_ONLY.to_owned();
+    for note in notes {
+        detail.push_str("; ");
+        detail.push_str(note);
+    }
     Judgement::new(Verdict::Unchecked, detail)
 }
 

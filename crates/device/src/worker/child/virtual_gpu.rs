@@ -57,7 +57,8 @@ pub fn judge(
     let (passed, worst, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => {
             let mut rejected = TimedJudgement::from(judgement);
-            if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, &job.timed) {
+            let plan = job.timed.as_ref().or(job.checks.last());
+            if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, plan) {
                 begins(Step::Time).map_err(Failure::Pipe)?;
                 if let Ok(forecast) = session.forecaster().forecast(plan) {
                     rejected.unproven = Some(forecast.time);

@@ -142,7 +142,7 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> 
         let buffer = memory.alloc(argument.bytes(), &argument.name);
         let buffer =
             buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
-        if argument.role == Role::Input {
+        if argument.role.is_filled() {
             fill(&mut memory, buffer, argument, index as u64);
         }
         buffers.push(Some(buffer));
