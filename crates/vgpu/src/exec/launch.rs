@@ -100,6 +100,8 @@ pub struct Launch {
     pub trace: bool,
     /// How much of the kernel is executed.
     pub depth: Depth,
+    /// All blocks are there at once and may wait for each other (`grid.sync()`).
+    pub cooperative: bool,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -130,6 +132,7 @@ impl Launch {
             checks: Checks::default(),
             trace: false,
             depth: Depth::Whole,
+            cooperative: false,
         }
     }
 }
@@ -246,6 +249,10 @@ pub fn launch(
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
     let params = parameters(launch, entry, memory)?;
+    let workspace = match launch.cooperative {
+        true => Some(workspace(memory)?),
+        false => None,
+    };
     memory.launches += 1;
     let number = memory.launches;
     let context = Context {
@@ -257,6 +264,7 @@ pub fn launch(
         launch: number,
         grid: launch.grid,
         block: launch.block,
+        workspace: workspace.map_or(0, |buffer| memory.address(buffer)),
         threads: launch.block.iter().product::<u32>() as usize,
         dynamic_shared: launch.dynamic_shared_bytes,
         fresh_state: fresh_state(program, launch.dynamic_shared_bytes),
@@ -279,7 +287,22 @@ pub fn launch(
             Schedule::Random { seed } => Some(seed),
         },
     };
-    Ok(run_blocks(&context, launch))
+    let report = run_blocks(&context, launch);
+    if let Some(buffer) = workspace {
+        memory.free(buffer);
+    }
+    Ok(report)
+}
+
+/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
+/// its size, and the word that the blocks of the grid meet at.
+const WORKSPACE_BYTES: u32 = 8;
+
+fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, LaunchError> {
+    let buffer = memory.alloc(WORKSPACE_BYTES.into(), "the grid's workspace")?;
+    let [a, b, c, d] = WORKSPACE_BYTES.to_le_bytes();
+    memory.write(buffer, 0, &[a, b, c, d, 0, 0, 0, 0]);
+    Ok(buffer)
 }
 
 fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
