@@ -89,6 +89,8 @@ fn job(number: u32) -> Job {
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     };
     Job {
         timed: Some(plan),

@@ -148,6 +148,25 @@ pub trait Session {
         Ok(false)
     }
 
+    /// The address of a buffer, as a kernel takes it.
+    fn address(&self, _slot: Slot) -> Option<u64> {
+        None
+    }
+
+    /// Sets a `__constant__` or `__device__` variable of the code. Gives whether the code has one of
+    /// that name: the compiler leaves out what no kernel uses.
+    ///
+    /// # Errors
+    /// The variable has another size, or the device's own faults.
+    fn set_variable(
+        &mut self,
+        _code: &Code,
+        _name: &str,
+        _bytes: &[u8],
+    ) -> Result<bool, Judgement> {
+        Ok(false)
+    }
+
     /// Runs one launch to its end.
     ///
     /// # Errors

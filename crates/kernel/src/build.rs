@@ -7,6 +7,7 @@ use crate::compile::{
 };
 use std::path::Path;
 use std::sync::Arc;
+use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanLaunch, PlanReference};
 use tuner_core::record::Verdict;
@@ -218,7 +219,12 @@ impl PlanBuilder {
             Ok(reference) => reference,
             Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
         };
-        let plan = self.plan(bound, &image, reference);
+        let generators = match self.generators(&bound, compiler)? {
+            Ok(generators) => generators,
+            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
+        };
+        let mut plan = self.plan(bound, &image, reference);
+        plan.generators = generators;
         Ok(Ok(Built {
             plan,
             image,
@@ -285,6 +291,51 @@ impl PlanBuilder {
         })
     }
 
+    /// The code of the kernels that fill arguments, where there are some: the template for the
+    /// default configuration, so that every candidate meets the same data.
+    fn generators(
+        &self,
+        bound: &Bound,
+        compiler: &Compiler,
+    ) -> Result<Result<Option<Code>, (Verdict, String)>, CompileError> {
+        let entries = bound
+            .arguments
+            .iter()
+            .filter_map(|argument| match &argument.fill {
+                Fill::Kernel(entry) if argument.role.is_filled() => Some(LaunchShape {
+                    entry: entry.to_string(),
+                    dynamic_shared: 0,
+                }),
+                _ => None,
+            });
+        let launches: Vec<LaunchShape> = entries.collect();
+        if launches.is_empty() {
+            return Ok(Ok(None));
+        }
+        let bound = match &self.default_bound {
+            Ok(bound) => bound,
+            Err(error) => {
+                let why = format!("the default configuration: {error}");
+                return Ok(Err((Verdict::CompileFailed, why)));
+            }
+        };
+        let binding = Binding {
+            macros: &bound.macros,
+            options: &bound.options,
+            launches: &launches,
+        };
+        let source = render(&self.kernel.template, binding, &self.arch);
+        Ok(match compiler.compile(&source)? {
+            CompileOutcome::Compiled(image) => Ok(Some(code(&image))),
+            other => {
+                let (verdict, why) = other
+                    .failure()
+                    .unwrap_or((Verdict::CompileFailed, String::new()));
+                Err((verdict, format!("the generators do not compile: {why}")))
+            }
+        })
+    }
+
     /// Compiles the reference alone. The inner error says why it does not compile.
     ///
     /// # Errors
@@ -307,6 +358,8 @@ impl PlanBuilder {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
             arguments: bound.arguments,
+            variables: bound.variables,
+            generators: None,
             launches,
             code: code(image),
             reference,

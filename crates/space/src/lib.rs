@@ -7,6 +7,7 @@
 
 mod bind;
 mod build;
+mod compose;
 mod construct;
 mod diagnostic;
 mod diagram;
@@ -31,5 +32,6 @@ pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites, Sizes,
+    Argument, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem, Record,
+    RecordField, Reference, SameValueWrites, Sizes,
 };

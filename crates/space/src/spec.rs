@@ -36,6 +36,9 @@ pub struct KernelSpec {
     pub sizes: Sizes,
     /// The kernel's arguments, in order.
     pub arguments: Vec<Argument>,
+    /// `__constant__` and `__device__` variables that are set before the first launch, as scalars
+    /// and inputs.
+    pub variables: Vec<Argument>,
     /// The launches, in order; at least one.
     pub launches: Vec<Launch>,
     /// What results are compared with.
@@ -95,16 +98,70 @@ pub struct Problem {
 pub struct Argument {
     /// Name.
     pub name: String,
-    /// Element type.
+    /// Element type: of a vector that of its lanes, of a struct a byte.
     pub ty: Element,
+    /// Numbers of an element that is a vector, such as 4 of `float4`; 1 otherwise.
+    pub lanes: u32,
+    /// Fields of an element that is a struct.
+    pub record: Option<Record>,
     /// What the kernel does with it.
     pub role: Role,
-    /// Extents; empty for scalars.
+    /// Extents; empty for scalars. Of vectors and structs the last one is theirs.
     pub shape: Vec<Expr>,
-    /// What an input is filled with; `None` for other roles.
+    /// What it is filled with; `None` for what is not.
     pub fill: Option<Fill>,
-    /// A scalar's value; `None` for other roles.
+    /// Numbers that the fill takes from the problem, in its order.
+    pub fill_sizes: Vec<Expr>,
+    /// The value of a scalar of one number; `None` for others.
     pub value: Option<Expr>,
+    /// The value of a scalar of several numbers, piece by piece.
+    pub pieces: Vec<Piece>,
+}
+
+/// A struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Bytes, padding at the end included.
+    pub size: u64,
+    /// The fields in order, those that only pad left out.
+    pub fields: Vec<RecordField>,
+}
+
+/// A field of a struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordField {
+    /// Name.
+    pub name: String,
+    /// Type of its numbers; of a pointer, `u64`.
+    pub ty: Element,
+    /// How many numbers it is.
+    pub count: u64,
+    /// Where it begins, bytes.
+    pub offset: u64,
+    /// It is a pointer to an argument.
+    pub pointer: bool,
+    /// What it is filled with.
+    pub fill: Fill,
+}
+
+/// A part of a value that is made of several.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    /// Where it stands, bytes.
+    pub offset: u64,
+    /// Its type.
+    pub ty: Element,
+    /// What it is.
+    pub value: PieceValue,
+}
+
+/// What a part of a value is.
+#[derive(Debug, Clone)]
+pub enum PieceValue {
+    /// A number.
+    Number(Expr),
+    /// The address of the argument of that index.
+    Address(usize),
 }
 
 /// One launch.
@@ -122,6 +179,8 @@ pub struct Launch {
     pub block: [Expr; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared: Expr,
+    /// All blocks are on the device at once and may wait for each other.
+    pub cooperative: bool,
 }
 
 /// What results are compared with.

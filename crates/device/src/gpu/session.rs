@@ -11,6 +11,7 @@ use crate::step::Step;
 use std::ops::Range;
 use std::time::Duration;
 use tuner_core::judgement::Judgement;
+use tuner_core::plan::Code;
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
 
@@ -354,6 +355,14 @@ impl Session for GpuSession {
 
     fn can_sample(&self) -> bool {
         false
+    }
+
+    fn address(&self, slot: Slot) -> Option<u64> {
+        Some(self.buffers.get(slot.0)?.at().address())
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        self.gpu.set_variable(code, name, bytes)
     }
 
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {

@@ -229,17 +229,37 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let spec = &kernel.spec;
     let mut texts = Vec::new();
     for argument in &spec.arguments {
-        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, argument.fill);
+        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
         let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
         let value = argument.value.as_ref().map(Expr::text);
         texts.push(format!(
             "{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"
         ));
     }
+    let composed = |argument: &&tuner_space::Argument| {
+        argument.record.is_some() || !argument.pieces.is_empty() || !argument.fill_sizes.is_empty()
+    };
+    for argument in spec
+        .arguments
+        .iter()
+        .filter(composed)
+        .chain(&spec.variables)
+    {
+        texts.push(format!("{argument:?}"));
+    }
     let launched = |launch: &Launch| {
         let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
         let extents: Vec<&str> = extents.collect();
-        format!("{} {extents:?} {}", launch.entry, launch.shared.text())
+        let together = if launch.cooperative {
+            " cooperative"
+        } else {
+            ""
+        };
+        format!(
+            "{} {extents:?} {}{together}",
+            launch.entry,
+            launch.shared.text()
+        )
     };
     texts.push(match &spec.reference {
         Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),

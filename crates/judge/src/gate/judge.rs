@@ -2,7 +2,7 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
-use super::naive::{Wanted, first_poisoned};
+use super::naive::{Wanted, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::ranges::{changed, outside};
 use super::sampling::{affordable, compared_max, thin, work_max};
@@ -11,6 +11,7 @@ use super::verify::{Gate, Pass, Stop};
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
+use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanReference, Role};
 use tuner_core::record::Verdict;
 
@@ -45,13 +46,14 @@ impl Gate<'_> {
         }
         let mut total = Comparison::default();
         for (number, (index, _)) in pass.outputs.iter().enumerate() {
-            let result = self.compare(data, number, pass, &written[number])?;
+            let (result, told) = self.compare(data, number, pass, &written[number])?;
             if result.compared > 0 {
                 self.compared.insert(number);
             }
             let failed = !result.passed();
             let argument = &self.plan.arguments[*index];
-            let detail = failed.then(|| result.describe(&argument.name, &argument.shape));
+            let detail = failed
+                .then(|| told.unwrap_or_else(|| result.describe(&argument.name, &argument.shape)));
             total.merge(&result);
             if let Some(detail) = detail {
                 self.comparison.get_or_insert_default().merge(&total);
@@ -106,6 +108,7 @@ impl Gate<'_> {
             self.poison_is_gone(index, bytes, element)?;
             return Ok(all_of(bytes, element));
         };
+        let holes = without_padding(argument, holes);
         let first = holes.first().map(|hole| hole.start / size);
         if let (Some(first), false) = (first, pass.sampled) {
             let missing: u64 = holes
@@ -145,6 +148,53 @@ impl Gate<'_> {
     }
 
     fn compare(
+        &mut self,
+        data: Data,
+        number: usize,
+        pass: &Pass,
+        written: &[Range<u64>],
+    ) -> Result<(Comparison, Option<String>), Stop> {
+        let plan = self.plan;
+        let index = pass.outputs[number].0;
+        let argument = &plan.arguments[index];
+        if let (Some(layout), PlanReference::Kernel { .. }) = (&argument.layout, &plan.reference) {
+            return self.compare_fields(data, number, pass, written, layout);
+        }
+        self.compare_elements(data, number, pass, written)
+            .map(|result| (result, None))
+    }
+
+    /// A buffer of structs, field by field; what is wrong first is told in its own words.
+    fn compare_fields(
+        &mut self,
+        data: Data,
+        number: usize,
+        pass: &Pass,
+        written: &[Range<u64>],
+        layout: &Layout,
+    ) -> Result<(Comparison, Option<String>), Stop> {
+        let plan = self.plan;
+        let (index, ref bytes) = pass.outputs[number];
+        let Wanted::Outputs(outputs, known) = self.naive(data, number, written, pass)? else {
+            self.note = Some(UNCOMPARED.to_owned());
+            return Ok((Comparison::default(), None));
+        };
+        let empty = Vec::new();
+        let wanted = outputs.get(number).unwrap_or(&empty);
+        let (mut total, mut told) = (Comparison::default(), None);
+        for (field, column) in layout.fields.iter().zip(plan.arguments[index].columns()) {
+            let known = layout.known(field, &known);
+            let (got, want) = (layout.column(field, bytes), layout.column(field, wanted));
+            let result = Tolerance::of(plan, &column).compare(&got, &want, &known);
+            if !result.passed() && told.is_none() {
+                told = Some(result.describe(&column.name, &column.shape));
+            }
+            total.merge(&result);
+        }
+        Ok((total, told))
+    }
+
+    fn compare_elements(
         &mut self,
         data: Data,
         number: usize,

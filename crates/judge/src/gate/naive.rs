@@ -81,7 +81,7 @@ impl Gate<'_> {
             launch,
             oracle: oracle.as_deref(),
         };
-        if !self.session.can_sample() {
+        if !self.session.can_sample() || launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
         let naive = match self.references.take_part(&self.keyed, data) {
@@ -125,7 +125,7 @@ impl Gate<'_> {
         blocks: Blocks,
         budget: Option<u64>,
     ) -> Result<(RunReport, Vec<Option<Slot>>), Stop> {
-        let slots = self.prepare(data)?;
+        let slots = self.prepare(data, kernel.code)?;
         let report = self.session.run(&Run {
             code: kernel.code,
             launch: kernel.launch,
@@ -159,7 +159,8 @@ impl Gate<'_> {
             let element = argument.element;
             let size = element.size() as u64;
             let count = bytes.len() as u64 / size;
-            let first = match slots[index].and_then(|slot| self.session.unwritten(slot)) {
+            let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
+            let first = match holes.map(|holes| without_padding(argument, holes)) {
                 Some(holes) => holes.first().map(|hole| hole.start / size),
                 None => first_poisoned(bytes, element),
             };
@@ -327,6 +328,14 @@ impl Gate<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The ranges but for the padding of structs, which nobody need write.
+pub(super) fn without_padding(argument: &PlanArgument, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    match &argument.layout {
+        Some(layout) => layout.without_padding(&ranges),
+        None => ranges,
     }
 }
 

@@ -185,7 +185,7 @@ impl Scales {
 /// Elements of these arguments.
 fn count<'a>(arguments: impl Iterator<Item = &'a PlanArgument>) -> f64 {
     arguments
-        .map(|argument| argument.count() as f64)
+        .map(|argument| argument.numbers() as f64)
         .sum::<f64>()
 }
 
@@ -263,7 +263,7 @@ fn sizes(plan: &Plan) -> Vec<f64> {
         }
         _ => return Vec::new(),
     };
-    let share = largest.count() as f64 / count(plan.compared()).max(1.0);
+    let share = largest.numbers() as f64 / count(plan.compared()).max(1.0);
     let root = share.max(1.0).sqrt();
     vec![rms / root, rms, rms * root]
 }
@@ -313,6 +313,14 @@ pub fn describe(plan: &Plan) -> String {
         .map(|argument| {
             let text = match &plan.reference {
                 PlanReference::Oracle(name) => against_oracle(plan, argument, name),
+                PlanReference::Kernel { .. } if argument.layout.is_some() => {
+                    let columns = argument.columns();
+                    let fields = columns.iter().map(|column| {
+                        let name = column.name.rsplit('.').next().unwrap_or_default();
+                        format!("{name} {}", Tolerance::of(plan, column))
+                    });
+                    fields.collect::<Vec<_>>().join(", ")
+                }
                 PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
                 PlanReference::None => "not compared".to_owned(),
             };

@@ -5,6 +5,7 @@ use super::level::Level;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Order;
 use std::ops::Range;
+use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
@@ -85,7 +86,8 @@ impl Gate<'_> {
             let elements = one.chunks(size).zip(two.chunks(size));
             let mut differing = (0u64..).zip(elements).filter(|(at, (a, b))| {
                 let free = number == 0 && excused.iter().any(|range| range.contains(at));
-                !free && a != b
+                let padding = |layout: &Layout| layout.is_padding(*at);
+                !free && a != b && !argument.layout.as_ref().is_some_and(padding)
             });
             if let Some((element, _)) = differing.next() {
                 return Some((argument.name.clone(), element));

@@ -9,15 +9,16 @@
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
+use super::generate;
 use super::keys::KeyedPlan;
 use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
 use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
 /// What the gate does for one candidate on one problem.
@@ -246,9 +247,16 @@ impl Gate<'_> {
         })
     }
 
-    /// Fresh buffers: inputs filled, outputs and scratch poisoned.
-    pub(super) fn prepare(&mut self, data: Data) -> Result<Vec<Option<Slot>>, Stop> {
-        let inputs = self.references.inputs(&self.keyed, data);
+    /// Fresh buffers: inputs filled, outputs and scratch poisoned, variables of the code set.
+    pub(super) fn prepare(&mut self, data: Data, code: &Code) -> Result<Vec<Option<Slot>>, Stop> {
+        let mut generated = BTreeMap::new();
+        if self.plan.generators.is_some() && !self.references.has_inputs(&self.keyed, data) {
+            generated = generate::all(self.session, self.plan, data.seed).map_err(Stop::Oracle)?;
+        }
+        let inputs = self
+            .references
+            .inputs_with(&self.keyed, data, &generated)
+            .map_err(Stop::Oracle)?;
         self.session.reset();
         let mut slots = Vec::with_capacity(self.plan.arguments.len());
         for (argument, input) in self.plan.arguments.iter().zip(inputs.iter()) {
@@ -263,16 +271,32 @@ impl Gate<'_> {
             }
             slots.push(Some(slot));
         }
+        for (index, variable) in self.plan.variables.iter().enumerate() {
+            let address = |argument: usize| {
+                let slot = slots.get(argument).copied().flatten()?;
+                self.session.address(slot)
+            };
+            let name = &variable.holds.name;
+            let bytes = variable.bytes(data.seed, index, address).map_err(|why| {
+                Stop::Oracle(OracleError::Data {
+                    argument: name.clone(),
+                    problem: self.plan.problem.clone(),
+                    why,
+                })
+            })?;
+            self.session.set_variable(code, name, &bytes)?;
+        }
         Ok(slots)
     }
 
     /// Runs all launches once and collects hazards and outputs.
     pub(super) fn pass(&mut self, data: Data, order: Order) -> Result<Pass, Stop> {
-        let mut slots = self.prepare(data)?;
+        let plan = self.plan;
+        let mut slots = self.prepare(data, &plan.code)?;
         let reports = match self.sample(data.seed, order, &slots)? {
             Some(reports) => reports,
             None => {
-                slots = self.prepare(data)?;
+                slots = self.prepare(data, &plan.code)?;
                 self.whole(order, &slots)?
             }
         };
@@ -362,7 +386,9 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<Option<Vec<RunReport>>, Stop> {
         let plan = self.plan;
-        if !self.session.can_sample() || self.demands.surely_whole(plan) {
+        // Blocks that wait for each other run together or not at all.
+        let together = plan.launches.iter().any(|launch| launch.cooperative);
+        if together || !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
         let budget = Some(self.demands.block_limit);

@@ -9,6 +9,7 @@ use crate::compile::Template;
 use crate::declarations;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tuner_core::fill::Fill;
 use tuner_space::{Diagnostics, KernelSpec, Reference, suggest};
 
 /// Name of the folder of search spaces.
@@ -25,6 +26,14 @@ pub enum CatalogError {
         /// The file.
         path: String,
         /// The reason.
+        why: String,
+    },
+    /// The data of an argument cannot be read.
+    #[error("error: cannot read the data of `{argument}`: {why}")]
+    Data {
+        /// The argument.
+        argument: String,
+        /// The file and the reason.
         why: String,
     },
     /// Two files are included by the same name.
@@ -104,13 +113,25 @@ impl Kernel {
     /// A file that is missing, unreadable or wrong.
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
         let text = files::read_text(path, "search space")?;
-        let spec = KernelSpec::parse(&text, Path::new(&shown(path)))
+        let mut spec = KernelSpec::parse(&text, Path::new(&shown(path)))
             .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+        for argument in spec.arguments.iter_mut().chain(&mut spec.variables) {
+            if let Some(Fill::File(file)) = &argument.fill {
+                // From here on it is known by its content.
+                let hashed = file.hashed().map_err(|why| CatalogError::Data {
+                    argument: argument.name.clone(),
+                    why,
+                })?;
+                argument.fill = Some(Fill::File(hashed));
+            }
+        }
         let template = load_template(&spec.source, &spec.include)?;
         let reference = match &spec.reference {
             Reference::Oracle(_) | Reference::None => None,
             Reference::Kernel { source, .. } => Some(load_template(source, &spec.include)?),
         };
+        declarations::variables(&spec, &template)
+            .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
         for text in std::iter::once(&template).chain(&reference) {
             declarations::overrides(&spec, text)
                 .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;

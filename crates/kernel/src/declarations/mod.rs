@@ -9,17 +9,21 @@
 mod collisions;
 mod compare;
 mod cover;
+mod members;
 mod overrides;
 mod places;
 mod question;
 mod source;
 mod types;
+mod variables;
 
 pub use overrides::overrides;
+pub use variables::variables;
 
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
 use compare::{Findings, Launched};
 use cover::Influences;
+use members::Member;
 use overrides::Override;
 use places::Declared;
 use source::{File, is_name};
@@ -202,9 +206,11 @@ impl<'a> Side<'a> {
             return Ok(());
         }
         let source = render_bound(self.template, bound, arch);
-        let Some(answer) = self.answer(&source, bound, &entries, compiler)? else {
+        let members = self.members(launches, &entries);
+        let Some(answer) = self.answer(&source, bound, (&entries, &members), compiler)? else {
             return Ok(());
         };
+        self.compare_members(&members, &entries, &answer);
         self.suspected(bound, &answer)?;
         for (launch, at) in launches {
             let index = entries.iter().position(|entry| *entry == launch.entry);
@@ -220,17 +226,29 @@ impl<'a> Side<'a> {
         &mut self,
         source: &Source,
         bound: &Bound,
-        entries: &[&str],
+        (entries, members): (&[&str], &[Member]),
         compiler: &Compiler,
     ) -> Result<Option<Vec<ProbedKernel>>, DeclarationError> {
         let names: Vec<String> = entries.iter().map(|entry| self.qualified(entry)).collect();
         let macros = self.suspected_macros(bound);
-        match compiler.probe(source, &question::ask(&names, &macros))? {
+        let asked = |member: &Member| {
+            let argument = &self.spec.arguments[member.argument];
+            let fields = argument.record.as_ref().map(|record| &record.fields);
+            let field = fields.and_then(|fields| fields.get(member.field));
+            let name = field.map_or("", |field| &*field.name);
+            (member.entry, member.parameter, name)
+        };
+        let asked: Vec<(usize, usize, &str)> = members.iter().map(asked).collect();
+        match compiler.probe(source, &question::ask(&names, &macros, &asked))? {
             Probe::Kernels(answer) => Ok(Some(answer)),
             Probe::GaveUp { why } => {
                 tracing::debug!("{}: the types are not known: {why}", source.name);
                 self.silent = true;
                 Ok(None)
+            }
+            // Members that cannot be asked about, such as bit fields, must not hide the rest.
+            Probe::Refused { .. } if !members.is_empty() => {
+                self.answer(source, bound, (entries, &[]), compiler)
             }
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);
@@ -423,7 +441,15 @@ impl<'a> Side<'a> {
             };
             let (name, number) = before.rsplit_once('(')?;
             let number: usize = number.parse().ok()?;
-            let file = self.files.iter().find(|file| file.name == name)?;
+            let read;
+            let file = match self.files.iter().find(|file| file.name == name) {
+                Some(file) => file,
+                // A header of the installation: `template <unsigned int N>`.
+                None => {
+                    read = File::of_disk(name)?;
+                    &read
+                }
+            };
             let on_line = |at: &Range<usize>| file.line(at.start) == number;
             let declares = |index: usize| {
                 let word = |at: Option<usize>| {

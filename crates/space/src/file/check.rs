@@ -2,9 +2,8 @@
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
-use super::schema::{
-    BaselineText, Document, Formula, Ordered, ParameterText, ReferenceWord, Scalar,
-};
+use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
+use super::texts::ReferenceWord;
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
@@ -49,11 +48,12 @@ pub(super) fn spec(
         Sizes::Argument => size_names(&problems),
     };
     let compared = matches!(document.reference, ReferenceWord::Some(_));
-    let arguments = checker.arguments(document.arguments, &size_names, compared);
-    let launches = checker.launches(document.launches, &arguments);
+    let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
+    let variables = checker.variables(document.variables, &arguments, folder);
+    let launches = checker.launches(document.launches, &arguments, &variables);
     let reference = match document.reference {
         ReferenceWord::None => Some(Reference::None),
-        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments),
+        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
     };
     let (flops, bytes) = match document.metric {
         Some(metric) => (
@@ -88,6 +88,7 @@ pub(super) fn spec(
         constraints,
         sizes,
         arguments,
+        variables,
         launches,
         reference,
         gate,

@@ -21,6 +21,8 @@ pub(crate) struct Origin {
 pub struct Places {
     /// By argument.
     pub arguments: Vec<ArgumentPlace>,
+    /// The name, by variable.
+    pub variables: Vec<Range<usize>>,
     /// The entry's name, by launch.
     pub launches: Vec<Range<usize>>,
     /// The entry's name of the reference kernel.

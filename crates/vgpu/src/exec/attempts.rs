@@ -20,6 +20,8 @@ pub(super) struct Work<'a> {
     pub(super) launch: &'a Launch,
     pub(super) params: Vec<u8>,
     pub(super) globals: Vec<u64>,
+    /// Address of what a cooperative launch is given, or 0.
+    pub(super) workspace: u64,
 }
 
 /// How blocks run in one attempt.
@@ -91,6 +93,7 @@ impl Work<'_> {
             grid_id: memory.launches,
             grid: launch.grid,
             block: launch.block,
+            workspace: self.workspace,
             threads: launch.block.iter().product::<u32>() as usize,
             dynamic_shared: launch.dynamic_shared_bytes,
             fresh_state: fresh_state(self.program, launch.dynamic_shared_bytes),

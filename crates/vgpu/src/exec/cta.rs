@@ -36,6 +36,8 @@ pub(super) struct Context<'a> {
     pub(super) grid_id: u32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// Address of what a cooperative grid meets at; 0 where the launch is not cooperative.
+    pub(super) workspace: u64,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
     /// State of a block's shared memory at its beginning.

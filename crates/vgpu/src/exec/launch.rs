@@ -133,6 +133,8 @@ pub struct Launch {
     pub trace: bool,
     /// How much of the kernel is executed.
     pub depth: Depth,
+    /// All blocks are there at once and may wait for each other (`grid.sync()`).
+    pub cooperative: bool,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -164,6 +166,7 @@ impl Launch {
             checks: Checks::default(),
             trace: false,
             depth: Depth::Whole,
+            cooperative: false,
         }
     }
 }
@@ -282,15 +285,35 @@ pub fn launch(
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
     let params = parameters(launch, entry, memory)?;
+    let workspace = match launch.cooperative {
+        true => Some(workspace(memory)?),
+        false => None,
+    };
     memory.launches += 1;
     let work = Work {
         program,
         arch,
         launch,
+        workspace: workspace.map_or(0, |buffer| memory.address(buffer)),
         params,
         globals,
     };
-    Ok(work.run(memory))
+    let report = work.run(memory);
+    if let Some(buffer) = workspace {
+        memory.free(buffer);
+    }
+    Ok(report)
+}
+
+/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
+/// its size, and the word that the blocks of the grid meet at.
+const WORKSPACE_BYTES: u32 = 8;
+
+fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, LaunchError> {
+    let buffer = memory.alloc(WORKSPACE_BYTES.into(), "the grid's workspace")?;
+    let [a, b, c, d] = WORKSPACE_BYTES.to_le_bytes();
+    memory.write(buffer, 0, &[a, b, c, d, 0, 0, 0, 0]);
+    Ok(buffer)
 }
 
 impl Launch {

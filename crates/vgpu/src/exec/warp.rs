@@ -298,6 +298,8 @@ impl Context<'_> {
             Special::TotalShared => {
                 self.dynamic_shared + crate::lower::shared_bytes(&self.program.shared)
             }
+            Special::WorkspaceHigh => (self.workspace >> 32) as u32,
+            Special::WorkspaceLow => self.workspace as u32,
             Special::Zero => 0,
             Special::One => 1,
         };
