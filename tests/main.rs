@@ -10,6 +10,7 @@
 )]
 
 mod ablate;
+mod adopt;
 mod baseline;
 mod check;
 mod compile;

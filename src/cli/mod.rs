@@ -1,6 +1,7 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
 pub(crate) mod ablate;
+pub(crate) mod adopt;
 mod any;
 pub(crate) mod check;
 pub(crate) mod compile_worker;
@@ -70,6 +71,7 @@ enum Command {
     Profile(profile::Args),
     Replay(replay::Args),
     Space(space::Args),
+    Adopt(adopt::Args),
     Check(check::Args),
     Predict(predict::Args),
     Ablate(ablate::Args),
@@ -185,6 +187,7 @@ fn run(command: Command) -> CommandResult {
         Command::Profile(args) => profile::run(&args),
         Command::ProfileTarget(args) => profile::run_target(&args),
         Command::Space(args) => space::run(&args),
+        Command::Adopt(args) => adopt::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Ablate(args) => ablate::run(&args),

@@ -3,7 +3,7 @@
 mod files;
 
 use files::load_template;
-pub use files::shown;
+pub use files::{included, shown};
 
 use crate::compile::Template;
 use crate::declarations;

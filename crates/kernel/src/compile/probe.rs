@@ -44,8 +44,6 @@ impl Compiler {
     /// Only when the tuner's own tools fail.
     pub fn probe(&self, source: &Source, question: &str) -> Result<Probe, CompileError> {
         let mut asked = source.clone();
-        // The question names kernels itself, and instances that do not compile are no answer to it.
-        asked.launches.clear();
         asked.text = format!("{}\n{question}", source.text);
         asked.options = options::front_end(&source.options, &source.arch);
         let plain = asked.options.clone();

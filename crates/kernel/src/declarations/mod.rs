@@ -18,6 +18,7 @@ mod types;
 mod variables;
 
 pub use overrides::overrides;
+pub use types::Parameter;
 pub use variables::variables;
 
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
@@ -104,6 +105,32 @@ pub fn check(
         warnings.extend(side.finish()?);
     }
     Ok(warnings)
+}
+
+/// What a kernel takes; the inner error is the compiler's messages about the source.
+pub type Signature = Result<Option<Vec<Parameter>>, String>;
+
+/// The parameters of a kernel as the compiler knows them, `None` where it does not tell, of a source
+/// that the compiler's front end accepts with the launched kernels in it.
+///
+/// # Errors
+/// A compiler that cannot work.
+pub fn signature(
+    compiler: &Compiler,
+    source: &Source,
+    entry: &str,
+) -> Result<Signature, CompileError> {
+    for question in [question::ask(&[entry.to_owned()], &[]), String::new()] {
+        match compiler.probe(source, &question)? {
+            Probe::Kernels(answer) => return Ok(Ok(question::signature(&answer, 0))),
+            Probe::Refused { log } if question.is_empty() || !log.contains(question::NAME) => {
+                return Ok(Err(log));
+            }
+            Probe::Refused { .. } => {}
+            Probe::GaveUp { why } => return Ok(Err(why)),
+        }
+    }
+    Ok(Ok(None))
 }
 
 /// One source and what was found out about it.
@@ -239,7 +266,10 @@ impl<'a> Side<'a> {
             (member.entry, member.parameter, name)
         };
         let asked: Vec<(usize, usize, &str)> = members.iter().map(asked).collect();
-        match compiler.probe(source, &question::ask(&names, &macros, &asked))? {
+        // The question names kernels itself, and instances that do not compile are no answer to it.
+        let mut source = source.clone();
+        source.launches.clear();
+        match compiler.probe(&source, &question::ask(&names, &macros, &asked))? {
             Probe::Kernels(answer) => Ok(Some(answer)),
             Probe::GaveUp { why } => {
                 tracing::debug!("{}: the types are not known: {why}", source.name);

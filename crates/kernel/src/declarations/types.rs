@@ -4,13 +4,13 @@ use tuner_core::element::Element;
 
 /// A kernel's parameter as the compiler knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
+pub struct Parameter {
     /// Its type, without macros and typedefs: `__half const*`.
-    pub(super) ty: String,
+    pub ty: String,
     /// Size of the value, or of what a pointer points to, bytes; 0 where it has none.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// The value, or what a pointer points to, is an enumeration.
-    pub(super) is_enum: bool,
+    pub is_enum: bool,
 }
 
 /// The outer form of a parameter's type.
