@@ -2,6 +2,7 @@
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::exit;
 use anyhow::Context as _;
@@ -17,8 +18,7 @@ use tuner_judge::timing::predict::Explanation;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
 
-/// Predicts the time of configurations on a GPU that need not be here, with the counters that
-/// explain it
+/// Predict the time of configurations on a GPU that need not be present
 ///
 /// Each configuration is compiled; some of its blocks run on the virtual GPU, and their machine
 /// code is replayed on a model of one multiprocessor. Results are not checked (`--check` does).
@@ -36,19 +36,19 @@ without a column take their defaults. Without --configs: the default configurati
 
 Exit codes: 0 done, whatever the verdicts; 2 bad usage, or a configuration outside the space.")]
 pub(crate) struct Args {
-    /// The kernel, or its search space file
+    /// Kernel, by name or search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// The virtual GPU, vgpu:NAME
+    /// Virtual GPU, vgpu:NAME
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: DeviceSelector,
 
-    /// Run and check every configuration whole as well, as `tuner run` would
+    /// Also run and check every configuration, as `tuner run` does
     #[arg(long)]
     check: bool,
 
-    /// The problem; the first when left out
+    /// Problem [default: the first]
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
@@ -56,11 +56,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.csv")]
     configs: Option<PathBuf>,
 
-    /// Configurations at a time [default: all cores]
+    /// Number of parallel predictions [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -73,13 +73,25 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
     let folder = std::env::current_dir().context("no working directory")?;
     let kernel = (args.kernel.as_str(), folder.as_path());
+    let ticker = Ticker::start();
     let predictor = Predictor::open(kernel, problem, &args.device, args.jobs)?;
+    let spec = &predictor.kernel.spec;
+    if problem.is_none() && spec.problems.len() > 1 {
+        let others = spec.problems.iter().map(|problem| problem.name.as_str());
+        let others: Vec<&str> = others.filter(|name| *name != predictor.problem).collect();
+        say!(
+            "note: problem {}; --problem chooses another: {}",
+            predictor.problem,
+            others.join(", ")
+        );
+    }
     let configs = configs(args, &predictor.kernel, &predictor.space)?;
     let judged = if args.check {
         predictor.predict(&configs)?
     } else {
         predictor.forecast(&configs)?
     };
+    drop(ticker);
     let rows: Vec<Row> = configs
         .iter()
         .zip(judged)
@@ -167,7 +179,9 @@ fn configs(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, C
     } else {
         text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
-            _ => bad(&error),
+            _ => bad(&format!(
+                "{error}; name a CSV file whose first line names parameters"
+            )),
         })?;
     }
     read_csv(&text, space).map_err(|wrong| {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tuner_core::activity;
 
 /// Applies `work` to every item on up to `threads` threads, each with a state of its own. Results
 /// are in the order of the items, whatever the order in which they came.
@@ -19,6 +20,7 @@ where
     R: Send,
     E: Send,
 {
+    activity::expect(items.len());
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let all = || {
@@ -29,6 +31,7 @@ where
                 return;
             };
             let result = work(item, &mut state);
+            activity::done();
             if let Ok(mut results) = results.lock() {
                 results.push((index, result));
             }

@@ -24,7 +24,7 @@ mod worker;
 
 pub use cache::DiskCache;
 pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
-pub use discover::{Candidate, Surroundings};
+pub use discover::{Candidate, Surroundings, install_command};
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};

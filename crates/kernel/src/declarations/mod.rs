@@ -24,6 +24,7 @@ use places::Declared;
 use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use tuner_core::activity;
 use tuner_core::plan::{PlanLaunch, Role};
 use tuner_core::value::Value;
 use tuner_space::{
@@ -70,6 +71,7 @@ pub fn check(
     arch: &str,
     compiler: &Compiler,
 ) -> Result<Vec<String>, DeclarationError> {
+    let _doing = activity::begin("reading", format!("the types of {}", subject.spec.kernel));
     let mut warnings = Vec::new();
     let mut kernel = Side::new(subject.spec, subject.template, "kernel");
     let reference = subject.reference;
