@@ -1,6 +1,7 @@
 //! The words that every stage speaks: plain values with their units. What acts here is what every
 //! stage needs: reading files within limits, asking git for a commit, reporting a panic.
 
+pub mod activity;
 mod argument;
 pub mod baseline_record;
 pub mod cache_mode;

@@ -319,8 +319,13 @@ impl Session for VirtualGpu {
             depth: vgpu::Depth::Whole,
             cooperative: run.launch.cooperative,
         };
-        let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch)
-            .map_err(|error| refused(error.to_string()))?;
+        let report =
+            vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {
+                let all = &run.plan.arguments;
+                let taken = run.launch.arguments.iter();
+                let names = taken.filter_map(|index| Some(all.get(*index)?.name.as_str()));
+                refused(error.describe(&names.collect::<Vec<_>>()))
+            })?;
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);

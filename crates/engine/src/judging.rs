@@ -10,6 +10,7 @@ use super::vouch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::activity;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Compilation;
@@ -119,6 +120,7 @@ impl KernelTask {
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
         let problem = self.timed.problem();
+        let _doing = activity::begin("compiling", self.timed.describe(config));
         let timed = match self.timed.build(compiler, config)? {
             Ok(built) => built,
             Err(unbuilt) => {
@@ -177,6 +179,7 @@ impl KernelTask {
         config: &Config,
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
+        let _doing = activity::begin("judging", self.timed.describe(config));
         vouch::judge(worker, job, &self.timed, compiler, config).map_err(|error| self.blame(error))
     }
 }
@@ -350,6 +353,7 @@ impl JudgePool<'_> {
         let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match self.device {
             Some((DeviceSelector::Cuda(_), _)) => {
+                let _doing = activity::begin("judging", task.timed.describe(config));
                 let found = worker.judge(job);
                 found.map_err(|error| task.blame(error.into()))?
             }

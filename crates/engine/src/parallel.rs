@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use tuner_core::activity;
 
 /// Applies `work` to every item on up to `threads` threads, each with a state of its own. Results
 /// are in the order of the items, whatever the order in which they came.
@@ -41,6 +42,7 @@ where
     R: Send,
     E: Send,
 {
+    activity::expect(items.len());
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::channel();
     let all = |send: mpsc::Sender<(usize, Result<R, E>)>| {
@@ -50,7 +52,9 @@ where
             let Some(item) = items.get(index) else {
                 return;
             };
-            if send.send((index, work(item, &mut state))).is_err() {
+            let result = work(item, &mut state);
+            activity::done();
+            if send.send((index, result)).is_err() {
                 return;
             }
         }

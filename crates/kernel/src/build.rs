@@ -1,7 +1,7 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
 use super::scaled::ScaledCheck;
-use crate::catalog::Kernel;
+use crate::catalog::{Kernel, shown};
 use crate::compile::{
     Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
 };
@@ -77,7 +77,7 @@ impl PlanBuilder {
             .map(|parameter| parameter.default);
         let default_bound = binder
             .bind(&Config::new(choices.collect::<Vec<_>>()))
-            .map_err(|error| error.to_string());
+            .map_err(|error| kernel.spec.explain_unbound(&error, problem).to_string());
         Ok(Self {
             default_bound,
             problem: problem.to_owned(),
@@ -152,6 +152,25 @@ impl PlanBuilder {
         &self.scaled
     }
 
+    /// Kernel, problem and what a configuration changes of the defaults, for people.
+    #[must_use]
+    pub fn describe(&self, config: &Config) -> String {
+        let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
+        let changed: Vec<String> = parameters
+            .filter(|(parameter, choice)| parameter.default != **choice)
+            .filter_map(|(parameter, choice)| {
+                let value = parameter.values.get(*choice as usize)?;
+                Some(format!("{}={value}", parameter.name))
+            })
+            .collect();
+        let changed = if changed.is_empty() {
+            "default".to_owned()
+        } else {
+            changed.join(" ")
+        };
+        format!("{} {}: {changed}", self.kernel(), self.problem)
+    }
+
     /// The kernel's name.
     #[must_use]
     pub fn kernel(&self) -> &str {
@@ -203,7 +222,10 @@ impl PlanBuilder {
         };
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
-            Err(error) => return Ok(unbuilt(None, Verdict::LaunchFailed, error.to_string())),
+            Err(error) => {
+                let why = self.kernel.spec.explain_unbound(&error, &self.problem);
+                return Ok(unbuilt(None, Verdict::LaunchFailed, why.to_string()));
+            }
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
@@ -248,7 +270,7 @@ impl PlanBuilder {
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
-            Err(error) => return wrong(format!("the default configuration: {error}")),
+            Err(error) => return wrong(error.clone()),
         };
         let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
         let Some((template, launch)) = found else {
@@ -284,7 +306,11 @@ impl PlanBuilder {
                 Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
                 failure => {
                     let why = failure.map(|(_, detail)| detail).unwrap_or_default();
-                    let text = format!("the reference kernel does not compile: {why}");
+                    let yaml = shown(&self.kernel.path);
+                    let text = format!(
+                        "error: {yaml}: the reference kernel does not compile on problem `{}`: {why}",
+                        self.problem
+                    );
                     (Verdict::CompileFailed, text)
                 }
             }),
@@ -336,7 +362,8 @@ impl PlanBuilder {
         })
     }
 
-    /// Compiles the reference alone. The inner error says why it does not compile.
+    /// Compiles the reference alone. The inner error says what is wrong with it, for the user as it
+    /// stands.
     ///
     /// # Errors
     /// The compiler itself cannot work.

@@ -41,7 +41,7 @@ impl Judge<'_> {
         }
         for task in self.tasks {
             if let Err(detail) = task.judged.timed.compile_reference(self.compiler)? {
-                return Ok(Err(format!("problem {}: {detail}", task.problem)));
+                return Ok(Err(detail));
             }
         }
         Ok(Ok(()))

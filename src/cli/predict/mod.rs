@@ -22,8 +22,7 @@ use tuner_space::{Config, Reference};
 /// How often a plain line tells how far it is.
 const PLAIN: Duration = Duration::from_secs(10);
 
-/// Predicts the time of configurations on a GPU that need not be here, with the counters that
-/// explain it
+/// Predict the time of configurations on a GPU that need not be present
 ///
 /// Each configuration is compiled; some of its blocks run on the virtual GPU, and their machine
 /// code is replayed on a model of one multiprocessor. Results are not checked (`--check` does).
@@ -44,19 +43,19 @@ out, and so are rows outside the space: how many is said, and --strict refuses t
 
 Exit codes: 0 done, whatever the verdicts; 2 bad usage, or no configuration inside the space.")]
 pub(crate) struct Args {
-    /// The kernel, or its search space file
+    /// Kernel, by name or search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// The virtual GPU, vgpu:NAME
+    /// Virtual GPU, vgpu:NAME
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: DeviceSelector,
 
-    /// Run and check every configuration whole as well, as `tuner run` would
+    /// Also run and check every configuration, as `tuner run` does
     #[arg(long)]
     check: bool,
 
-    /// The problem; the first when left out
+    /// Problem [default: the first]
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
@@ -68,11 +67,11 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Configurations at a time [default: all cores]
+    /// Number of parallel predictions [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -86,6 +85,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let folder = std::env::current_dir().context("no working directory")?;
     let kernel = (args.kernel.as_str(), folder.as_path());
     let predictor = Predictor::open(kernel, problem, &args.device, args.jobs)?;
+    note_other_problems(args, &predictor);
     let configs = configs::read(args, &predictor.kernel, &predictor.space)?;
     if matches!(predictor.kernel.spec.reference, Reference::None) {
         let yaml = tuner_kernel::catalog::shown(&predictor.kernel.path);
@@ -113,6 +113,21 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         say!("{cost}");
     }
     Ok(exit::DONE)
+}
+
+/// Says which problem was chosen where none is named and there are several.
+fn note_other_problems(args: &Args, predictor: &Predictor) {
+    let problems = &predictor.kernel.spec.problems;
+    if args.problem.is_some() || problems.len() < 2 {
+        return;
+    }
+    let others = problems.iter().map(|problem| problem.name.as_str());
+    let others: Vec<&str> = others.filter(|name| *name != predictor.problem).collect();
+    say!(
+        "note: problem {}; --problem chooses another: {}",
+        predictor.problem,
+        others.join(", ")
+    );
 }
 
 /// How far it is: a bar on a terminal, now and then a line elsewhere.

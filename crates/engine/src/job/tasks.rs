@@ -4,14 +4,18 @@ use super::JobError;
 use crate::{StartPoint, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tuner_core::activity;
 use tuner_core::provenance;
 use tuner_core::record::{
-    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
+    ConfigValues, ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition,
+    Provenance, TaskKey,
 };
 use tuner_core::units::ContentHash;
 use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::{Kernel, shown};
-use tuner_space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
+use tuner_space::{
+    BindError, Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space,
+};
 use tuner_store::TaskStart;
 
 /// A device as far as spaces and provenance need it.
@@ -124,10 +128,19 @@ fn one(
     provenance: &Provenance,
 ) -> Result<(Planned, Vec<String>), JobError> {
     let spec = &kernel.spec;
+    let _doing = activity::begin(
+        "building",
+        format!("the space of {} {}", spec.kernel, problem.name),
+    );
     let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
     let space = spec
         .space(&problem.name, &target.limits)
-        .map_err(|error| JobError::Usage(format!("error: {}: {error}", place())))?;
+        .map_err(|error| match error {
+            BindError::UnknownProblem { .. } | BindError::Config => {
+                JobError::Usage(format!("error: {}: {error}", place()))
+            }
+            wrong => JobError::Usage(spec.explain_unbound(&wrong, &problem.name).to_string()),
+        })?;
     if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
         return Err(JobError::Usage(empty.to_string()));
     }
@@ -218,6 +231,23 @@ fn definition(spec: &KernelSpec) -> Definition {
             .map(|constraint| ConstraintDefinition {
                 rule: constraint.rule.text().to_owned(),
                 why: constraint.why.clone().unwrap_or_default(),
+            })
+            .collect(),
+        launches: spec
+            .launches
+            .iter()
+            .map(|launch| LaunchDefinition {
+                entry: launch.entry.clone(),
+                when: launch.when.as_ref().map(|when| when.text().to_owned()),
+                grid: launch
+                    .grid
+                    .each_ref()
+                    .map(|extent| extent.text().to_owned()),
+                block: launch
+                    .block
+                    .each_ref()
+                    .map(|extent| extent.text().to_owned()),
+                shared: launch.shared.text().to_owned(),
             })
             .collect(),
     }

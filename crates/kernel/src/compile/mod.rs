@@ -25,7 +25,7 @@ mod worker;
 
 pub use cache::DiskCache;
 pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
-pub use discover::{Candidate, Surroundings};
+pub use discover::{Candidate, Surroundings, install_command};
 pub use host_headers::is_host_header;
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};

@@ -6,7 +6,7 @@
 //! have outgrown.
 #![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
 
-use super::discover::{Candidate, Surroundings, builtins_of, libraries_beside};
+use super::discover::{Candidate, Surroundings, builtins_of, install_command, libraries_beside};
 use super::template::Header;
 use cudarc::nvrtc::sys::{nvrtcProgram, nvrtcResult};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
@@ -40,9 +40,10 @@ type Name = unsafe extern "C" fn(Code) -> *const c_char;
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
     "NVRTC (the CUDA run-time compiler) was not found\n{}\n\
-     fix: run `make nvrtc` in the project, or `pip install 'nvidia-cuda-nvrtc==13.0.*' \
-     'nvidia-cuda-runtime==13.0.*'`, or set TUNER_NVRTC to an existing libnvrtc.so",
-    .tried.iter().map(|line| format!("  looked at {line}")).collect::<Vec<_>>().join("\n")
+     help: type, in any folder, {}\n\
+     help: or `make nvrtc` in the project, or set TUNER_NVRTC to an existing libnvrtc.so",
+    .tried.iter().map(|line| format!("  looked at {line}")).collect::<Vec<_>>().join("\n"),
+    install_command()
 )]
 pub struct NvrtcMissing {
     /// Where was looked, and what went wrong with what was found.

@@ -30,6 +30,7 @@ use places::Declared;
 use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use tuner_core::activity;
 use tuner_core::plan::{PlanLaunch, Role};
 use tuner_core::value::Value;
 use tuner_space::{
@@ -76,6 +77,7 @@ pub fn check(
     arch: &str,
     compiler: &Compiler,
 ) -> Result<Vec<String>, DeclarationError> {
+    let _doing = activity::begin("reading", format!("the types of {}", subject.spec.kernel));
     let mut warnings = Vec::new();
     let mut kernel = Side::new(subject.spec, subject.template, "kernel");
     let reference = subject.reference;
@@ -120,7 +122,7 @@ pub fn signature(
     source: &Source,
     entry: &str,
 ) -> Result<Signature, CompileError> {
-    for question in [question::ask(&[entry.to_owned()], &[]), String::new()] {
+    for question in [question::ask(&[entry.to_owned()], &[], &[]), String::new()] {
         match compiler.probe(source, &question)? {
             Probe::Kernels(answer) => return Ok(Ok(question::signature(&answer, 0))),
             Probe::Refused { log } if question.is_empty() || !log.contains(question::NAME) => {

@@ -73,6 +73,7 @@ pub(super) fn spec(
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
     let baseline = checker.baseline(document.baseline);
+    checker.places.source = Some(document.source.at);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -163,6 +164,7 @@ impl<'s> Checker<'s> {
     /// Parses an expression and keeps it for the check of its names.
     pub(super) fn formula(&mut self, formula: Formula) -> Option<Expr> {
         let expr = self.parse(&formula)?;
+        self.places.expressions.push(formula.at.clone());
         self.formulas.push((expr.clone(), formula.at));
         Some(expr)
     }

@@ -360,6 +360,7 @@ impl Checker<'_> {
                 };
                 self.entry(&entry);
                 self.places.reference = Some(entry.at.clone());
+                self.places.reference_source = Some(source.at);
                 let (grid, block) = (self.extents(grid), self.extents(block));
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {

@@ -270,6 +270,37 @@ pub enum LaunchError {
     Memory(#[from] crate::memory::MemoryError),
 }
 
+impl LaunchError {
+    /// The message with the names that the caller has for the arguments, in order.
+    #[must_use]
+    pub fn describe(&self, names: &[&str]) -> String {
+        match self {
+            Self::ArgumentSize {
+                entry,
+                index,
+                expected,
+                given,
+            } => {
+                let name = names.get(*index).copied().unwrap_or("?");
+                format!(
+                    "the argument `{name}` has {given} bytes, but parameter {} of `{entry}` has \
+                     {expected}; declare it with the type that the kernel takes",
+                    index + 1
+                )
+            }
+            Self::ArgumentCount {
+                entry, expected, ..
+            } => format!(
+                "`{entry}` takes {expected} arguments, but gets {}: {}; name in `args` those that \
+                 it takes",
+                names.len(),
+                names.join(", ")
+            ),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Runs `launch` on an imitated `arch`. Memory holds the results afterwards; the end of a launch
 /// orders everything before it.
 pub fn launch(

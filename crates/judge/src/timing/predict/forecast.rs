@@ -276,8 +276,12 @@ fn trace(
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
-    let traces = model::trace(module, &mut prepared.memory, arch, &template, together)
-        .map_err(|error| refused(error.to_string()))?;
+    let traces =
+        model::trace(module, &mut prepared.memory, arch, &template, together).map_err(|error| {
+            let taken = launch.arguments.iter();
+            let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
+            refused(error.describe(&names.collect::<Vec<_>>()))
+        })?;
     traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
 }
 
