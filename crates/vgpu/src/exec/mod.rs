@@ -17,7 +17,7 @@ mod access;
 mod order;
 mod transfer;
 mod rows;
-mod traffic;
+pub(crate) mod traffic;
 pub mod trace;
 mod partial;
 mod atomics;
