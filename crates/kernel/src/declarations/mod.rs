@@ -280,7 +280,7 @@ impl<'a> Side<'a> {
             }
             // Members that cannot be asked about, such as bit fields, must not hide the rest.
             Probe::Refused { .. } if !members.is_empty() => {
-                self.answer(source, bound, (entries, &[]), compiler)
+                self.answer(&source, bound, (entries, &[]), compiler)
             }
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);
