@@ -4,7 +4,7 @@ mod configs;
 mod print;
 
 use super::CommandResult;
-use super::output::{self, Format};
+use super::output::Format;
 use crate::exit;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -140,7 +140,7 @@ struct Progress {
 
 impl Progress {
     fn new(all: usize) -> Self {
-        let bar = (output::stderr_is_terminal() && all > 1).then(|| {
+        let bar = (super::terminal::live() && all > 1).then(|| {
             let bar = ProgressBar::new(all as u64);
             bar.set_style(
                 ProgressStyle::with_template("{bar:30} {pos}/{len} predicted, {eta} left")
