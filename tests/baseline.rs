@@ -229,3 +229,61 @@ fn a_run_whose_peer_is_absent_says_so_and_goes_on() {
     );
     assert!(rows[0]["speedup_vs_baseline"].is_null(), "{rows:#}");
 }
+
+/// What `templates/KERNEL/baseline.py` says on a stand-in for PyTorch whose times are known.
+fn peer(kernel: &str, problem: &str, kernel_us: &str, replay_us: &str) -> serde_json::Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = assert_cmd::Command::new("python3")
+        .arg(root.join("templates").join(kernel).join("baseline.py"))
+        .env("PYTHONPATH", root.join("tests/data/fake_torch"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("FAKE_KERNEL_US", kernel_us)
+        .env("FAKE_REPLAY_US", replay_us)
+        .write_stdin(problem)
+        .output()
+        .expect("python3 runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[test]
+fn a_peer_is_timed_behind_a_blocking_kernel_and_no_time_of_the_host_counts() {
+    let rows = r#"{"R": 4, "N": 4}"#;
+    for kernel_us in ["2.5", "5", "900"] {
+        // A host that takes longer to queue than the first blocking kernel lasts is waited for.
+        for replay_us in ["15", "900"] {
+            let answer = peer("softmax", rows, kernel_us, replay_us);
+            let found = answer["p50_us"].as_f64().unwrap();
+            let wanted: f64 = kernel_us.parse().unwrap();
+            assert!((found / wanted - 1.0).abs() < 0.001, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn the_fastest_backend_that_can_be_forced_is_the_peer_by_name() {
+    let problem = r#"{"B": 1, "H": 2, "S": 16, "D": 16}"#;
+    let answer = peer("attention_f16", problem, "5", "15");
+    assert_eq!(answer["name"], "PyTorch 0.0 SDPA (efficient)");
+    assert!((answer["p50_us"].as_f64().unwrap() - 5.0).abs() < 0.01);
+    let all = answer["variants_us"].as_object().unwrap();
+    // cuDNN refuses this problem there.
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, ["default", "flash", "efficient", "math"]);
+}
+
+#[test]
+fn a_peer_that_takes_another_of_its_ways_the_second_time_is_the_same_peer() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = r#"[sh, -c, 'if [ -e again ]; then echo "{\"name\": \"SDPA (flash)\", \"p50_us\": 9, \"p90_us\": 9}"; else touch again; echo "{\"name\": \"SDPA (cudnn)\", \"p50_us\": 10, \"p90_us\": 10}"; fi']"#;
+    let mut baseline = baseline(folder.path(), command);
+    for moment in [
+        tuner_core::baseline_record::Moment::Before,
+        tuner_core::baseline_record::Moment::After,
+    ] {
+        assert_eq!(baseline.visit(moment, &mut || None, LONG), None);
+    }
+    assert_eq!(baseline.record.failure, None);
+    assert_eq!(baseline.record.name.as_deref(), Some("SDPA (flash)"));
+}

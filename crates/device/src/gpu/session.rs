@@ -11,6 +11,7 @@ use crate::step::Step;
 use std::ops::Range;
 use std::time::Duration;
 use tuner_core::judgement::Judgement;
+use tuner_core::plan::Code;
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
 
@@ -356,6 +357,14 @@ impl Session for GpuSession {
         false
     }
 
+    fn address(&self, slot: Slot) -> Option<u64> {
+        Some(self.buffers.get(slot.0)?.at().address())
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        self.gpu.set_variable(code, name, bytes)
+    }
+
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let buffers = &self.buffers;
         let pointers: Vec<Option<DevicePointer>> = run
@@ -381,6 +390,7 @@ impl Session for GpuSession {
             stopped: !hazards.is_empty(),
             budget_exhausted: false,
             hazards,
+            warnings: Vec::new(),
             work: Work {
                 blocks,
                 grid_blocks: blocks,

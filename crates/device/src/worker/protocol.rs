@@ -215,6 +215,7 @@ mod tests {
             block: [1; 3],
             shared_bytes: 0,
             arguments: Vec::new(),
+            cooperative: false,
         };
         Plan {
             problem: name.into(),
@@ -233,6 +234,8 @@ mod tests {
             },
             flops: None,
             bytes: None,
+            variables: Vec::new(),
+            generators: None,
         }
     }
 

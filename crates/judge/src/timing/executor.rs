@@ -197,6 +197,7 @@ pub fn time_candidate(
         incumbent.as_ref().map(|incumbent| incumbent.ratio),
     );
     run(&mut race, watch, HEADLINE)?;
+    let overflowed = watch.overflowed(candidate)?;
     // What the timed launches left must be right before anything is built on their time.
     recheck(&watch.outputs(candidate)?)?;
     let (Some(mut measured), Some(ratio)) = (
@@ -208,6 +209,9 @@ pub fn time_candidate(
             "the race ended without a block of samples".to_owned(),
         ));
     };
+    if overflowed {
+        measured.flag("inout_overflowed");
+    }
     if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
         return Err(refused(detail));
     }

@@ -7,6 +7,7 @@
 
 pub mod launch;
 pub(crate) mod regs;
+mod attempts;
 mod workers;
 mod block;
 mod warp;
@@ -14,10 +15,11 @@ mod step;
 mod stuck;
 mod cta;
 mod access;
+mod device;
 mod order;
 mod transfer;
 mod rows;
-mod traffic;
+pub(crate) mod traffic;
 pub mod trace;
 mod partial;
 mod atomics;

@@ -37,7 +37,8 @@ impl VirtualDriver {
             .iter()
             .map(|bytes| {
                 let mut word = [0; 8];
-                word[..bytes.len()].copy_from_slice(bytes);
+                let length = bytes.len().min(8);
+                word[..length].copy_from_slice(&bytes[..length]);
                 u64::from_le_bytes(word)
             })
             .collect();
@@ -71,6 +72,7 @@ impl VirtualDriver {
         let parameters = config.parameters.iter().cloned().map(Arg::Bytes);
         let launch = Launch {
             dynamic_shared_bytes: config.shared_bytes,
+            cooperative: config.cooperative,
             instruction_budget: BUDGET,
             checks: Checks {
                 races: false,

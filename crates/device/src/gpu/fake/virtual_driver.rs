@@ -236,6 +236,7 @@ impl Driver for VirtualDriver {
     ) -> Answer<()> {
         let mut all = vec![0; bytes as usize];
         self.copy_from_device(&mut all, from)?;
+        self.ran.clear();
         self.write(to, &all)
     }
 
@@ -286,6 +287,20 @@ impl Driver for VirtualDriver {
         };
         self.kernels.insert(handle, (module.0, kernel));
         Ok(Function(handle))
+    }
+
+    fn variable(&mut self, module: Module, name: &str) -> Answer<(DevicePointer, u64)> {
+        self.sound("cuModuleGetGlobal_v2")?;
+        let failed = |code| CudaError::new("cuModuleGetGlobal_v2", code);
+        let ptx = self.modules.get(&module.0).cloned();
+        let ptx = ptx.ok_or_else(|| failed(code::INVALID_HANDLE))?;
+        let found = ptx.place_variable(&mut self.memory, name);
+        let found = found.map_err(|_| failed(code::OUT_OF_MEMORY))?;
+        let (id, bytes) = found.ok_or_else(|| failed(code::NOT_FOUND).noting(name))?;
+        let base = self.memory.address(id);
+        // Copies to it find it among what is allocated.
+        self.living.insert(base, (id, bytes));
+        Ok((DevicePointer(base), bytes))
     }
 
     fn function_attribute(

@@ -1,0 +1,36 @@
+//! Names that an operation takes on for certain operands.
+
+use crate::instruction::{Instruction, Operand};
+
+/// Renames an instruction whose operands make it a simpler one.
+pub(crate) fn apply(instruction: &mut Instruction) {
+    if instruction.opcode == "IMAD" && instruction.modifiers.iter().all(|m| *m == "U32") {
+        multiply_add(instruction);
+    }
+}
+
+fn zero(operand: &Operand) -> bool {
+    matches!(operand, Operand::Register(r) if r.is_zero() && !r.negate && !r.uniform)
+}
+
+/// `IMAD` as a move, an addition or a shift.
+fn multiply_add(instruction: &mut Instruction) {
+    let [_, a, b, c] = instruction.operands.as_slice() else {
+        return;
+    };
+    let factor = match b {
+        Operand::Immediate(value) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    let plain = !matches!(c, Operand::Register(r) if r.uniform);
+    let name = if (zero(a) || zero(b)) && plain {
+        "MOV"
+    } else if factor == Some(1) {
+        "IADD"
+    } else if zero(c) && factor.is_some_and(|f| f.is_power_of_two() && f != 0x10000) {
+        "SHL"
+    } else {
+        return;
+    };
+    instruction.modifiers.insert(0, name);
+}

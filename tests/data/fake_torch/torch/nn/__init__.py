@@ -1,0 +1,3 @@
+"""See torch/__init__.py."""
+
+from . import attention, functional  # noqa: F401
