@@ -2,12 +2,13 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
-use super::naive::{Wanted, first_poisoned};
+use super::naive::{POISON_RUN, Wanted, first_poisoned};
 use super::oracle::Oracle;
 use super::ranges::outside;
-use super::sampling::{affordable, compared_max, thin, work_max};
+use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
+use crate::session::Contents;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
@@ -27,11 +28,10 @@ impl Gate<'_> {
     pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
         self.inputs_untouched(data, pass)?;
         // Of all outputs first: a reference kernel takes the buffers for itself.
-        let written = pass
-            .outputs
-            .iter()
-            .map(|(index, bytes)| self.written(*index, bytes, pass));
-        let written = written.collect::<Result<Vec<_>, Stop>>()?;
+        let mut written = Vec::with_capacity(pass.outputs.len());
+        for (index, contents) in &pass.outputs {
+            written.push(self.written(*index, contents, pass)?);
+        }
         if !pass.comparable {
             self.note.get_or_insert_with(|| PARTIAL.to_owned());
             return Ok(());
@@ -64,7 +64,7 @@ impl Gate<'_> {
             let (Some(data), Some(slot)) = (input, pass.slots[index]) else {
                 continue;
             };
-            if self.session.download(slot)?.as_slice() != data.as_ref() {
+            if !self.session.is_unchanged(slot, data)? {
                 let name = &self.plan.arguments[index].name;
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
@@ -82,13 +82,18 @@ impl Gate<'_> {
     }
 
     /// Element ranges of an output that were written; all of them must be when all blocks ran.
-    fn written(&self, index: usize, bytes: &[u8], pass: &Pass) -> Result<Vec<Range<u64>>, Stop> {
+    fn written(
+        &mut self,
+        index: usize,
+        contents: &Contents,
+        pass: &Pass,
+    ) -> Result<Vec<Range<u64>>, Stop> {
         let argument = &self.plan.arguments[index];
         let element = argument.element;
         let size = element.size() as u64;
-        let count = bytes.len() as u64 / size;
+        let count = argument.bytes() / size;
         let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
-            self.poison_is_gone(index, bytes, element)?;
+            self.poison_is_gone(index, contents, element)?;
             return Ok(std::iter::once(0..count).collect());
         };
         let first = holes.first().map(|hole| hole.start / size);
@@ -109,8 +114,22 @@ impl Gate<'_> {
     /// On a device that cannot tell what was written, a long run of the poison's bits is an output
     /// that nobody wrote: an honest NaN has other bits or stands where one is expected, and a large
     /// problem is compared in places only.
-    fn poison_is_gone(&self, index: usize, bytes: &[u8], element: Element) -> Result<(), Stop> {
-        let Some(first) = first_poisoned(bytes, element) else {
+    fn poison_is_gone(
+        &mut self,
+        index: usize,
+        contents: &Contents,
+        element: Element,
+    ) -> Result<(), Stop> {
+        let first = match contents {
+            Contents::Host(bytes) => first_poisoned(bytes, element),
+            // Integers have no pattern of their own.
+            Contents::Device(_) if !element.is_float() => None,
+            Contents::Device(kept) => {
+                let run = POISON_RUN as u64;
+                self.session.first_run(*kept, element.poison(), run)?
+            }
+        };
+        let Some(first) = first else {
             return Ok(());
         };
         let argument = &self.plan.arguments[index];
@@ -129,8 +148,14 @@ impl Gate<'_> {
         written: &[Range<u64>],
     ) -> Result<Comparison, Stop> {
         let plan = self.plan;
-        let (index, ref bytes) = pass.outputs[number];
+        let (index, ref contents) = pass.outputs[number];
         let element = plan.arguments[index].element;
+        if let Contents::Device(kept) = contents
+            && let Some(found) = self.on_device(data, (number, *kept), written, pass)?
+        {
+            return Ok(found);
+        }
+        let bytes = &*self.bytes_of(contents)?;
         let what = Compared {
             number,
             element,
@@ -201,7 +226,7 @@ impl Gate<'_> {
     }
 
     /// What an element of an oracle costs, and what all may cost.
-    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+    pub(super) fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
         let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
         (oracle.work(), work_max(screening))
     }
@@ -228,6 +253,8 @@ impl Gate<'_> {
             .filter(|_| first)
             .map(|made| &made.excused[..]);
         let judged = without(written, excused.unwrap_or_default());
+        let tile = oracle.tile(what.number);
+        let judged = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
         if first && made.is_some_and(|made| made.exact) {
             let mut result = Comparison::default();
             for range in &judged {
@@ -298,7 +325,7 @@ impl Compared<'_> {
 }
 
 /// Ranges without those that are excused.
-fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
+pub(super) fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = ranges.to_vec();
     for hole in excused {
         left = left

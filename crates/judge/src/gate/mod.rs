@@ -3,10 +3,12 @@
 
 pub mod adversarial;
 pub mod compare;
+mod held;
 mod judge;
 mod keys;
 pub mod level;
 mod naive;
+mod on_device;
 pub mod oracle;
 mod pattern;
 mod ranges;
@@ -18,6 +20,7 @@ pub mod tolerance;
 mod trials;
 pub mod verify;
 mod verified;
+pub mod wanted;
 
 pub use keys::expectation;
 pub use recheck::recheck;

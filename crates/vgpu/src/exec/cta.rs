@@ -36,6 +36,7 @@ pub(super) struct Context<'a> {
     pub(super) dynamic_shared: u32,
     /// State of a block's shared memory at its beginning.
     pub(super) fresh_state: Vec<u8>,
+    pub(super) shared_fill: u32,
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
@@ -192,7 +193,7 @@ impl<'a> Cta<'a> {
         Cta {
             context,
             block,
-            shared: filled(spare.shared, words, 0),
+            shared: filled(spare.shared, words, context.shared_fill),
             shared_state,
             shadow,
             readers: Readers::new(),

@@ -100,6 +100,10 @@ pub struct Launch {
     pub trace: bool,
     /// How much of the kernel is executed.
     pub depth: Depth,
+    /// What shared memory holds that nobody wrote.
+    pub shared_fill: u32,
+    /// Where the clocks that kernels read begin.
+    pub clock: u64,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -130,6 +134,8 @@ impl Launch {
             checks: Checks::default(),
             trace: false,
             depth: Depth::Whole,
+            shared_fill: 0,
+            clock: 1,
         }
     }
 }
@@ -266,7 +272,8 @@ pub fn launch(
         waits: Mutex::default(),
         wide: Mutex::new(()),
         stop: AtomicBool::new(false),
-        clock: AtomicU64::new(1),
+        shared_fill: launch.shared_fill,
+        clock: AtomicU64::new(launch.clock),
         budget: launch.instruction_budget,
         skip_unless: match launch.depth {
             Depth::Whole => 0,
