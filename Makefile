@@ -1,19 +1,25 @@
-# run    a tuning run on a real recorded space: leaderboard, exported header, header compiled
+# run    builds, then a tuning run on the virtual GPU and one on a recorded space: leaderboard,
+#        exported header, header compiled
+# install  puts `tuner` into ~/.cargo/bin and its manual beside it, or with PREFIX=DIR into DIR
 # test   every test
 # nightly  the commands of README.md with their budgets and every kernel, a fleet under 200 kills, every
 #          fault of the file system; some hours
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
-# nvrtc  get NVIDIA's run-time compiler into .cuda where the machine has none
+# nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none
 # nats   get a nats-server into .nats, for the tests of fleets
 
 CARGO ?= cargo
 
-.PHONY: run test nightly bench lint nvrtc nats
+.PHONY: run install test nightly bench lint nvrtc nats
 
 run: nvrtc
 	$(CARGO) build --release --locked
 	scripts/demo target/release/tuner
+
+install: nvrtc
+	$(CARGO) install --locked --path . --bin tuner $(if $(PREFIX),--root $(PREFIX))
+	target/release/tuner man --output "$(or $(PREFIX),$(CARGO_HOME),$(HOME)/.cargo)/share/man/man1"
 
 test: nvrtc nats
 	$(CARGO) test --workspace --locked

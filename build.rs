@@ -1,5 +1,5 @@
-//! Says to the tests whether a `nats-server` is here, so that those that need one are reported as
-//! ignored where there is none.
+//! Says to the tests whether a `nats-server` and a browser are here, so that those that need one are
+//! reported as ignored where there is none.
 
 use std::path::Path;
 
@@ -13,5 +13,15 @@ fn main() {
     let named = std::env::var_os("TUNER_NATS_SERVER").map(std::path::PathBuf::from);
     if named.is_some_and(|path| path.is_file()) || local.is_file() {
         println!("cargo::rustc-cfg=nats_server");
+    }
+    // The browser, with the program that drives it.
+    println!("cargo::rustc-check-cfg=cfg(browser)");
+    println!("cargo::rerun-if-env-changed=PATH");
+    let on_path = |names: &[&str]| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|at| names.iter().any(|name| at.join(name).is_file()))
+    };
+    if on_path(&["chromium", "chromium-browser", "google-chrome"]) && on_path(&["chromedriver"]) {
+        println!("cargo::rustc-cfg=browser");
     }
 }

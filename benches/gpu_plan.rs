@@ -74,6 +74,8 @@ fn plan(code: &Code, reference: &Code, slower: u32) -> Plan {
             std: 1.0,
         },
         value,
+        layout: None,
+        passed: None,
     };
     let launch = |entry: &str, shared_bytes| PlanLaunch {
         entry: entry.to_owned(),
@@ -81,6 +83,7 @@ fn plan(code: &Code, reference: &Code, slower: u32) -> Plan {
         block: [256, 1, 1],
         shared_bytes,
         arguments: vec![0, 1, 2],
+        cooperative: false,
     };
     Plan {
         problem: "rows".to_owned(),
@@ -103,6 +106,8 @@ fn plan(code: &Code, reference: &Code, slower: u32) -> Plan {
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }
 

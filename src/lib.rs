@@ -10,20 +10,16 @@
 /// Writes a line to standard error. One that nobody can read any more, because a pipe was closed or a
 /// disk is full, is no reason to end a run: `eprintln!` would panic.
 macro_rules! say {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let text = tuner_core::escape::lines(&format!($($text)*));
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
-    }};
+    ($($text:tt)*) => {
+        $crate::cli::terminal::tell(&format!("{}\n", format_args!($($text)*)))
+    };
 }
 
 /// The same without the end of a line.
 macro_rules! say_part {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let text = tuner_core::escape::lines(&format!($($text)*));
-        let _ = write!(std::io::stderr().lock(), "{text}");
-    }};
+    ($($text:tt)*) => {
+        $crate::cli::terminal::tell(&format!($($text)*))
+    };
 }
 
 mod atomic;

@@ -4,14 +4,14 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use std::path::{Path, PathBuf};
 
-fn tuner() -> Command {
+pub(crate) fn tuner() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     command
 }
 
 /// Runs `check` with JSON output; the rows and the exit code.
-fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
+pub(crate) fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
     let output = tuner()
         .current_dir(folder)
         .arg("check")
@@ -123,6 +123,63 @@ fn every_row_that_was_compared_says_under_which_tolerance() {
         1,
         "{text}"
     );
+}
+
+/// The project of one kernel with another body.
+fn with_body(body: &str) -> tempfile::TempDir {
+    scaled(
+        &KERNEL.replace("  if (i < N) y[i] = FACTOR * x[i];", body),
+        SPACE,
+    )
+}
+
+#[test]
+fn barriers_on_different_lines_are_a_warning_and_no_failure() {
+    let folder = with_body(
+        "  __shared__ float s[BLOCK];
+  s[threadIdx.x] = i < N ? x[i] : 0.0f;
+  if (threadIdx.x < 32) {
+    __syncthreads();
+    if (i < N) y[i] = FACTOR * s[threadIdx.x];
+  } else {
+    __syncthreads();
+    if (i < N) y[i] = s[threadIdx.x] + (FACTOR - 1) * s[threadIdx.x];
+  }",
+    );
+    let (rows, code) = check(folder.path(), &["scale", "--config", "BLOCK=128"]);
+    assert_eq!(code, 0, "{rows:#?}");
+    let row = &rows[0];
+    assert_eq!(
+        (row["verdict"].as_str(), &row["hazards"]),
+        (Some("ok"), &serde_json::json!([])),
+        "{row:#}"
+    );
+    let told = row["warnings"][0].as_str().unwrap_or_default();
+    for part in ["kernel.cu:15", "kernel.cu:12", "different barriers"] {
+        assert!(told.contains(part), "{part} is not in {row:#}");
+    }
+    let table = tuner()
+        .current_dir(folder.path())
+        .args(["check", "scale", "--config", "BLOCK=128"])
+        .output()
+        .expect("tuner runs");
+    let text = String::from_utf8_lossy(&table.stderr).into_owned();
+    assert!(text.contains("warning: scale small: "), "{text}");
+    assert!(text.contains("different barriers"), "{text}");
+}
+
+#[test]
+fn what_depends_on_the_order_of_blocks_is_found_by_the_second_schedule() {
+    // No race: the block that comes last leaves its number.
+    let folder = with_body(
+        "  if (i > 0 && i < N) y[i] = FACTOR * x[i];
+  if (threadIdx.x == 0)
+    asm volatile(\"st.relaxed.gpu.global.f32 [%0], %1;\" ::\"l\"(y), \"f\"((float)blockIdx.x));",
+    );
+    let wanted = ["scale", "--config", "BLOCK=128", "--schedules", "2"];
+    let (rows, code) = check(folder.path(), &wanted);
+    assert_eq!(code, 4, "{rows:#?}");
+    assert_eq!(rows[0]["verdict"], "nondeterministic", "{:#}", rows[0]);
 }
 
 #[test]

@@ -202,6 +202,8 @@ fn plan(compiler: &Compiler, defect: f64) -> Plan {
             std: 1.0,
         },
         value,
+        layout: None,
+        passed: None,
     };
     let shape = [16, 128];
     Plan {
@@ -219,6 +221,7 @@ fn plan(compiler: &Compiler, defect: f64) -> Plan {
             block: [32, 1, 1],
             shared_bytes: 0,
             arguments: vec![0, 1, 2, 3],
+            cooperative: false,
         }],
         code: as_image(code.expect("it compiles")),
         reference: PlanReference::Oracle("softmax".to_owned()),
@@ -228,6 +231,8 @@ fn plan(compiler: &Compiler, defect: f64) -> Plan {
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }
 

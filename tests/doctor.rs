@@ -41,7 +41,10 @@ fn doctor_without_nvrtc_says_what_to_type() {
         .env("TUNER_NVRTC", "/nonexistent")
         .assert()
         .success()
-        .stdout(predicate::str::contains("MISSING").and(predicate::str::contains("make nvrtc")));
+        .stdout(
+            predicate::str::contains("MISSING")
+                .and(predicate::str::contains("pip install --target")),
+        );
 }
 
 #[test]

@@ -199,6 +199,8 @@ fn plan() -> Plan {
         shape: shape.to_vec(),
         fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
+        layout: None,
+        passed: None,
     };
     Plan {
         problem: "fake".into(),
@@ -213,6 +215,7 @@ fn plan() -> Plan {
             block: [32, 1, 1],
             shared_bytes: 0,
             arguments: vec![0, 1],
+            cooperative: false,
         }],
         code: Code {
             ptx: Arc::from(""),
@@ -228,6 +231,8 @@ fn plan() -> Plan {
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }
 

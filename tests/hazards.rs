@@ -14,17 +14,19 @@ mod judge;
 mod reference;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use case::Case;
 use compiler::Compilers;
-use judge::Judgement;
-use vgpu::Schedule;
+use judge::{Judgement, Turns};
+use vgpu::{BlockOrder, Module, Schedule};
 
-const SCHEDULES: [Schedule; 4] = [
-    Schedule::RoundRobin,
-    Schedule::Random { seed: 1 },
-    Schedule::Random { seed: 2 },
-    Schedule::Random { seed: 3 },
+const SCHEDULES: [Turns; 4] = [
+    (Schedule::RoundRobin, BlockOrder::Ascending),
+    (Schedule::Random { seed: 1 }, BlockOrder::Descending),
+    (Schedule::Random { seed: 2 }, BlockOrder::LastFirst),
+    (Schedule::Random { seed: 3 }, BlockOrder::Interleaved),
 ];
 
 fn cases(folder: &Path) -> Vec<Case> {
@@ -43,25 +45,46 @@ fn cases(folder: &Path) -> Vec<Case> {
 }
 
 /// A folder of the suite.
-fn own(name: &str) -> PathBuf {
+fn own_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/hazards")
         .join(name)
 }
 
-/// Compiles and judges every case, prints the table, and panics with all that failed.
-fn suite(folder: &Path, check: impl Fn(&Case, &Judgement) -> Result<(), String>) {
+/// Every case of a folder with its module, or the judgement that refuses it; `None` where there is
+/// no compiler.
+fn compiled(folder: &Path) -> Option<Vec<(Case, Result<Module, Box<Judgement>>)>> {
     let Some(compilers) = Compilers::find() else {
         eprintln!("skipped: TUNER_NO_NVRTC is set");
-        return;
+        return None;
     };
+    let compile = |case: Case| match compilers.ptx(&case).as_deref().map(judge::load) {
+        Ok(module) => (case, module),
+        Err(log) => (case, Err(judge::uncompiled(log.clone()))),
+    };
+    Some(cases(folder).into_iter().map(compile).collect())
+}
+
+/// The suite's own cases, compiled once for all tests of this process.
+fn own(name: &'static str) -> Option<&'static [(Case, Result<Module, Box<Judgement>>)]> {
+    type Cases = Option<Vec<(Case, Result<Module, Box<Judgement>>)>>;
+    static WRONG: OnceLock<Cases> = OnceLock::new();
+    static RIGHT: OnceLock<Cases> = OnceLock::new();
+    let place = if name == "wrong" { &WRONG } else { &RIGHT };
+    place.get_or_init(|| compiled(&own_folder(name))).as_deref()
+}
+
+/// Judges every case, prints the table, and panics with all that failed.
+fn suite(
+    cases: Option<&[(Case, Result<Module, Box<Judgement>>)]>,
+    check: impl Fn(&Case, &Judgement) -> Result<(), String>,
+) {
     let mut failures = Vec::new();
-    let cases = cases(folder);
-    for case in &cases {
-        let judgement = match compilers.ptx(case).as_deref().map(judge::load) {
-            Ok(Ok(module)) => judge::judge(case, &module, &SCHEDULES),
-            Ok(Err(refused)) => refused,
-            Err(log) => panic!("{} does not compile:\n{log}", case.name),
+    let cases = cases.unwrap_or_default();
+    for (case, module) in cases {
+        let judgement = match module {
+            Ok(module) => judge::judge(case, module, &SCHEDULES),
+            Err(refused) => (**refused).clone(),
         };
         let place = check::place(&judgement);
         let checked = check(case, &judgement);
@@ -72,29 +95,65 @@ fn suite(folder: &Path, check: impl Fn(&Case, &Judgement) -> Result<(), String>)
         }
     }
     let passed = cases.len() - failures.len();
-    eprintln!(
-        "{}: {passed} of {} as expected",
-        folder.display(),
-        cases.len()
-    );
+    eprintln!("{passed} of {} as expected", cases.len());
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn every_wrong_kernel_gets_its_verdict_and_its_line() {
-    suite(&own("wrong"), check::wrong_kernel);
+    suite(own("wrong"), check::wrong_kernel);
 }
 
 #[test]
 fn no_right_kernel_gets_a_verdict() {
-    suite(&own("right"), |_, judgement| check::right_kernel(judgement));
+    suite(own("right"), check::right_kernel);
+}
+
+/// Keeps every core busy while it runs something else.
+fn under_load<T>(run: impl FnOnce() -> T) -> T {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 * cores {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        done.store(true, Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[test]
+fn threads_and_load_change_nothing() {
+    let all = ["wrong", "right"].into_iter().filter_map(own).flatten();
+    let mut different = Vec::new();
+    for (case, module) in all {
+        let Ok(module) = module else { continue };
+        for turns in [SCHEDULES[0], SCHEDULES[3]] {
+            let alone = judge::run(case, module, turns, 1);
+            let others = under_load(|| {
+                [1, 2, 8].map(|threads| (threads, judge::run(case, module, turns, threads)))
+            });
+            for (threads, other) in others {
+                if other != alone {
+                    let name = &case.name;
+                    different.push(format!("{name}, {threads} threads: {other:#?}\n{alone:#?}"));
+                }
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
 #[test]
 fn the_suite_holds_at_least_forty_kernels_of_either_kind() {
     if std::env::var_os("TUNER_HAZARDS_ONLY").is_none() {
-        assert!(cases(&own("wrong")).len() >= 40);
-        let right = cases(&own("right"));
+        assert!(cases(&own_folder("wrong")).len() >= 40);
+        let right = cases(&own_folder("right"));
         assert!(right.len() >= 40);
         assert!(right.iter().all(|case| case.expect.is_some()));
     }
@@ -104,13 +163,14 @@ fn the_suite_holds_at_least_forty_kernels_of_either_kind() {
 #[ignore = "needs kernels of your own: TUNER_HAZARDS_FOLDER=/a/folder"]
 fn foreign_kernels_are_ok_or_unsupported() {
     let folder = std::env::var_os("TUNER_HAZARDS_FOLDER").expect("TUNER_HAZARDS_FOLDER");
-    suite(Path::new(&folder), |_, judgement| {
-        match judgement.verdict.as_str() {
+    suite(
+        compiled(Path::new(&folder)).as_deref(),
+        |case, judgement| match judgement.verdict.as_str() {
             "unsupported" => {
                 eprintln!("    {}", judgement.detail);
                 Ok(())
             }
-            _ => check::right_kernel(judgement),
-        }
-    });
+            _ => check::right_kernel(case, judgement),
+        },
+    );
 }

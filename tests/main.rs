@@ -10,6 +10,7 @@
 )]
 
 mod ablate;
+mod adopt;
 mod baseline;
 mod check;
 mod compile;
@@ -21,14 +22,19 @@ mod doctor;
 mod engine;
 mod errors;
 mod expectations;
+mod failing;
 mod faults;
 mod fleet;
+mod foreign;
 mod fuzz;
 mod gate;
 mod golden;
 mod hazards;
+mod installed;
+mod interface;
 mod kernels;
 mod licences;
+mod mistakes;
 mod planted;
 mod readme;
 mod report;

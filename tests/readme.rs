@@ -1,7 +1,7 @@
 //! Every command that README.md shows, run as it stands there.
 //!
-//! The commands run one after the other, as a reader would type them, in a folder that looks like a
-//! fresh clone. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
+//! The commands run one after the other, as a reader would type them in one shell, in a fresh clone.
+//! Every line that README shows must be said, but for what differs from run to run. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
 //! night, runs every kernel ([`NIGHTLY`]):
 //! `cargo test --release --test program readme:: -- --ignored`
 
@@ -13,15 +13,15 @@ use tempfile::TempDir;
 /// Commands that are not run here, and why.
 const LEFT_OUT: [(&str, &str); 2] = [
     (
-        "make run",
-        "it builds a release; the commands of scripts/demo, which it runs, are shown and run here",
+        "make install",
+        "it builds a release; tests/installed.rs runs a program away from the project",
     ),
     ("make test", "it runs this"),
 ];
 
 /// What makes commands short: a text in a command, and what stands there instead.
 const SHORT: [(&str, &str); 7] = [
-    ("--evals 40 --budget 50s", "--evals 4 --budget 50s"),
+    ("make run", "make run DEMO_EVALS=4"),
     ("--budget 30m", "--budget 30m --evals 1"),
     ("--evals 200", "--evals 1"),
     ("--budget 8h", "--budget 8h --evals 1"),
@@ -37,11 +37,15 @@ const NIGHTLY: [(&str, &str); 3] = [
     ("--budget 2h", "--budget 10m"),
 ];
 
-/// In both forms: a port of its own, so that a daemon that runs already is in nobody's way.
-const ALWAYS: [(&str, &str); 1] = [("tuner serve", "tuner serve --listen 127.0.0.1:0")];
+/// In both forms: a port of its own, so that a daemon that runs already is in nobody's way, and a
+/// program that is built already.
+const ALWAYS: [(&str, &str); 2] = [
+    ("tuner serve", "tuner serve --listen 127.0.0.1:0"),
+    ("make run", "make run CARGO=true"),
+];
 
 /// Commands that a reader types a while after the one before: repeated until they say this.
-const PATIENT: [(&str, &str); 1] = [("tuner status", "running")];
+const PATIENT: [(&str, &str); 1] = [("tuner status", "convolution2d")];
 
 /// The search spaces of the short form: the one that README names, and a small one to share with.
 const FEW: [(&str, &str); 3] = [
@@ -92,6 +96,22 @@ fn steps(readme: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for block in blocks(readme) {
         let mut known = false;
+        // What `make run` prints stands in a block of its own.
+        let printed = block
+            .lines
+            .first()
+            .is_some_and(|line| line.starts_with("== "));
+        if printed && block.language == "text" {
+            let run = steps
+                .iter_mut()
+                .rev()
+                .find(|step| step.command.starts_with("make run"));
+            let lines = block.lines.iter().filter(|line| !line.is_empty());
+            run.unwrap()
+                .shown
+                .extend(lines.map(|line| (*line).to_owned()));
+            continue;
+        }
         for (number, line) in (block.line..).zip(&block.lines) {
             let command = match block.language {
                 "sh" => Some(*line).filter(|line| !line.trim().is_empty()),
@@ -114,7 +134,7 @@ fn steps(readme: &str) -> Vec<Step> {
 }
 
 /// Files that README shows: blocks whose first line is a comment with a name.
-fn write_files(readme: &str, folder: &Path) {
+pub(crate) fn write_files(readme: &str, folder: &Path) {
     for block in blocks(readme) {
         let first = block.lines.first().copied().unwrap_or_default();
         let name = first.strip_prefix("// ").or(first.strip_prefix("# "));
@@ -138,21 +158,77 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A folder that looks like a fresh clone, with the search spaces asked for or all.
+fn git(folder: &Path, arguments: &[&str]) -> Output {
+    let mut git = Command::new("git");
+    let output = git.args(arguments).current_dir(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {errors}");
+    output
+}
+
+/// The files of a clone of this tree as it is, and those of a release's archive.
+fn files(project: &Path) -> Vec<String> {
+    let listing = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
+    if project.join(".git").exists() {
+        let listed = String::from_utf8(git(project, &listing).stdout).unwrap();
+        let names = listed.split('\0').filter(|name| !name.is_empty());
+        return names.map(str::to_owned).collect();
+    }
+    let parts = [
+        "templates",
+        "tests/data",
+        "search_spaces",
+        "scripts",
+        "Makefile",
+    ];
+    parts.map(str::to_owned).into()
+}
+
+/// A fresh clone with the program where `make run` leaves it, and the search spaces asked for or all.
 fn clone(few: bool) -> TempDir {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
-    copy(&project.join("templates"), &here.join("templates"));
-    copy(&project.join("tests/data"), &here.join("tests/data"));
+    for name in files(project) {
+        let (from, to) = (project.join(&name), here.join(&name));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else if from.is_file() {
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
+    std::fs::create_dir_all(here.join("target/release")).unwrap();
+    let program = here.join("target/release/tuner");
+    let built = Path::new(env!("CARGO_BIN_EXE_tuner"));
+    if std::fs::hard_link(built, &program).is_err() {
+        std::fs::copy(built, &program).unwrap();
+    }
+    git(here, &["init", "--quiet"]);
+    git(here, &["add", "--all"]);
+    let author = [
+        "-c",
+        "user.name=reader",
+        "-c",
+        "user.email=reader@localhost",
+    ];
+    git(
+        here,
+        &[&author[..], &["commit", "--quiet", "-m", "clone"]].concat(),
+    );
     let (from, to) = (project.join("search_spaces"), here.join("search_spaces"));
     if few {
+        std::fs::remove_dir_all(&to).unwrap();
         std::fs::create_dir(&to).unwrap();
         for (name, target) in FEW {
             std::fs::copy(from.join(name), to.join(target)).unwrap();
         }
-    } else {
-        copy(&from, &to);
     }
     folder
 }
@@ -191,6 +267,53 @@ fn shape(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// A line without what differs from run to run: names of runs, days, times, commits, durations, and
+/// the width of columns. `None` for what a run says of its progress, which its pace decides.
+fn masked(line: &str) -> Option<String> {
+    if line.contains(" | best ") {
+        return None;
+    }
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parted = |word: &str, by: char, parts: usize| {
+        word.split(by).count() == parts && word.split(by).all(digits)
+    };
+    let mut before = "";
+    let words = line.split_whitespace().map(|word| {
+        let bare = word.trim_end_matches([':', ',']);
+        let hexadecimal = bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let lasts = bare.ends_with('s') && bare.starts_with(|c: char| c.is_ascii_digit());
+        let what = if is_run(bare) {
+            "RUN"
+        } else if parted(bare, '-', 3) {
+            "DAY"
+        } else if parted(bare, ':', 3) {
+            "TIME"
+        } else if parted(bare, '/', 2) {
+            "PART"
+        } else if hexadecimal && bare.len() == 10 {
+            "COMMIT"
+        } else if lasts && matches!(before, "in" | "after") {
+            "DURATION"
+        } else {
+            bare
+        };
+        before = word;
+        word.replacen(bare, what, 1)
+    });
+    Some(words.collect::<Vec<_>>().join(" "))
+}
+
+/// A line of which only the words count.
+fn loose(line: &str) -> String {
+    shape(&masked(line).unwrap_or_else(|| line.to_owned()))
+}
+
+/// Whether the compiler is the one that README's figures are of.
+fn figures_hold(session: &Session) -> bool {
+    let doctor = session.shell("tuner doctor --format csv").output().unwrap();
+    text(&doctor).contains("nvrtc,ok,13.0 ")
+}
+
 /// Ends with the test.
 struct Daemon(Child);
 
@@ -204,19 +327,18 @@ impl Drop for Daemon {
 struct Session {
     folder: TempDir,
     daemons: Vec<Daemon>,
+    /// What README's reader has exported so far.
+    exports: String,
     /// Runs of README and what they are called here.
     runs: Vec<(String, String)>,
 }
 
 impl Session {
     fn shell(&self, command: &str) -> Command {
-        let bin = Path::new(env!("CARGO_BIN_EXE_tuner")).parent().unwrap();
-        let path = std::env::var("PATH").unwrap_or_default();
         let mut shell = Command::new("sh");
         shell
-            .args(["-c", command])
+            .args(["-c", &format!("{}{command}", self.exports)])
             .current_dir(self.folder.path())
-            .env("PATH", format!("{}:{path}", bin.display()))
             .env_remove("TUNER_TOKEN");
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
         if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
@@ -281,11 +403,15 @@ fn run(substitutions: &[(&str, &str)], few: bool) {
     let mut session = Session {
         folder: clone(few),
         daemons: Vec::new(),
+        exports: String::new(),
         runs: Vec::new(),
     };
     write_files(&readme, session.folder.path());
     let steps = steps(&readme);
     let mut used = vec![false; substitutions.len()];
+    session.exports = "PATH=\"$PWD/target/release:$PATH\"; ".to_owned();
+    let exact = figures_hold(&session);
+    session.exports.clear();
     for (at, step) in steps.iter().enumerate() {
         let place = format!("README.md:{}: {}", step.line, step.command);
         let left_out = LEFT_OUT
@@ -295,8 +421,15 @@ fn run(substitutions: &[(&str, &str)], few: bool) {
             continue;
         }
         let mut command = session.own(&step.command);
+        if command.starts_with("export ") {
+            let assignment = command.split(" #").next().unwrap_or_default();
+            session.exports = format!("{}{}; ", session.exports, assignment.trim());
+            continue;
+        }
+        let mut whole = true;
         for ((from, to), used) in substitutions.iter().zip(&mut used) {
             *used |= command.contains(from);
+            whole &= !command.contains(from);
             command = command.replace(from, to);
         }
         for (from, to) in ALWAYS {
@@ -319,12 +452,20 @@ fn run(substitutions: &[(&str, &str)], few: bool) {
             told
         };
         eprintln!("{:6.1} s  {command}", began.elapsed().as_secs_f64());
-        if let Some(first) = step.shown.first() {
-            let wanted = shape(first);
-            let found = told.lines().any(|line| shape(line) == wanted);
+        for line in &step.shown {
+            // What earlier commands left there decides about a report.
+            let exact = whole && exact && !step.command.starts_with("tuner report");
+            let said = |told: &str| {
+                if exact {
+                    masked(line).is_none_or(|line| masked(told) == Some(session.own(&line)))
+                } else {
+                    loose(told) == loose(line)
+                }
+            };
+            let found = !exact && line.contains(" | best ") || told.lines().any(said);
             assert!(
                 found,
-                "{place}\nshows `{first}`, but the program says\n{told}"
+                "{place}\nshows `{line}`, but the program says\n{told}"
             );
         }
         // No kernel of this repository may ever be wrong.
@@ -357,6 +498,7 @@ fn every_command_of_the_readme_works_with_its_budget_and_all_kernels() {
 fn commands_are_found_in_both_kinds_of_blocks() {
     let readme = "```sh\ntuner a # why\n\ntuner b\n```\ntext\n```text\n$ tuner c\n one\n\n two\n\
                   $ echo $?\n4\n```\n```yaml\n$ no\n```\n";
+    let steps_of = steps;
     let steps = steps(readme);
     let found: Vec<_> = steps
         .iter()
@@ -373,5 +515,16 @@ fn commands_are_found_in_both_kinds_of_blocks() {
         shape("run 20261122T072606229-d8f153: 12  in 0.6s"),
         "run RUN: # in #s"
     );
+    assert_eq!(
+        masked("run 20261122T072606229-d8f153: 12  in 0.6s, 7m02s of recorded time").unwrap(),
+        "run RUN: 12 in DURATION, 7m02s of recorded time"
+    );
+    assert_eq!(
+        masked(" 1  4.5  6eabd8fb40  2026-11-22  07:01:38 17/50 A=1").unwrap(),
+        "1 4.5 COMMIT DAY TIME PART A=1"
+    );
+    assert_eq!(masked("15/40 | best 4.550 us | 2.9/s"), None);
+    let printed = "```sh\nmake run\n```\n```text\n== a\nb\n```\n";
+    assert_eq!(steps_of(printed)[0].shown, ["== a", "b"]);
     assert!(LEFT_OUT.iter().all(|(_, why)| !why.is_empty()));
 }

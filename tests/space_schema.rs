@@ -32,6 +32,20 @@ fn the_schema_is_that_of_the_types() {
 }
 
 #[test]
+fn the_reference_page_is_that_of_the_types() {
+    const PAGE: &str = "docs/reference.md";
+    let expected = tuner_space::reference();
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(PAGE, &expected).unwrap();
+    }
+    let written = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(
+        written == expected,
+        "{PAGE} is not up to date: run `{UPDATE}=1 cargo test --test program space_schema::`"
+    );
+}
+
+#[test]
 fn the_schema_knows_the_keys_of_the_format() {
     let schema = json_schema();
     let keys = |names: &serde_json::Value| -> Vec<String> {
@@ -49,7 +63,6 @@ fn the_schema_knows_the_keys_of_the_format() {
             "arguments",
             "kernel",
             "launches",
-            "parameters",
             "problems",
             "reference",
             "source",
@@ -58,6 +71,8 @@ fn the_schema_knows_the_keys_of_the_format() {
     );
     assert_eq!(schema["additionalProperties"], false);
     for key in [
+        "sizes",
+        "parameters",
         "derived",
         "constraints",
         "gate",

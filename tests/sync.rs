@@ -132,3 +132,38 @@ fn what_is_no_database_is_refused_and_nothing_is_changed() {
     }
     assert_eq!(all(&dir.path().join("t.db")), before);
 }
+
+#[test]
+fn an_older_database_that_cannot_be_written_is_taken_over_from_a_copy() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
+    let dir = TempDir::new().unwrap();
+    let mode = |path: &Path, bits| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    let inside = dir.path().join("archive");
+    std::fs::create_dir(&inside).unwrap();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/old.db");
+    let path = inside.join("old.db");
+    std::fs::copy(&old, &path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    mode(dir.path(), 0o777);
+    mode(&path, 0o444);
+    mode(&inside, 0o555);
+    let program = dir.path().join("tuner");
+    std::fs::copy(env!("CARGO_BIN_EXE_tuner"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command
+        .args(["sync", "archive/old.db", "--pull", "--db", "own.db"])
+        .current_dir(dir.path());
+    // The super-user may write anywhere.
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!all(&dir.path().join("own.db")).is_empty(), "{said}");
+    mode(&inside, 0o755);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-/// Prints a completion script for a shell.
+/// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  tuner completions bash > ~/.local/share/bash-completion/completions/tuner"
 )]
 pub(crate) struct Args {
-    /// The shell.
+    /// Shell
     shell: Shell,
 }
 

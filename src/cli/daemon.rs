@@ -2,8 +2,9 @@
 
 use super::CliError;
 use super::events::EventLog;
+use super::failures::Failures;
 use super::progress::Progress;
-use super::results::{store_error, usage};
+use super::results::{db_parser, store_error, usage};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tuner_core::record::{DeviceKind, TaskKey};
@@ -27,7 +28,7 @@ pub(super) struct TokenFile {
 #[derive(Debug, clap::Args)]
 pub(super) struct Place {
     /// Database of results and of the queue
-    #[arg(long, value_name = "FILE", default_value = tuner_store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = tuner_store::DEFAULT_PATH, value_parser = db_parser())]
     pub(super) db: PathBuf,
 
     /// A daemon elsewhere, http://HOST:PORT
@@ -149,7 +150,7 @@ pub(super) async fn follow(
     client: &Client,
     id: &str,
     events: &mut EventLog,
-) -> Result<RunView, CliError> {
+) -> Result<(RunView, Failures), CliError> {
     let mut shutdown =
         super::events::watch_signals(super::events::stopping).map_err(anyhow::Error::from)?;
     let mut display = Display::default();
@@ -188,7 +189,9 @@ pub(super) async fn follow(
             let Some((name, data)) = next else { break };
             lost = None;
             if let Some(view) = display.take(&name, &data, events)? {
-                return Ok(view);
+                let progress = display.progress.take();
+                let failures = progress.map(Progress::into_failures);
+                return Ok((view, failures.unwrap_or_default()));
             }
         }
         lost.get_or_insert_with(Instant::now);

@@ -1,10 +1,11 @@
 //! What `tuner run` does beside the run: the event log, and the signals that end it.
 
-use super::CliError;
+use super::{CliError, terminal};
 use crate::exit;
 use std::io::Write;
 use std::path::Path;
 use tokio::sync::watch;
+use tuner_core::activity;
 use tuner_engine::Event;
 
 /// Where `--events` goes. A failure to write is told once and ends the log, not the run.
@@ -81,5 +82,11 @@ pub(super) fn watch_signals(
 
 /// What a run's process says at the first signal.
 pub(super) fn stopping() {
-    say!("stopping after the candidate on the device (once more: at once)");
+    let now = activity::now();
+    let what = if now.is_empty() {
+        "the candidate on the device".to_owned()
+    } else {
+        terminal::doing(&now)
+    };
+    say!("stopping; waiting for: {what} (Ctrl-C once more: at once)");
 }

@@ -1,6 +1,6 @@
 //! `tuner export`: the best configurations in the formats that others read.
 
-use super::results::{Selection, block_on, board_name, store_error, usage};
+use super::results::{Selection, block_on, board_name, kernel_named, store_error, usage};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, output};
 use crate::{atomic, exit};
@@ -12,7 +12,7 @@ use tuner_report::export;
 use tuner_report::export::ExportError;
 use tuner_store::{Board, Store};
 
-/// Write the best configurations as a C/CUDA header or another tool's format
+/// Export the best configurations as a C/CUDA header or in another tool's format
 ///
 /// The header compiles as C11, C++17 and CUDA and includes nothing. Times recorded by others are
 /// exported and labelled so; predicted times only with --allow-predicted.
@@ -25,21 +25,22 @@ Examples:
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to export.")]
 pub(crate) struct Args {
-    /// The kernel
+    /// Kernel, by name or search space file
+    #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// The format
+    /// Export format
     #[arg(long, value_enum, default_value = "header")]
     to: Target,
 
-    /// Where to write; the file is replaced at once or not at all [default: standard output]
+    /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Export also what a model predicted, where nothing was measured
+    /// Export predicted times where nothing was measured
     #[arg(long)]
     allow_predicted: bool,
 }
@@ -81,8 +82,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 /// The text; `None`, with the reason told, when there is nothing to export.
 async fn render(args: &Args) -> Result<Option<String>, CliError> {
+    let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
-    let query = args.selection.query(Some(&args.kernel), Some(1));
+    let query = args.selection.query(Some(kernel), Some(1));
     let mut found = store.boards(&query).await.map_err(store_error)?;
     Present::default().mark(&mut found);
     let (boards, refused): (Vec<Board>, Vec<Board>) = found
@@ -90,17 +92,12 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
         .partition(|board| args.allow_predicted || board.timing != TimingKind::Predicted);
     if boards.is_empty() {
         if refused.is_empty() {
-            let kernel = Some(args.kernel.as_str());
-            args.selection.explain_nothing(&store, kernel).await?;
-            say!(
-                "nothing to export: no candidate of `{}` passed",
-                args.kernel
-            );
+            args.selection.explain_nothing(&store, Some(kernel)).await?;
+            say!("nothing to export: no candidate of `{kernel}` passed");
         } else {
             say!(
-                "nothing to export: `{}` has only predicted times; measure on a GPU, or add \
-                 --allow-predicted",
-                args.kernel
+                "nothing to export: `{kernel}` has only predicted times; measure on a GPU, or add \
+                 --allow-predicted"
             );
         }
         return Ok(None);
@@ -112,23 +109,28 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
         );
     }
     stale::warn(&boards);
-    let text = convert(args, &store, &boards).await?;
+    let text = convert(args, kernel, &store, &boards).await?;
     store.close().await.map_err(store_error)?;
     Ok(Some(text))
 }
 
-async fn convert(args: &Args, store: &Store, boards: &[Board]) -> Result<String, CliError> {
+async fn convert(
+    args: &Args,
+    kernel: &str,
+    store: &Store,
+    boards: &[Board],
+) -> Result<String, CliError> {
     let entries: Vec<Entry> = boards.iter().filter_map(Board::entry).collect();
     let text = match args.to {
         Target::Header => {
-            let limited = export::own_sizes_only(&args.kernel, &entries).map_err(usage)?;
+            let limited = export::own_sizes_only(kernel, &entries).map_err(usage)?;
             for line in limited {
                 say!("note: {line}");
             }
-            export::header(&args.kernel, &entries)
+            export::header(kernel, &entries)
         }
-        Target::Json => export::json(&args.kernel, &entries),
-        Target::Wisdom => export::wisdom(&args.kernel, &entries),
+        Target::Json => export::json(kernel, &entries),
+        Target::Wisdom => export::wisdom(kernel, &entries),
         Target::Kernelbench => {
             let mut problems = Vec::with_capacity(boards.len());
             for (board, entry) in boards.iter().zip(entries) {

@@ -1,7 +1,7 @@
 //! `tuner leaderboard`: ranked results.
 
 use super::output::{self, Format};
-use super::results::{Selection, block_on, store_error};
+use super::results::{Selection, block_on, kernels_named, store_error};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
 use crate::exit;
@@ -29,25 +29,26 @@ Examples:
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
 pub(crate) struct Args {
-    /// Only this kernel [default: all]
-    kernel: Option<String>,
+    /// Kernels, by name or search space file [default: all]
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernels: Vec<String>,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Rows for each kernel, problem and device [default: 10 in a table, else all]
+    /// Number of rows for each kernel, problem and device [default: 10 in a table, else all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
 
-    /// Only results of trees at this commit or at one that it contains (any name that git takes)
+    /// Show the leaderboard as of this commit
     #[arg(long, value_name = "COMMIT")]
     at: Option<String>,
 
-    /// Which configuration was best when, and at which commit it stopped being so
+    /// Show which configuration was best when, and the commit that ended it
     #[arg(long, conflicts_with_all = ["at", "top"])]
     history: bool,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -81,11 +82,15 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 async fn read_history(args: &Args) -> Result<Vec<BestPeriod>, CliError> {
     let store = args.selection.open().await?;
-    let kernel = args.kernel.as_deref();
-    let query = args.selection.query(kernel, None);
-    let reigns = store.history(&query).await.map_err(store_error)?;
-    if reigns.is_empty() {
-        args.selection.explain_nothing(&store, kernel).await?;
+    let mut reigns = Vec::new();
+    for kernel in kernels_named(&args.kernels)? {
+        let query = args.selection.query(kernel.as_deref(), None);
+        let found = store.history(&query).await.map_err(store_error)?;
+        if found.is_empty() {
+            let kernel = kernel.as_deref();
+            args.selection.explain_nothing(&store, kernel).await?;
+        }
+        reigns.extend(found);
     }
     store.close().await.map_err(store_error)?;
     Ok(reigns)
@@ -98,16 +103,22 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
         (None, Format::Table) => Some(TABLE_ROWS),
         (None, _) => None,
     };
-    let mut query = args.selection.query(args.kernel.as_deref(), top);
-    if let Some(commit) = &args.at {
-        query.commits = Some(history::commits_at(&store, commit).await?);
+    let commits = match &args.at {
+        Some(commit) => Some(history::commits_at(&store, commit).await?),
+        None => None,
+    };
+    let (mut boards, mut counts) = (Vec::new(), Vec::new());
+    for kernel in kernels_named(&args.kernels)? {
+        let kernel = kernel.as_deref();
+        let mut query = args.selection.query(kernel, top);
+        query.commits.clone_from(&commits);
+        let found = store.boards(&query).await.map_err(store_error)?;
+        if found.is_empty() {
+            args.selection.explain_nothing(&store, kernel).await?;
+        }
+        boards.extend(found);
+        counts.extend(store.verdict_counts(&query).await.map_err(store_error)?);
     }
-    let boards = store.boards(&query).await.map_err(store_error)?;
-    if boards.is_empty() {
-        let kernel = args.kernel.as_deref();
-        args.selection.explain_nothing(&store, kernel).await?;
-    }
-    let counts = store.verdict_counts(&query).await.map_err(store_error)?;
     store.close().await.map_err(store_error)?;
     Ok((boards, counts))
 }

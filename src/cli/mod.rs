@@ -1,6 +1,7 @@
 //! The command line: one file a command, each an `Args` struct and a `run` function.
 
 pub(crate) mod ablate;
+pub(crate) mod adopt;
 mod any;
 pub(crate) mod check;
 pub(crate) mod compile_worker;
@@ -10,12 +11,16 @@ pub(crate) mod device_test;
 pub(crate) mod device_worker;
 pub(crate) mod doctor;
 mod events;
+mod failures;
+mod fit;
 pub(crate) mod export;
 mod fleet;
 pub(crate) mod gate;
 mod history;
 pub(crate) mod import;
 pub(crate) mod leaderboard;
+pub(crate) mod man;
+pub(crate) mod new;
 pub(crate) mod output;
 pub(crate) mod predict;
 pub(crate) mod profile;
@@ -33,6 +38,7 @@ pub(crate) mod submit;
 mod wanted;
 mod stale;
 pub(crate) mod sync;
+pub(crate) mod terminal;
 pub(crate) mod worker;
 
 use crate::exit;
@@ -54,6 +60,10 @@ use tuner_kernel::declarations::DeclarationError;
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// Show all columns of a table, however narrow the terminal is
+    #[arg(long, global = true, help_heading = "Display")]
+    wide: bool,
 }
 
 /// The commands, in the order a newcomer meets them.
@@ -70,6 +80,7 @@ enum Command {
     Profile(profile::Args),
     Replay(replay::Args),
     Space(space::Args),
+    Adopt(adopt::Args),
     Check(check::Args),
     Predict(predict::Args),
     Ablate(ablate::Args),
@@ -78,8 +89,10 @@ enum Command {
     Status(status::Args),
     Stop(stop::Args),
     Worker(worker::Args),
+    New(new::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    Man(man::Args),
     #[command(hide = true, name = tuner_kernel::compile::WORKER_COMMAND)]
     CompileWorker,
     #[command(hide = true)]
@@ -140,6 +153,9 @@ pub fn main() -> ExitCode {
             });
         }
     };
+    if cli.wide {
+        output::show_all_columns();
+    }
     init_tracing(&cli.command);
     let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
     tuner_core::panics::report_to(report.clone());
@@ -185,6 +201,7 @@ fn run(command: Command) -> CommandResult {
         Command::Profile(args) => profile::run(&args),
         Command::ProfileTarget(args) => profile::run_target(&args),
         Command::Space(args) => space::run(&args),
+        Command::Adopt(args) => adopt::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Ablate(args) => ablate::run(&args),
@@ -195,6 +212,8 @@ fn run(command: Command) -> CommandResult {
         Command::Worker(args) => worker::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::New(args) => new::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::CompileWorker => compile_worker::run(),
         Command::DeviceTest(args) => device_test::run(&args),
@@ -217,7 +236,7 @@ fn init_tracing(command: &Command) {
         .with_writer(std::io::stderr)
         // It would tell of a log that cannot be written by a panic.
         .log_internal_errors(false)
-        .with_ansi(output::stderr_is_terminal())
+        .with_ansi(terminal::colours())
         .with_target(false);
     let _ = if json {
         log.json().flatten_event(true).try_init()

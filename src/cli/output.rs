@@ -1,8 +1,18 @@
 //! The only place that writes to standard output.
 
+use super::{fit, terminal};
 use clap::ValueEnum;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tuner_core::escape;
+
+/// Whether tables show all columns, however narrow the terminal is.
+static WIDE: AtomicBool = AtomicBool::new(false);
+
+/// From now on tables show all columns.
+pub(crate) fn show_all_columns() {
+    WIDE.store(true, Ordering::Relaxed);
+}
 
 /// How a read command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,12 +33,11 @@ pub(crate) enum Format {
 /// # Errors
 /// Any other failure to write, such as a full disk behind a redirection.
 pub(crate) fn print(text: &str) -> std::io::Result<()> {
-    print_bytes(escape::lines(text).as_bytes())?;
-    if text.ends_with('\n') {
-        Ok(())
-    } else {
-        print_bytes(b"\n")
+    let mut text = escape::lines(text);
+    if !text.ends_with('\n') {
+        text.push('\n');
     }
+    print_bytes(terminal::result(&text).as_bytes())
 }
 
 /// Writes to standard output exactly this. A closed pipe is no error.
@@ -36,17 +45,14 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
 /// # Errors
 /// Any other failure to write.
 pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    let written = terminal::aside(|| {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush())
+    });
+    match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
-}
-
-/// Whether standard error is a terminal: decides between a live progress bar and plain lines.
-#[must_use]
-pub(crate) fn stderr_is_terminal() -> bool {
-    std::io::stderr().is_terminal()
 }
 
 /// Rows under headings in the asked-for format. JSON is made by the caller from typed values,
@@ -61,12 +67,36 @@ pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> S
 }
 
 fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| row.iter().map(|cell| escape::line(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
+    let width = terminal::columns().filter(|_| !WIDE.load(Ordering::Relaxed));
+    let Some(width) = width else {
+        return laid_out(headings, &rows);
+    };
+    let fitted = fit::fit(headings, &rows, width);
+    let headings: Vec<&str> = fitted.headings.iter().map(String::as_str).collect();
+    let mut text = laid_out(&headings, &fitted.rows);
+    if !fitted.common.is_empty() {
+        let common = fit::broken(&fitted.common, width.saturating_sub(2));
+        text.insert_str(0, &format!(" {}\n\n", common.replace('\n', "\n ")));
+    }
+    match fitted.left_out {
+        0 => {}
+        1 => text.push_str(" 1 column is left out; --wide shows it\n"),
+        more => text.push_str(&format!(
+            " {more} columns are left out; --wide shows them\n"
+        )),
+    }
+    text
+}
+
+fn laid_out(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
     table.set_header(headings.iter().copied());
     for row in rows {
-        table.add_row(row.iter().map(|cell| escape::line(cell)));
+        table.add_row(row);
     }
     let text = table.to_string();
     let mut trimmed: String = text

@@ -1,21 +1,20 @@
-//! How a run looks while it goes on: a live bar on a terminal, plain lines elsewhere.
+//! How a run looks while it goes on: a live display on a terminal, plain lines elsewhere.
 
-use super::output;
-use indicatif::{ProgressBar, ProgressStyle};
+use super::failures::Failures;
+use super::terminal;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuner_core::record::Verdict;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
 
-/// How often the bar is redrawn, and how often a plain line may come with and without news.
-const REDRAW: Duration = Duration::from_millis(100);
+/// How often a plain line may come with and without news.
 const NEWS: Duration = Duration::from_secs(1);
 const PLAIN: Duration = Duration::from_secs(10);
 
 /// Shows a run's events on standard error.
 pub(super) struct Progress {
-    bar: Option<ProgressBar>,
+    live: bool,
     began: Instant,
     shown: Instant,
     evals: u64,
@@ -25,6 +24,7 @@ pub(super) struct Progress {
     charged: bool,
     verdicts: BTreeMap<Verdict, u64>,
     tasks: Vec<TaskLine>,
+    failures: Failures,
 }
 
 /// One kernel and problem, as the display knows it.
@@ -37,16 +37,8 @@ struct TaskLine {
 impl Progress {
     /// A display; `charged` says that the device's own clock counts, and not the wall's.
     pub(super) fn new(charged: bool) -> Self {
-        let bar = output::stderr_is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(
-                ProgressStyle::with_template("{spinner} {msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            );
-            bar
-        });
         Self {
-            bar,
+            live: terminal::live(),
             began: Instant::now(),
             shown: Instant::now(),
             evals: 0,
@@ -56,7 +48,13 @@ impl Progress {
             charged,
             verdicts: BTreeMap::new(),
             tasks: Vec::new(),
+            failures: Failures::default(),
         }
+    }
+
+    /// What failed so far.
+    pub(super) fn into_failures(self) -> Failures {
+        self.failures
     }
 
     /// Takes in an event, and shows it where it is news.
@@ -83,25 +81,25 @@ impl Progress {
                         default_us: None,
                     })
                     .collect();
-                self.line(&format!(
-                    "run {run_id}: {strategy}, seed {seed}, on {device}"
-                ));
+                say!("run {run_id}: {strategy}, seed {seed}, on {device}");
                 for task in tasks {
-                    self.line(&format!(
+                    say!(
                         "  {} {}: {} valid configurations",
-                        task.kernel, task.problem, task.valid
-                    ));
+                        task.kernel,
+                        task.problem,
+                        task.valid
+                    );
                 }
+                let limit = evals.map(|limit| format!("{resumed}/{limit}"));
+                terminal::status(limit.unwrap_or_default(), limit_part(*evals));
                 if *resumed > 0 {
-                    self.line(&format!("  goes on after {resumed} stored results"));
+                    say!("  goes on after {resumed} stored results");
                 }
             }
             Event::Trial(trial) => self.trial(trial),
-            Event::Note { text } => self.line(text),
+            Event::Note { text } => say!("{text}"),
             Event::RunFinished { reason, evals, .. } => {
-                if let Some(bar) = &self.bar {
-                    bar.finish_and_clear();
-                }
+                terminal::status(String::new(), None);
                 say!(
                     "{} after {} ({evals} configurations)",
                     why(*reason),
@@ -131,26 +129,32 @@ impl Progress {
         self.evals = trial.evals;
         self.fresh += u64::from(!trial.resumed);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
+        self.failures.take(trial);
+        if trial.origin == "default" && trial.verdict != Verdict::Ok && !trial.resumed {
+            let TrialEvent {
+                kernel,
+                problem,
+                verdict,
+                detail,
+                ..
+            } = trial;
+            say!(
+                "warning: {kernel} {problem}: the default configuration fails: {verdict}: {detail}"
+            );
+        }
         let task = &mut self.tasks[trial.task];
         task.best_us = trial.best_us;
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        let due = match (&self.bar, trial.new_best) {
-            (Some(_), _) => REDRAW,
-            (None, true) => NEWS,
-            (None, false) => PLAIN,
-        };
+        terminal::status(self.short_status(trial), self.part(trial));
+        if self.live {
+            return;
+        }
+        let due = if trial.new_best { NEWS } else { PLAIN };
         if self.shown.elapsed() >= due {
             self.shown = Instant::now();
-            let status = self.status(trial);
-            match &self.bar {
-                Some(bar) => {
-                    bar.set_message(status);
-                    bar.tick();
-                }
-                None => say!("{status}"),
-            }
+            say!("{}", self.status(trial));
         }
     }
 
@@ -174,8 +178,7 @@ impl Progress {
         }
         parts.push(counts(&self.verdicts));
         parts.push(format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3)));
-        let used = if self.charged { trial.clock_s } else { elapsed };
-        if let Some(left) = self.left(elapsed, used) {
+        if let Some(left) = self.left(elapsed, self.used(trial)) {
             parts.push(format!("{} left", format_duration(left)));
         }
         if self.charged {
@@ -183,6 +186,54 @@ impl Progress {
             parts.push(format!("recorded clock {}", format_duration(clock)));
         }
         parts.join(" | ")
+    }
+
+    /// The same where there is little room: what is known best comes first.
+    fn short_status(&self, trial: &TrialEvent) -> String {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let mut done = match self.limit {
+            Some(limit) => format!("{}/{limit}", self.evals),
+            None => format!("{} done", self.evals),
+        };
+        if let Some(left) = self.left(elapsed, self.used(trial)) {
+            let left = Duration::from_secs(left.as_secs());
+            done = format!("{done}, {} left", format_duration(left));
+        }
+        let task = &self.tasks[trial.task];
+        let name = if self.tasks.len() > 1 {
+            format!("{} ", task.name)
+        } else {
+            String::new()
+        };
+        let best = match task.best_us {
+            Some(best) => format!("{name}best {}{}", time(best), task.speedup()),
+            None => format!("{name}none passed yet"),
+        };
+        let rate = self.fresh as f64 / elapsed.max(1e-3);
+        format!("{done} | {best} | {} | {rate:.1}/s", counts(&self.verdicts))
+    }
+
+    /// Seconds of the budget that are used.
+    fn used(&self, trial: &TrialEvent) -> f64 {
+        if self.charged {
+            trial.clock_s
+        } else {
+            self.began.elapsed().as_secs_f64()
+        }
+    }
+
+    /// The part of the run that is over, by the nearer of the two limits.
+    fn part(&self, trial: &TrialEvent) -> Option<f64> {
+        let by_evals = self
+            .limit
+            .map(|limit| self.evals as f64 / limit.max(1) as f64);
+        let by_time = self
+            .budget_s
+            .map(|budget| self.used(trial) / budget.max(1e-9));
+        match (by_evals, by_time) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// Wall time until the nearer of the two limits, at the pace so far.
@@ -201,13 +252,6 @@ impl Progress {
         };
         Duration::try_from_secs_f64(seconds).ok()
     }
-
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => say!("{text}"),
-        }
-    }
 }
 
 impl TaskLine {
@@ -217,6 +261,11 @@ impl TaskLine {
             _ => String::new(),
         }
     }
+}
+
+/// A bar at its beginning, where the end is known.
+fn limit_part(evals: Option<u64>) -> Option<f64> {
+    evals.map(|_| 0.0)
 }
 
 /// `ok 12, compile_failed 3`.

@@ -1,16 +1,18 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, store_error};
+use super::results::{Selection, block_on, default_database, kernels_named, quoted, store_error};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tuner_core::entry::Entry;
 use tuner_core::record::TimingKind;
 use tuner_report::export;
 use tuner_store::Board;
 
-/// Write the best measured results to `leaderboard/<device>/<kernel>.json`, to be committed
+/// Record the best measured results as files to commit
+///
+/// Writes `leaderboard/<device>/<kernel>.json`.
 ///
 /// One file a device, one result a problem, in a stable order, so that a diff shows what became
 /// faster. Only what was measured on a real GPU: neither predicted nor recorded times.
@@ -22,15 +24,16 @@ Examples:
 
 Exit codes: 0 done, 2 bad usage or input, 3 nothing was measured.")]
 pub(crate) struct Args {
-    /// The kernel
-    kernel: String,
+    /// Kernels, by name or search space file [default: all]
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernels: Vec<String>,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Directory of the device directories
-    #[arg(long, value_name = "DIR", default_value = "leaderboard")]
-    dir: PathBuf,
+    /// Write to this folder [default: leaderboard, in the project]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -43,43 +46,42 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let why = if others.is_empty() {
             "no candidate passed"
         } else {
-            "there are only predicted or recorded times, and those are not ours to publish"
+            "all times are predicted, or recorded by others; only those measured here are recorded"
         };
-        say!(
-            "nothing to record for `{}`: {why}; `tuner run {} --device cuda` measures",
-            args.kernel,
-            args.kernel
-        );
+        let named = args.kernels.iter().map(|name| format!(" {}", quoted(name)));
+        let named: String = named.collect();
+        say!("nothing to record: {why}; `tuner run{named} --device cuda` measures");
         return Ok(exit::NOTHING_PASSED);
     }
-    let mut devices: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let mut files: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
     for board in &measured {
-        let entries = devices.entry(board.key.device.clone()).or_default();
-        entries.extend(board.entry());
+        let (device, kernel) = (board.key.device.clone(), board.key.kernel.clone());
+        files
+            .entry((device, kernel))
+            .or_default()
+            .extend(board.entry());
     }
-    for (device, entries) in devices {
-        write(args, &device, &entries)?;
+    for ((device, kernel), entries) in files {
+        write(args, &kernel, &device, &entries)?;
     }
     Ok(exit::DONE)
 }
 
 async fn read(args: &Args) -> Result<Vec<Board>, CliError> {
     let store = args.selection.open().await?;
-    let query = args.selection.query(Some(&args.kernel), Some(1));
-    let boards = store.boards(&query).await.map_err(store_error)?;
-    if boards.is_empty() {
-        let kernel = Some(args.kernel.as_str());
-        args.selection.explain_nothing(&store, kernel).await?;
-    }
+    let kernels = kernels_named(&args.kernels)?;
+    let boards = args.selection.boards(&store, &kernels, Some(1)).await?;
     store.close().await.map_err(store_error)?;
     Ok(boards)
 }
 
-fn write(args: &Args, device: &str, entries: &[Entry]) -> Result<(), CliError> {
+fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(), CliError> {
     let failed = |error: anyhow::Error| CliError::Failed(error);
-    let text = export::json(&args.kernel, entries).map_err(|error| failed(error.into()))?;
-    let directory = args.dir.join(export::target_name(device));
-    let path = directory.join(format!("{}.json", file_name(&args.kernel)));
+    let text = export::json(kernel, entries).map_err(|error| failed(error.into()))?;
+    let beside = || default_database().parent().map(Path::to_owned);
+    let folder = args.dir.clone().or_else(beside).unwrap_or_default();
+    let directory = folder.join(export::target_name(device));
+    let path = directory.join(format!("{}.json", file_name(kernel)));
     std::fs::create_dir_all(&directory)
         .and_then(|()| atomic::write(&path, text.as_bytes()))
         .map_err(|error| failed(anyhow::anyhow!("{}: {error}", path.display())))?;

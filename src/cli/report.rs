@@ -2,14 +2,15 @@
 
 mod gather;
 
-use super::results::{Selection, block_on, store_error, usage};
+use super::results::{Selection, block_on, kernels_named, store_error, usage};
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
 use tuner_report as report;
 use tuner_report::{Files, Input};
 
-/// Write a report of the results: Markdown, and one HTML file that needs nothing else
+/// Write a report of the results as Markdown and self-contained HTML
 ///
 /// For each problem the best against its baseline with the interval, convergence, roofline, effects
 /// of the parameters, ablation, hazards met, the three main bottlenecks with the parameter that
@@ -28,29 +29,30 @@ the virtual GPU now, where the kernel is at hand and its template was not edited
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to report.")]
 pub(crate) struct Args {
-    /// Only this kernel [default: all]
-    kernel: Option<String>,
+    /// Kernels, by name or search space file [default: all]
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernels: Vec<String>,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Directory of the files, made where missing
+    /// Write the files to this folder
     #[arg(short, long, value_name = "DIR", default_value = "report")]
     output: PathBuf,
 
-    /// Price of an hour of a GPU, such as 0.75
+    /// Price of one GPU hour, such as 0.75
     #[arg(long, value_name = "PRICE", value_parser = price)]
     gpu_price: Option<f64>,
 
-    /// Rows of the best configurations
+    /// Number of best configurations to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     top: u32,
 
-    /// Predict on the virtual GPU every change of one parameter of the winner that was not judged
+    /// Predict every change of one parameter of the winner that was not run
     #[arg(long)]
     ablate: bool,
 
-    /// Take no counters on the virtual GPU for winners that have none stored
+    /// Do not collect counters for winners without stored ones
     #[arg(long)]
     no_profile: bool,
 }
@@ -71,9 +73,11 @@ fn price(text: &str) -> Result<f64, String> {
 /// # Errors
 /// Bad arguments, an unreadable database, or files that cannot be written.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let ticker = Ticker::start();
     let Some(input) = block_on(read(args))? else {
         return Ok(exit::NOTHING_PASSED);
     };
+    drop(ticker);
     write(&args.output, &report::write(&input))?;
     Ok(exit::DONE)
 }
@@ -81,11 +85,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 /// What the report is of; `None`, with the reason told, when nothing passed.
 async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let store = args.selection.open().await?;
-    let kernel = args.kernel.as_deref();
-    let query = args.selection.query(kernel, Some(args.top as usize));
-    let boards = store.boards(&query).await.map_err(store_error)?;
+    let kernels = kernels_named(&args.kernels)?;
+    let top = Some(args.top as usize);
+    let boards = args.selection.boards(&store, &kernels, top).await?;
     if boards.is_empty() {
-        args.selection.explain_nothing(&store, kernel).await?;
         say!("nothing to report: no candidate passed");
         return Ok(None);
     }

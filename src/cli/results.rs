@@ -1,31 +1,103 @@
 //! What `leaderboard`, `export` and `record` share: which results are meant, and reading them.
 
 use super::CliError;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_core::units::ContentHash;
+use tuner_kernel::catalog::{self, Catalog};
 use tuner_store as store;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store, StoreError};
 
 /// The database and which devices and problems of it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Only this device: as in `tuner run` (cuda, cuda:N, vgpu:NAME, replay:FILE), or the name a
-    /// leaderboard shows [default: all]
+    /// Use only results of this device, as in `tuner run` or as the leaderboard names it [default:
+    /// all]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
 
-    /// Only this problem [default: all]
+    /// Use only results of this problem [default: all]
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
     /// Database of results
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 }
 
+/// Reads the path of a database; the default is that of the project around the working directory.
+pub(super) fn db_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        if path == Path::new(store::DEFAULT_PATH) {
+            default_database()
+        } else {
+            path
+        }
+    })
+}
+
+/// The database where none is named: `leaderboard/tuner.db` here, or else that of the project
+/// around here, as its search spaces are found.
+pub(super) fn default_database() -> PathBuf {
+    let own = PathBuf::from(store::DEFAULT_PATH);
+    let here = std::env::current_dir().unwrap_or_default();
+    if own.exists() || here.join("search_spaces").is_dir() {
+        return own;
+    }
+    let project = Catalog::folder(&here);
+    let project = project.as_deref().and_then(Path::parent);
+    project.map_or_else(|| own.clone(), |project| project.join(&own))
+}
+
+/// The kernel whose results an argument means: a name, or a search space's file.
+pub(super) fn kernel_named(argument: &str) -> Result<String, CliError> {
+    let here = std::env::current_dir().unwrap_or_default();
+    catalog::kernel_of(argument, &here).map_err(|error| CliError::Usage(error.to_string()))
+}
+
+/// The same for several arguments; none means all kernels.
+pub(super) fn kernels_named(arguments: &[String]) -> Result<Vec<Option<String>>, CliError> {
+    if arguments.is_empty() {
+        return Ok(vec![None]);
+    }
+    let named = arguments.iter().map(|one| kernel_named(one).map(Some));
+    named.collect()
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 impl Selection {
+    /// The boards of these kernels, each with its best rows; where one has none, what there is
+    /// instead is an error.
+    pub(super) async fn boards(
+        &self,
+        store: &Store,
+        kernels: &[Option<String>],
+        top: Option<usize>,
+    ) -> Result<Vec<Board>, CliError> {
+        let mut all = Vec::new();
+        for kernel in kernels {
+            let kernel = kernel.as_deref();
+            let query = self.query(kernel, top);
+            let boards = store.boards(&query).await.map_err(store_error)?;
+            if boards.is_empty() {
+                self.explain_nothing(store, kernel).await?;
+            }
+            all.extend(boards);
+        }
+        Ok(all)
+    }
+
     /// The question as the store takes it.
     pub(super) fn query(&self, kernel: Option<&str>, top: Option<usize>) -> LeaderboardQuery {
         LeaderboardQuery {

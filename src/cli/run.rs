@@ -2,9 +2,11 @@
 
 use super::daemon::TokenFile;
 use super::events::{EventLog, stopping, watch_signals};
+use super::failures::Failures;
 use super::fleet::HubOptions;
 use super::progress::{self, Progress};
-use super::results::{block_on, store_error, usage};
+use super::results::{block_on, db_parser, default_database, quoted, store_error, usage};
+use super::terminal::Ticker;
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, any, daemon, output, submit};
 use crate::exit;
@@ -19,9 +21,9 @@ use tuner_serve::view::RunList;
 use tuner_store as store;
 use tuner_store::{DaemonRow, Store};
 
-/// Tune kernels: propose, compile, check, time, store, until the budget ends or Ctrl-C
+/// Tune kernels until the budget is used up or Ctrl-C
 ///
-/// Results are stored as they come; Ctrl-C ends the run, and `--resume` goes on with it later. On
+/// Proposes, compiles, checks, times and stores configurations. Results are stored as they come; Ctrl-C ends the run, and `--resume` goes on with it later. On
 /// a recorded file (`replay:FILE`) the budget is recorded time: ten minutes of it take a second.
 /// Where a daemon (`tuner serve`) owns the database, it carries the run out. With --fleet, `auto` and
 /// `cuda` mean what workers lend, and `--device any` is a run on each kind of device that they lend.
@@ -41,15 +43,15 @@ pub(crate) struct Args {
     wanted: Wanted,
 
     /// Database of results
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Go on with the last unfinished run of the same kernels, device and seed
+    /// Continue the last unfinished run of the same kernels, device and seed
     #[arg(long)]
     resume: bool,
 
-    /// Write what happens as JSON lines to FILE (`-`: standard output); a result's line comes after
-    /// it is stored
+    /// Write events as JSON lines to FILE (`-` is standard output); a result is written after it is
+    /// stored
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
@@ -62,6 +64,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let _ticker = Ticker::start();
     let request = args.wanted.request();
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let report = runtime.block_on(async {
+    let (report, failures) = runtime.block_on(async {
         let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
         let store = Store::open(&args.db).await.map_err(store_error)?;
         if args.resume {
@@ -96,9 +99,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         }
         prepared.look_ahead(shutdown.clone()).await?;
         prepared.settle();
-        for note in &prepared.notes {
-            say!("{note}");
-        }
+        once(&prepared.notes);
         let mut progress = Progress::new(prepared.charged());
         let mut sink = |event: &Event| {
             progress.show(event);
@@ -108,11 +109,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let closed = store.close().await;
         let report = report?;
         closed.map_err(store_error)?;
-        Ok::<_, CliError>(report)
+        Ok::<_, CliError>((report, progress.into_failures()))
     })?;
     // Threads that still compile a dropped candidate are not waited for.
     runtime.shutdown_background();
-    conclude(&report, args, Some(kind), &events)
+    conclude(&report, &failures, args, Some(kind), &events)
 }
 
 /// Has the daemon that owns the database carry the run out, and shows the same.
@@ -120,7 +121,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
     let request = job::absolute(request, folder)?;
     let mut events = EventLog::open(args.events.as_deref())?;
     let began = Instant::now();
-    let view = block_on(async {
+    let (view, failures) = block_on(async {
         let client = daemon::reach(row, &args.db, daemon::read_token(&args.token)?).await?;
         // A token that is wanted and missing is found out before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
@@ -140,21 +141,31 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
     if let Some(failure) = daemon::failure(&view) {
         return Err(failure);
     }
-    for note in &view.notes {
-        say!("{note}");
-    }
+    once(&view.notes);
     let report = daemon::report(&view, began.elapsed());
-    conclude(&report, args, view.device_kind, &events)
+    conclude(&report, &failures, args, view.device_kind, &events)
+}
+
+/// Says each note once, however many kernels and problems it is of.
+fn once(notes: &[String]) {
+    let mut told: Vec<&String> = Vec::new();
+    for note in notes {
+        if !told.contains(&note) {
+            say!("{note}");
+            told.push(note);
+        }
+    }
 }
 
 /// Prints what the run came to, and gives the exit code.
 fn conclude(
     report: &Report,
+    failures: &Failures,
     args: &Args,
     kind: Option<DeviceKind>,
     events: &EventLog,
 ) -> CommandResult {
-    let summary = summary(report, args, kind);
+    let summary = summary(report, failures, args, kind);
     if events.is_stdout() {
         say_part!("{summary}");
     } else {
@@ -163,10 +174,16 @@ fn conclude(
     Ok(exit_code(report))
 }
 
-fn summary(report: &Report, args: &Args, kind: Option<DeviceKind>) -> String {
+fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<DeviceKind>) -> String {
     let mut text = String::new();
     for task in &report.tasks {
+        if report.reason == StopReason::Interrupted && task.evals() == 0 {
+            continue;
+        }
         task_summary(&mut text, task);
+        if task.best.is_none() {
+            text.push_str(&failures.describe(&task.key.kernel, &task.key.problem));
+        }
     }
     let clock = if kind == Some(DeviceKind::Replay) {
         format!(", {} of recorded time", format_duration(report.clock))
@@ -180,7 +197,7 @@ fn summary(report: &Report, args: &Args, kind: Option<DeviceKind>) -> String {
         report.evals(),
         format_duration(report.elapsed),
     );
-    next_commands(&mut text, report, args);
+    next_commands(&mut text, report, failures, args, kind);
     text
 }
 
@@ -212,32 +229,50 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let _ = writeln!(text, "  verdicts {}", progress::counts(&task.verdicts));
 }
 
-fn next_commands(text: &mut String, report: &Report, args: &Args) {
-    let db = if args.db == Path::new(store::DEFAULT_PATH) {
+fn next_commands(
+    text: &mut String,
+    report: &Report,
+    failures: &Failures,
+    args: &Args,
+    kind: Option<DeviceKind>,
+) {
+    let db = if args.db == default_database() {
         String::new()
     } else {
         format!(" --db {}", quoted(&args.db.to_string_lossy()))
     };
-    let Some(first) = report.tasks.first() else {
-        return;
-    };
-    let kernel = quoted(&first.key.kernel);
-    if report.passed() {
+    let best = report.tasks.iter().find(|task| task.best.is_some());
+    if let Some(task) = best {
+        let kernel = quoted(&task.key.kernel);
+        let allow = if kind == Some(DeviceKind::Vgpu) {
+            " --allow-predicted"
+        } else {
+            ""
+        };
         let _ = writeln!(text, "next: tuner leaderboard {kernel}{db}");
-        let _ = writeln!(text, "      tuner export {kernel}{db} -o tuned.h");
+        let _ = writeln!(text, "      tuner export {kernel}{allow}{db} -o tuned.h");
+    } else if kind != Some(DeviceKind::Replay)
+        && let Some((task, config)) = report.tasks.iter().find_map(|task| {
+            let config = failures.config(&task.key.kernel, &task.key.problem)?;
+            Some((task, config))
+        })
+    {
+        let device = match kind {
+            Some(DeviceKind::Vgpu) => format!(" --device {}", quoted(&task.key.device)),
+            _ if args.wanted.device().starts_with("cuda") => {
+                format!(" --device {}", quoted(args.wanted.device()))
+            }
+            _ => String::new(),
+        };
+        let kernel = quoted(args.wanted.name_of(&task.key.kernel));
+        let problem = quoted(&task.key.problem);
+        let _ = writeln!(
+            text,
+            "next: tuner check {kernel} --problem {problem}{device}{config}"
+        );
     }
     if report.reason == StopReason::Interrupted {
         let _ = writeln!(text, "go on: the same command with --resume");
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::daemon::{TokenFile, read_token};
 use super::fleet::HubOptions;
+use super::results::db_parser;
 use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use tuner_serve as serve;
 use tuner_serve::{ServeError, Settings};
 use tuner_store as store;
 
-/// Run the daemon: a run queue, an HTTP API with live events, a dashboard
+/// Run the daemon with its queue, HTTP API and dashboard
 ///
 /// Runs are kept in the database and survive restarts; one that was interrupted goes on. Each
 /// device works on one run at a time. `tuner run`, `submit`, `status` and `stop` with the same
@@ -27,12 +28,12 @@ Examples:
 
 Paths: / dashboard, /api/v1/… API, /openapi.json its description, /metrics Prometheus, /healthz")]
 pub(crate) struct Args {
-    /// Where to listen; any but a loopback address needs a token
+    /// Address to listen on; any but a loopback address needs a token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878", value_parser = address)]
     listen: SocketAddr,
 
     /// Database of results and of the queue
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
     /// Folder whose search spaces and recordings requests over HTTP may name; may be repeated
@@ -40,14 +41,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     kernels: Vec<PathBuf>,
 
-    /// Devices that may be at work at once [default: number of cores]
+    /// Maximum number of devices at work [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     engines: Option<u16>,
 
     #[command(flatten)]
     token: TokenFile,
 
-    /// How to log on standard error; TUNER_LOG=debug shows more
+    /// Log format on standard error; TUNER_LOG=debug shows more
     #[arg(long, value_enum, default_value = "text")]
     pub(super) log: LogStyle,
 

@@ -17,7 +17,7 @@ use tuner_engine::job;
 use tuner_kernel::catalog::{Catalog, shown};
 use tuner_space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, Space};
 
-/// Counts the valid configurations of a search space exactly, and draws some.
+/// Count the valid configurations of a search space, and sample them.
 ///
 /// Reads search spaces of this project (YAML), JSON with `params` and `constraints`, T1 input
 /// files, and Kernel Tuner cache files (`.json` or `.json.gz`).
@@ -26,22 +26,22 @@ use tuner_space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, S
     after_help = "Examples:\n  tuner space search_spaces/gemm_f32.yaml\n  tuner space search_spaces/gemm_f32.yaml --device vgpu:a100 --sample 5 --seed 1 --format csv"
 )]
 pub(crate) struct Args {
-    /// The file, or the name of a kernel in `search_spaces`.
+    /// Search space file, or the name of a kernel.
     #[arg(value_name = "FILE")]
     file: String,
-    /// The problem whose sizes the constraints see; the first when left out.
+    /// Problem whose sizes the constraints see [default: the first].
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
-    /// The device whose limits the constraints see.
+    /// Device whose limits the constraints see.
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: String,
-    /// Draws this many configurations, each valid one equally likely every time.
+    /// Draw this many configurations uniformly.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     sample: u32,
-    /// Seed of the draws.
+    /// Random seed.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

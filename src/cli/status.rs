@@ -16,7 +16,7 @@ use tuner_store::Store;
 /// Runs that are listed where `--top` does not say.
 const LISTED: u32 = 20;
 
-/// Show the queue, or how far one run is
+/// Show the queue or the progress of a run
 ///
 /// Asks the daemon that owns the database; without one, the database itself.
 #[derive(Debug, clap::Args)]
@@ -27,11 +27,11 @@ Examples:
   tuner status --format json --server http://gpu7:7878
   tuner status --fleet nats://hub:4222           workers, what they do, queues")]
 pub(crate) struct Args {
-    /// Only this run
+    /// Show only this run
     #[arg(value_name = "RUN")]
     run: Option<String>,
 
-    /// Runs to list, latest first
+    /// Number of runs to list, latest first
     #[arg(long, value_name = "N", default_value_t = LISTED,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 

@@ -9,7 +9,7 @@ use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, Stopping};
 use tuner_store::{RunId, Store};
 
-/// Stop runs; what they found is kept
+/// Stop runs and keep their results
 ///
 /// A run that waits leaves the queue; one under way ends after the candidate on the device.
 #[derive(Debug, clap::Args)]
@@ -19,15 +19,15 @@ Examples:
   tuner stop --all
   tuner stop --offline 20260301T120000000-1a2b3c   # where the daemon does not start any more")]
 pub(crate) struct Args {
-    /// The runs, as `tuner status` names them
+    /// Runs, as `tuner status` names them
     #[arg(value_name = "RUN", required_unless_present = "all")]
     runs: Vec<String>,
 
-    /// Every run that waits or is under way
+    /// Stop all runs
     #[arg(long, conflicts_with = "runs")]
     all: bool,
 
-    /// Without a daemon: takes runs out of the database's queue that were under way when it ended
+    /// Without a daemon: remove runs from the queue that were under way when it ended
     #[arg(long, conflicts_with_all = ["all", "server"])]
     offline: bool,
 

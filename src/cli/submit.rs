@@ -1,7 +1,7 @@
 //! `tuner submit`: a run for the daemon.
 
 use super::daemon::{self, TokenFile};
-use super::results::{block_on, store_error};
+use super::results::{block_on, db_parser, store_error};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, output};
 use crate::exit;
@@ -12,7 +12,7 @@ use tuner_serve::view::{RunView, Submitted};
 use tuner_store as store;
 use tuner_store::{JobState, NewJob, RunFilter, RunId, Store, StoreError};
 
-/// Put a run into the daemon's queue, and return at once
+/// Submit a run to the daemon's queue
 ///
 /// Prints the run's name. The queue is kept in the database: a run that was submitted is carried
 /// out even if the daemon is restarted, or started later.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     wanted: Wanted,
 
     /// Database of results and of the queue
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
     /// A daemon elsewhere, http://HOST:PORT; kernels are then its own, by name

@@ -1,6 +1,6 @@
 //! `tuner sync`: results of two databases, each taken over by the other.
 
-use super::results::{block_on, store_error};
+use super::results::{block_on, db_parser, store_error};
 use super::{CommandResult, output};
 use crate::exit;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tuner_store as store;
 use tuner_store::{StoreError, Synced};
 
-/// Take over the results of another database, and give it ours
+/// Exchange results with another database
 ///
 /// Results keep their run, their provenance and all evidence. What is known already is not taken over
 /// again, so the command may be repeated at any time.
@@ -19,19 +19,19 @@ Examples:
   tuner sync hub.db --pull                     only from there to here
   tuner sync /mnt/hub/tuner.db --push --db laptop.db")]
 pub(crate) struct Args {
-    /// The other database
+    /// Other database
     #[arg(value_name = "FILE")]
     other: PathBuf,
 
-    /// Database of results here
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    /// Database of results on this side
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Only take over from the other one
+    /// Only pull results from the other database
     #[arg(long, conflicts_with = "push")]
     pull: bool,
 
-    /// Only give to the other one
+    /// Only push results to the other database
     #[arg(long)]
     push: bool,
 }

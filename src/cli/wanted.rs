@@ -1,54 +1,72 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
 use tuner_engine::job::{Jobs, Request};
+use tuner_kernel::catalog;
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]
 pub(super) struct Wanted {
-    /// Kernels by name, or search space files; none: all in search_spaces/
+    /// Kernels, by name or search space file [default: all in search_spaces/]
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
 
-    /// Time to spend, such as 90s, 2h or 1h30m (recorded time on replay)
+    /// Stop after this time, such as 90s, 2h or 1h30m (recorded time on replay)
     #[arg(long, value_name = "TIME")]
     budget: Option<String>,
 
-    /// Unique valid configurations to judge, over all kernels and problems
+    /// Stop after this many configurations, over all kernels and problems
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     evals: Option<u64>,
 
-    /// auto, cuda, cuda:N, vgpu:NAME or replay:FILE
+    /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
 
-    /// Only this problem; may be repeated
+    /// Use only this problem; may be repeated
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
 
-    /// How to search: evolve, random, local, annealing, differential, genetic or exhaustive
+    /// Search strategy: evolve, random, local, annealing, differential, genetic or exhaustive
     /// [default: evolve]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
 
-    /// Let a model say beforehand what candidates may take: `vgpu`, the virtual GPU most like the
-    /// device. It helps to choose what is evaluated; results are the device's own
+    /// Guide the search by predicted times: `vgpu` predicts with the virtual GPU nearest to the device.
+    /// Results are still measured on the device
     #[arg(long, value_name = "MODEL", value_parser = ["vgpu"])]
     prior: Option<String>,
 
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Candidates prepared (compiled) at once [default: number of cores]
+    /// Number of parallel compilations [default: number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<Jobs>,
 
-    /// Do not ask the baselines' commands of the spaces, which take some seconds each
+    /// Skip the baseline commands of the search spaces
     #[arg(long)]
     no_baseline: bool,
 }
 
 impl Wanted {
+    /// The device as it was typed.
+    pub(super) fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// What was typed for a kernel: its file, where one was named.
+    pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
+        let means = |typed: &&String| {
+            let folder = std::env::current_dir().unwrap_or_default();
+            catalog::kernel_of(typed, &folder).is_ok_and(|known| known == kernel)
+        };
+        self.kernels
+            .iter()
+            .find(means)
+            .map_or(kernel, String::as_str)
+    }
+
     /// What the arguments ask for.
     pub(super) fn request(&self) -> Request {
         Request {

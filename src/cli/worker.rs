@@ -12,7 +12,7 @@ use tuner_engine::job::{Jobs, Lent};
 use tuner_fleet::{WorkerSettings, work};
 use tuner_kernel::compile::DiskCache;
 
-/// Lend this machine to a fleet: take candidates, judge or compile them, answer
+/// Lend this machine to a fleet
 ///
 /// A worker keeps nothing and may come and go at any time. It does what runs with `--fleet` ask for,
 /// each candidate in a process of its own as on one machine. SIGTERM or Ctrl-C ends it: what it has in
@@ -31,11 +31,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DEVICE", conflicts_with = "compile_only")]
     device: Option<String>,
 
-    /// Compile for others, and lend no device
+    /// Compile for others and lend no device
     #[arg(long)]
     compile_only: bool,
 
-    /// Candidates compiled at once [default: number of cores, less one beside a device]
+    /// Number of parallel compilations [default: number of cores, less one beside a device]
     #[arg(long, value_name = "N")]
     jobs: Option<Jobs>,
 

@@ -115,6 +115,8 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
             std: 1.0,
         },
         value: 0.0,
+        layout: None,
+        passed: None,
     };
     let inputs = problem.inputs.iter().map(|x| argument(x, Role::Input));
     let output = std::iter::once(argument(&problem.output, Role::Output));
@@ -132,6 +134,7 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
         block: [32, 1, 1],
         shared_bytes: 0,
         arguments: Vec::new(),
+        cooperative: false,
     };
     Plan {
         problem: "planted".into(),
@@ -157,5 +160,7 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
             _ => None,
         },
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }

@@ -34,7 +34,7 @@ reference: { source: ../templates/reference.cu, entry: plain, grid: [4, 1, 1], b
 metric: { bytes: "8 * N" }
 "#;
 
-fn lay_out(folder: &Path) {
+pub(super) fn lay_out(folder: &Path) {
     for (name, text) in [
         ("spaces/scale.yaml", SPACE),
         ("templates/kernel.cu", KERNEL),
@@ -60,11 +60,14 @@ fn run(site: &Site, db: &str, more: &[&str]) -> Process {
 }
 
 fn on_fleet(site: &Site, db: &str) -> Process {
-    run(
-        site,
-        db,
-        &["--fleet", &site.server.url(), "--fleet-patience", "5s"],
-    )
+    on_fleet_with(site, db, &[])
+}
+
+/// A run on the fleet with further options.
+pub(super) fn on_fleet_with(site: &Site, db: &str, more: &[&str]) -> Process {
+    let url = site.server.url();
+    let fleet = ["--fleet", url.as_str(), "--fleet-patience", "5s"];
+    run(site, db, &[&fleet[..], more].concat())
 }
 
 fn by_config(mut rows: Vec<Row>) -> Vec<(String, String, String, Option<f64>)> {

@@ -8,6 +8,7 @@ mod kills;
 mod kernels;
 mod ordinary;
 mod proxy;
+mod security;
 mod server;
 
 use server::{Server, children};

@@ -50,6 +50,7 @@ fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
         block: [block, 1, 1],
         shared_bytes: 0,
         arguments: vec![0, 1],
+        cooperative: false,
     }
 }
 
@@ -62,6 +63,8 @@ fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
         shape: vec![elements],
         fill: Fill::Uniform { min: 0.5, max: 1.0 },
         value: 0.0,
+        layout: None,
+        passed: None,
     };
     Plan {
         problem: format!("of{elements}"),
@@ -80,6 +83,8 @@ fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
         },
         flops: Some(1e15),
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }
 

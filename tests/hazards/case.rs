@@ -13,7 +13,8 @@
 //! //@ arg n i32 256                    a scalar
 //! //@ expect y = gemm(a, b, 16, 16, 16)
 //! ```
-//! `// HAZARD` ends the line a hazard must name, `// CONFLICT` the line it may conflict with.
+//! `// HAZARD` ends the line a hazard must name, `// CONFLICT` the line it may conflict with, and
+//! `// WARNING` each line that a right kernel is warned of.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,6 +79,7 @@ pub(crate) struct Case {
     pub(crate) expect: Option<Expect>,
     pub(crate) hazard_lines: BTreeSet<u32>,
     pub(crate) conflict_lines: BTreeSet<u32>,
+    pub(crate) warning_lines: BTreeSet<u32>,
 }
 
 impl Case {
@@ -111,6 +113,7 @@ impl Case {
             expect: None,
             hazard_lines: marked(&text, "// HAZARD"),
             conflict_lines: marked(&text, "// CONFLICT"),
+            warning_lines: marked(&text, "// WARNING"),
             text: String::new(),
         };
         for (number, line) in text.lines().enumerate() {

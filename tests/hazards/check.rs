@@ -1,5 +1,7 @@
 //! Whether a judgement is the one that a case's header asks for.
 
+use std::collections::BTreeSet;
+
 use super::case::Case;
 use super::judge::Judgement;
 use vgpu::Hazard;
@@ -54,10 +56,25 @@ fn lines(case: &Case, hazard: &Hazard) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with the judgement of a right kernel.
-pub(crate) fn right_kernel(judgement: &Judgement) -> Result<(), String> {
+/// What is wrong with the judgement of a right kernel: its verdict, or what it is warned of.
+pub(crate) fn right_kernel(case: &Case, judgement: &Judgement) -> Result<(), String> {
     match judgement.verdict.as_str() {
-        "ok" => Ok(()),
+        "ok" => {
+            let warned: BTreeSet<u32> = judgement
+                .warnings
+                .iter()
+                .flat_map(|w| [w.source.as_ref(), w.other.as_ref()])
+                .flatten()
+                .map(|source| source.line)
+                .collect();
+            match warned == case.warning_lines {
+                true => Ok(()),
+                false => Err(format!(
+                    "warned of lines {warned:?}, expected {:?}",
+                    case.warning_lines
+                )),
+            }
+        }
         other => Err(format!(
             "verdict {other}, expected ok\n{}",
             listing(judgement)

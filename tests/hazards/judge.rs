@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use vgpu::{
-    Arch, Arg, BufferId, End, GlobalMemory, Hazard, Launch, LaunchError, LoadError, Module,
-    Schedule, launch,
+    Arch, Arg, BlockOrder, BufferId, Counters, End, GlobalMemory, Hazard, Launch, LaunchError,
+    LoadError, Module, Schedule, launch,
 };
 
 use super::case::{ArgKind, Case, Role};
@@ -23,16 +23,24 @@ pub(crate) struct Judgement {
     pub(crate) verdict: String,
     pub(crate) detail: String,
     pub(crate) hazards: Vec<Hazard>,
+    pub(crate) warnings: Vec<Hazard>,
+    pub(crate) counters: Counters,
     /// Bytes of every buffer afterwards.
     pub(crate) buffers: Vec<Vec<u8>>,
 }
 
 impl Judgement {
+    fn refused(verdict: &str, detail: String) -> Box<Judgement> {
+        Box::new(Judgement::of(verdict, detail))
+    }
+
     fn of(verdict: &str, detail: String) -> Judgement {
         Judgement {
             verdict: verdict.to_owned(),
             detail,
             hazards: Vec::new(),
+            warnings: Vec::new(),
+            counters: Counters::default(),
             buffers: Vec::new(),
         }
     }
@@ -145,23 +153,37 @@ impl Stage {
     }
 }
 
-/// Runs all launches of `case` under `schedule`.
-pub(crate) fn run(case: &Case, module: &Module, schedule: Schedule) -> Judgement {
+/// How warps and blocks take turns.
+pub(crate) type Turns = (Schedule, BlockOrder);
+
+/// Runs all launches of `case` under `schedule` and in this order of blocks, on so many threads (0:
+/// one a core).
+pub(crate) fn run(
+    case: &Case,
+    module: &Module,
+    (schedule, order): Turns,
+    threads: usize,
+) -> Judgement {
     let arch = Arch::by_name(if case.arch == "sm_80" { "a100" } else { "h100" });
     let arch = arch.expect("a known device");
     let mut stage = Stage::set(case);
-    let mut hazards = Vec::new();
+    let (mut hazards, mut warnings) = (Vec::new(), Vec::new());
+    let mut counters = Counters::default();
     let mut detail = String::new();
     for spec in &case.launches {
         let mut wanted = Launch::new(&spec.entry, spec.grid, spec.block, stage.args.clone());
         wanted.dynamic_shared_bytes = spec.shared;
         wanted.schedule = schedule;
+        wanted.block_order = order;
+        wanted.threads = threads;
         wanted.instruction_budget = INSTRUCTION_BUDGET;
         wanted.wall_deadline = Some(Instant::now() + PATIENCE);
         wanted.checks.same_value_writes_allowed = case.same_value_writes_allowed;
         match launch(module, &mut stage.memory, arch, &wanted) {
             Ok(report) => {
                 hazards.extend(report.hazards);
+                warnings.extend(report.warnings);
+                counters += report.counters;
                 if let End::Stopped(why) = report.end {
                     detail = why;
                     break;
@@ -191,6 +213,8 @@ pub(crate) fn run(case: &Case, module: &Module, schedule: Schedule) -> Judgement
             .map(|id| stage.memory.read(id))
             .collect(),
         hazards,
+        warnings,
+        counters,
     }
 }
 
@@ -203,12 +227,10 @@ fn results(case: &Case) -> impl Iterator<Item = usize> + '_ {
     (0..case.args.len()).filter(move |number| is(number, wanted))
 }
 
-/// Runs `case` under each schedule; the worst judgement is the case's, and buffers that differ
+/// Runs `case` under each schedule and order of blocks; the worst judgement is the case's, and buffers that differ
 /// between clean runs make it `nondeterministic`.
-pub(crate) fn judge(case: &Case, module: &Module, schedules: &[Schedule]) -> Judgement {
-    let mut runs = schedules
-        .iter()
-        .map(|&schedule| run(case, module, schedule));
+pub(crate) fn judge(case: &Case, module: &Module, schedules: &[Turns]) -> Judgement {
+    let mut runs = schedules.iter().map(|&turns| run(case, module, turns, 0));
     let first = runs.next().expect("a schedule");
     let fine = |run: &Judgement| matches!(run.verdict.as_str(), "ok" | "incorrect");
     if !fine(&first) {
@@ -227,9 +249,14 @@ pub(crate) fn judge(case: &Case, module: &Module, schedules: &[Schedule]) -> Jud
 }
 
 /// Loads PTX; a refusal is a judgement.
-pub(crate) fn load(ptx: &str) -> Result<Module, Judgement> {
+pub(crate) fn load(ptx: &str) -> Result<Module, Box<Judgement>> {
     Module::load(ptx).map_err(|e| match e {
-        LoadError::Unsupported(what) => Judgement::of("unsupported", what.to_string()),
-        LoadError::Ptx(error) => Judgement::of("unreadable PTX", error.to_string()),
+        LoadError::Unsupported(what) => Judgement::refused("unsupported", what.to_string()),
+        LoadError::Ptx(error) => Judgement::refused("unreadable PTX", error.to_string()),
     })
+}
+
+/// What NVRTC refuses is a judgement too.
+pub(crate) fn uncompiled(log: String) -> Box<Judgement> {
+    Judgement::refused("compile_failed", log)
 }

@@ -1,5 +1,6 @@
 //! The dashboard in a real browser: headless Chromium, driven through chromedriver's HTTP interface
-//! (<https://www.w3.org/TR/webdriver2/>). Skipped, with the reason printed, where they are missing.
+//! (<https://www.w3.org/TR/webdriver2/>). Reported as ignored where
+//! they are missing.
 
 use super::{Daemon, wait_for};
 use serde_json::{Value, json};
@@ -26,18 +27,10 @@ fn on_path(names: &[&str]) -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// A window of that size; `None`, with the reason printed, where there is no browser.
-    fn open(width: u32, height: u32, dark: bool) -> Option<Self> {
-        let Some(chromium) = on_path(&["chromium", "chromium-browser", "google-chrome"]) else {
-            eprintln!(
-                "skipped: no Chromium is installed (apt-get install chromium chromium-driver)"
-            );
-            return None;
-        };
-        let Some(driver) = on_path(&["chromedriver"]) else {
-            eprintln!("skipped: chromedriver is missing (apt-get install chromium-driver)");
-            return None;
-        };
+    /// A window of that size.
+    fn open(width: u32, height: u32, dark: bool) -> Self {
+        let chromium = on_path(&["chromium", "chromium-browser", "google-chrome"]).unwrap();
+        let driver = on_path(&["chromedriver"]).unwrap();
         let profile = TempDir::new().unwrap();
         let mut driver = Command::new(driver)
             .arg("--port=0")
@@ -84,7 +77,7 @@ impl Browser {
         let metrics = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false } });
         browser.ask("POST", "/goog/cdp/execute", &metrics);
-        Some(browser)
+        browser
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
@@ -256,10 +249,12 @@ fn hostile(folder: &std::path::Path) {
 }
 
 #[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
 fn the_dashboard_shows_runs_results_and_candidates_and_obeys_the_keyboard() {
-    let Some(browser) = Browser::open(1280, 900, false) else {
-        return;
-    };
+    let browser = Browser::open(1280, 900, false);
     let dir = TempDir::new().unwrap();
     let daemon = Daemon::start(&dir.path().join("t.db"));
     let root = format!("http://{}", daemon.address);
@@ -327,16 +322,18 @@ fn the_dashboard_shows_runs_results_and_candidates_and_obeys_the_keyboard() {
     let charts = browser.run("return document.querySelectorAll('svg[role=img]').length");
     assert!(charts.as_u64() >= Some(4), "{charts}");
     browser.picture("dashboard-parameters");
-    browser.keys("4");
+    browser.keys("5");
     browser.wait_for_text("RTX 3090");
     assert_eq!(browser.complaints(), Vec::<Value>::new());
 }
 
 #[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
 fn names_that_look_like_markup_are_shown_as_text() {
-    let Some(browser) = Browser::open(1280, 900, false) else {
-        return;
-    };
+    let browser = Browser::open(1280, 900, false);
     let dir = TempDir::new().unwrap();
     hostile(dir.path());
     let db = dir.path().join("t.db");
@@ -357,6 +354,8 @@ fn names_that_look_like_markup_are_shown_as_text() {
         "#/leaderboard",
         "#/effects",
         "#/devices",
+        &format!("#/explore/{id}"),
+        &format!("#/compare?runs={id}"),
         &format!("#/run/{id}"),
         &format!("#/candidate/{candidate}"),
     ] {
@@ -402,10 +401,12 @@ fn plant_hazard(db: &std::path::Path, file: &str, line: u32) -> String {
 }
 
 #[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
 fn a_failed_candidate_is_found_from_its_run_and_shows_the_line_of_its_hazard() {
-    let Some(browser) = Browser::open(1280, 900, false) else {
-        return;
-    };
+    let browser = Browser::open(1280, 900, false);
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("kernels");
     std::fs::create_dir(&folder).unwrap();
@@ -443,10 +444,12 @@ fn a_failed_candidate_is_found_from_its_run_and_shows_the_line_of_its_hazard() {
 }
 
 #[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
 fn at_400_pixels_and_in_the_dark_nothing_hangs_over_the_edge() {
-    let Some(browser) = Browser::open(400, 800, true) else {
-        return;
-    };
+    let browser = Browser::open(400, 800, true);
     let dir = TempDir::new().unwrap();
     let daemon = Daemon::start(&dir.path().join("t.db"));
     let id = daemon.submit(200, 1, "random");
@@ -460,6 +463,10 @@ fn at_400_pixels_and_in_the_dark_nothing_hangs_over_the_edge() {
         (format!("#/candidate/{candidate}"), "Verdicts", "candidate"),
         ("#/effects".to_owned(), "Each value", "parameters"),
         ("#/devices".to_owned(), "RTX 3090", "devices"),
+        (format!("#/explore/{id}"), "of 200 trials", "trials"),
+        (format!("#/compare?runs={id}"), "passed", "compare"),
+        ("#/start".to_owned(), "Start a run", "start"),
+        ("#/fleet".to_owned(), "--fleet", "fleet"),
     ] {
         browser.go("about:blank");
         browser.go(&format!("http://{}/{path}", daemon.address));
@@ -473,5 +480,245 @@ fn at_400_pixels_and_in_the_dark_nothing_hangs_over_the_edge() {
         background, "rgb(18, 20, 23)",
         "the dark colours follow the system"
     );
-    assert_eq!(browser.complaints(), Vec::<Value>::new());
+    // A daemon without a fleet says so with 404.
+    let own = |entry: &Value| {
+        !entry["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("/fleet")
+    };
+    let complaints: Vec<Value> = browser.complaints().into_iter().filter(own).collect();
+    assert_eq!(complaints, Vec::<Value>::new());
+}
+
+/// What a plot shows, as its library tells it.
+fn drawn(browser: &Browser, title: &str, what: &str) -> Value {
+    let script = format!(
+        "const at = document.querySelector('.plot[aria-label*={title:?}]') || document.querySelector('.plot');
+         const chart = window.echarts && at && window.echarts.getInstanceByDom(at);
+         if (!chart) return null;
+         const option = chart.getOption();
+         return {what};"
+    );
+    wait_for(&format!("the plot {title}"), || {
+        let value = browser.run(&script);
+        (!value.is_null()).then_some(value)
+    })
+}
+
+/// The label of a plot is overwritten by its library's description, so plots are found by their place.
+fn mark_plots(browser: &Browser) {
+    browser.run(
+        "for (const at of document.querySelectorAll('.plot')) {
+           at.setAttribute('aria-label', at.parentElement.querySelector('h3').textContent);
+         }",
+    );
+}
+
+#[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
+fn all_trials_of_a_run_are_plotted_sorted_filtered_and_downloaded() {
+    for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
+        let browser = Browser::open(width, 900, dark);
+        let dir = TempDir::new().unwrap();
+        let daemon = Daemon::start(&dir.path().join("t.db"));
+        let id = daemon.submit(400, 3, "evolve");
+        daemon.wait(&id, "finished");
+        browser.go(&format!("http://{}/#/explore/{id}", daemon.address));
+        browser.wait_for_text("400 of 400 trials");
+        wait_for("five plots", || {
+            let plots =
+                browser.run("return document.querySelectorAll('.plot[_echarts_instance_]').length");
+            (plots == 5).then_some(())
+        });
+        mark_plots(&browser);
+        let name = if dark { "dark" } else { "light" };
+        browser.picture(&format!("dashboard-trials-{width}-{name}"));
+        let width_now = browser.run("return document.documentElement.scrollWidth");
+        assert!(
+            width_now.as_u64() <= Some(u64::from(width)),
+            "{width_now} wide"
+        );
+        if (width, dark) != (1280, false) {
+            browser.run("window.scrollTo(0, 900)");
+            browser.picture(&format!("dashboard-plots-{width}-{name}"));
+            assert_eq!(browser.complaints(), Vec::<Value>::new());
+            continue;
+        }
+        scatter_and_table(&browser, &daemon, &id);
+        assert_eq!(browser.complaints(), Vec::<Value>::new());
+    }
+}
+
+/// Every trial is a point, times begin at zero until something else is chosen, and the table obeys.
+fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
+    let (_, trials) = daemon.get(&format!("/api/v1/runs/{id}/trials?limit=1000"));
+    let trials = trials.as_array().unwrap();
+    let passed = trials
+        .iter()
+        .filter(|trial| trial["time_us"].is_number())
+        .count();
+    let points = drawn(browser, "Trials", "option.series[0].data.length");
+    assert_eq!(points.as_u64(), Some(passed as u64));
+    let failed = "option.series.slice(2).reduce((sum, one) => sum + one.data.length, 0)";
+    let failed = drawn(browser, "Trials", failed).as_u64().unwrap() as usize;
+    assert_eq!(passed + failed, trials.len());
+    assert_eq!(drawn(browser, "Trials", "option.yAxis[0].min"), 0);
+    let choose = |id: &str, value: &str| {
+        browser.run(&format!(
+            "const at = document.getElementById('{id}'); at.value = '{value}';
+             at.dispatchEvent(new Event('change', {{ bubbles: true }}));"
+        ));
+    };
+    choose("choose-mode", "cut");
+    mark_plots(browser);
+    let axis = drawn(browser, "Trials", "option.yAxis[0].name");
+    assert!(axis.as_str().unwrap().contains("axis cut"), "{axis}");
+    let shares = "option.series[0].data.map((bar) => bar.value ?? bar)";
+    let shares = drawn(browser, "Importance", shares);
+    let sum: f64 = shares
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_f64)
+        .sum();
+    assert!((sum - 100.0).abs() < 10.0, "{shares}");
+    choose("choose-slice", "use_padding");
+    mark_plots(browser);
+    assert_eq!(
+        drawn(browser, "One parameter", "option.xAxis[0].name"),
+        "use_padding"
+    );
+    assert!(drawn(browser, "Two parameters", "option.series[0].data.length").as_u64() > Some(3));
+    let lines = drawn(browser, "Parallel", "option.series[0].data.length");
+    assert_eq!(lines.as_u64(), Some(passed as u64));
+    // Sorted by time, the first row is the best; sorted once more, the slowest.
+    let first = "return document.querySelector('#trials tbody tr td:nth-child(3)').innerText";
+    let best = browser.run(first);
+    browser.run("document.querySelectorAll('#trials .sort')[2].click()");
+    assert_ne!(browser.run(first), best);
+    browser.run(
+        "const at = document.getElementById('filter'); at.value = 'use_padding=0';
+         at.dispatchEvent(new Event('input', { bubbles: true }));",
+    );
+    let page = browser.wait_for_text("of 400 trials");
+    assert!(!page.contains("400 of 400 trials"), "{page}");
+    let csv = browser.run(
+        "const made = []; const keep = URL.createObjectURL;
+         URL.createObjectURL = (blob) => { made.push(blob); return keep(blob); };
+         document.getElementById('csv').click();
+         return new Promise((resolve) => made[0].text().then(resolve));",
+    );
+    let csv = csv.as_str().unwrap();
+    assert_eq!(csv.trim_end().lines().count(), 401, "{csv}");
+    assert!(
+        csv.starts_with("result,verdict,time_us,block_size_x"),
+        "{csv}"
+    );
+    let header = browser.run(
+        "window.kept = []; const keep = URL.createObjectURL;
+         URL.createObjectURL = (blob) => { window.kept.push(blob); return keep(blob); };
+         document.getElementById('header').click(); return true;",
+    );
+    assert_eq!(header, true);
+    let header = wait_for("the header", || {
+        let text = "return window.kept[0] ? new Promise((resolve) => window.kept[0].text().then(resolve)) : null";
+        browser.run(text).as_str().map(str::to_owned)
+    });
+    assert!(
+        header.contains("#ifndef") && header.contains("tuner-entry"),
+        "{header}"
+    );
+}
+
+#[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
+fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
+    let browser = Browser::open(1280, 900, false);
+    let dir = TempDir::new().unwrap();
+    let daemon = Daemon::start(&dir.path().join("t.db"));
+    let root = format!("http://{}", daemon.address);
+    let before = daemon.submit(60, 1, "random");
+    daemon.wait(&before, "finished");
+    browser.go(&format!("{root}/#/start"));
+    browser.wait_for_text("Start a run");
+    let (_, run) = daemon.get(&format!("/api/v1/runs/{before}"));
+    let device = run["request"]["device"].as_str().unwrap();
+    browser.run(&format!(
+        "document.getElementById('device').value = {device:?};
+         document.getElementById('evals').value = '80';
+         document.getElementById('strategy').value = 'random';
+         document.getElementById('start').click();"
+    ));
+    browser.wait_for_text("(80 trials)?");
+    // Nothing is asked for before it is confirmed.
+    assert_eq!(
+        daemon.get("/api/v1/runs").1["runs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    browser.run("document.getElementById('confirm').click()");
+    browser.wait_for_text("Best time so far");
+    let (_, list) = daemon.get("/api/v1/runs");
+    let started = list["runs"][0]["id"].as_str().unwrap().to_owned();
+    daemon.wait(&started, "finished");
+    browser.run(
+        "document.getElementById('note').value = 'with <b>padding</b>';
+         document.getElementById('save-note').click();",
+    );
+    browser.wait_for_text("saved ");
+    let (_, note) = daemon.get(&format!("/api/v1/runs/{started}/note"));
+    assert_eq!(note["text"], "with <b>padding</b>");
+    browser.go("about:blank");
+    browser.go(&format!("{root}/#/run/{started}"));
+    wait_for("the note", || {
+        let text = browser.run("return document.getElementById('note')?.value");
+        (text == "with <b>padding</b>").then_some(())
+    });
+    browser.go(&format!(
+        "{root}/#/compare?runs={before},{started},run-that-is-not"
+    ));
+    browser.wait_for_text("There is no run run-that-is-not.");
+    mark_plots(&browser);
+    let curves = drawn(&browser, "convolution", "option.series.length");
+    assert_eq!(curves, 2);
+    browser.picture("dashboard-compare");
+    for view in ["run", "explore"] {
+        browser.go(&format!("{root}/#/{view}/nowhere"));
+        browser.wait_for_text("There is no run nowhere");
+    }
+    let long = daemon.submit(6768, 1, "annealing");
+    browser.go(&format!("{root}/#/run/{long}"));
+    let stop = format!("document.querySelector('button[aria-label=\"Stop run {long}\"]')");
+    let offered = wait_for("a button", || {
+        let there = browser.run(&format!("return !!{stop}")) == true;
+        let over = daemon.get(&format!("/api/v1/runs/{long}")).1["state"] == "finished";
+        (there || over).then_some(there)
+    });
+    if offered {
+        browser.run(&format!("{stop}.click()"));
+        browser.wait_for_text("What it found is kept");
+        browser.run("document.getElementById('confirm').click()");
+    }
+    wait_for("its end", || {
+        let state = daemon.get(&format!("/api/v1/runs/{long}")).1["state"].clone();
+        (state == "stopped" || state == "finished").then_some(())
+    });
+    // Refusals of the API are expected; what the page itself does wrong is not.
+    let own = |entry: &Value| {
+        !entry["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("404")
+    };
+    let complaints: Vec<Value> = browser.complaints().into_iter().filter(own).collect();
+    assert_eq!(complaints, Vec::<Value>::new());
 }

@@ -175,7 +175,7 @@ async fn predicted_times_leave_only_when_asked_for() {
     assert!(header.lines().next().unwrap().contains("PREDICTED"));
     let header = stdout(&tuner(directory.path(), &["export", "gemm"]).success());
     assert!(
-        !header.contains("PREDICTED") && !header.contains("vgpu"),
+        !header.contains("PREDICTED") && !header.contains("vgpu:"),
         "{header}"
     );
     assert!(header.contains("recorded by others"), "{header}");

@@ -4,7 +4,7 @@ use crate::store::support::{config, key, proven, start, timed};
 use std::path::Path;
 use std::process::Command;
 use tuner_core::entry::Entry;
-use tuner_core::record::{ConstraintDefinition, DeviceKind, ParameterDefinition};
+use tuner_core::record::{ConstraintDefinition, DeviceKind, LaunchDefinition, ParameterDefinition};
 use tuner_core::value::Value;
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
@@ -133,7 +133,8 @@ async fn the_header_compiles_as_c11_and_cpp17_and_answers_at_compile_and_run_tim
             ("-DTARGET_NVIDIA_A100_PCIE_40GB=1", "-DEXPECTED=128"),
             ("-DTARGET_unknown", "-DEXPECTED=64"),
         ] {
-            let compiler: Vec<&str> = compiler.iter().copied().chain([target, expected]).collect();
+            let defines = ["-DGEMM_TUNED_MACROS", target, expected];
+            let compiler: Vec<&str> = compiler.iter().copied().chain(defines).collect();
             compile(directory.path(), &compiler, name, USE).unwrap();
             let status = Command::new(directory.path().join("program"))
                 .status()
@@ -144,6 +145,82 @@ async fn the_header_compiles_as_c11_and_cpp17_and_answers_at_compile_and_run_tim
         let twice =
             "#include \"gemm_tuned.h\"\n#include \"gemm_tuned.h\"\nint main(void) { return 0; }\n";
         compile(directory.path(), compiler, name, twice).unwrap();
+    }
+}
+
+const LAUNCHED: &str = r#"
+#include "gemm_tuned.h"
+#if defined(TILE) || defined(PAD)
+#error "macros that nobody asked for"
+#endif
+#define COUNT(instance, TILE, PAD) + 1
+#define SUM(instance, TILE, PAD) + TILE * (instance + 1)
+#ifdef __cplusplus
+static_assert(gemm_tuned_launch_gemm(gemm_tuned_lookup("NVIDIA L4", 300, 0), 300, 0).grid[0] == 10, "");
+#endif
+int main(void) {
+  int how = 7;
+  const gemm_tuned_entry *entry = gemm_tuned_lookup("NVIDIA L4", 256, 0);
+  if (!entry || entry->config.tile != 32 || entry->cc != 89) return 1;
+  gemm_tuned_launch launch = gemm_tuned_launch_gemm(entry, 300, 0);
+  if (!launch.runs || launch.grid[0] != 10 || launch.grid[1] != 58 || launch.grid[2] != 1) return 2;
+  if (launch.block[0] != 32 || launch.shared_bytes != 4 * 32) return 3;
+  if (gemm_tuned_launch_reduce(entry, 300, 0).runs) return 4;
+  if (!gemm_tuned_launch_reduce(entry, 8192, 0).runs) return 5;
+  if (gemm_tuned_launch_reduce(entry, 8192, 0).grid[0] != 4096) return 6;
+  /* No whole number of blocks. */
+  if (gemm_tuned_launch_reduce(entry, 8191, 0).runs) return 7;
+  if (gemm_tuned_lookup("NVIDIA L40S", 256, 0)) return 8;
+  if (gemm_tuned_find("vgpu:l4", 0, 256, 0, &how) != entry || how != 1) return 9;
+  if (gemm_tuned_find("NVIDIA L4", 89, 256, 0, &how) != entry || how != 2) return 10;
+  if (gemm_tuned_find("NVIDIA L40S", 89, 256, 0, &how) != entry || how != 3) return 11;
+  if (gemm_tuned_find("NVIDIA H100 PCIe", 90, 256, 0, &how) || how != 0) return 12;
+  if (GEMM_TUNED_COUNT != 2 || (0 GEMM_TUNED_CONFIGS(COUNT)) != 2) return 13;
+  if ((0 GEMM_TUNED_CONFIGS(SUM)) != 32 + 2 * 64) return 14;
+  return gemm_tuned_table[1].instance == 1 ? 0 : 15;
+}
+"#;
+
+#[tokio::test]
+async fn launches_instances_and_names_of_devices_are_there_and_macros_only_on_request() {
+    let launch =
+        |entry: &str, when: Option<&str>, grid: [&str; 3], shared: &str| LaunchDefinition {
+            entry: entry.to_owned(),
+            when: when.map(str::to_owned),
+            grid: grid.map(str::to_owned),
+            block: ["TILE", "1", "1"].map(str::to_owned),
+            shared: shared.to_owned(),
+        };
+    let mut starts: Vec<(RunStart, &[(i64, f64)])> = vec![
+        (sized(DeviceKind::Vgpu, "small", 256, 0), &[(32, 9.0)]),
+        (sized(DeviceKind::Vgpu, "large", 65536, 0), &[(64, 9.0)]),
+    ];
+    for (start, _) in &mut starts {
+        start.device.name = "vgpu:l4".to_owned();
+        start.device.arch = "sm_89".to_owned();
+        let processors = ("DEVICE_SM_COUNT".to_owned(), Value::Int(58));
+        start.device.environment.push(processors);
+        start.tasks[0].definition.launches = vec![
+            launch(
+                "gemm",
+                None,
+                ["ceil_div(N, TILE)", "DEVICE_SM_COUNT", "1"],
+                "4 * TILE",
+            ),
+            launch("reduce", Some("N > 4096"), ["N / 2", "1", "1"], "0"),
+        ];
+    }
+    let mut entries = entries_of(&starts).await;
+    entries.sort_by(|a, b| b.best.problem.cmp(&a.best.problem));
+    let directory = tempfile::tempdir().unwrap();
+    let header = export::header("gemm", &entries).unwrap();
+    std::fs::write(directory.path().join("gemm_tuned.h"), &header).unwrap();
+    for (compiler, name) in [(C11, "launched.c"), (CPP17, "launched.cpp")] {
+        if let Err(message) = compile(directory.path(), compiler, name, LAUNCHED) {
+            panic!("{message}\n{header}");
+        }
+        let status = Command::new(directory.path().join("program")).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{name}\n{header}");
     }
 }
 
@@ -168,6 +245,7 @@ async fn every_wrong_value_fails_to_compile() {
             let compiler: Vec<&str> = compiler
                 .iter()
                 .copied()
+                .chain(["-DGEMM_MACROS"])
                 .chain([if right.contains("128") {
                     "-DTARGET_NVIDIA_A100_PCIE_40GB"
                 } else {
@@ -247,7 +325,7 @@ pub(crate) fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileO
     let compiler = Compiler::new(settings).ok()?;
     let text = format!("{header}\n{kernel}");
     let template = Template::new("kernel.cu", text.as_str(), Vec::new(), Vec::new());
-    let options = [define.to_owned()];
+    let options: Vec<String> = define.split(' ').map(str::to_owned).collect();
     let launches = [LaunchShape {
         entry: "copy".to_owned(),
         dynamic_shared: 0,
@@ -275,7 +353,7 @@ async fn nvrtc_takes_the_header_and_refuses_a_wrong_value() {
         \x20 t[threadIdx.x % TILE] = tile;\n\
         \x20 o[threadIdx.x] = t[threadIdx.x % TILE];\n\
         }\n";
-    let define = "-DTARGET_NVIDIA_A100_PCIE_40GB";
+    let define = "-DGEMM_TUNED_MACROS -DTARGET_NVIDIA_A100_PCIE_40GB";
     let Some(outcome) = nvrtc(&header, kernel, define) else {
         eprintln!("skipped: no NVRTC");
         return;

@@ -38,6 +38,7 @@ pub(crate) fn definition() -> Definition {
             rule: "BYTES <= DEVICE_SHARED_BYTES and TILE % 16 == 0".to_owned(),
             why: "the tile must fit".to_owned(),
         }],
+        launches: Vec::new(),
     }
 }
 

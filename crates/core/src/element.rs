@@ -18,16 +18,24 @@ pub enum Element {
     F32,
     /// IEEE 754 double precision.
     F64,
+    /// One byte that is 0 or 1.
+    Bool,
     /// Signed 8-bit integer.
     I8,
     /// Unsigned 8-bit integer.
     U8,
+    /// Signed 16-bit integer.
+    I16,
+    /// Unsigned 16-bit integer.
+    U16,
     /// Signed 32-bit integer.
     I32,
     /// Unsigned 32-bit integer.
     U32,
     /// Signed 64-bit integer.
     I64,
+    /// Unsigned 64-bit integer.
+    U64,
     /// 8-bit float with 4 exponent bits, no infinities (OCP FP8 E4M3).
     F8e4m3,
     /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
@@ -48,11 +56,15 @@ impl Element {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Bool => "bool",
             Self::I8 => "i8",
             Self::U8 => "u8",
+            Self::I16 => "i16",
+            Self::U16 => "u16",
             Self::I32 => "i32",
             Self::U32 => "u32",
             Self::I64 => "i64",
+            Self::U64 => "u64",
             Self::F8e4m3 => "f8e4m3",
             Self::F8e5m2 => "f8e5m2",
         }
@@ -62,19 +74,19 @@ impl Element {
     #[must_use]
     pub fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
-            Self::F16 | Self::Bf16 => 2,
+            Self::Bool | Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
+            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
-            Self::F64 | Self::I64 => 8,
+            Self::F64 | Self::I64 | Self::U64 => 8,
         }
     }
 
     /// Whether it is a floating-point type.
     #[must_use]
     pub fn is_float(self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::I8 | Self::U8 | Self::I32 | Self::U32 | Self::I64
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2
         )
     }
 
@@ -123,6 +135,10 @@ impl Element {
             Self::Bf16 => out.extend(bf16::from_f64(value).to_le_bytes()),
             Self::F32 => out.extend((value as f32).to_le_bytes()),
             Self::F64 => out.extend(value.to_le_bytes()),
+            Self::Bool => out.push(u8::from(value.round_ties_even() != 0.0)),
+            Self::I16 => out.extend((value.round_ties_even() as i16).to_le_bytes()),
+            Self::U16 => out.extend((value.round_ties_even() as u16).to_le_bytes()),
+            Self::U64 => out.extend((value.round_ties_even() as u64).to_le_bytes()),
             Self::I8 => out.extend((value.round_ties_even() as i8).to_le_bytes()),
             Self::U8 => out.push(value.round_ties_even() as u8),
             Self::I32 => out.extend((value.round_ties_even() as i32).to_le_bytes()),
@@ -142,7 +158,10 @@ impl Element {
             Self::F32 => take(bytes).map(|b| f64::from(f32::from_le_bytes(b))),
             Self::F64 => take(bytes).map(f64::from_le_bytes),
             Self::I8 => take(bytes).map(|b| f64::from(i8::from_le_bytes(b))),
-            Self::U8 => take(bytes).map(|b: [u8; 1]| f64::from(b[0])),
+            Self::Bool | Self::U8 => take(bytes).map(|b: [u8; 1]| f64::from(b[0])),
+            Self::I16 => take(bytes).map(|b| f64::from(i16::from_le_bytes(b))),
+            Self::U16 => take(bytes).map(|b| f64::from(u16::from_le_bytes(b))),
+            Self::U64 => take(bytes).map(|b| u64::from_le_bytes(b) as f64),
             Self::I32 => take(bytes).map(|b| f64::from(i32::from_le_bytes(b))),
             Self::U32 => take(bytes).map(|b| f64::from(u32::from_le_bytes(b))),
             Self::I64 => take(bytes).map(|b| i64::from_le_bytes(b) as f64),
@@ -158,12 +177,35 @@ impl Element {
     pub fn whole(self, bytes: &[u8]) -> Option<i128> {
         match self {
             Self::I8 => take(bytes).map(|b| i128::from(i8::from_le_bytes(b))),
-            Self::U8 => take(bytes).map(|b| i128::from(u8::from_le_bytes(b))),
+            Self::Bool | Self::U8 => take(bytes).map(|b| i128::from(u8::from_le_bytes(b))),
+            Self::I16 => take(bytes).map(|b| i128::from(i16::from_le_bytes(b))),
+            Self::U16 => take(bytes).map(|b| i128::from(u16::from_le_bytes(b))),
+            Self::U64 => take(bytes).map(|b| i128::from(u64::from_le_bytes(b))),
             Self::I32 => take(bytes).map(|b| i128::from(i32::from_le_bytes(b))),
             Self::U32 => take(bytes).map(|b| i128::from(u32::from_le_bytes(b))),
             Self::I64 => take(bytes).map(|b| i128::from(i64::from_le_bytes(b))),
             Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2 => None,
         }
+    }
+
+    /// Appends a whole number exactly, clamped to what the type holds, little-endian.
+    pub fn encode_whole(self, value: i128, out: &mut Vec<u8>) {
+        let clamped = |least: i128, most: i128| value.clamp(least, most).to_le_bytes();
+        let bytes = match self {
+            Self::Bool => u128::from(value != 0).to_le_bytes(),
+            Self::I8 => clamped(i8::MIN.into(), i8::MAX.into()),
+            Self::U8 => clamped(0, u8::MAX.into()),
+            Self::I16 => clamped(i16::MIN.into(), i16::MAX.into()),
+            Self::U16 => clamped(0, u16::MAX.into()),
+            Self::I32 => clamped(i32::MIN.into(), i32::MAX.into()),
+            Self::U32 => clamped(0, u32::MAX.into()),
+            Self::I64 => clamped(i64::MIN.into(), i64::MAX.into()),
+            Self::U64 => clamped(0, u64::MAX.into()),
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::F8e4m3 | Self::F8e5m2 => {
+                return self.encode(value as f64, out);
+            }
+        };
+        out.extend(&bytes[..self.size()]);
     }
 
     /// `value` as this type would store it.
@@ -183,10 +225,43 @@ impl Element {
             Self::Bf16 => &[0xff, 0x7f],
             Self::F32 => &[0xff, 0xff, 0xff, 0x7f],
             Self::F64 => &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-            Self::I8 | Self::U8 => &[0xa5],
+            Self::Bool | Self::I8 | Self::U8 => &[0xa5],
+            Self::I16 | Self::U16 => &[0xa5; 2],
             Self::I32 | Self::U32 => &[0xa5; 4],
-            Self::I64 => &[0xa5; 8],
+            Self::I64 | Self::U64 => &[0xa5; 8],
             Self::F8e4m3 | Self::F8e5m2 => &[0x7f],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Element;
+
+    #[test]
+    fn whole_numbers_are_stored_exactly_and_clamped() {
+        use Element::{Bool, I8, I16, I32, I64, U8, U16, U32, U64};
+        let large = i128::from(u64::MAX) - 1;
+        for (element, value, stored) in [
+            (U64, large, large),
+            (U64, -1, 0),
+            (I64, (1 << 53) + 1, (1 << 53) + 1),
+            (U16, 70_000, 65_535),
+            (I16, -40_000, -32_768),
+            (U8, 300, 255),
+            (I8, -1, -1),
+            (U32, 7, 7),
+            (I32, -7, -7),
+            (Bool, 2, 1),
+        ] {
+            let mut bytes = Vec::new();
+            element.encode_whole(value, &mut bytes);
+            assert_eq!(bytes.len(), element.size(), "{element:?}");
+            assert_eq!(element.whole(&bytes), Some(stored), "{element:?}");
+        }
+        let mut bytes = Vec::new();
+        Bool.encode(0.4, &mut bytes);
+        Bool.encode(3.0, &mut bytes);
+        assert_eq!(bytes, [0, 1]);
     }
 }

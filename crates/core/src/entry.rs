@@ -13,6 +13,8 @@ pub struct Entry {
     pub environment: ConfigValues,
     /// Parameters and constraints.
     pub definition: Definition,
+    /// Compute capability of the device, such as 90; `None` where it is not known.
+    pub cc: Option<u32>,
     /// Driver under which it was timed.
     pub driver: Option<String>,
     /// Every timed configuration of the group with its median in microseconds, best first.

@@ -2,8 +2,10 @@
 //! be made anywhere, in any order, on any number of threads, and is the same each time.
 
 use super::element::Element;
+use crate::data::DataFile;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Elements of a buffer that one thread fills faster than several.
 const ALONE: u64 = 1 << 18;
@@ -13,8 +15,8 @@ const ALONE: u64 = 1 << 18;
 const PERIOD: u64 = (1 << 24) - 3;
 
 /// How a buffer is filled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fill {
     /// Normally distributed values.
     Normal {
@@ -36,6 +38,48 @@ pub enum Fill {
     Arange,
     /// Zero everywhere.
     Zeros,
+    /// Each number from 0 to the number of elements less one, once, in random order.
+    Permutation,
+    /// Ascending values, random between these.
+    Sorted {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// Standard normal values (whole numbers: 1 to 100) at random places, zero elsewhere.
+    Sparse {
+        /// Share of the elements that are not zero.
+        rate: f64,
+    },
+    /// Axis-aligned boxes: the low corner's coordinates, then the high corner's, each box `2 * axes`
+    /// numbers.
+    Boxes {
+        /// Smallest coordinate.
+        min: f64,
+        /// Largest coordinate.
+        max: f64,
+        /// Coordinates of a point.
+        axes: u64,
+    },
+    /// Row offsets of a sparse matrix or a graph (CSR): from 0 to `entries`, ascending; rows differ
+    /// in length, and some are empty.
+    CsrOffsets {
+        /// Entries of all rows.
+        entries: u64,
+    },
+    /// Column indices that belong to [`Fill::CsrOffsets`] of as many rows: ascending in each row,
+    /// and each at most once where there are columns enough.
+    CsrIndices {
+        /// Rows.
+        rows: u64,
+        /// Columns: the indices are smaller.
+        columns: u64,
+    },
+    /// The content of a file.
+    File(DataFile),
+    /// What a kernel of this name in the template writes.
+    Kernel(Arc<str>),
 }
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014): a bijective mix of 64 bits.
@@ -56,6 +100,77 @@ fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     (unit(first), unit(second))
 }
 
+/// Half a step to either side that row boundaries are moved by: below 0.5, they stay ascending.
+const ROW_JITTER: f64 = 0.49;
+
+/// Stream of the random numbers that offsets and indices of one graph share.
+const GRAPH: u64 = 0x6772_6170_6820;
+
+/// Row offset `row` of `rows` with `entries` entries.
+fn row_offset(seed: u64, (rows, entries): (u64, u64), row: u64) -> u64 {
+    if row == 0 || rows == 0 {
+        return 0;
+    }
+    if row >= rows {
+        return entries;
+    }
+    let (unit, _) = uniforms(seed, GRAPH, row);
+    let place = row as f64 + 2.0 * ROW_JITTER * (unit - 0.5);
+    ((place / rows as f64 * entries as f64) as u64).min(entries)
+}
+
+/// The row of an entry, and that row's first entry and the one behind its last.
+fn row_of(seed: u64, graph: (u64, u64), entry: u64) -> (u64, u64) {
+    let (rows, _) = graph;
+    // The last row that begins at or before the entry.
+    let (mut low, mut high) = (0, rows);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if row_offset(seed, graph, middle) <= entry {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (
+        row_offset(seed, graph, low),
+        row_offset(seed, graph, low + 1),
+    )
+}
+
+/// Column of an entry: the row's columns are cut into as many parts as it has entries.
+fn column(seed: u64, graph: (u64, u64), columns: u64, entry: u64) -> u64 {
+    let (first, behind) = row_of(seed, graph, entry);
+    let degree = (behind - first).max(1) as f64;
+    let number = (entry - first.min(entry)) as f64;
+    let bound = |number: f64| (number * columns as f64 / degree) as u64;
+    let (low, high) = (bound(number), bound(number + 1.0));
+    let (unit, _) = uniforms(seed, GRAPH + 1, entry);
+    let within = (unit * high.saturating_sub(low) as f64) as u64;
+    (low + within).min(columns.saturating_sub(1))
+}
+
+/// Number `index` of a random permutation of `count`: a Feistel network over the next power of four,
+/// walked until it leads back inside.
+fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
+    let bits = (64 - count.saturating_sub(1).leading_zeros())
+        .max(2)
+        .div_ceil(2);
+    let half = (1_u64 << bits) - 1;
+    let mut place = index;
+    loop {
+        let (mut left, mut right) = (place >> bits, place & half);
+        for round in 0..4_u64 {
+            let key = mix(seed ^ mix(buffer.wrapping_add(round << 56)));
+            (left, right) = (right, left ^ (mix(right ^ key) & half));
+        }
+        place = left << bits | right;
+        if place < count {
+            return place;
+        }
+    }
+}
+
 impl Fill {
     /// What an argument is filled with whose space does not say: a standard normal, or, for whole
     /// numbers, 0 to 100.
@@ -74,7 +189,53 @@ impl Fill {
         }
     }
 
-    /// The value of element `index` of buffer number `buffer`, before rounding to its type.
+    /// Whether its values are random numbers that come again after [`PERIOD`].
+    fn is_periodic(&self) -> bool {
+        matches!(
+            self,
+            Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. }
+        )
+    }
+
+    /// The value of element `index` of `count` of a type in buffer number `buffer`.
+    fn structured(&self, element: Element, at: (u64, u64), (index, count): (u64, u64)) -> f64 {
+        let (seed, buffer) = at;
+        let (first, second) = uniforms(seed, buffer, index);
+        match *self {
+            Self::Permutation => permuted(seed, buffer, count, index) as f64,
+            Self::Sorted { min, max } => {
+                min + (max - min) * (index as f64 + first) / count.max(1) as f64
+            }
+            Self::Sparse { rate } if first >= rate => 0.0,
+            Self::Sparse { rate } if element.is_float() => {
+                // Box and Muller 1958; what is left of the first number is uniform again.
+                let unit = first / rate.max(f64::MIN_POSITIVE);
+                (-2.0 * unit.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
+            }
+            Self::Sparse { .. } => (1.0 + 99.0 * second).round(),
+            Self::Boxes { min, max, axes } => {
+                let axes = axes.max(1);
+                let (number, axis) = (index / (2 * axes), index % axes);
+                let (low, size) = uniforms(seed, buffer, number * axes + axis);
+                let corner = min + (max - min) * low;
+                match index % (2 * axes) < axes {
+                    true => corner,
+                    // A fifth of what is left, on average a tenth: some boxes overlap, most do not.
+                    false => corner + (max - corner) * (0.001 + 0.2 * size),
+                }
+            }
+            Self::CsrOffsets { entries } => {
+                row_offset(seed, (count.saturating_sub(1), entries), index) as f64
+            }
+            Self::CsrIndices { rows, columns } => {
+                column(seed, (rows, count), columns, index) as f64
+            }
+            _ => self.value(seed, buffer, index),
+        }
+    }
+
+    /// The value of element `index` of buffer number `buffer`, before rounding to its type; of a fill
+    /// whose values also depend on how many there are, zero.
     #[must_use]
     pub fn value(&self, seed: u64, buffer: u64, index: u64) -> f64 {
         match *self {
@@ -89,27 +250,32 @@ impl Fill {
             }
             Self::Constant(value) => value,
             Self::Arange => index as f64,
-            Self::Zeros => 0.0,
+            _ => 0.0,
         }
     }
 
-    /// The bytes of a whole buffer of `count` elements.
+    /// The bytes of a whole buffer of `count` elements; zeros where they come from elsewhere
+    /// ([`Fill::File`], [`Fill::Kernel`]).
     #[must_use]
     pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Vec<u8> {
         let size = element.size();
         let total = usize::try_from(count)
             .unwrap_or(usize::MAX)
             .saturating_mul(size);
-        if *self == Self::Zeros {
+        if matches!(self, Self::Zeros | Self::File(_) | Self::Kernel(_)) {
             return vec![0; total];
         }
-        let fresh = match *self {
-            Self::Normal { .. } | Self::Uniform { .. } => count.min(PERIOD),
-            _ => count,
+        let fresh = if self.is_periodic() {
+            count.min(PERIOD)
+        } else {
+            count
         };
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
             for index in range {
-                element.encode(self.value(seed, buffer, index), bytes);
+                element.encode(
+                    self.structured(element, (seed, buffer), (index, count)),
+                    bytes,
+                );
             }
         };
         let mut bytes = Vec::with_capacity(total);
@@ -177,6 +343,94 @@ mod tests {
         assert_eq!(first, again);
         let value = |at| Fill::Uniform { min: 0.0, max: 1.0 }.value(1, 0, at);
         assert!(value(PERIOD + 7) == value(7) && value(PERIOD - 1) != value(7));
+    }
+
+    fn whole(fill: &Fill, seed: u64, count: u64) -> Vec<u64> {
+        let bytes = fill.bytes(Element::U32, seed, 3, count);
+        let words = bytes.chunks(4).map(|word| Element::U32.decode(word) as u64);
+        words.collect()
+    }
+
+    #[test]
+    fn a_permutation_has_every_number_once_and_differs_between_seeds() {
+        for count in [1, 2, 5, 64, 1000] {
+            let one = whole(&Fill::Permutation, 1, count);
+            let mut sorted = one.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            if count > 100 {
+                assert_ne!(one, sorted);
+                assert_ne!(one, whole(&Fill::Permutation, 2, count));
+            }
+        }
+    }
+
+    #[test]
+    fn a_graph_has_ascending_offsets_and_distinct_ascending_columns_in_each_row() {
+        let (rows, entries, columns) = (200, 1500, 300);
+        let offsets = whole(&Fill::CsrOffsets { entries }, 7, rows + 1);
+        assert_eq!((offsets[0], offsets[rows as usize]), (0, entries));
+        assert!(
+            offsets.windows(2).all(|pair| pair[0] <= pair[1]),
+            "{offsets:?}"
+        );
+        let lengths: std::collections::BTreeSet<u64> =
+            offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(lengths.len() > 5, "{lengths:?}");
+        let indices = whole(&Fill::CsrIndices { rows, columns }, 7, entries);
+        for pair in offsets.windows(2) {
+            let row = &indices[pair[0] as usize..pair[1] as usize];
+            assert!(row.windows(2).all(|two| two[0] < two[1]), "{row:?}");
+            assert!(row.iter().all(|column| *column < columns));
+        }
+        // More entries than rows have places for still stay inside.
+        let crowded = whole(
+            &Fill::CsrIndices {
+                rows: 3,
+                columns: 4,
+            },
+            7,
+            90,
+        );
+        assert!(crowded.iter().all(|column| *column < 4));
+    }
+
+    #[test]
+    fn sorted_sparse_and_boxes_are_what_they_are_called() {
+        let floats = |fill: Fill, count| -> Vec<f64> {
+            let bytes = fill.bytes(Element::F64, 5, 1, count);
+            bytes.chunks(8).map(|b| Element::F64.decode(b)).collect()
+        };
+        let sorted = floats(
+            Fill::Sorted {
+                min: -2.0,
+                max: 3.0,
+            },
+            500,
+        );
+        assert!(sorted.is_sorted() && sorted[0] >= -2.0 && sorted[499] <= 3.0);
+        let sparse = floats(Fill::Sparse { rate: 0.1 }, 20_000);
+        let rate = sparse.iter().filter(|value| **value != 0.0).count() as f64 / 20_000.0;
+        assert!((rate - 0.1).abs() < 0.01, "{rate}");
+        let squares: f64 = sparse.iter().map(|value| value * value).sum();
+        assert!(
+            (squares / 20_000.0 - 0.1).abs() < 0.02,
+            "unit variance where not zero"
+        );
+        let boxes = floats(
+            Fill::Boxes {
+                min: 0.0,
+                max: 10.0,
+                axes: 2,
+            },
+            400,
+        );
+        for one in boxes.chunks(4) {
+            assert!(one[0] < one[2] && one[1] < one[3], "{one:?}");
+            assert!(one.iter().all(|value| (0.0..=10.0).contains(value)));
+        }
+        let whole = Fill::Sparse { rate: 1.0 }.bytes(Element::U8, 5, 1, 100);
+        assert!(whole.iter().all(|value| (1..=100).contains(value)));
     }
 
     #[test]

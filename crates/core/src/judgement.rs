@@ -4,6 +4,9 @@
 use crate::record::{Hazard, Verdict};
 use serde::{Deserialize, Serialize};
 
+/// What is said of a candidate whose space has `reference: none` and that has no hazard.
+pub const HAZARDS_ONLY: &str = "hazards only, results not compared";
+
 /// The verdict on a candidate with its evidence. A candidate that fails is a value, wherever it
 /// fails: in the compiler, on the device, at the gate or under the stopwatch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +16,9 @@ pub struct Judgement {
     /// Everything the checks found.
     #[serde(default)]
     pub hazards: Vec<Hazard>,
+    /// What works and yet should not stay so; no reason to refuse the candidate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Hazard>,
     /// Why, for people: compiler log, first wrong element, …; empty when all is well.
     pub detail: String,
     /// Largest error divided by its tolerance; `None` where nothing was compared.
@@ -27,6 +33,7 @@ impl Judgement {
         Self {
             verdict,
             hazards: Vec::new(),
+            warnings: Vec::new(),
             detail: detail.into(),
             max_error: None,
         }

@@ -1,8 +1,11 @@
 //! The words that every stage speaks: plain values with their units. What acts here is what every
 //! stage needs: reading files within limits, asking git for a commit, reporting a panic.
 
+pub mod activity;
+mod argument;
 pub mod baseline_record;
 pub mod cache_mode;
+pub mod data;
 pub mod element;
 pub mod entry;
 pub mod escape;
@@ -11,6 +14,7 @@ pub mod files;
 pub mod fill;
 mod fp8;
 pub mod judgement;
+pub mod layout;
 pub mod panics;
 pub mod plan;
 pub mod provenance;

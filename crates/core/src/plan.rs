@@ -3,45 +3,15 @@
 //! Plans cross the pipe to the worker process, so they hold code, launches and seeds, never
 //! tensors: the worker makes the data itself.
 
-use crate::element::Element;
-use crate::fill::Fill;
+pub use crate::argument::{Passed, PlanArgument, PlanVariable, Role};
 use crate::units::ContentHash;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What an argument is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Read by the kernel, never written.
-    Input,
-    /// Written by the kernel: every element.
-    Output,
-    /// Working memory, unwritten before the first launch.
-    Scratch,
-    /// Passed by value.
-    Scalar,
-}
-
-/// One kernel argument.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PlanArgument {
-    /// Name in the space file.
-    pub name: String,
-    /// Element type.
-    pub element: Element,
-    /// What it is for.
-    pub role: Role,
-    /// Extents, outermost first; empty for scalars.
-    pub shape: Vec<u64>,
-    /// How an input is filled.
-    pub fill: Fill,
-    /// The value of a scalar.
-    pub value: f64,
-}
+use std::fmt;
+use std::fmt::Write as _;
 
 /// One launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLaunch {
     /// Kernel name.
     pub entry: String,
@@ -53,6 +23,26 @@ pub struct PlanLaunch {
     pub shared_bytes: u32,
     /// Indices into the plan's arguments, in the order of the kernel's parameters.
     pub arguments: Vec<usize>,
+    /// All blocks are on the device at once and may wait for each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cooperative: bool,
+}
+
+/// Stored identities are made of this text: a field that later versions added stands in it only
+/// where it says something.
+impl fmt::Debug for PlanLaunch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("PlanLaunch");
+        text.field("entry", &self.entry)
+            .field("grid", &self.grid)
+            .field("block", &self.block)
+            .field("shared_bytes", &self.shared_bytes)
+            .field("arguments", &self.arguments);
+        if self.cooperative {
+            text.field("cooperative", &self.cooperative);
+        }
+        text.finish()
+    }
 }
 
 /// Compiled code.
@@ -114,6 +104,8 @@ pub enum PlanReference {
         #[serde(default)]
         oracle: Option<String>,
     },
+    /// None: results are not compared.
+    None,
 }
 
 /// How results are judged.
@@ -153,6 +145,12 @@ pub struct Plan {
     pub flops: Option<f64>,
     /// Bytes that must move, from the space's `metric`.
     pub bytes: Option<f64>,
+    /// Variables of the code, and of a reference kernel's, that are set before the first launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<PlanVariable>,
+    /// Code of the kernels that fill arguments ([`Fill::Kernel`]), where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generators: Option<Code>,
 }
 
 /// Which form of its code a device runs. The other is left out of its messages.
@@ -193,14 +191,30 @@ impl Plan {
             .iter()
             .map(PlanArgument::identity_text)
             .collect();
-        let rest = format!(
+        let mut rest = format!(
             "{}|{:?}|[{}]|{:?}",
             self.problem,
             self.sizes,
             arguments.join(", "),
             self.launches
         );
+        for variable in &self.variables {
+            // Writing to a String cannot fail.
+            let _ = write!(rest, "|{}", variable.holds.identity_text());
+        }
         ContentHash::of([code, rest.as_bytes()])
+    }
+
+    /// The buffers whose content is compared, in their order.
+    pub fn compared(&self) -> impl Iterator<Item = &PlanArgument> {
+        let arguments = self.arguments.iter();
+        arguments.filter(|argument| argument.role.is_compared())
+    }
+
+    /// The buffers that are filled before the first launch, in their order.
+    pub fn filled(&self) -> impl Iterator<Item = &PlanArgument> {
+        let arguments = self.arguments.iter();
+        arguments.filter(|argument| argument.role.is_filled())
     }
 
     /// The arguments of a role, in their order.
@@ -212,6 +226,7 @@ impl Plan {
     /// All code in it: the candidate's, and that of a naive reference.
     pub fn codes_mut(&mut self) -> Vec<&mut Code> {
         let mut codes = vec![&mut self.code];
+        codes.extend(&mut self.generators);
         if let PlanReference::Kernel { code, .. } = &mut self.reference {
             codes.push(code);
         }
@@ -224,6 +239,7 @@ impl Plan {
         if carry != CodeFormat::Ptx {
             self.code = self.code.packed(carry);
         }
+        self.generators = self.generators.map(|code| code.packed(carry));
         if let PlanReference::Kernel {
             code,
             launch,
@@ -237,41 +253,6 @@ impl Plan {
             };
         }
         self
-    }
-}
-
-impl PlanArgument {
-    /// Number of elements; 1 for a scalar.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.shape.iter().product()
-    }
-
-    /// Size in bytes.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.count().saturating_mul(self.element.size() as u64)
-    }
-
-    /// A scalar's value as the kernel is passed it.
-    #[must_use]
-    pub fn scalar_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(8);
-        self.element.encode(self.value, &mut bytes);
-        bytes
-    }
-
-    /// The text that stored identities are made of. Its form must not change.
-    fn identity_text(&self) -> String {
-        format!(
-            "PlanArgument {{ name: {:?}, element: {:?}, role: {:?}, shape: {:?}, fill: {:?}, value: {:?} }}",
-            self.name,
-            self.element.name(),
-            self.role,
-            self.shape,
-            self.fill,
-            self.value
-        )
     }
 }
 
@@ -316,6 +297,8 @@ mod machine_code {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::Element;
+    use crate::fill::Fill;
 
     #[test]
     fn the_identity_of_work_is_what_earlier_versions_stored() {
@@ -332,6 +315,8 @@ mod tests {
             shape: shape.to_vec(),
             fill,
             value,
+            layout: None,
+            passed: None,
         };
         let plan = Plan {
             problem: "p".to_owned(),
@@ -351,6 +336,7 @@ mod tests {
                 block: [128, 1, 1],
                 shared_bytes: 49152,
                 arguments: vec![0, 1, 2, 3, 4, 5, 6],
+                cooperative: false,
             }],
             code: Code {
                 ptx: "".into(),
@@ -366,6 +352,8 @@ mod tests {
             },
             flops: None,
             bytes: None,
+            variables: Vec::new(),
+            generators: None,
         };
         assert_eq!(
             plan.work(&plan.code.cubin).as_str(),

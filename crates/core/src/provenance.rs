@@ -201,22 +201,24 @@ fn git_bytes(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let finished = run(&program, Vec::new(), GIT_TIMEOUT, MAX_DIFF_BYTES).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::NotFound => {
-                "git is not installed, so results are stored without a commit".to_owned()
+                "note: git is not installed, so results are stored without a commit".to_owned()
             }
-            _ => format!("git cannot be started ({error}); results are stored without a commit"),
+            _ => format!(
+                "note: git cannot be started ({error}); results are stored without a commit"
+            ),
         }
     })?;
     match finished.status {
         Some(status) if status.success() => Ok(finished.output),
         // Also a tree of another owner, which git refuses to read: its own words say what to do.
         Some(_) => Err(format!(
-            "{} is in no git tree with a commit that can be read, so results are stored without \
+            "note: {} is in no git tree with a commit that can be read, so results are stored without \
              one ({})",
             directory.display(),
             finished.said.lines().next().unwrap_or("git says nothing")
         )),
         None => Err(format!(
-            "git did not answer within {} s; results are stored without a commit",
+            "note: git did not answer within {} s; results are stored without a commit",
             GIT_TIMEOUT.as_secs()
         )),
     }

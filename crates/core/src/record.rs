@@ -434,6 +434,9 @@ pub struct Definition {
     pub derived: Vec<(String, String)>,
     /// The constraints, in order; empty for a recorded file without expressions.
     pub constraints: Vec<ConstraintDefinition>,
+    /// The launches, in order; empty for a recorded file, and for what earlier versions stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<LaunchDefinition>,
 }
 
 impl Definition {
@@ -452,6 +455,22 @@ impl Definition {
             .collect();
         parts.join(" ")
     }
+}
+
+/// One launch of a [`Definition`]: expressions over parameters, derived values, sizes and the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchDefinition {
+    /// The kernel function.
+    pub entry: String,
+    /// Launched only where this is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// Blocks in x, y, z.
+    pub grid: [String; 3],
+    /// Threads a block in x, y, z.
+    pub block: [String; 3],
+    /// Dynamic shared memory a block, bytes.
+    pub shared: String,
 }
 
 /// One parameter of a [`Definition`].

@@ -1,7 +1,8 @@
 //! The virtual GPU as a device: plans in, hazards and results out.
 
 use ::vgpu::{
-    Arch, Arg, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module, Schedule,
+    Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
+    Schedule,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
-use tuner_judge::timing::predict::Forecaster;
+use tuner_judge::timing::predict::{Forecaster, resident_blocks};
 
 /// Limits of one session.
 #[derive(Debug, Clone, Copy)]
@@ -132,16 +133,31 @@ impl VirtualGpu {
     }
 
     fn arguments(&self, run: &Run<'_>) -> Vec<Arg> {
+        let address = |index: usize| {
+            let slot = run.slots.get(index).copied().flatten()?;
+            self.address(slot)
+        };
         let resolve = |index: &usize| {
             let argument = run.plan.arguments.get(*index)?;
             if argument.role == Role::Scalar {
-                return Some(Arg::Bytes(argument.scalar_bytes()));
+                return argument.scalar_at(address).map(Arg::Bytes);
             }
             let slot = run.slots.get(*index).copied().flatten()?;
             Some(Arg::Buffer(self.buffer(slot)))
         };
         run.launch.arguments.iter().filter_map(resolve).collect()
     }
+}
+
+/// A variable of the code has another size than the space says.
+pub(crate) fn other_size(name: &str, given: u64, size: u64) -> Judgement {
+    Judgement::new(
+        Verdict::LaunchFailed,
+        format!(
+            "the variable `{name}` has {size} bytes in the template, and the space gives {given}: \
+             see to its type and shape under `variables`"
+        ),
+    )
 }
 
 /// The values that belong to this code.
@@ -221,6 +237,29 @@ impl Session for VirtualGpu {
         true
     }
 
+    fn address(&self, slot: Slot) -> Option<u64> {
+        let buffer = self.buffers.get(slot.0)?;
+        Some(self.memory.address(*buffer))
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        let module = self.module(code)?;
+        self.place_variables(code, &module)?;
+        let set = module.set_variable(&mut self.memory, name, bytes);
+        let size = set.map_err(|error| no_room(&error))?;
+        let Some(size) = size else {
+            return Ok(false);
+        };
+        if size != bytes.len() as u64 {
+            return Err(other_size(name, bytes.len() as u64, size));
+        }
+        // What the runs find is what was set.
+        let now = module.variables(&mut self.memory);
+        let now = now.map_err(|error| no_room(&error))?;
+        self.found = Some((Arc::clone(&code.ptx), now));
+        Ok(true)
+    }
+
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let refused = |detail: String| Judgement::new(Verdict::LaunchFailed, detail);
         let module = self.module(run.code)?;
@@ -239,6 +278,15 @@ impl Session for VirtualGpu {
                 self.arch.registers_per_sm
             )));
         }
+        if run.launch.cooperative {
+            let needs = run.code.needs(&run.launch.entry);
+            let shared = u64::from(run.launch.shared_bytes) + needs.static_shared_bytes;
+            let together =
+                resident_blocks(self.arch, threads, each, shared) * u64::from(self.arch.sm_count);
+            if run.launch.blocks() > together {
+                return Err(refused(too_large_together(run.launch.blocks(), together)));
+            }
+        }
         self.place_variables(run.code, &module)?;
         let own = run.budget;
         let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
@@ -250,7 +298,11 @@ impl Session for VirtualGpu {
             },
             schedule: match run.order {
                 Order::Natural => Schedule::RoundRobin,
-                Order::Random(seed) => Schedule::Random { seed },
+                Order::Other { seed, .. } => Schedule::Random { seed },
+            },
+            block_order: match run.order {
+                Order::Natural => BlockOrder::Ascending,
+                Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
             instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
             wall_deadline: Some(Instant::now() + self.limits.wall),
@@ -259,6 +311,7 @@ impl Session for VirtualGpu {
                 same_value_writes_allowed: run.plan.gate.same_value_writes,
                 ..Checks::default()
             },
+            cooperative: run.launch.cooperative,
             ..Launch::new(
                 &run.launch.entry,
                 run.launch.grid,
@@ -266,14 +319,26 @@ impl Session for VirtualGpu {
                 self.arguments(run),
             )
         };
-        let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch)
-            .map_err(|error| refused(error.to_string()))?;
+        let report =
+            vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {
+                let all = &run.plan.arguments;
+                let taken = run.launch.arguments.iter();
+                let names = taken.filter_map(|index| Some(all.get(*index)?.name.as_str()));
+                refused(error.describe(&names.collect::<Vec<_>>()))
+            })?;
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);
         let hazards = report.hazards.iter().filter(|found| !late(found));
+        let mut hazards: Vec<Hazard> = hazards.map(hazard).collect();
+        if !run.launch.cooperative && run.code.ptx.contains("%envreg") {
+            // Cooperative groups end a grid's barrier with a trap where the driver gave it nothing.
+            let crashed = hazards.iter_mut().filter(|it| it.kind == Verdict::Crashed);
+            crashed.for_each(|it| it.detail.push_str(ALONE));
+        }
         Ok(RunReport {
-            hazards: hazards.map(hazard).collect(),
+            hazards,
+            warnings: report.warnings.iter().map(warning).collect(),
             work: Work {
                 counters: report.counters,
                 blocks: report.counters.blocks,
@@ -283,6 +348,17 @@ impl Session for VirtualGpu {
             budget_exhausted: exhausted,
         })
     }
+}
+
+/// Said of a kernel that waits for its grid in a launch that is not cooperative.
+const ALONE: &str = "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
+
+/// Why a cooperative launch is refused that does not fit on the device.
+pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
+    format!(
+        "too many blocks in a cooperative launch: {blocks}, and the device holds {together} of \
+         them at once; launch at most so many, and let each do more"
+    )
 }
 
 /// Why a driver would refuse PTX of this target on a GPU of that compute capability: an older GPU
@@ -319,6 +395,21 @@ fn hazard(found: &vgpu::Hazard) -> Hazard {
         thread: Some(found.thread),
         address: Some(format!("0x{:x}", found.address)),
     }
+}
+
+/// A warning names the other place too.
+fn warning(found: &vgpu::Hazard) -> Hazard {
+    let mut warning = hazard(found);
+    if let Some(other) = found
+        .other
+        .as_ref()
+        .filter(|o| Some(*o) != found.source.as_ref())
+    {
+        warning
+            .detail
+            .push_str(&format!(" (the other is at {other})"));
+    }
+    warning
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ fn worker() -> io::Result<()> {
             verdict: Verdict::Ok,
             detail: format!("{} {}", code.ptx.len(), code.cubin.len()),
             hazards: Vec::new(),
+            warnings: Vec::new(),
             max_error: None,
         };
         reply(Response::Judged(Box::new(judgement.into())))?;
@@ -88,6 +89,8 @@ fn job(number: u32) -> Job {
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     };
     Job {
         timed: Some(plan),

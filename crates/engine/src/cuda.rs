@@ -345,7 +345,9 @@ impl Evaluator for CudaEvaluator {
         self.tasks[task].task.prepare(&self.compiler, config)
     }
 
-    fn evaluate(&self, task: usize, _config: &Config, work: Work) -> Result<Judged, BoxError> {
+    fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
+        let judged = self.tasks[task].task.timed.describe(config);
+        let _doing = tuner_core::activity::begin("judging", judged);
         let found = self.known.or_judge(&work.same, || {
             let job = Job {
                 level: Level::Timing,

@@ -78,6 +78,9 @@ pub struct TrialEvent {
     pub config: ConfigValues,
     /// The judgement.
     pub verdict: Verdict,
+    /// What was found, in a line; only where it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
     /// Median time, microseconds; null where it failed.
     pub time_us: Option<f64>,
     /// Fastest time of the task so far, this one included, microseconds.

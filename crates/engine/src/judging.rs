@@ -4,12 +4,13 @@
 use super::error::EngineError;
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, engine_error, helpers};
-use super::parallel::in_order;
+use super::parallel::in_order_each;
 use super::prior::Prior;
 use super::vouch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::activity;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Compilation;
@@ -119,6 +120,7 @@ impl KernelTask {
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
         let problem = self.timed.problem();
+        let _doing = activity::begin("compiling", self.timed.describe(config));
         let timed = match self.timed.build(compiler, config)? {
             Ok(built) => built,
             Err(unbuilt) => {
@@ -177,6 +179,7 @@ impl KernelTask {
         config: &Config,
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
+        let _doing = activity::begin("judging", self.timed.describe(config));
         vouch::judge(worker, job, &self.timed, compiler, config).map_err(|error| self.blame(error))
     }
 }
@@ -287,6 +290,21 @@ impl JudgePool<'_> {
         items: &[(&KernelTask, &Config)],
         look: impl Fn(&Plan) -> T + Sync,
     ) -> Result<Vec<(Judged, Option<T>)>, JobError> {
+        let mut all = Vec::with_capacity(items.len());
+        self.each(items, look, |_, judged| all.push(judged))?;
+        Ok(all)
+    }
+
+    /// The same, each told with its index as soon as it and all before it are there.
+    ///
+    /// # Errors
+    /// As for [`JudgePool::all`].
+    pub fn each<T: Send>(
+        &self,
+        items: &[(&KernelTask, &Config)],
+        look: impl Fn(&Plan) -> T + Sync,
+        tell: impl FnMut(usize, (Judged, Option<T>)),
+    ) -> Result<(), JobError> {
         let settings = self.settings()?;
         let real = matches!(self.device, Some((DeviceSelector::Cuda(_), _)));
         let worker = || {
@@ -297,10 +315,12 @@ impl JudgePool<'_> {
         // GPU has one worker, whatever the number of threads that compile for it.
         let shared = worker().filter(|_| real);
         let start = || shared.clone().or_else(worker);
-        let judged = in_order(items, self.threads, start, |(task, config), worker| {
+        let one = |(task, config): &(&KernelTask, &Config),
+                   worker: &mut Option<Arc<Mutex<Worker>>>| {
             self.one(task, config, worker.as_deref(), &look)
-        });
-        judged.map_err(|error| engine_error(EngineError::Device(error)))
+        };
+        in_order_each(items, self.threads, start, one, tell)
+            .map_err(|error| engine_error(EngineError::Device(error)))
     }
 
     fn settings(&self) -> Result<Option<Settings>, JobError> {
@@ -333,6 +353,7 @@ impl JudgePool<'_> {
         let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match self.device {
             Some((DeviceSelector::Cuda(_), _)) => {
+                let _doing = activity::begin("judging", task.timed.describe(config));
                 let found = worker.judge(job);
                 found.map_err(|error| task.blame(error.into()))?
             }

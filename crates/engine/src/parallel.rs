@@ -1,7 +1,9 @@
 //! The same work on many items, on several threads.
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use tuner_core::activity;
 
 /// Applies `work` to every item on up to `threads` threads, each with a state of its own. Results
 /// are in the order of the items, whatever the order in which they came.
@@ -19,9 +21,31 @@ where
     R: Send,
     E: Send,
 {
+    let mut all = Vec::with_capacity(items.len());
+    in_order_each(items, threads, state, work, |_, result| all.push(result))?;
+    Ok(all)
+}
+
+/// The same, each result handed over as soon as it and all before it are there.
+///
+/// # Errors
+/// The first error by that order; nothing is begun after it.
+pub(crate) fn in_order_each<T, S, R, E>(
+    items: &[T],
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&T, &mut S) -> Result<R, E> + Sync,
+    mut tell: impl FnMut(usize, R),
+) -> Result<(), E>
+where
+    T: Sync,
+    R: Send,
+    E: Send,
+{
+    activity::expect(items.len());
     let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    let all = || {
+    let (send, receive) = mpsc::channel();
+    let all = |send: mpsc::Sender<(usize, Result<R, E>)>| {
         let mut state = state();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -29,24 +53,60 @@ where
                 return;
             };
             let result = work(item, &mut state);
-            if let Ok(mut results) = results.lock() {
-                results.push((index, result));
+            activity::done();
+            if send.send((index, result)).is_err() {
+                return;
             }
         }
     };
     std::thread::scope(|scope| {
-        // Where the system gives no more threads, those that are there do all the work.
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, all)
-                .is_err()
-            {
-                break;
+        let mut started = 0;
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            let (all, send) = (&all, send.clone());
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || all(send));
+            started += usize::from(thread.is_ok());
+        }
+        if started == 0 {
+            // The system gives no threads: this one does all the work.
+            all(send.clone());
+        }
+        drop(send);
+        let mut waiting = BTreeMap::new();
+        let mut due = 0;
+        for (index, result) in receive {
+            waiting.insert(index, result);
+            while let Some(result) = waiting.remove(&due) {
+                match result {
+                    Ok(result) => tell(due, result),
+                    Err(error) => {
+                        next.store(items.len(), Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+                due += 1;
             }
         }
-        all();
-    });
-    let mut results = results.into_inner().unwrap_or_default();
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_told_in_order_and_the_first_error_by_order_ends_it() {
+        let items: Vec<usize> = (0..200).collect();
+        let mut told = Vec::new();
+        let work = |item: &usize, (): &mut ()| match item {
+            150 | 170 => Err(*item),
+            _ => Ok(2 * item),
+        };
+        let end = in_order_each(&items, 4, || (), work, |at, value| told.push((at, value)));
+        assert_eq!(end, Err(150));
+        let expected: Vec<_> = (0..150).map(|at| (at, 2 * at)).collect();
+        assert_eq!(told, expected);
+        let halves = in_order(&items, 3, || (), |item, (): &mut ()| Ok::<_, ()>(item / 2));
+        assert_eq!(halves.map(|all| all.len()), Ok(200));
+    }
 }

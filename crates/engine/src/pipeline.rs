@@ -17,7 +17,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tuner_core::record::{Measurement, TrialRecord};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
@@ -433,6 +434,7 @@ impl<E: Evaluator> Driver<'_, E> {
             sequence: trial.sequence,
             config: trial.config.clone(),
             verdict: trial.judgement.verdict,
+            detail: in_a_line(&trial.judgement),
             time_us: time.map(|time| time.p50.get()),
             best_us: None,
             new_best: false,
@@ -486,6 +488,23 @@ pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
         // The asker is gone and can no longer ask.
         std::future::pending::<()>().await;
     }
+}
+
+/// The first line of what was found, cut where it is long.
+fn in_a_line(judgement: &Judgement) -> String {
+    const MAX_CHARACTERS: usize = 300;
+    if judgement.verdict == Verdict::Ok {
+        return String::new();
+    }
+    let first = judgement
+        .detail
+        .lines()
+        .find(|line| !line.trim().is_empty());
+    first
+        .unwrap_or_default()
+        .chars()
+        .take(MAX_CHARACTERS)
+        .collect()
 }
 
 fn facts(task: &Task) -> TaskFacts {

@@ -4,7 +4,7 @@ use super::error::EngineError;
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, engine_error, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
-use super::parallel::in_order;
+use super::parallel::in_order_each;
 use anyhow::Context as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,18 +127,22 @@ impl Predictor {
         })
     }
 
-    /// Predicts all configurations, in their order, without running them whole: neither results
-    /// nor hazards are checked, so each time is `unproven`.
+    /// Predicts all configurations without running them whole, and tells each with its index, in
+    /// their order, as soon as it is there: neither results nor hazards are checked, so each time
+    /// is `unproven`.
     ///
     /// # Errors
     /// The compiler does not work.
-    pub fn forecast(&self, configs: &[Config]) -> Result<Vec<Judged>, JobError> {
+    pub fn forecast_each(
+        &self,
+        configs: &[Config],
+        tell: impl FnMut(usize, Judged),
+    ) -> Result<(), JobError> {
         let limit = Limits::default().memory_bytes.min(self.arch.memory_bytes);
         let start = || Forecaster::new(self.arch, limit);
-        let judged = in_order(configs, self.threads, start, |config, forecaster| {
-            self.one(config, forecaster)
-        });
-        judged.map_err(|error| engine_error(EngineError::Device(error)))
+        let one = |config: &Config, forecaster: &mut Forecaster| self.one(config, forecaster);
+        in_order_each(configs, self.threads, start, one, tell)
+            .map_err(|error| engine_error(EngineError::Device(error)))
     }
 
     fn one(&self, config: &Config, forecaster: &mut Forecaster) -> Result<Judged, BoxError> {
@@ -187,6 +191,20 @@ impl Predictor {
     /// # Errors
     /// The tools do not work, or the space's reference is wrong.
     pub fn predict(&self, configs: &[Config]) -> Result<Vec<Judged>, JobError> {
+        let mut all = Vec::with_capacity(configs.len());
+        self.predict_each(configs, |_, judged| all.push(judged))?;
+        Ok(all)
+    }
+
+    /// The same, each told with its index as soon as it and all before it are there.
+    ///
+    /// # Errors
+    /// As for [`Predictor::predict`].
+    pub fn predict_each(
+        &self,
+        configs: &[Config],
+        mut tell: impl FnMut(usize, Judged),
+    ) -> Result<(), JobError> {
         let pool = JudgePool {
             compiler: &self.compiler,
             device: Some((self.selector.clone(), "")),
@@ -199,8 +217,7 @@ impl Predictor {
             },
         };
         let items: Vec<_> = configs.iter().map(|config| (&self.task, config)).collect();
-        let judged = pool.all(&items, |_| ())?;
-        Ok(judged.into_iter().map(|(judged, _)| judged).collect())
+        pool.each(&items, |_| (), |index, (judged, _)| tell(index, judged))
     }
 
     /// Spilled bytes of a configuration's code; `None` where it does not compile.

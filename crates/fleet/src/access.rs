@@ -34,6 +34,14 @@ pub enum AccessError {
         /// The system's words.
         why: std::io::Error,
     },
+    /// A file holds something else than it should.
+    #[error("{}: {what}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what belongs there.
+        what: String,
+    },
     /// The address is none.
     #[error("`{url}` is no address of a NATS server ({why}); type nats://HOST:4222")]
     Address {
@@ -103,7 +111,7 @@ impl Access {
             options = with.map_err(|why| unreadable(path, why))?;
         }
         if let Some(path) = &self.nkey {
-            options = options.nkey(secret(path)?);
+            options = options.nkey(seed(path)?);
         }
         if let Some(path) = &self.token {
             options = options.token(secret(path)?);
@@ -137,6 +145,18 @@ fn readable(path: &Path) -> Result<(), AccessError> {
     std::fs::File::open(path)
         .map(drop)
         .map_err(|why| unreadable(path, why))
+}
+
+/// A user's NKey seed. One that is none would be found only when the server asks for a signature.
+fn seed(path: &Path) -> Result<String, AccessError> {
+    let seed = secret(path)?;
+    match nkeys::KeyPair::from_seed(&seed) {
+        Ok(_) => Ok(seed),
+        Err(why) => Err(AccessError::Content {
+            path: path.to_owned(),
+            what: format!("no seed of an NKey ({why}); it is one line that begins with SU"),
+        }),
+    }
 }
 
 fn secret(path: &Path) -> Result<String, AccessError> {

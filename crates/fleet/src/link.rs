@@ -57,6 +57,18 @@ pub enum FleetError {
         /// What was tried.
         why: String,
     },
+    /// The two do not trust each other's certificates.
+    #[error(
+        "the NATS server at {server} and this program cannot agree on TLS ({why}); give the authority \
+         of the server's certificate with --fleet-ca FILE and, where the server asks for one, your own \
+         certificate with --fleet-cert FILE and --fleet-key FILE"
+    )]
+    Tls {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The server has no JetStream, or does not let us use it.
     #[error(
         "the NATS server at {server} does not let a fleet work: {why} (it needs JetStream: \
@@ -201,7 +213,9 @@ impl Wire {
                 ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                     return Err(FleetError::Refused { server, why });
                 }
-                ConnectErrorKind::ServerParse | ConnectErrorKind::Tls => {
+                ConnectErrorKind::Tls => return Err(FleetError::Tls { server, why }),
+                _ if is_tls(&error) => return Err(FleetError::Tls { server, why }),
+                ConnectErrorKind::ServerParse => {
                     return Err(FleetError::Unreachable { server, why });
                 }
                 _ if !patient => return Err(FleetError::Unreachable { server, why }),
@@ -257,6 +271,15 @@ impl Wire {
             connected: Arc::clone(&self.connected),
         })
     }
+}
+
+/// Whether a failed connection failed over certificates: the client reports a handshake as an error of
+/// input and output, of the kind that rustls gives to data it refuses.
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain
+        .filter_map(|error| error.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == std::io::ErrorKind::InvalidData)
 }
 
 /// What is known of a connection.

@@ -22,13 +22,19 @@ pub enum Blocks {
     Some(Vec<u64>),
 }
 
-/// The order in which warps get their turn.
+/// The order in which warps and blocks get their turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The device's own.
     Natural,
-    /// Random with this seed, where the device can.
-    Random(u64),
+    /// The `number`th that differs from it (from 1), where the device can: warps in a random order,
+    /// blocks in one that differs most from those before.
+    Other {
+        /// From 1.
+        number: u32,
+        /// Same seed, same order.
+        seed: u64,
+    },
 }
 
 /// Work counted during a run, for the prediction of its time. All zero on devices that do not count.
@@ -47,6 +53,8 @@ pub struct Work {
 pub struct RunReport {
     /// Everything the checks found, in a deterministic order.
     pub hazards: Vec<Hazard>,
+    /// What is worth a warning and no reason to refuse the kernel.
+    pub warnings: Vec<Hazard>,
     /// Work done.
     pub work: Work,
     /// The run was cut short by one of the hazards, or by its budget.
@@ -59,6 +67,7 @@ impl RunReport {
     /// Adds what further blocks of the same launch left behind.
     pub fn merge(&mut self, more: RunReport) {
         self.hazards.extend(more.hazards);
+        self.warnings.extend(more.warnings);
         self.work.counters += more.work.counters;
         self.work.blocks += more.work.blocks;
         self.stopped |= more.stopped;
@@ -262,6 +271,25 @@ pub trait Session {
     /// # Errors
     /// The device's own faults.
     fn keep_variables(&mut self, _code: &Code) -> Result<bool, Judgement> {
+        Ok(false)
+    }
+
+    /// The address of a buffer, as a kernel takes it.
+    fn address(&self, _slot: Slot) -> Option<u64> {
+        None
+    }
+
+    /// Sets a `__constant__` or `__device__` variable of the code. Gives whether the code has one of
+    /// that name: the compiler leaves out what no kernel uses.
+    ///
+    /// # Errors
+    /// The variable has another size, or the device's own faults.
+    fn set_variable(
+        &mut self,
+        _code: &Code,
+        _name: &str,
+        _bytes: &[u8],
+    ) -> Result<bool, Judgement> {
         Ok(false)
     }
 

@@ -76,8 +76,19 @@ pub trait Stopwatch {
     /// The device failed.
     fn poison(&mut self, subject: Subject) -> Result<(), Judgement>;
 
+    /// Whether the launches of the last sample drove what they change in place to values that are
+    /// not finite: what they computed then is not what they compute from the space's data. Asked
+    /// before [`Stopwatch::outputs`].
+    ///
+    /// # Errors
+    /// The device failed.
+    fn overflowed(&mut self, _subject: Subject) -> Result<bool, Judgement> {
+        Ok(false)
+    }
+
     /// What the last sample of a subject left in its outputs: of the first and the last buffer set
-    /// it used, which may be the same one.
+    /// it used, which may be the same one. Where launches change a buffer in place: what one more
+    /// launch sequence leaves from the beginning.
     ///
     /// # Errors
     /// The device failed.

@@ -1,14 +1,15 @@
 //! From a bound configuration to a plan: renders and compiles the candidate for one problem.
 
 use super::scaled::ScaledCheck;
-use crate::catalog::Kernel;
+use crate::catalog::{Kernel, shown};
 use crate::compile::{
     Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
 };
 use std::path::Path;
 use std::sync::Arc;
+use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanReference};
+use tuner_core::plan::{Code, KernelNeeds, Plan, PlanGate, PlanLaunch, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
@@ -76,7 +77,7 @@ impl PlanBuilder {
             .map(|parameter| parameter.default);
         let default_bound = binder
             .bind(&Config::new(choices.collect::<Vec<_>>()))
-            .map_err(|error| error.to_string());
+            .map_err(|error| kernel.spec.explain_unbound(&error, problem).to_string());
         Ok(Self {
             default_bound,
             problem: problem.to_owned(),
@@ -151,6 +152,25 @@ impl PlanBuilder {
         &self.scaled
     }
 
+    /// Kernel, problem and what a configuration changes of the defaults, for people.
+    #[must_use]
+    pub fn describe(&self, config: &Config) -> String {
+        let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
+        let changed: Vec<String> = parameters
+            .filter(|(parameter, choice)| parameter.default != **choice)
+            .filter_map(|(parameter, choice)| {
+                let value = parameter.values.get(*choice as usize)?;
+                Some(format!("{}={value}", parameter.name))
+            })
+            .collect();
+        let changed = if changed.is_empty() {
+            "default".to_owned()
+        } else {
+            changed.join(" ")
+        };
+        format!("{} {}: {changed}", self.kernel(), self.problem)
+    }
+
     /// The kernel's name.
     #[must_use]
     pub fn kernel(&self) -> &str {
@@ -202,7 +222,10 @@ impl PlanBuilder {
         };
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
-            Err(error) => return Ok(unbuilt(None, Verdict::LaunchFailed, error.to_string())),
+            Err(error) => {
+                let why = self.kernel.spec.explain_unbound(&error, &self.problem);
+                return Ok(unbuilt(None, Verdict::LaunchFailed, why.to_string()));
+            }
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
@@ -218,7 +241,12 @@ impl PlanBuilder {
             Ok(reference) => reference,
             Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
         };
-        let plan = self.plan(bound, &image, reference);
+        let generators = match self.generators(&bound, compiler)? {
+            Ok(generators) => generators,
+            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
+        };
+        let mut plan = self.plan(bound, &image, reference);
+        plan.generators = generators;
         Ok(Ok(Built {
             plan,
             image,
@@ -235,12 +263,14 @@ impl PlanBuilder {
         compiler: &Compiler,
     ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
         let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
-        if let Reference::Oracle(name) = &self.kernel.spec.reference {
-            return Ok(Ok(PlanReference::Oracle(name.clone())));
+        match &self.kernel.spec.reference {
+            Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
+            Reference::None => return Ok(Ok(PlanReference::None)),
+            Reference::Kernel { .. } => {}
         }
         let bound = match &self.default_bound {
             Ok(bound) => bound,
-            Err(error) => return wrong(format!("the default configuration: {error}")),
+            Err(error) => return wrong(error.clone()),
         };
         let found = self.kernel.reference.as_ref().zip(bound.reference.as_ref());
         let Some((template, launch)) = found else {
@@ -263,24 +293,77 @@ impl PlanBuilder {
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
-                launch: launch.clone(),
+                launch: PlanLaunch {
+                    entry: image.symbol(&launch.entry),
+                    ..launch.clone()
+                },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
-                    Reference::Oracle(_) => None,
+                    Reference::Oracle(_) | Reference::None => None,
                 },
             }),
             other => Err(match other.failure() {
                 Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
                 failure => {
                     let why = failure.map(|(_, detail)| detail).unwrap_or_default();
-                    let text = format!("the reference kernel does not compile: {why}");
+                    let yaml = shown(&self.kernel.path);
+                    let text = format!(
+                        "error: {yaml}: the reference kernel does not compile on problem `{}`: {why}",
+                        self.problem
+                    );
                     (Verdict::CompileFailed, text)
                 }
             }),
         })
     }
 
-    /// Compiles the reference alone. The inner error says why it does not compile.
+    /// The code of the kernels that fill arguments, where there are some: the template for the
+    /// default configuration, so that every candidate meets the same data.
+    fn generators(
+        &self,
+        bound: &Bound,
+        compiler: &Compiler,
+    ) -> Result<Result<Option<Code>, (Verdict, String)>, CompileError> {
+        let entries = bound
+            .arguments
+            .iter()
+            .filter_map(|argument| match &argument.fill {
+                Fill::Kernel(entry) if argument.role.is_filled() => Some(LaunchShape {
+                    entry: entry.to_string(),
+                    dynamic_shared: 0,
+                }),
+                _ => None,
+            });
+        let launches: Vec<LaunchShape> = entries.collect();
+        if launches.is_empty() {
+            return Ok(Ok(None));
+        }
+        let bound = match &self.default_bound {
+            Ok(bound) => bound,
+            Err(error) => {
+                let why = format!("the default configuration: {error}");
+                return Ok(Err((Verdict::CompileFailed, why)));
+            }
+        };
+        let binding = Binding {
+            macros: &bound.macros,
+            options: &bound.options,
+            launches: &launches,
+        };
+        let source = render(&self.kernel.template, binding, &self.arch);
+        Ok(match compiler.compile(&source)? {
+            CompileOutcome::Compiled(image) => Ok(Some(code(&image))),
+            other => {
+                let (verdict, why) = other
+                    .failure()
+                    .unwrap_or((Verdict::CompileFailed, String::new()));
+                Err((verdict, format!("the generators do not compile: {why}")))
+            }
+        })
+    }
+
+    /// Compiles the reference alone. The inner error says what is wrong with it, for the user as it
+    /// stands.
     ///
     /// # Errors
     /// The compiler itself cannot work.
@@ -294,11 +377,17 @@ impl PlanBuilder {
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
+        let mut launches = bound.launches;
+        for launch in &mut launches {
+            launch.entry = image.symbol(&launch.entry);
+        }
         Plan {
             problem: self.problem.clone(),
             sizes: self.sizes.clone(),
             arguments: bound.arguments,
-            launches: bound.launches,
+            variables: bound.variables,
+            generators: None,
+            launches,
             code: code(image),
             reference,
             gate: PlanGate {

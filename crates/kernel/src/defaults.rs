@@ -36,16 +36,23 @@ pub enum Finding {
 }
 
 /// Compares the parameters with the template. A parameter that compiler options mention as
-/// `{NAME}` counts as mentioned.
+/// `{NAME}` counts as mentioned, as does one in what names a launched kernel.
 #[must_use]
-pub fn examine(template: &Template, parameters: &[Parameter], options: &[String]) -> Vec<Finding> {
+pub fn examine(
+    template: &Template,
+    parameters: &[Parameter],
+    options: &[String],
+    entries: &[&str],
+) -> Vec<Finding> {
     let defaults = template.defaults();
     let mut findings = Vec::new();
     for parameter in parameters {
         let name = &parameter.name;
         let placeholder = format!("{{{name}}}");
         let in_options = options.iter().any(|option| option.contains(&placeholder));
-        if !in_options && !template.mentions(name) {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = entries.iter().flat_map(|entry| entry.split(|c| !word(c)));
+        if !in_options && !words.any(|word| word == name) && !template.mentions(name) {
             findings.push(Finding::NeverMentioned { name: name.clone() });
         }
         let Some(own) = defaults.iter().find(|default| default.name == *name) else {

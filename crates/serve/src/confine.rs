@@ -32,6 +32,9 @@ pub(super) fn confine(request: &Request, folders: &[PathBuf]) -> Result<Request,
     };
     for file in &files {
         let kernel = Kernel::load(file).map_err(|error| refuse(error.to_string()))?;
+        if let Some(why) = kernel.spec.unranked() {
+            return Err(refuse(why));
+        }
         problems(request, &kernel)?;
     }
     let text = |file: &PathBuf| file.to_string_lossy().into_owned();

@@ -17,9 +17,10 @@ use subtle::ConstantTimeEq as _;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Served without a token: a page without data, and whether the daemon lives.
-const OPEN: [&str; 6] = [
+const OPEN: [&str; 7] = [
     "/",
     "/dashboard.js",
+    "/echarts.js",
     "/dashboard.css",
     "/healthz",
     "/readyz",

@@ -314,6 +314,7 @@ mod tests {
             sequence: number,
             config: Vec::new(),
             verdict: us.map_or(Verdict::Crashed, |_| Verdict::Ok),
+            detail: String::new(),
             time_us: us,
             best_us: us,
             new_best: us.is_some(),

@@ -120,6 +120,18 @@ pub struct RunList {
     pub next: Option<String>,
 }
 
+/// What people wrote beside a run.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoteView {
+    /// The text, at most 10,000 characters; empty where there is none.
+    #[schema(max_length = 10_000)]
+    pub text: String,
+    /// When it was last changed, RFC 3339 UTC; not read.
+    #[serde(default)]
+    pub changed_at: Option<String>,
+}
+
 /// A submitted run.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
@@ -230,6 +242,9 @@ pub struct EffectsView {
     pub timing: TimingKind,
     /// Parameters with more than one value.
     pub parameters: Vec<EffectView>,
+    /// The share of the variance of log time that parameters explain only together, 0 to 1; null
+    /// where there are too few results.
+    pub together: Option<f64>,
 }
 
 /// What the values of a parameter are worth.
@@ -237,6 +252,9 @@ pub struct EffectsView {
 pub struct EffectView {
     /// The parameter.
     pub parameter: String,
+    /// The share of the variance of log time that it explains alone, 0 to 1 (functional analysis of
+    /// variance over a random forest, Hutter et al. 2014); null where there are too few results.
+    pub importance: Option<f64>,
     /// Its values, in order.
     pub values: Vec<EffectValueView>,
 }

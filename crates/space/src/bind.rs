@@ -1,20 +1,26 @@
 //! A specification with one configuration put in: every expression evaluated.
 
+use super::compose::argument;
 use super::construct::{Resolved, resolve};
 use super::expr::{Expr, Program, TermId, Val};
-use super::{Config, DeviceLimits, ExprError, KernelSpec, Launch, Reference, Space, SpaceError};
+use super::{
+    Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Sizes, Space,
+    SpaceError,
+};
 use std::sync::Arc;
-use tuner_core::fill::Fill;
-use tuner_core::plan::{PlanArgument, PlanLaunch};
+use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
 use tuner_core::value::Value;
 
 /// Everything about one configuration on one problem and device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// Macros for the template: parameters, then derived values, then problem sizes.
+    /// Macros for the template: parameters, then derived values, then problem sizes where these are
+    /// macros.
     pub macros: Vec<(String, Value)>,
     /// The arguments, in order.
     pub arguments: Vec<PlanArgument>,
+    /// Variables of the template that are set before the first launch.
+    pub variables: Vec<PlanVariable>,
     /// The launches that happen, in order.
     pub launches: Vec<PlanLaunch>,
     /// The reference kernel's launch, where the reference is a kernel.
@@ -165,17 +171,25 @@ fn compile(resolved: &mut Resolved, roots: &[TermId]) -> Program {
 fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     let mut parts = Vec::new();
     let mut add = |what: String, expr: &Expr| parts.push((what, expr.clone()));
-    for argument in &spec.arguments {
+    for argument in spec.arguments.iter().chain(&spec.variables) {
         for (axis, extent) in argument.shape.iter().enumerate() {
             add(format!("extent {axis} of `{}`", argument.name), extent);
+        }
+        for size in &argument.fill_sizes {
+            add(format!("a size in the fill of `{}`", argument.name), size);
         }
         if let Some(value) = &argument.value {
             add(format!("the value of `{}`", argument.name), value);
         }
+        for piece in &argument.pieces {
+            if let PieceValue::Number(value) = &piece.value {
+                add(format!("the value of `{}`", argument.name), value);
+            }
+        }
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch, .. } => Some(&**launch),
-        Reference::Oracle(_) => None,
+        Reference::Oracle(_) | Reference::None => None,
     };
     for launch in spec.launches.iter().chain(reference) {
         let entry = &launch.entry;
@@ -252,13 +266,18 @@ impl Binder {
             let what = || format!("the derived value `{name}`");
             macros.push((name.clone(), scalar(&what, expr, value)?));
         }
+        let own = macros.len();
         macros.extend(self.sizes.iter().cloned());
-        assemble(spec, macros, &mut self.parts.iter().zip(values))
+        let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
+        if spec.sizes == Sizes::Argument {
+            bound.macros.truncate(own);
+        }
+        Ok(bound)
     }
 }
 
 /// What is left of the expressions, each with its value.
-type Rest<'r, 'v> = &'r mut dyn Iterator<Item = (&'v (String, Expr), &'v Val)>;
+pub(super) type Rest<'r, 'v> = &'r mut dyn Iterator<Item = (&'v (String, Expr), &'v Val)>;
 
 /// Builds the result from the values, which come in the order of [`parts`].
 fn assemble(
@@ -267,32 +286,21 @@ fn assemble(
     rest: Rest<'_, '_>,
 ) -> Result<Bound, BindError> {
     let mut arguments = Vec::new();
-    for argument in &spec.arguments {
-        let mut shape = Vec::new();
-        for _ in &argument.shape {
-            shape.push(extent(rest)?);
-        }
-        let value = match argument.value {
-            Some(_) => Some(number(rest)?),
-            None => None,
-        };
-        let fill = argument.fill;
-        arguments.push(PlanArgument {
-            name: argument.name.clone(),
-            element: argument.ty,
-            role: argument.role,
-            shape,
-            fill: fill.unwrap_or_else(|| Fill::default_for(argument.ty)),
-            value: value.as_ref().and_then(Value::as_f64).unwrap_or(0.0),
-        });
+    for each in &spec.arguments {
+        arguments.push(argument(each, rest)?);
+    }
+    let mut variables = Vec::new();
+    for each in &spec.variables {
+        let holds = argument(each, rest)?;
+        variables.push(PlanVariable { holds });
     }
     let mut launches = Vec::new();
     for each in &spec.launches {
-        launches.extend(launch(each, rest)?);
+        launches.extend(launch(each, &macros, rest)?);
     }
     let reference = match &spec.reference {
-        Reference::Kernel { launch: each, .. } => launch(each, rest)?,
-        Reference::Oracle(_) => None,
+        Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
+        Reference::Oracle(_) | Reference::None => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
         Some(_) => number(rest).map(|value| value.as_f64()),
@@ -302,6 +310,7 @@ fn assemble(
     let terms = amount(&spec.terms)?;
     Ok(Bound {
         arguments,
+        variables,
         launches,
         reference,
         options: spec
@@ -317,7 +326,11 @@ fn assemble(
 }
 
 /// A launch, or `None` where its `when` is false; then its extents need no value.
-fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, BindError> {
+fn launch(
+    launch: &Launch,
+    macros: &[(String, Value)],
+    rest: Rest<'_, '_>,
+) -> Result<Option<PlanLaunch>, BindError> {
     let happens = match launch.when {
         Some(_) => {
             let ((what, expr), value) = taken(rest)?;
@@ -339,11 +352,12 @@ fn launch(launch: &Launch, rest: Rest<'_, '_>) -> Result<Option<PlanLaunch>, Bin
     }
     let [gx, gy, gz, bx, by, bz] = extents;
     Ok(Some(PlanLaunch {
-        entry: launch.entry.clone(),
+        entry: fill_in(&launch.entry, macros),
         arguments: launch.args.clone(),
         grid: [gx, gy, gz],
         block: [bx, by, bz],
         shared_bytes: small(rest, 0, "a whole number from 0 to 2^31 - 1")?,
+        cooperative: launch.cooperative,
     }))
 }
 
@@ -377,7 +391,7 @@ fn scalar(what: &dyn Fn() -> String, expr: &Expr, value: &Val) -> Result<Value, 
         .ok_or_else(|| unusable(&what(), expr, value, wanted))
 }
 
-fn number(rest: Rest<'_, '_>) -> Result<Value, BindError> {
+pub(super) fn number(rest: Rest<'_, '_>) -> Result<Value, BindError> {
     let ((what, expr), value) = taken(rest)?;
     match value.to_value() {
         Some(Value::Text(_)) | None => Err(unusable(what, expr, value, "a finite number")),
@@ -393,7 +407,7 @@ fn whole(value: &Val) -> Option<i128> {
     }
 }
 
-fn extent(rest: Rest<'_, '_>) -> Result<u64, BindError> {
+pub(super) fn extent(rest: Rest<'_, '_>) -> Result<u64, BindError> {
     let ((what, expr), value) = taken(rest)?;
     whole(value)
         .and_then(|number| u64::try_from(number).ok())
@@ -409,7 +423,7 @@ fn small(rest: Rest<'_, '_>, least: u32, wanted: &'static str) -> Result<u32, Bi
         .ok_or_else(|| unusable(what, expr, value, wanted))
 }
 
-/// The names in braces of a compiler option.
+/// The names in braces of a compiler option or a kernel.
 pub(super) fn braced(option: &str) -> impl Iterator<Item = &str> {
     option.split('{').skip(1).filter_map(|rest| {
         let (name, _) = rest.split_once('}')?;

@@ -7,6 +7,7 @@
 
 mod bind;
 mod build;
+mod compose;
 mod construct;
 mod diagnostic;
 mod diagram;
@@ -17,6 +18,7 @@ mod groups;
 mod interval;
 mod outlook;
 mod parameter;
+mod reference;
 mod set;
 mod spec;
 mod states;
@@ -29,7 +31,9 @@ pub use expr::{Bits, Kind, Program, Scope, Term, TermId, Terms};
 pub use expr::{EvaluateError, Expr, ExprError, Fault, Node, Op, Val, suggest};
 pub use file::{ArgumentPlace, BareSpace, Places, json_schema};
 pub use parameter::{Config, Neighbourhood, Parameter};
+pub use reference::reference;
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, Gate, KernelSpec, Launch, Problem, Reference, SameValueWrites,
+    Argument, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem, Record,
+    RecordField, Reference, SameValueWrites, Sizes,
 };

@@ -32,8 +32,13 @@ pub struct KernelSpec {
     pub derived: Vec<(String, Expr)>,
     /// The constraints, in declared order.
     pub constraints: Vec<Constraint>,
+    /// How the kernel is told a problem's sizes.
+    pub sizes: Sizes,
     /// The kernel's arguments, in order.
     pub arguments: Vec<Argument>,
+    /// `__constant__` and `__device__` variables that are set before the first launch, as scalars
+    /// and inputs.
+    pub variables: Vec<Argument>,
     /// The launches, in order; at least one.
     pub launches: Vec<Launch>,
     /// What results are compared with.
@@ -58,12 +63,33 @@ pub struct KernelSpec {
     pub(crate) origin: Origin,
 }
 
+/// How a kernel is told the sizes of its problem.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Sizes {
+    /// As macros.
+    #[default]
+    Macro,
+    /// As scalar arguments: no macro has their names, and one compilation serves all problems.
+    Argument,
+}
+
 /// Sizes of one problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// Its sizes, in declared order; each is a macro.
+    /// Its sizes, in declared order; each is a macro unless [`Sizes::Argument`] says otherwise.
     pub sizes: Vec<(String, Value)>,
 }
 
@@ -72,16 +98,70 @@ pub struct Problem {
 pub struct Argument {
     /// Name.
     pub name: String,
-    /// Element type.
+    /// Element type: of a vector that of its lanes, of a struct a byte.
     pub ty: Element,
+    /// Numbers of an element that is a vector, such as 4 of `float4`; 1 otherwise.
+    pub lanes: u32,
+    /// Fields of an element that is a struct.
+    pub record: Option<Record>,
     /// What the kernel does with it.
     pub role: Role,
-    /// Extents; empty for scalars.
+    /// Extents; empty for scalars. Of vectors and structs the last one is theirs.
     pub shape: Vec<Expr>,
-    /// What an input is filled with; `None` for other roles.
+    /// What it is filled with; `None` for what is not.
     pub fill: Option<Fill>,
-    /// A scalar's value; `None` for other roles.
+    /// Numbers that the fill takes from the problem, in its order.
+    pub fill_sizes: Vec<Expr>,
+    /// The value of a scalar of one number; `None` for others.
     pub value: Option<Expr>,
+    /// The value of a scalar of several numbers, piece by piece.
+    pub pieces: Vec<Piece>,
+}
+
+/// A struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Bytes, padding at the end included.
+    pub size: u64,
+    /// The fields in order, those that only pad left out.
+    pub fields: Vec<RecordField>,
+}
+
+/// A field of a struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordField {
+    /// Name.
+    pub name: String,
+    /// Type of its numbers; of a pointer, `u64`.
+    pub ty: Element,
+    /// How many numbers it is.
+    pub count: u64,
+    /// Where it begins, bytes.
+    pub offset: u64,
+    /// It is a pointer to an argument.
+    pub pointer: bool,
+    /// What it is filled with.
+    pub fill: Fill,
+}
+
+/// A part of a value that is made of several.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    /// Where it stands, bytes.
+    pub offset: u64,
+    /// Its type.
+    pub ty: Element,
+    /// What it is.
+    pub value: PieceValue,
+}
+
+/// What a part of a value is.
+#[derive(Debug, Clone)]
+pub enum PieceValue {
+    /// A number.
+    Number(Expr),
+    /// The address of the argument of that index.
+    Address(usize),
 }
 
 /// One launch.
@@ -99,6 +179,8 @@ pub struct Launch {
     pub block: [Expr; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared: Expr,
+    /// All blocks are on the device at once and may wait for each other.
+    pub cooperative: bool,
 }
 
 /// What results are compared with.
@@ -115,6 +197,8 @@ pub enum Reference {
         /// A built-in reference that it is compared with once.
         proven_by: Option<String>,
     },
+    /// Nothing: the kernel is looked at for hazards only, and its results are not compared.
+    None,
 }
 
 /// How results are compared.
@@ -179,6 +263,19 @@ impl DeviceLimits {
 }
 
 impl KernelSpec {
+    /// Why no configuration of this kernel can be ranked, and what to write; `None` where they can.
+    #[must_use]
+    pub fn unranked(&self) -> Option<String> {
+        matches!(self.reference, Reference::None).then(|| {
+            format!(
+                "{}: `reference: none` compares no results, so nothing can be ranked; it is enough \
+                 for `tuner check` and `tuner predict`. Give a reference kernel: `reference: \
+                 {{ source: …, entry: …, grid: […], block: […] }}`",
+                self.path.display()
+            )
+        })
+    }
+
     /// The problem of that name, tuned or for checks only.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<&Problem> {

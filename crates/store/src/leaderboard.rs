@@ -92,6 +92,12 @@ pub struct Board {
     pub(super) device_id: i64,
 }
 
+/// The number of a target such as `sm_90a`.
+fn capability(arch: &str) -> Option<u32> {
+    let digits = arch.strip_prefix("sm_")?;
+    digits.trim_end_matches(['a', 'f']).parse().ok()
+}
+
 impl Board {
     /// The best row and what an export says around it; `None` when no row was asked for.
     #[must_use]
@@ -100,6 +106,7 @@ impl Board {
             best: self.rows.first()?.clone(),
             sizes: self.sizes.clone(),
             environment: self.environment.clone(),
+            cc: capability(&self.arch),
             definition: self.definition.clone(),
             driver: self.driver.clone(),
             times: self

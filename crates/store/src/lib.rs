@@ -36,7 +36,7 @@ pub use run::{
 };
 pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{Synced, pull};
-pub use top::{Attempt, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
+pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
 
 use error::At as _;
 use rows::config_text;

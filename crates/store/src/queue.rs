@@ -237,6 +237,37 @@ impl Store {
         Ok(changed.await? > 0)
     }
 
+    /// What people wrote beside a run, and when they last changed it (RFC 3339 UTC).
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn note(&self, id: &RunId) -> Result<Option<(String, String)>, StoreError> {
+        let reader = &mut *self.reader().await?;
+        sqlx::query_as("SELECT text, changed_at FROM notes WHERE run = ?1")
+            .bind(id.as_str())
+            .fetch_optional(reader)
+            .await
+            .at(&self.path)
+    }
+
+    /// Writes beside a run; an empty text removes what stood there.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn write_note(&self, id: &RunId, text: &str) -> Result<(), StoreError> {
+        let sql = if text.is_empty() {
+            "DELETE FROM notes WHERE run = ?1"
+        } else {
+            "INSERT INTO notes (run, text, changed_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (run) DO UPDATE SET text = ?2, changed_at = ?3"
+        };
+        let values = vec![id.to_string(), text.to_owned(), now().to_string()];
+        let bound = if text.is_empty() { 1 } else { values.len() };
+        self.execute(sql, values.into_iter().take(bound).collect())
+            .await
+            .map(drop)
+    }
+
     /// Says how a run's engine left it. `Queued`: it goes on later.
     ///
     /// # Errors

@@ -392,6 +392,7 @@ pub(super) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
         judgement: Judgement {
             verdict: row.try_get::<Text<_>, _>("verdict")?.0,
             hazards: row.try_get::<Json<_>, _>("hazards")?.0,
+            warnings: Vec::new(),
             detail: row.try_get("detail")?,
             max_error: row.try_get("max_error")?,
         },

@@ -53,13 +53,34 @@ const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, referen
 /// One of them is no database of ours, newer, damaged, or cannot be written. Then nothing was taken over.
 pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
     // Brings it to our schema, where it is older.
-    let other = open::readable(from).await?;
+    let mut other = open::readable(from).await?;
     let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
+    let copies = tempfile::tempdir().map_err(|error| fail(sqlx::Error::Io(error)))?;
+    let copy = copies.path().join("other.db");
+    let source = if is_read_from(&mut other, from).await.map_err(fail)? {
+        from
+    } else {
+        // It was read from a copy in our schema, whose name is gone: it is given one again.
+        sqlx::query("VACUUM INTO ?1")
+            .bind(copy.to_string_lossy().into_owned())
+            .execute(&mut other)
+            .await
+            .map_err(fail)?;
+        &copy
+    };
     other.close().await.map_err(fail)?;
     let mut connection = open::writable(into).await?;
-    let taken = take(&mut connection, from).await.map_err(fail);
+    let taken = take(&mut connection, source).await.map_err(fail);
     connection.close().await.map_err(fail)?;
     taken
+}
+
+/// Whether a connection reads this very file.
+async fn is_read_from(other: &mut SqliteConnection, file: &Path) -> Result<bool, sqlx::Error> {
+    let question = "SELECT file FROM pragma_database_list WHERE name = 'main'";
+    let opened: String = sqlx::query_scalar(question).fetch_one(other).await?;
+    let same = |path: &Path| std::fs::canonicalize(path).ok();
+    Ok(same(Path::new(&opened)).is_some_and(|opened| same(file) == Some(opened)))
 }
 
 async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, sqlx::Error> {
@@ -116,6 +137,9 @@ fn statements() -> Vec<String> {
         pairs.collect::<Vec<_>>().join(" AND ")
     };
     let mut all = vec![
+        "INSERT OR IGNORE INTO notes (run, text, changed_at)
+         SELECT run, text, changed_at FROM other.notes"
+            .to_owned(),
         format!("INSERT OR IGNORE INTO devices ({DEVICES}) SELECT {DEVICES} FROM other.devices"),
         format!(
             "INSERT INTO provenance ({PROVENANCE}) SELECT DISTINCT {PROVENANCE} FROM other.provenance o

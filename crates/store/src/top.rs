@@ -86,6 +86,19 @@ pub struct Effect {
     pub values: Vec<EffectValue>,
 }
 
+/// What the parameters of one board are worth.
+#[derive(Debug, Clone)]
+pub struct BoardEffects {
+    /// Kernel, problem and device.
+    pub key: TaskKey,
+    /// How the times came to be.
+    pub timing: TimingKind,
+    /// Parameters with more than one value.
+    pub effects: Vec<Effect>,
+    /// The candidates that this was read from, with their times in microseconds.
+    pub rows: Vec<(ConfigValues, f64)>,
+}
+
 /// A device that has results.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct DeviceRow {
@@ -128,7 +141,7 @@ impl Store {
     pub async fn effects(
         &self,
         query: &LeaderboardQuery,
-    ) -> Result<Option<(TaskKey, TimingKind, Vec<Effect>)>, StoreError> {
+    ) -> Result<Option<BoardEffects>, StoreError> {
         let reader = &mut *self.reader().await?;
         effects(reader, query).await.at(&self.path)
     }
@@ -246,7 +259,7 @@ async fn candidate(
 async fn effects(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
-) -> Result<Option<(TaskKey, TimingKind, Vec<Effect>)>, sqlx::Error> {
+) -> Result<Option<BoardEffects>, sqlx::Error> {
     let Some(group) = newest(connection, query).await?.into_iter().next() else {
         return Ok(None);
     };
@@ -273,7 +286,12 @@ async fn effects(
         .into_iter()
         .map(|(config, us)| (config.into(), us))
         .collect();
-    Ok(Some((board.key, board.timing, worth(&rows))))
+    Ok(Some(BoardEffects {
+        key: board.key,
+        timing: board.timing,
+        effects: worth(&rows),
+        rows,
+    }))
 }
 
 /// Groups times by each parameter's values; parameters with one value say nothing and are left out.

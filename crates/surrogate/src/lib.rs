@@ -5,13 +5,17 @@
 //! Questions are asked in points that remember what they were answered ([`Point`]), so a pool of
 //! candidates follows a growing model at a cost linear in its size.
 //!
+//! Beside it, [`importance`]: what each parameter is worth.
+//!
 //! A library of its own, so that it is optimised in every build profile. It knows nothing of
 //! kernels, draws nothing at random, and its results depend on its input alone.
 
 mod fit;
+mod importance;
 mod linear;
 mod process;
 
 pub use fit::Scales;
+pub use importance::{Importance, importance};
 pub use linear::{dot, squared_distance};
 pub use process::{Point, Process, Shape};

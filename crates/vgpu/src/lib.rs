@@ -22,7 +22,8 @@ pub mod model;
 pub use arch::Arch;
 pub use counters::Counters;
 pub use exec::launch::{
-    Arg, BlockSet, Checks, Depth, End, Launch, LaunchError, LaunchReport, Schedule, launch,
+    Arg, BlockOrder, BlockSet, Checks, Depth, End, Launch, LaunchError, LaunchReport, Schedule,
+    launch,
 };
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};

@@ -201,6 +201,44 @@ impl Module {
         Ok(())
     }
 
+    /// Sets the variable of that name, in the same memory; gives the size that it has, or `None`
+    /// where the module has none. One of another size is left as it is.
+    ///
+    /// # Errors
+    /// The memory has no room for the module's variables.
+    pub fn set_variable(
+        &self,
+        memory: &mut GlobalMemory,
+        name: &str,
+        value: &[u8],
+    ) -> Result<Option<u64>, MemoryError> {
+        let Some((id, size)) = self.place_variable(memory, name)? else {
+            return Ok(None);
+        };
+        if size == value.len() as u64 {
+            memory.write(id, 0, value);
+        }
+        Ok(Some(size))
+    }
+
+    /// Where the variable of that name lies in a memory, and its size, bytes; `None` where the
+    /// module has none. Places the module's variables there, if no launch did.
+    ///
+    /// # Errors
+    /// The memory has no room for them.
+    pub fn place_variable(
+        &self,
+        memory: &mut GlobalMemory,
+        name: &str,
+    ) -> Result<Option<(BufferId, u64)>, MemoryError> {
+        let Some(index) = self.globals.iter().position(|g| is_named(&g.name, name)) else {
+            return Ok(None);
+        };
+        self.place_globals(memory)?;
+        let placed = self.placed(memory).unwrap_or_default();
+        Ok(placed.get(index).map(|id| (*id, memory.len(*id))))
+    }
+
     /// Addresses of the module's variables in a memory; made at the first launch.
     pub(crate) fn place_globals(&self, memory: &mut GlobalMemory) -> Result<Vec<u64>, MemoryError> {
         if let Some(placed) = self.placed(memory) {
@@ -223,6 +261,29 @@ impl Module {
         }
         Ok(ids.iter().map(|id| memory.address(*id)).collect())
     }
+}
+
+/// Whether a variable of PTX is the C++ one of that name (`ns::name` in a namespace): mangled names
+/// hold each part behind its length, and those of `static` ones an `L` before it.
+fn is_named(symbol: &str, name: &str) -> bool {
+    if symbol == name {
+        return true;
+    }
+    let Some(rest) = symbol.strip_prefix("_Z") else {
+        return false;
+    };
+    let (spaces, last) = name.rsplit_once("::").unwrap_or(("", name));
+    let length = |part: &str| format!("{}{part}", part.len());
+    let spaces: String = spaces
+        .split("::")
+        .filter(|part| !part.is_empty())
+        .map(length)
+        .collect();
+    let nested = rest
+        .strip_prefix('N')
+        .and_then(|inner| inner.strip_suffix('E'));
+    let own = nested.unwrap_or(rest).strip_prefix(spaces.as_str());
+    own.is_some_and(|own| own.strip_prefix('L').unwrap_or(own) == length(last))
 }
 
 fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {

@@ -4,7 +4,8 @@ mod answer;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::results::{block_on, store_error};
+use super::results::{block_on, db_parser, store_error};
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::exit;
 use answer::Answer;
@@ -21,7 +22,7 @@ use tuner_space::{Config, Space};
 use tuner_store as store;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
-/// Compares a configuration with each change of one parameter: which choice bought what
+/// Show what each parameter of a configuration contributes
 ///
 /// The configuration is the best in the database for this kernel, problem and device, or else the
 /// default. On a GPU every change is checked first and then timed beside the configuration itself;
@@ -51,41 +52,40 @@ what the base differs from itself by: nothing was shown. A change that is wrong,
 Exit codes: 0 done, whatever the verdicts of the changes; 2 bad usage, no such GPU, a configuration
 outside the space, or a base that is not right.")]
 pub(crate) struct Args {
-    /// The kernel, or its search space file
+    /// Kernel, by name or search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// A real GPU, cuda:N, which measures, or a virtual one, vgpu:NAME, which predicts; auto: the
-    /// first GPU, else vgpu:h100
+    /// Device: cuda:N measures, vgpu:NAME predicts; auto is the first GPU, else vgpu:h100
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceSelector,
 
-    /// The problem; the first when left out
+    /// Problem [default: the first]
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
-    /// The configuration to take apart, instead of the best in the database; parameters not named
-    /// take their defaults
+    /// Start from this configuration instead of the best in the database; parameters not named take
+    /// their defaults
     #[arg(long, value_name = "K=V,…")]
     config: Option<String>,
 
     /// Database of results
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Change only this parameter. May be given several times [default: all]
+    /// Change only this parameter; may be repeated [default: all]
     #[arg(long, value_name = "NAME", conflicts_with = "inversion")]
     parameter: Vec<String>,
 
-    /// Apply known pathologies instead of changing one parameter at a time
+    /// Apply known performance mistakes instead of changing one parameter at a time
     #[arg(long)]
     inversion: bool,
 
-    /// Configurations at a time; on a GPU those that are compiled [default: all cores]
+    /// Number of parallel compilations and predictions [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -95,10 +95,12 @@ pub(crate) struct Args {
 /// # Errors
 /// Bad arguments or files, no NVRTC, no such GPU, or tools that do not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let ticker = Ticker::start();
     let answers = match device(&args.device)? {
         DeviceSelector::Cuda(ordinal) => measured(args, ordinal)?,
         other => predicted(args, &other)?,
     };
+    drop(ticker);
     let text = answer::format_answers(args.format, &answers).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     Ok(exit::DONE)
@@ -160,6 +162,9 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
     let folder = std::env::current_dir().context("no working directory")?;
     let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
+    if let Some(why) = kernel.spec.unranked() {
+        return Err(CliError::Usage(format!("error: {why}")));
+    }
     let yaml = catalog::shown(&kernel.path);
     let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
     let limits = gpu.limits();

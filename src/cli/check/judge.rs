@@ -5,14 +5,14 @@ use super::select::{Pair, Task};
 use super::target::Target;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::{ConfigValues, Verdict};
+use tuner_core::record::{ConfigValues, Hazard, Verdict};
 use tuner_engine::job::JobError;
 use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
-use tuner_space::Space;
+use tuner_space::{Reference, Space};
 
 /// Seeds of the inputs that every pair meets.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
@@ -26,7 +26,7 @@ pub(super) struct Judge<'a> {
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
-    /// Runs of each pair, all but the first in a random order of warps.
+    /// Runs of each pair, all but the first in another order of warps and blocks.
     pub(super) schedules: u32,
 }
 
@@ -41,7 +41,7 @@ impl Judge<'_> {
         }
         for task in self.tasks {
             if let Err(detail) = task.judged.timed.compile_reference(self.compiler)? {
-                return Ok(Err(format!("problem {}: {detail}", task.problem)));
+                return Ok(Err(detail));
             }
         }
         Ok(Ok(()))
@@ -116,6 +116,7 @@ impl Judge<'_> {
                 bytes,
                 timed: timed.any(|problem| problem.name == row.problem),
             }),
+            warnings: found.judgement.warnings.iter().map(warning).collect(),
             judgement: found.judgement,
             ..row
         }
@@ -136,6 +137,7 @@ impl Judge<'_> {
             cubin_hash: None,
             seen: None,
             warnings: Vec::new(),
+            hazards_only: matches!(self.kernel.spec.reference, Reference::None),
             changed: changed(&task.space, pair),
         }
     }
@@ -149,4 +151,12 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .filter(|(value, default)| value != default)
         .map(|(value, _)| value)
         .collect()
+}
+
+/// What the hazard checks would not refuse a kernel for, with its place.
+fn warning(found: &Hazard) -> String {
+    match (&found.file, found.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: {}", found.detail),
+        _ => found.detail.clone(),
+    }
 }

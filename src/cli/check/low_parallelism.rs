@@ -9,7 +9,7 @@ use tuner_report::low_parallelism::{TimedProblem, few_blocks};
 use tuner_space::Config;
 use vgpu::Arch;
 
-/// Warnings told below a table; the rows have them all.
+/// Warnings told below a table; JSON and CSV have them all.
 const TOLD: usize = 10;
 
 /// Adds to each row what is wrong with it although its result is right.
@@ -29,20 +29,32 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
         })
         .collect();
     for (row, warnings) in rows.iter_mut().zip(found) {
-        row.warnings = warnings;
+        row.warnings.extend(warnings);
     }
 }
 
-/// Tells the first warnings of all rows.
+/// Tells the first warnings of all rows, each once.
 pub(super) fn tell(rows: &[CheckRow]) {
-    let warned: Vec<&CheckRow> = rows.iter().filter(|row| !row.warnings.is_empty()).collect();
-    for row in warned.iter().take(TOLD) {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for row in rows {
         for warning in &row.warnings {
-            say!("warning: {} {}: {warning}", row.kernel, row.problem);
+            let text = format!("{} {}: {warning}", row.kernel, row.problem);
+            match told.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => told.push((text, 1)),
+            }
         }
     }
-    if warned.len() > TOLD {
-        say!("and {} more rows with warnings", warned.len() - TOLD);
+    for (text, count) in told.iter().take(TOLD) {
+        match count {
+            1 => say!("warning: {text}"),
+            count => say!("warning: {text} ({count} configurations)"),
+        }
+    }
+    match told.len().saturating_sub(TOLD) {
+        0 => {}
+        1 => say!("and 1 more warning; --format json has all"),
+        more => say!("and {more} more warnings; --format json has all"),
     }
 }
 

@@ -7,6 +7,7 @@ pub(super) mod select;
 mod target;
 
 use super::output::{self, Format};
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::exit;
 use anyhow::Context as _;
@@ -23,7 +24,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
-use tuner_space::Config;
+use tuner_space::{Config, suggest};
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
 const FLOPS_WHOLE: f64 = 2e7;
@@ -32,8 +33,9 @@ const ELEMENTS_WHOLE: u64 = 1 << 18;
 /// Failures whose full detail is shown below a table.
 const DETAILS_SHOWN: usize = 3;
 
-/// Checks kernels without a GPU: schema, expressions, defaults, compile, and the run on a virtual
-/// GPU.
+/// Check kernels without a GPU
+///
+/// Checks the schema, expressions and defaults, compiles, and runs the kernels on a virtual GPU.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,37 +45,39 @@ Examples:
   tuner check search_spaces/gemm_f32.quick.yaml --sample 50 --seed 7 --format json
 
 Without --config and --sample: the default configuration and the seeds on every problem, and 32
-random pairs. Exit code 4 when a verdict is not ok.")]
+random pairs. Exit code 4 when a verdict is not ok; with `reference: none` in the space, `unchecked`
+(no hazard was found, results are not compared) is what was asked for.")]
 pub(crate) struct Args {
-    /// Kernels or space files; all of search_spaces/ when none is named.
+    /// Kernels, by name or search space file [default: all in search_spaces/]
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
-    /// A configuration; parameters not named take their defaults. May be given several times.
+    /// Check this configuration; parameters not named take their defaults; may be repeated
     #[arg(long, value_name = "K=V,…")]
     config: Vec<String>,
-    /// Check this many random (valid configuration, problem) pairs.
+    /// Check this many random pairs of a valid configuration and a problem
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Seed of the random choice.
+    /// Random seed
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Only this problem. May be given several times. Default: all check problems, and timed
-    /// problems small enough to run whole.
+    /// Check only this problem; may be repeated [default: all check problems, and timed problems
+    /// that are small enough]
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
-    /// The GPU to check for: a virtual one, `vgpu:NAME`, or a real one, `cuda:N`. Default: vgpu:h100.
+    /// GPU to check for: vgpu:NAME or cuda:N [default: vgpu:h100]
     #[arg(long, value_name = "D")]
     device: Option<DeviceSelector>,
-    /// Compile for this target. Alone (without --device) stops after the compile.
+    /// Compile for this target; without --device, stop after the compilation
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
-    /// Run every kernel under this many schedules, all but the first random.
+    /// Run each kernel under this many schedules: warps in a random order, blocks first to last, last
+    /// to first, the last one first, all a little at a time, then at random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     schedules: u32,
-    /// Compiles at a time. Default: all cores but one.
+    /// Number of parallel compilations [default: all cores but one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -84,6 +88,7 @@ pub(crate) struct Args {
 /// Bad arguments or files, no NVRTC, or tools that do not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let target = Target::choose(args.device.as_ref(), args.arch.as_deref())?;
+    let ticker = Ticker::start();
     let folder = std::env::current_dir().context("no working directory")?;
     let usage = |error: catalog::CatalogError| CliError::Usage(error.to_string());
     let kernels = catalog::resolve(&args.kernels, &folder).map_err(usage)?;
@@ -112,12 +117,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         judge
             .reference()
             .context("cannot compile")?
-            .map_err(|why| {
-                let yaml = catalog::shown(&kernel.path);
-                CliError::Usage(format!(
-                    "error: {yaml}: the reference kernel does not compile: {why}"
-                ))
-            })?;
+            .map_err(CliError::Usage)?;
         let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
@@ -125,6 +125,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         summarize(kernel, &judged, &target);
         rows.extend(judged);
     }
+    drop(ticker);
     let text = row::format_rows(args.format, &rows).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     if args.format != Format::Json {
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         show_tolerances(&rows);
     }
     low_parallelism::tell(&rows);
-    let all_ok = rows.iter().all(|row| row.judgement.verdict == Verdict::Ok);
+    let all_ok = rows.iter().all(CheckRow::passed);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
 
@@ -141,7 +142,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    for finding in defaults::examine(&kernel.template, &spec.parameters, &spec.options) {
+    let entries: Vec<&str> = spec.launches.iter().map(|each| &*each.entry).collect();
+    let (template, parameters) = (&kernel.template, &spec.parameters);
+    for finding in defaults::examine(template, parameters, &spec.options, &entries) {
         match finding {
             defaults::Finding::DefaultsDiffer {
                 name: parameter,
@@ -209,7 +212,8 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
             .map(|problem| problem.name.as_str())
             .collect();
         return Err(CliError::Usage(format!(
-            "error: {yaml} has no problem `{unknown}`; it has {}",
+            "error: {yaml} has no problem `{unknown}`{}; it has {}",
+            catalog::near_text(&suggest(unknown, known.iter().copied())),
             known.join(", ")
         )));
     }
@@ -232,8 +236,9 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     }
     let mut tasks = Vec::with_capacity(names.len());
     for problem in names {
-        let bad =
-            |error: tuner_space::BindError| CliError::Usage(format!("error: {yaml}: {error}"));
+        let bad = |error: tuner_space::BindError| {
+            CliError::Usage(spec.explain_unbound(&error, problem).to_string())
+        };
         let space = spec.space(problem, &target.limits).map_err(bad)?;
         say!(
             "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
@@ -374,9 +379,14 @@ fn show_tolerances(rows: &[CheckRow]) {
 
 /// The whole detail of the first failures, which a table has no room for.
 fn show_details(rows: &[CheckRow]) {
-    let failed = rows
-        .iter()
-        .filter(|row| row.judgement.detail.lines().nth(1).is_some());
+    let mut told: Vec<&str> = Vec::new();
+    let failed = rows.iter().filter(|row| {
+        let detail = row.judgement.detail.as_str();
+        let first = detail.lines().next().unwrap_or_default();
+        let news = detail.lines().nth(1).is_some() && !told.contains(&first);
+        told.push(first);
+        news
+    });
     for row in failed.take(DETAILS_SHOWN) {
         say!(
             "\n{} {} {}: --config {}\n{}",

@@ -5,7 +5,7 @@ use crate::cli::output::Format;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_core::record::{ConfigValues, Verdict, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
@@ -32,6 +32,9 @@ pub(super) struct CheckRow {
     pub(super) seen: Option<Seen>,
     /// What is right and yet should not stay so, with the reason.
     pub(super) warnings: Vec<String>,
+    /// The space has no reference: nothing is compared.
+    #[serde(skip)]
+    pub(super) hazards_only: bool,
     /// The parameters that differ from their defaults, for people.
     #[serde(skip)]
     pub(super) changed: ConfigValues,
@@ -72,6 +75,12 @@ pub(super) struct Seen {
 }
 
 impl CheckRow {
+    /// All that was asked for is well.
+    pub(super) fn passed(&self) -> bool {
+        self.judgement.verdict == Verdict::Ok
+            || self.hazards_only && self.judgement.verdict == Verdict::Unchecked
+    }
+
     /// Its time, where it was run on a problem that is tuned.
     pub(super) fn timed_problem(&self) -> Option<TimedProblem> {
         let seen = self.seen.as_ref().filter(|seen| seen.timed)?;
@@ -108,8 +117,41 @@ pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, s
     if format == Format::Json {
         return serde_json::to_string_pretty(rows);
     }
-    let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(format, row)).collect();
+    let cells: Vec<Vec<String>> = match format {
+        Format::Table => folded(rows),
+        _ => rows.iter().map(|row| cells(format, row)).collect(),
+    };
     Ok(output::rows(format, &HEADINGS, &cells))
+}
+
+/// The cells of a table, with one row for all configurations that fail in the same way.
+fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
+    let failure = |row: &CheckRow| {
+        let first = row.judgement.detail.lines().next().unwrap_or_default();
+        let failed = row.judgement.verdict != Verdict::Ok;
+        failed.then(|| (row.problem.clone(), row.judgement.verdict, first.to_owned()))
+    };
+    let mut shown: Vec<(&CheckRow, usize)> = Vec::new();
+    for row in rows {
+        let same = shown.iter_mut().find(|(first, _)| {
+            failure(row).is_some() && first.kernel == row.kernel && failure(first) == failure(row)
+        });
+        match same {
+            Some((_, count)) => *count += 1,
+            None => shown.push((row, 1)),
+        }
+    }
+    let config = HEADINGS.iter().position(|heading| *heading == "config");
+    let each = shown.into_iter().map(|(row, count)| {
+        let mut cells = cells(Format::Table, row);
+        if let Some(cell) = config.and_then(|at| cells.get_mut(at))
+            && count > 1
+        {
+            cell.push_str(&format!(" and {} more", count - 1));
+        }
+        cells
+    });
+    each.collect()
 }
 
 fn cells(format: Format, row: &CheckRow) -> Vec<String> {
@@ -143,7 +185,11 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         optional(row.seen.as_ref().map(conflicts)),
         config,
         detail,
-        row.warnings.join("; "),
+        // Below a table each warning is told once.
+        match format {
+            Format::Table => String::new(),
+            _ => row.warnings.join("; "),
+        },
     ]
 }
 

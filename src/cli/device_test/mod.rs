@@ -52,7 +52,7 @@ struct Subject {
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// The problem; the first when left out
+    /// Problem [default: the first]
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 

@@ -148,6 +148,8 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
         shape,
         fill: Fill::Arange,
         value,
+        layout: None,
+        passed: None,
     };
     Plan {
         problem: "device test".to_owned(),
@@ -163,6 +165,7 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
             block: [BLOCK, 1, 1],
             shared_bytes: 0,
             arguments: vec![0, 1, 2],
+            cooperative: false,
         }],
         code: code.clone(),
         reference: PlanReference::Oracle("none".to_owned()),
@@ -172,6 +175,8 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
         },
         flops: None,
         bytes: None,
+        variables: Vec::new(),
+        generators: None,
     }
 }
 

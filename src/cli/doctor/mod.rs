@@ -4,6 +4,7 @@ mod device;
 mod gpu;
 
 use super::output::{self, Format};
+use super::results::db_parser;
 use super::{CommandResult, output::rows};
 use crate::exit;
 use anyhow::Context as _;
@@ -13,21 +14,22 @@ use std::process::{Command, Stdio};
 use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
-    Surroundings, Template, render,
+    Surroundings, Template, install_command, render,
 };
+use tuner_store as store;
 use tuner_store::Store;
 
-/// Says what is here: NVRTC, driver, GPUs, git, database; what is missing, and how to get it.
+/// Show what is installed, what is missing, and how to get it
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  tuner doctor\n  tuner doctor --device cuda:0\n  tuner doctor --format json"
 )]
 pub(crate) struct Args {
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// The database to look at.
-    #[arg(long, value_name = "FILE", default_value = "leaderboard/tuner.db")]
+    /// Database of results.
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
     /// Examines one GPU in a minute instead: rates, floors, its clock under load, power limit, MIG,
     /// ECC, other processes, and whether the host keeps up. Ends with code 4 where a check fails.
@@ -169,7 +171,7 @@ fn nvrtc() -> Vec<Finding> {
             return vec![Finding::missing(
                 "nvrtc",
                 format!("not found: {tried}"),
-                "make nvrtc",
+                install_command(),
             )];
         }
     };
@@ -193,7 +195,7 @@ fn nvrtc() -> Vec<Finding> {
             None => Finding::missing(
                 "nvrtc built-ins",
                 format!("no libnvrtc-builtins beside {}", nvrtc.library().display()),
-                "make nvrtc",
+                install_command(),
             ),
         },
         headers(&nvrtc),
@@ -207,7 +209,10 @@ fn headers(nvrtc: &Nvrtc) -> Finding {
         return Finding::absent(
             "cuda headers",
             "no cuda_fp16.h; templates without headers compile",
-            "make nvrtc, or set TUNER_CUDA_INCLUDE to the folder with cuda_fp16.h",
+            format!(
+                "{}, or set TUNER_CUDA_INCLUDE to the folder with cuda_fp16.h",
+                install_command()
+            ),
         );
     };
     let version = header_version(folder);
@@ -264,7 +269,10 @@ fn trial_compile() -> Finding {
     let outcome = Compiler::new(settings)
         .map_err(|error| error.to_string())
         .and_then(|compiler| compiler.compile(&source).map_err(|error| error.to_string()));
-    let fix = "make nvrtc, or set TUNER_NVRTC to another library";
+    let fix = format!(
+        "{}, or set TUNER_NVRTC to another library",
+        install_command()
+    );
     match outcome {
         Ok(CompileOutcome::Compiled(image)) => {
             let ms = image.facts.compile_us / 1000;

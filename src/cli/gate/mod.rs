@@ -6,7 +6,8 @@ mod show;
 mod sources;
 
 use super::output::{self, Format};
-use super::results::{block_on, usage};
+use super::results::{block_on, db_parser, usage};
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use tuner_engine::job::{Prepared, Request};
 use tuner_report::accept::{Finding, Rules};
 use tuner_store as store;
 
-/// Check for CI that the shipped configuration is right and no slower than the leaderboard's best
+/// Check in CI that the shipped configuration is correct and as fast as the best known
 ///
 /// Per problem: the shipped configuration is judged with all checks and timed against the best one
 /// of the leaderboard, both with the template as it is now, in turn; where the template was edited
@@ -41,47 +42,47 @@ The answer changes no exit code.
 Exit codes: 0 passed; 2 bad usage or input, or nothing to compare with; 4 a regression or a wrong
 result.")]
 pub(crate) struct Args {
-    /// The kernel, or its search space file
+    /// Kernel, by name or search space file
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// auto, cuda, cuda:N, vgpu:NAME or replay:FILE
+    /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
 
-    /// Only this problem; may be repeated
+    /// Use only this problem; may be repeated
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
 
-    /// How much slower the shipped configuration may be
+    /// Allowed slowdown of the shipped configuration
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     max_regression: f64,
 
-    /// The shipped configuration; parameters not named take their defaults
+    /// Use this as the shipped configuration; parameters not named take their defaults
     #[arg(long, value_name = "K=V,…", conflicts_with = "shipped")]
     config: Option<String>,
 
-    /// The file that is shipped: a header of `tuner export`, or a record of `tuner record`
+    /// Read the shipped configuration from a header of `tuner export` or a file of `tuner record`
     #[arg(long, value_name = "FILE")]
     shipped: Option<PathBuf>,
 
-    /// Say by these rules whether the leaderboard's best may be promoted
+    /// Apply these rules for promoting the leaderboard's best
     #[arg(long, value_name = "RULES|@FILE")]
     accept: Option<String>,
 
     /// Database of results
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
     /// Write the outcome as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
-    /// Rounds in which the two are timed in turn, on real GPUs
+    /// Number of rounds of interleaved timing, on real GPUs
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -186,9 +187,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         ..Request::default()
     };
     let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let ticker = Ticker::start();
     let prepared = Prepared::new(&request, &folder)?;
     let known = block_on(sources::known(args, &prepared))?;
     let (problems, figures) = compare::all(args, &prepared, &known)?;
+    drop(ticker);
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         return Err(usage(format!(
             "nothing to compare `{}` with on {}: {}",

@@ -4,9 +4,9 @@ use super::Args;
 use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
 use crate::cli::history::commits_at;
-use crate::cli::results::{store_error, usage};
+use crate::cli::results::{default_database, store_error, usage};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, LeaderboardRow};
 use tuner_engine::job::Prepared;
 use tuner_report::export;
@@ -105,7 +105,9 @@ fn shipped_file(
         None => {
             let name = format!("{}.json", export::target_name(kernel));
             let plain = format!("{kernel}.json");
-            let folder = Path::new("leaderboard").join(export::target_name(device));
+            let folder = default_database()
+                .with_file_name("")
+                .join(export::target_name(device));
             let found = [plain, name]
                 .into_iter()
                 .map(|name| folder.join(name))

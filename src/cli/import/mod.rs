@@ -5,7 +5,7 @@ mod recorded;
 mod space;
 
 use super::output;
-use super::results::{block_on, usage};
+use super::results::{block_on, db_parser, usage};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tuner_core::files;
 use tuner_space::BareSpace;
 use tuner_store as store;
 
-/// Take over what other tools wrote: search spaces, recorded results, a baseline's times
+/// Import search spaces, recorded results and baseline times of other tools
 ///
 /// By content: a T1 problem or a published space becomes a search space file; a Kernel Tuner cache
 /// or T4 results become recorded rows of the database; a CUTLASS profiler table becomes the baseline
@@ -28,23 +28,23 @@ Examples:
 Exit codes: 0 done (also when the file was imported before), 2 bad usage or input, with file, line,
 column and the fix; 3 the file has no result that passed.")]
 pub(crate) struct Args {
-    /// The file; `.gz` is unpacked
+    /// File to import; `.gz` is unpacked
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Where a search space goes [default: standard output]
+    /// Write a search space to this file [default: standard output]
     #[arg(short, long, value_name = "FILE.yaml")]
     output: Option<PathBuf>,
 
     /// Database of results
-    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// The kernel that a profiler's table is the baseline of
+    /// Kernel that a profiler table is the baseline of
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
-    /// The device that a profiler's table was taken on, as the leaderboard calls it
+    /// Device that a profiler table was taken on, as the leaderboard names it
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
 }

@@ -7,8 +7,9 @@ mod virtual_gpu;
 pub(crate) use target::{TargetArgs, run_target};
 
 use super::output::{self, Format};
-use super::results::{Selection, block_on, store_error, usage};
+use super::results::{Selection, block_on, kernels_named, store_error, usage};
 use super::stale::Present;
+use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::exit;
 use clap::ValueEnum;
@@ -18,8 +19,10 @@ use std::path::{Path, PathBuf};
 use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
 use tuner_store::{Board, Profile, ProfileSource, Store};
 
-/// Profile the winner: busy multiprocessors, occupancy, memory and cache throughput, bank conflicts,
-/// tensor pipes, stall reasons
+/// Profile the best configuration
+///
+/// Shows busy multiprocessors, occupancy, memory and cache throughput, bank conflicts, tensor pipes
+/// and stall reasons.
 ///
 /// Under Nsight Compute (`ncu`) where the winner was measured on a GPU and ncu is installed; from the
 /// virtual GPU's counters elsewhere, labelled predicted. The metrics are stored and used by `tuner
@@ -33,21 +36,22 @@ Examples:
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no winner to profile.")]
 pub(crate) struct Args {
-    /// The kernel
-    kernel: String,
+    /// Kernels, by name or search space file [default: all]
+    #[arg(value_name = "KERNEL|FILE.yaml")]
+    kernels: Vec<String>,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Where the metrics come from
+    /// Source of the metrics
     #[arg(long, value_enum, default_value = "auto")]
     source: Source,
 
-    /// The profiler [default: ncu on PATH, else beside the CUDA toolkit]
+    /// Path of ncu [default: on PATH, else in the CUDA toolkit]
     #[arg(long, value_name = "FILE")]
     ncu: Option<PathBuf>,
 
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -84,7 +88,9 @@ struct Answer {
 /// # Errors
 /// Bad arguments, an unusable database, and a profiler that was asked for and does not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let ticker = Ticker::start();
     let answers = block_on(profile(args))?;
+    drop(ticker);
     if answers.is_empty() {
         return Ok(exit::NOTHING_PASSED);
     }
@@ -108,15 +114,10 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     let store = Store::open(args.selection.database())
         .await
         .map_err(store_error)?;
-    let kernel = Some(args.kernel.as_str());
-    let query = args.selection.query(kernel, Some(1));
-    let mut boards = store.boards(&query).await.map_err(store_error)?;
+    let kernels = kernels_named(&args.kernels)?;
+    let mut boards = args.selection.boards(&store, &kernels, Some(1)).await?;
     if boards.is_empty() {
-        args.selection.explain_nothing(&store, kernel).await?;
-        say!(
-            "nothing to profile: no candidate of `{}` passed",
-            args.kernel
-        );
+        say!("nothing to profile: no candidate passed");
     }
     let ncu = ncu::find(args.ncu.as_deref());
     if args.source == Source::Ncu && ncu.is_none() {

@@ -4,6 +4,7 @@ mod fleet;
 mod plot;
 
 use super::output::{self, Format};
+use super::terminal;
 use super::{CliError, CommandResult};
 use crate::exit;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,7 +16,7 @@ use tuner_engine::quality::{Scores, Series, Study, measure};
 use tuner_engine::{format_duration, parse_budget};
 use tuner_search as evolve;
 
-/// Measure search strategies on recorded spaces
+/// Compare search strategies on recorded spaces
 ///
 /// A run's score is the recorded optimum's time divided by the best found time after N unique
 /// evaluations: 1 is perfect, 0 means that nothing was found. Proposals that violate a constraint
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     )]
     strategy: Vec<String>,
 
-    /// Numbers of unique evaluations to score at, separated by commas
+    /// Score after these numbers of unique evaluations, separated by commas
     #[arg(
         long,
         value_name = "NUMBERS",
@@ -55,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse_budget)]
     time: Vec<Duration>,
 
-    /// Runs of each: seeds 1 to N
+    /// Number of runs of each strategy, with seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
 
@@ -178,7 +179,7 @@ fn study(args: &Args, recordings: &[Recording]) -> Result<Vec<Series>, CliError>
         noise: args.noise,
     };
     let runs = recordings.len() as u64 * study.strategies.len() as u64 * study.seeds;
-    let bar = if output::stderr_is_terminal() {
+    let bar = if terminal::live() {
         ProgressBar::new(runs)
     } else {
         ProgressBar::hidden()

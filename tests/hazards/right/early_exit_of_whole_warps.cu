@@ -9,6 +9,6 @@ extern "C" __global__ void kernel(const float* x, float* y, int n) {
     int t = threadIdx.x, i = blockIdx.x * 128 + t;
     if (i >= n) return;
     s[t] = x[i];
-    __syncthreads();
+    __syncthreads(); // WARNING
     y[i] = s[t ^ 31];
 }

@@ -9,6 +9,6 @@ extern "C" __global__ void kernel(const float* x, float* y, int n) {
     int t = threadIdx.x;
     if (t >= n) return;
     s[t] = x[t];
-    __syncthreads();
+    __syncthreads(); // WARNING
     y[t] = s[t ^ 7];
 }

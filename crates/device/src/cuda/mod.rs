@@ -117,10 +117,12 @@ functions! {
     cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
     cuModuleUnload(CUmodule);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+    cuModuleGetGlobal_v2(*mut CUdeviceptr, *mut usize, CUmodule, *const c_char);
     cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
     cuFuncSetAttribute(CUfunction, CUfunction_attribute, c_int);
     cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
     cuLaunchKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+    cuLaunchCooperativeKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void);
     cuStreamCreate(*mut CUstream, c_uint);
     cuStreamSynchronize(CUstream);
     cuStreamDestroy_v2(CUstream);
@@ -459,6 +461,18 @@ impl Driver for CudaDriver {
         .map(|()| blocks)
     }
 
+    fn variable(&mut self, module: Module, name: &str) -> Answer<(DevicePointer, u64)> {
+        self.alive("cuModuleGetGlobal_v2", Kind::Module, module.0)?;
+        let text = CString::new(name)
+            .map_err(|_| CudaError::new("cuModuleGetGlobal_v2", code::NOT_FOUND))?;
+        let (mut at, mut bytes, module) = (0, 0, module.0 as CUmodule);
+        call!(
+            self,
+            cuModuleGetGlobal_v2(&raw mut at, &raw mut bytes, module, text.as_ptr())
+        )?;
+        Ok((DevicePointer(at), number(bytes)))
+    }
+
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()> {
         self.alive("cuLaunchKernel", Kind::Stream, stream.0)?;
         let kernel = self.kernel("cuLaunchKernel", function)?;
@@ -467,7 +481,8 @@ impl Driver for CudaDriver {
             .kernels
             .get(&function.0)
             .and_then(|(_, sizes)| sizes.as_ref());
-        if given.iter().any(|size| *size > 8) || wanted.is_some_and(|wanted| *wanted != given) {
+        let total: usize = given.iter().sum();
+        if total > PARAMETER_BYTES_MAX || wanted.is_some_and(|wanted| *wanted != given) {
             let note = format!(
                 "the kernel takes parameters of {:?} bytes, the launch gives {given:?}",
                 wanted.map_or(&[][..], Vec::as_slice)
@@ -481,20 +496,33 @@ impl Driver for CudaDriver {
         } else {
             PARAMETER_BYTES_MAX
         };
-        let mut values = vec![0u64; given.len() + spare.div_ceil(8) + 1];
-        for (value, bytes) in values.iter_mut().zip(&launch.parameters) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            *value = u64::from_le_bytes(word);
+        // Each begins at a word of its own.
+        let mut values = Vec::new();
+        let mut starts = Vec::with_capacity(given.len());
+        for bytes in &launch.parameters {
+            starts.push(values.len());
+            values.extend(bytes.chunks(8).map(|part| {
+                let mut word = [0; 8];
+                word[..part.len()].copy_from_slice(part);
+                u64::from_le_bytes(word)
+            }));
         }
+        let end = values.len();
+        values.resize(end + spare.div_ceil(8) + 1, 0u64);
         let first = values.as_mut_ptr();
         let mut pointers: Vec<*mut c_void> = (0..given.len() + spare)
-            // SAFETY: at most `given.len()` words from the first, all within `values`.
-            .map(|index| unsafe { first.add(index.min(given.len())) }.cast())
+            // SAFETY: every start is at most `end`, which is within `values`.
+            .map(|index| unsafe { first.add(starts.get(index).copied().unwrap_or(end)) }.cast())
             .collect();
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         let (stream, none) = (stream.0 as CUstream, std::ptr::null_mut());
         let (shared, pointers) = (launch.shared_bytes, pointers.as_mut_ptr());
+        if launch.cooperative {
+            return call!(
+                self,
+                cuLaunchCooperativeKernel(kernel, gx, gy, gz, bx, by, bz, shared, stream, pointers)
+            );
+        }
         call!(
             self,
             cuLaunchKernel(

@@ -2,9 +2,10 @@
 //! has spoiled it.
 
 use super::driver::{
-    Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream,
+    Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream, code,
 };
 use super::facts::{self, GpuError, GpuFacts};
+use crate::vgpu::other_size;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
@@ -157,6 +158,39 @@ impl Gpu {
             loaded.functions.insert(entry.to_owned(), function);
         }
         Ok(function)
+    }
+
+    /// Sets a variable of the code, which is loaded where it was not yet; gives whether it has one
+    /// of that name.
+    ///
+    /// # Errors
+    /// `launch_failed`: the variable has another size; the driver's.
+    pub(super) fn set_variable(
+        &mut self,
+        code: &Code,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<bool, Judgement> {
+        let key = self.load(&code.cubin)?;
+        let Some(module) = self.modules.get(&key).map(|loaded| loaded.module) else {
+            return Err(refused("the code is not loaded".to_owned()));
+        };
+        let found = self.call(|driver, _| match driver.variable(module, name) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.code == code::NOT_FOUND => Ok(None),
+            Err(error) => Err(error),
+        })?;
+        let Some((at, size)) = found else {
+            return Ok(false);
+        };
+        if size != bytes.len() as u64 {
+            return Err(other_size(name, bytes.len() as u64, size));
+        }
+        self.call(|driver, stream| {
+            driver.stream_synchronize(stream)?;
+            driver.copy_to_device(at, bytes)
+        })?;
+        Ok(true)
     }
 
     fn load(&mut self, image: &Arc<[u8]>) -> Result<u64, Judgement> {

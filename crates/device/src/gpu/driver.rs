@@ -66,8 +66,10 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, bytes.
     pub shared_bytes: u32,
-    /// The kernel's parameters in order, little endian, each of its own size (at most 8 bytes).
+    /// The kernel's parameters in order, little endian, each of its own size.
     pub parameters: Vec<Vec<u8>>,
+    /// All blocks are on the device at once and may wait for each other.
+    pub cooperative: bool,
 }
 
 /// The calls of the CUDA driver that the tuner makes. Every method is one call of that name in
@@ -145,6 +147,8 @@ pub trait Driver {
     fn module_unload(&mut self, module: Module) -> Answer<()>;
     /// `cuModuleGetFunction`.
     fn function(&mut self, module: Module, name: &str) -> Answer<Function>;
+    /// `cuModuleGetGlobal`: address and size of a `__constant__` or `__device__` variable.
+    fn variable(&mut self, module: Module, name: &str) -> Answer<(DevicePointer, u64)>;
     /// `cuFuncGetAttribute`.
     fn function_attribute(
         &mut self,
@@ -160,7 +164,7 @@ pub trait Driver {
     ) -> Answer<()>;
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
-    /// `cuLaunchKernel`. Parameters that are not the kernel's are refused before the call
+    /// `cuLaunchKernel`, or `cuLaunchCooperativeKernel` where the launch says so. Parameters that are not the kernel's are refused before the call
     /// (`cuFuncGetParamInfo`, where the driver has it).
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()>;
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
+use tuner_core::plan::Code;
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{Kept, Run, RunReport, Session, Slot, Tally, Wanted, Work};
 
@@ -130,6 +131,14 @@ impl Session for GpuSession {
         false
     }
 
+    fn address(&self, slot: Slot) -> Option<u64> {
+        Some(self.buffers.get(slot.0)?.at().address())
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        self.gpu.set_variable(code, name, bytes)
+    }
+
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let buffers = &self.buffers;
         let pointers: Vec<Option<DevicePointer>> = run
@@ -160,6 +169,7 @@ impl Session for GpuSession {
             stopped: !hazards.is_empty(),
             budget_exhausted: false,
             hazards,
+            warnings: Vec::new(),
             work: Work {
                 blocks,
                 grid_blocks: blocks,

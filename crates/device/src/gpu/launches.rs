@@ -2,6 +2,7 @@
 
 use super::context::{Gpu, refused};
 use super::driver::{DevicePointer, Function, LaunchConfig};
+use crate::vgpu::too_large_together;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
 
@@ -10,6 +11,24 @@ use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
 pub(super) struct Ready {
     pub(super) function: Function,
     pub(super) config: LaunchConfig,
+}
+
+/// Sets the variables of a plan in code that is loaded; `pointers` as for [`ready`].
+pub(super) fn set_variables(
+    gpu: &mut Gpu,
+    plan: &Plan,
+    seed: u64,
+    pointers: &[Option<DevicePointer>],
+) -> Result<(), Judgement> {
+    for (index, variable) in plan.variables.iter().enumerate() {
+        let address = |index: usize| {
+            let pointer = pointers.get(index).copied().flatten()?;
+            Some(pointer.address())
+        };
+        let bytes = variable.bytes(seed, index, address).map_err(refused)?;
+        gpu.set_variable(&plan.code, &variable.holds.name, &bytes)?;
+    }
+    Ok(())
 }
 
 /// Loads the kernel and lays out its parameters; `pointers` are the buffers of the plan's
@@ -30,6 +49,14 @@ pub(super) fn ready(
             launch.threads()
         )));
     }
+    if launch.cooperative {
+        let shared = u64::from(launch.shared_bytes);
+        let facts = gpu.kernel_facts(code, &launch.entry, launch.threads(), shared)?;
+        let together = u64::from(facts.blocks_per_sm) * u64::from(gpu.facts().sm_count);
+        if launch.blocks() > together {
+            return Err(refused(too_large_together(launch.blocks(), together)));
+        }
+    }
     let parameter = |index: &usize| -> Result<Vec<u8>, Judgement> {
         let missing = || {
             refused(format!(
@@ -38,15 +65,15 @@ pub(super) fn ready(
             ))
         };
         let argument = plan.arguments.get(*index).ok_or_else(missing)?;
+        let address = |index: usize| {
+            let pointer = pointers.get(index).copied().flatten()?;
+            Some(pointer.address())
+        };
         if argument.role == Role::Scalar {
-            return Ok(argument.scalar_bytes());
+            return argument.scalar_at(address).ok_or_else(missing);
         }
-        let pointer = pointers
-            .get(*index)
-            .copied()
-            .flatten()
-            .ok_or_else(missing)?;
-        Ok(pointer.address().to_le_bytes().to_vec())
+        let address = address(*index).ok_or_else(missing)?;
+        Ok(address.to_le_bytes().to_vec())
     };
     Ok(Ready {
         function,
@@ -59,6 +86,7 @@ pub(super) fn ready(
                 .iter()
                 .map(parameter)
                 .collect::<Result<_, _>>()?,
+            cooperative: launch.cooperative,
         },
     })
 }

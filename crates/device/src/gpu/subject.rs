@@ -1,14 +1,17 @@
 //! Launch sequences that are loaded to be timed, each with buffers of its own.
 
+use super::context::refused;
 use super::driver::{DevicePointer, GraphExec};
-use super::launches::{Ready, ready};
+use super::launches::{Ready, ready, set_variables};
 use super::session::{Buffer, GpuSession};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tuner_core::cache_mode::CacheMode;
+use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::plan::{Plan, PlanArgument, PlanVariable, Role};
 use tuner_core::record::Verdict;
+use tuner_judge::gate::generate;
 use tuner_judge::stopwatch::Subject;
 
 /// Most sets of buffers that rotate: a graph of 500 launches still uses each.
@@ -31,6 +34,8 @@ pub(super) struct Loaded {
     pub(super) graphs: HashMap<(CacheMode, u32), GraphExec>,
     /// First and last set that the last sample used.
     pub(super) last: (usize, usize),
+    /// What buffers that the launches change in place begin with, by argument.
+    initial: Vec<Option<Buffer>>,
 }
 
 /// Buffers of one copy of a problem, and the launches on them.
@@ -60,9 +65,12 @@ pub(super) struct Subjects {
 impl Subjects {
     /// Device memory that they take.
     pub(super) fn bytes(&self) -> u64 {
-        let sets = self.loaded.values().flat_map(|subject| &subject.sets);
-        let buffers = sets.flat_map(|set| set.buffers.iter().flatten());
-        buffers.map(|buffer| buffer.bytes).sum()
+        let of = |subject: &Loaded| -> u64 {
+            let sets = subject.sets.iter().flat_map(|set| &set.buffers);
+            let buffers = sets.chain(&subject.initial).flatten();
+            buffers.map(|buffer| buffer.bytes).sum()
+        };
+        self.loaded.values().map(of).sum()
     }
 
     pub(super) fn get(&self, subject: Subject) -> Result<&Loaded, Judgement> {
@@ -73,25 +81,23 @@ impl Subjects {
         self.loaded.get_mut(&subject.0).ok_or_else(unknown)
     }
 
-    /// The input's bytes, which are the same for every candidate.
-    fn input(&mut self, argument: &PlanArgument, index: usize, seed: u64) -> Arc<[u8]> {
-        let key = format!(
-            "{:?}|{:?}|{:?}|{index}|{seed}",
-            argument.element, argument.shape, argument.fill
-        );
-        if let Some(bytes) = self.inputs.get(&key) {
-            return Arc::clone(bytes);
-        }
-        let (fill, count) = (argument.fill, argument.count());
-        let bytes: Arc<[u8]> = fill
-            .bytes(argument.element, seed, index as u64, count)
-            .into();
+    /// The input's bytes, which are the same for every candidate, where they are known.
+    fn known(&self, key: &str) -> Option<Arc<[u8]>> {
+        self.inputs.get(key).map(Arc::clone)
+    }
+
+    fn keep(&mut self, key: String, bytes: &Arc<[u8]>) {
         if self.inputs.len() >= INPUTS_KEPT {
             self.inputs.clear();
         }
-        self.inputs.insert(key, Arc::clone(&bytes));
-        bytes
+        self.inputs.insert(key, Arc::clone(bytes));
     }
+}
+
+/// Whether a variable holds the address of an argument.
+fn points(variable: &PlanVariable) -> bool {
+    let passed = variable.holds.passed.as_ref();
+    passed.is_some_and(|passed| !passed.addresses.is_empty())
 }
 
 fn unknown() -> Judgement {
@@ -120,6 +126,7 @@ impl GpuSession {
                 cold: None,
                 graphs: HashMap::new(),
                 last: (0, 0),
+                initial: Vec::new(),
             },
         );
         let subject = Subject(number);
@@ -141,11 +148,8 @@ impl GpuSession {
             // Fails only on a context that is lost.
             let _ = self.gpu.call(|driver, _| driver.exec_destroy(exec));
         }
-        for buffer in loaded
-            .sets
-            .iter()
-            .flat_map(|set| set.buffers.iter().flatten())
-        {
+        let sets = loaded.sets.iter().flat_map(|set| &set.buffers);
+        for buffer in sets.chain(&loaded.initial).flatten() {
             self.free(buffer);
         }
     }
@@ -173,6 +177,13 @@ impl GpuSession {
         let loaded = self.subjects.get(subject)?;
         if let Some(known) = loaded.cold {
             return Ok(known);
+        }
+        if loaded.plan.variables.iter().any(points) {
+            // A variable points into one set only.
+            return Ok(Sets {
+                count: 1,
+                most_launches: 1,
+            });
         }
         let have = loaded.sets.len() as u64;
         let set = loaded.sets.first();
@@ -253,13 +264,86 @@ impl GpuSession {
             if argument.role == Role::Input && self.copy_first(first.as_deref(), index, &buffer)? {
                 continue;
             }
-            if argument.role == Role::Input {
-                let data = self.subjects.input(argument, index, seed);
+            if argument.role.is_filled() {
+                let data = self.input((plan, index), seed)?;
                 self.fill_input(&mut buffer, &data)?;
                 buffers[index] = Some(buffer);
             } else {
                 self.fill_pattern(&buffer, argument.element.poison())?;
             }
+        }
+        Ok(())
+    }
+
+    /// The bytes of an argument that is filled.
+    fn input(&mut self, (plan, index): (&Plan, usize), seed: u64) -> Result<Arc<[u8]>, Judgement> {
+        let argument: &PlanArgument = &plan.arguments[index];
+        let key = format!(
+            "{:?}|{:?}|{:?}|{:?}|{index}|{seed}",
+            argument.element, argument.shape, argument.fill, argument.layout
+        );
+        // What a generator writes follows from its code.
+        let kept = !matches!(argument.fill, Fill::Kernel(_));
+        if let Some(known) = self.subjects.known(&key).filter(|_| kept) {
+            return Ok(known);
+        }
+        let bytes: Arc<[u8]> = if kept {
+            let content = argument.content(seed, index as u64);
+            content.map_err(refused)?.into()
+        } else {
+            let made = generate::all(self, plan, seed);
+            let mut made = made.map_err(|error| refused(error.to_string()))?;
+            made.remove(&index)
+                .ok_or_else(|| refused(format!("`{}` was not generated", argument.name)))?
+        };
+        if kept {
+            self.subjects.keep(key, &bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Gives the buffers that a subject's launches change in place, in every set, what they begin
+    /// with, and its code's variables what the space says. Outside of what is timed.
+    pub(super) fn restore(&mut self, subject: Subject) -> Result<(), Judgement> {
+        let loaded = self.subjects.get(subject)?;
+        let (plan, seed) = (loaded.plan.clone(), loaded.seed);
+        let changed = |argument: &PlanArgument| argument.role == Role::Inout;
+        if plan.arguments.iter().any(changed) && loaded.initial.is_empty() {
+            let mut initial = Vec::with_capacity(plan.arguments.len());
+            for (index, argument) in plan.arguments.iter().enumerate() {
+                initial.push(if changed(argument) {
+                    let mut buffer = self.guarded(&argument.name, argument.bytes())?;
+                    let data = self.input((&plan, index), seed)?;
+                    self.fill_input(&mut buffer, &data)?;
+                    Some(buffer)
+                } else {
+                    None
+                });
+            }
+            self.subjects.get_mut(subject)?.initial = initial;
+        }
+        let loaded = self.subjects.get(subject)?;
+        let mut copies = Vec::new();
+        for set in &loaded.sets {
+            for (to, from) in set.buffers.iter().zip(&loaded.initial) {
+                copies.extend(
+                    to.as_ref()
+                        .zip(from.as_ref())
+                        .map(|(to, from)| (to.at(), from.at(), from.bytes)),
+                );
+            }
+        }
+        if plan.variables.iter().any(|_| true) {
+            let buffers = loaded.sets.first().map_or(&[][..], |set| &set.buffers);
+            let pointers: Vec<Option<DevicePointer>> = buffers
+                .iter()
+                .map(|buffer| buffer.as_ref().map(Buffer::at))
+                .collect();
+            set_variables(&mut self.gpu, &plan, seed, &pointers)?;
+        }
+        for (to, from, bytes) in copies {
+            self.gpu
+                .call(|driver, stream| driver.copy_on_device(to, from, bytes, stream))?;
         }
         Ok(())
     }

@@ -33,8 +33,8 @@ use tuner_core::record::{
 };
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::{ContentHash, Micros};
-use tuner_space::Diagnostics;
 use tuner_space::{Config, Space};
+use tuner_space::{Diagnostic, Diagnostics};
 
 /// One recorded file: a kernel, a device, a space, and what was measured.
 #[derive(Debug, Clone)]
@@ -59,6 +59,23 @@ impl Recording {
     /// A [`Diagnostics`] that points at the file, line and column: unreadable, truncated or corrupt
     /// file, neither format, values outside the declared ones, constraints nobody satisfies.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if let Some(extension @ ("yaml" | "yml" | "cu")) = extension {
+            let shown = path.display().to_string();
+            let (what, instead) = match extension {
+                "cu" => ("CUDA", "--device auto".to_owned()),
+                _ => (
+                    "search space",
+                    format!("`tuner run {shown}`, without --device replay"),
+                ),
+            };
+            let message = format!("this is a {what} file, and no recording of measurements");
+            let wrong = Diagnostic::of_file(message).help(format!(
+                "replay: plays back a Kernel Tuner cache or T4 results (FILE.json.gz); to tune the \
+                 kernel, type {instead}"
+            ));
+            return Err(Diagnostics::new(shown, "", vec![wrong]));
+        }
         let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(|error| {
             text::plain(path, format!("cannot read the recorded file: {error}"))
         })?;
@@ -139,6 +156,7 @@ impl Recording {
                     why: String::new(),
                 })
                 .collect(),
+            launches: Vec::new(),
         }
     }
 

@@ -225,6 +225,7 @@ mod tests {
             block: [1; 3],
             shared_bytes: 0,
             arguments: Vec::new(),
+            cooperative: false,
         };
         Plan {
             problem: name.into(),
@@ -243,6 +244,8 @@ mod tests {
             },
             flops: None,
             bytes: None,
+            variables: Vec::new(),
+            generators: None,
         }
     }
 

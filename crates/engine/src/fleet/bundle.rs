@@ -3,6 +3,7 @@
 use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use tuner_core::fill::Fill;
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::Kernel;
 
@@ -49,6 +50,11 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
         paths.push(absolute(Path::new(&*template.name)));
         let headers = template.headers.iter();
         paths.extend(headers.map(|header| absolute(Path::new(&header.path))));
+    }
+    for argument in kernel.spec.arguments.iter().chain(&kernel.spec.variables) {
+        if let Some(Fill::File(file)) = &argument.fill {
+            paths.push(absolute(Path::new(&*file.path)));
+        }
     }
     paths.sort();
     paths.dedup();

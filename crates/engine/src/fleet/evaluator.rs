@@ -320,6 +320,7 @@ impl Evaluator for FleetEvaluator {
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError> {
+        let _doing = tuner_core::activity::begin("waiting for", "a worker of the fleet");
         self.on_device(task, config, work)
     }
 }

@@ -309,7 +309,10 @@ pub(super) fn device_start(facts: &DeviceFacts, selector: &DeviceSelector) -> De
         arch: facts.arch.clone(),
         selector: selector.to_string(),
         recording: None,
-        environment: Vec::new(),
+        environment: facts
+            .limits
+            .map(|limits| limits.constants().into())
+            .unwrap_or_default(),
     }
 }
 

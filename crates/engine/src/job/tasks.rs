@@ -4,14 +4,18 @@ use super::JobError;
 use crate::{StartPoint, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tuner_core::activity;
 use tuner_core::provenance;
 use tuner_core::record::{
-    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Provenance, TaskKey,
+    ConfigValues, ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition,
+    Provenance, TaskKey,
 };
 use tuner_core::units::ContentHash;
 use tuner_judge::gate::oracle;
 use tuner_kernel::catalog::{Kernel, shown};
-use tuner_space::{Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space};
+use tuner_space::{
+    BindError, Config, DeviceLimits, Expr, KernelSpec, Launch, Problem, Reference, Space,
+};
 use tuner_store::TaskStart;
 
 /// A device as far as spaces and provenance need it.
@@ -83,8 +87,12 @@ pub(super) fn plan(
     Ok((planned, notes))
 }
 
-/// Every wanted problem must be a timed one of some kernel.
+/// Every kernel must have something that its results are compared with, and every wanted problem
+/// must be a timed one of some kernel.
 pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobError> {
+    if let Some(why) = kernels.iter().find_map(|kernel| kernel.spec.unranked()) {
+        return Err(JobError::Usage(format!("error: {why}")));
+    }
     let timed: BTreeSet<&str> = kernels
         .iter()
         .flat_map(|kernel| &kernel.spec.problems)
@@ -120,10 +128,19 @@ fn one(
     provenance: &Provenance,
 ) -> Result<(Planned, Vec<String>), JobError> {
     let spec = &kernel.spec;
+    let _doing = activity::begin(
+        "building",
+        format!("the space of {} {}", spec.kernel, problem.name),
+    );
     let place = || format!("{}: problem `{}`", shown(&kernel.path), problem.name);
     let space = spec
         .space(&problem.name, &target.limits)
-        .map_err(|error| JobError::Usage(format!("error: {}: {error}", place())))?;
+        .map_err(|error| match error {
+            BindError::UnknownProblem { .. } | BindError::Config => {
+                JobError::Usage(format!("error: {}: {error}", place()))
+            }
+            wrong => JobError::Usage(spec.explain_unbound(&wrong, &problem.name).to_string()),
+        })?;
     if let Some(empty) = spec.explain_empty(&space, &problem.name, target.device) {
         return Err(JobError::Usage(empty.to_string()));
     }
@@ -216,6 +233,23 @@ fn definition(spec: &KernelSpec) -> Definition {
                 why: constraint.why.clone().unwrap_or_default(),
             })
             .collect(),
+        launches: spec
+            .launches
+            .iter()
+            .map(|launch| LaunchDefinition {
+                entry: launch.entry.clone(),
+                when: launch.when.as_ref().map(|when| when.text().to_owned()),
+                grid: launch
+                    .grid
+                    .each_ref()
+                    .map(|extent| extent.text().to_owned()),
+                block: launch
+                    .block
+                    .each_ref()
+                    .map(|extent| extent.text().to_owned()),
+                shared: launch.shared.text().to_owned(),
+            })
+            .collect(),
     }
 }
 
@@ -225,20 +259,41 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let spec = &kernel.spec;
     let mut texts = Vec::new();
     for argument in &spec.arguments {
-        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, argument.fill);
+        let (name, ty, role, fill) = (&argument.name, argument.ty, argument.role, &argument.fill);
         let shape: Vec<&str> = argument.shape.iter().map(Expr::text).collect();
         let value = argument.value.as_ref().map(Expr::text);
         texts.push(format!(
             "{name:?} {ty:?} {role:?} {fill:?} {shape:?} {value:?}"
         ));
     }
+    let composed = |argument: &&tuner_space::Argument| {
+        argument.record.is_some() || !argument.pieces.is_empty() || !argument.fill_sizes.is_empty()
+    };
+    for argument in spec
+        .arguments
+        .iter()
+        .filter(composed)
+        .chain(&spec.variables)
+    {
+        texts.push(format!("{argument:?}"));
+    }
     let launched = |launch: &Launch| {
         let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
         let extents: Vec<&str> = extents.collect();
-        format!("{} {extents:?} {}", launch.entry, launch.shared.text())
+        let together = if launch.cooperative {
+            " cooperative"
+        } else {
+            ""
+        };
+        format!(
+            "{} {extents:?} {}{together}",
+            launch.entry,
+            launch.shared.text()
+        )
     };
     texts.push(match &spec.reference {
         Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),
+        Reference::None => "none".to_owned(),
         Reference::Kernel {
             launch, proven_by, ..
         } => format!("{} {proven_by:?}", launched(launch)),

@@ -33,8 +33,7 @@ impl<K: Hash + Eq + Clone, V> Held<K, V> {
     }
 
     /// The value, without using it.
-    #[cfg(test)]
-    fn peek(&self, key: &K) -> Option<&V> {
+    pub(super) fn peek(&self, key: &K) -> Option<&V> {
         self.values.get(key).map(|entry| &entry.value)
     }
 

@@ -66,15 +66,24 @@ fn inputs_of(plan: &Plan) -> ContentHash {
             // Configurations may differ in scratch, which no oracle looks at.
             let shape = (argument.role != Role::Scratch).then_some(&argument.shape);
             let value = argument.value.to_bits();
-            let (element, role, fill) = (argument.element.name(), argument.role, argument.fill);
-            let name = &argument.name;
-            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x}")
+            let (element, role, fill) = (argument.element.name(), argument.role, &argument.fill);
+            let (name, more) = (&argument.name, (&argument.layout, &argument.passed));
+            format!("{name:?} {element} {role:?} {shape:?} {fill:?} {value:x} {more:?}")
         })
         .collect();
     let sizes = plan.sizes.iter();
     let sizes = sizes.map(|(name, value)| format!("{name:?} {:x}", value.to_bits()));
     let oracle = format!("{:?} {}", oracle_of(plan), oracle::VERSION);
-    let texts: Vec<String> = arguments.into_iter().chain(sizes).chain([oracle]).collect();
+    let generators = plan
+        .generators
+        .as_ref()
+        .map(|code| ContentHash::of([code.ptx.as_bytes(), &code.cubin]).to_string());
+    let variables = format!("{:?} {generators:?}", plan.variables);
+    let texts: Vec<String> = arguments
+        .into_iter()
+        .chain(sizes)
+        .chain([oracle, variables])
+        .collect();
     ContentHash::of(texts.iter().map(String::as_bytes))
 }
 
@@ -111,6 +120,8 @@ mod tests {
             shape: vec![16],
             fill: Fill::Zeros,
             value: 0.0,
+            layout: None,
+            passed: None,
         }
     }
 
@@ -131,6 +142,7 @@ mod tests {
             block: [32, 1, 1],
             shared_bytes: 0,
             arguments: vec![0, 1, 2, 3],
+            cooperative: false,
         };
         Plan {
             problem: "small".to_owned(),
@@ -154,6 +166,8 @@ mod tests {
             },
             flops: None,
             bytes: None,
+            variables: Vec::new(),
+            generators: None,
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub mod adversarial;
 pub mod compare;
+pub mod generate;
 mod held;
 mod judge;
 mod keys;

@@ -4,7 +4,7 @@
 use super::adversarial::Data;
 use super::judge::Compared;
 use super::oracle::OracleError;
-use super::ranges::{outside, overlap, union};
+use super::ranges::{changed, outside, overlap, union};
 use super::sampling::{self, COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
@@ -88,7 +88,7 @@ impl Gate<'_> {
             launch,
             oracle: oracle.as_deref(),
         };
-        if !self.session.can_sample() {
+        if !self.session.can_sample() || launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
         let naive = match self.references.take_part(&self.keyed, data) {
@@ -132,7 +132,7 @@ impl Gate<'_> {
         blocks: Blocks,
         budget: Option<u64>,
     ) -> Result<(RunReport, Vec<Option<Slot>>), Stop> {
-        let slots = self.prepare(data)?;
+        let slots = self.prepare(data, kernel.code)?;
         let report = self.session.run(&Run {
             code: kernel.code,
             launch: kernel.launch,
@@ -156,13 +156,18 @@ impl Gate<'_> {
     /// leaves holds the poison, which no candidate can match.
     fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
         let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+            .filter(|index| self.plan.arguments[*index].role.is_compared());
         for (index, bytes) in indices.zip(outputs) {
             let argument = &self.plan.arguments[index];
+            if argument.role == Role::Inout {
+                // What it leaves alone keeps its content.
+                continue;
+            }
             let element = argument.element;
             let size = element.size() as u64;
             let count = bytes.len() as u64 / size;
-            let first = match slots[index].and_then(|slot| self.session.unwritten(slot)) {
+            let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
+            let first = match holes.map(|holes| without_padding(argument, holes)) {
                 Some(holes) => holes.first().map(|hole| hole.start / size),
                 None => first_poisoned(bytes, element),
             };
@@ -204,7 +209,7 @@ impl Gate<'_> {
             ..Naive::default()
         };
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
-        self.learn(&mut naive, &slots)?;
+        self.learn(data, &mut naive, &slots)?;
         for (argument, known) in outputs_of(self.plan.arguments.as_slice()).zip(&naive.known) {
             let tiling = Tiling::learn(
                 &argument.shape,
@@ -231,7 +236,7 @@ impl Gate<'_> {
         if !blocks.is_empty() {
             let list = Blocks::Some(blocks.iter().copied().collect());
             let (_, slots) = self.run_naive(data, kernel, list, None)?;
-            self.learn(&mut naive, &slots)?;
+            self.learn(data, &mut naive, &slots)?;
             naive.blocks.extend(blocks);
         }
         if let (Some(name), false) = (kernel.oracle, naive.proven) {
@@ -245,12 +250,18 @@ impl Gate<'_> {
     }
 
     /// Adds what the last run of the reference wrote to what is known.
-    fn learn(&mut self, naive: &mut Naive, slots: &[Option<Slot>]) -> Result<(), Stop> {
+    fn learn(&mut self, data: Data, naive: &mut Naive, slots: &[Option<Slot>]) -> Result<(), Stop> {
         let outputs = self.outputs(slots)?;
+        let initial = self.references.inputs(&self.keyed, data);
         let mut known = Vec::with_capacity(outputs.len());
         let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+            .filter(|index| self.plan.arguments[*index].role.is_compared());
         for (index, bytes) in indices.zip(&outputs) {
+            if let Some(before) = &initial[index] {
+                let size = self.plan.arguments[index].element.size();
+                known.push(changed(before, bytes, size));
+                continue;
+            }
             let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
             let size = self.plan.arguments[index].element.size() as u64;
             let count = bytes.len() as u64 / size;
@@ -281,7 +292,7 @@ impl Gate<'_> {
     pub(super) fn outputs(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Vec<u8>>, Stop> {
         let mut outputs = Vec::new();
         for (index, argument) in self.plan.arguments.iter().enumerate() {
-            if argument.role == Role::Output
+            if argument.role.is_compared()
                 && let Some(slot) = slots[index]
             {
                 outputs.push(self.session.download(slot)?);
@@ -327,6 +338,14 @@ impl Gate<'_> {
     }
 }
 
+/// The ranges but for the padding of structs, which nobody need write.
+pub(super) fn without_padding(argument: &PlanArgument, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    match &argument.layout {
+        Some(layout) => layout.without_padding(&ranges),
+        None => ranges,
+    }
+}
+
 /// Both ends and the middle of an output: an element of an oracle costs a sum.
 fn places(count: u64) -> Vec<Range<u64>> {
     let some = count.min(PROVEN_ELEMENTS);
@@ -358,5 +377,5 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
 
 fn outputs_of(arguments: &[PlanArgument]) -> impl Iterator<Item = &PlanArgument> {
     let outputs = arguments.iter();
-    outputs.filter(|argument| argument.role == Role::Output)
+    outputs.filter(|argument| argument.role.is_compared())
 }

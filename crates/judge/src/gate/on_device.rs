@@ -37,6 +37,7 @@ impl Gate<'_> {
         let hard = data.case.and_then(|_| oracle_of(self.plan));
         let name = match (hard, &self.plan.reference) {
             (Some(name), _) => name.to_owned(),
+            (None, PlanReference::None) => return Ok(Some(Comparison::default())),
             (None, PlanReference::Oracle(name)) => name.clone(),
             (None, PlanReference::Kernel { .. }) => {
                 return self.by_reference(data, (number, kept), written, pass);
@@ -104,7 +105,8 @@ impl Gate<'_> {
     }
 
     fn element_of(&self, number: usize) -> tuner_core::element::Element {
-        let mut outputs = self.plan.of_role(tuner_core::plan::Role::Output);
+        let arguments = self.plan.arguments.iter();
+        let mut outputs = arguments.filter(|argument| argument.role.is_compared());
         outputs
             .nth(number)
             .map_or(tuner_core::element::Element::F64, |argument| {

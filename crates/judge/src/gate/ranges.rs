@@ -50,6 +50,22 @@ pub(super) fn outside(holes: &[Range<u64>], size: u64, count: u64) -> Vec<Range<
     whole
 }
 
+/// The elements of `size` bytes that differ in two contents of a buffer.
+pub(super) fn changed(before: &[u8], after: &[u8], size: usize) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    let elements = before.chunks(size.max(1)).zip(after.chunks(size.max(1)));
+    for (at, (old, new)) in (0..).zip(elements) {
+        if old == new {
+            continue;
+        }
+        match found.last_mut() {
+            Some(last) if last.end == at => last.end += 1,
+            _ => found.push(at..at + 1),
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +76,17 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    #[test]
+    fn changed_elements_are_found_whichever_of_their_bytes_differs() {
+        let before = [0_u8; 12];
+        let mut after = before;
+        (after[3], after[4], after[11]) = (1, 1, 1);
+        let all = std::iter::once(0..3).collect::<Vec<_>>();
+        assert_eq!(changed(&before, &after, 4), all);
+        assert_eq!(changed(&before, &after, 2), [1..3, 5..6]);
+        assert!(changed(&before, &before, 4).is_empty());
     }
 
     proptest! {

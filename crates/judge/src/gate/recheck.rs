@@ -37,6 +37,7 @@ pub fn recheck(
             references: &mut *references,
             comparison: None,
             hazards: Vec::new(),
+            warnings: Vec::new(),
             note: None,
             compared: BTreeSet::new(),
             remembers: false,

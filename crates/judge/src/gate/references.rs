@@ -10,10 +10,11 @@ pub use super::oracle::store::Folder;
 use super::oracle::{self, Oracle, OracleError, Tensor};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::fill::Fill;
+use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
 
-/// The bytes of each input of a plan; outputs, scratch and scalars are `None`.
+/// The bytes of each argument that is filled; outputs, scratch and scalars are `None`.
 pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 
 /// Reference data kept between candidates: inputs, oracles and reference outputs of a problem are
@@ -92,28 +93,62 @@ impl References {
         made
     }
 
-    /// The inputs of a plan; outputs, scratch and scalars are `None`.
-    pub(super) fn inputs(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Inputs {
+    /// Whether the inputs of a plan are known.
+    pub(super) fn has_inputs(&self, plan: &KeyedPlan<'_>, data: Data) -> bool {
+        self.inputs.peek(&plan.inputs(data)).is_some()
+    }
+
+    /// The inputs of a plan; outputs, scratch and scalars are `None`. `generated` are those that a
+    /// device makes, where they are not known yet.
+    ///
+    /// # Errors
+    /// Why the data that an argument is filled with cannot be used.
+    pub(super) fn inputs_with(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        generated: &BTreeMap<usize, Arc<[u8]>>,
+    ) -> Result<Inputs, OracleError> {
         if data.case.is_some()
             && let Some(made) = self.hard(plan, data)
         {
-            return made.inputs;
+            return Ok(made.inputs);
         }
-        let key = plan.inputs(data);
-        if let Some(known) = self.inputs.get(&key) {
-            return Arc::clone(known);
+        if let Some(known) = self.inputs.get(&plan.inputs(data)) {
+            return Ok(Arc::clone(known));
         }
-        let fill = |(index, argument): (usize, &PlanArgument)| {
-            (argument.role == Role::Input).then(|| {
-                let (fill, count) = (argument.fill, argument.count());
-                fill.bytes(argument.element, data.seed, index as u64, count)
-                    .into()
-            })
-        };
-        let arguments = plan.plan.arguments.iter().enumerate();
-        let inputs: Inputs = Arc::new(arguments.map(fill).collect());
-        self.inputs.insert(key, Arc::clone(&inputs), size(&inputs));
-        inputs
+        let mut inputs = Vec::with_capacity(plan.plan.arguments.len());
+        for (index, argument) in plan.plan.arguments.iter().enumerate() {
+            if !argument.role.is_filled() {
+                inputs.push(None);
+                continue;
+            }
+            if let Some(made) = generated.get(&index) {
+                inputs.push(Some(Arc::clone(made)));
+                continue;
+            }
+            let content = match &argument.fill {
+                Fill::Kernel(_) => Err("what its generator wrote is not known any more".to_owned()),
+                _ => argument.content(data.seed, index as u64),
+            };
+            let content = content.map_err(|why| OracleError::Data {
+                argument: argument.name.clone(),
+                problem: plan.plan.problem.clone(),
+                why,
+            })?;
+            inputs.push(Some(content.into()));
+        }
+        let bytes = size(&inputs);
+        let inputs = Arc::new(inputs);
+        self.inputs
+            .insert(plan.inputs(data), Arc::clone(&inputs), bytes);
+        Ok(inputs)
+    }
+
+    /// The inputs of a plan, once they were made: none are missing then.
+    pub(super) fn inputs(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Inputs {
+        let known = self.inputs_with(plan, data, &BTreeMap::new());
+        known.unwrap_or_else(|_| Arc::new(vec![None; plan.plan.arguments.len()]))
     }
 
     pub(super) fn oracle(

@@ -205,10 +205,10 @@ impl Scales {
     }
 }
 
-/// Elements of all arguments of a role.
-fn count(plan: &Plan, role: Role) -> f64 {
-    plan.of_role(role)
-        .map(|argument| argument.count() as f64)
+/// Elements of these arguments.
+fn count<'a>(arguments: impl Iterator<Item = &'a PlanArgument>) -> f64 {
+    arguments
+        .map(|argument| argument.numbers() as f64)
         .sum::<f64>()
 }
 
@@ -219,11 +219,11 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     if let Some(terms) = plan.gate.terms {
         return (terms.max(1.0), Terms::Given);
     }
-    let outputs = count(plan, Role::Output).max(1.0);
-    let inputs = plan.of_role(Role::Input);
+    let outputs = count(plan.compared()).max(1.0);
+    let inputs = plan.filled();
     let rows = inputs.filter(|a| a.shape.len() > 1 && plan.flops.is_none());
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
-    let share = (count(plan, Role::Input) / outputs).max(row.unwrap_or(1) as f64);
+    let share = (count(plan.filled()) / outputs).max(row.unwrap_or(1) as f64);
     let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);
     if flops >= share.max(1.0) {
         (flops, Terms::Flops)
@@ -236,7 +236,7 @@ fn terms(plan: &Plan) -> (f64, Terms) {
 /// times the size of one. Where no input is random all roundings may go one way. Tensor cores,
 /// which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
 fn sums(plan: &Plan, terms: f64) -> f64 {
-    let inputs = || plan.of_role(Role::Input);
+    let inputs = || plan.filled();
     let random = |a: &PlanArgument| matches!(a.fill, Fill::Normal { .. } | Fill::Uniform { .. });
     let walk = if inputs().any(random) {
         3.0 * terms.sqrt()
@@ -254,7 +254,7 @@ fn sums(plan: &Plan, terms: f64) -> f64 {
 
 /// Whether an input has an 8-bit floating-point type.
 fn eight_bits(plan: &Plan) -> bool {
-    plan.of_role(Role::Input)
+    plan.filled()
         .any(|a| a.element.is_float() && a.element.size() == 1)
 }
 
@@ -264,7 +264,7 @@ fn between(plan: &Plan, output: Element) -> f64 {
     if output.size() > 2 {
         return 0.0;
     }
-    plan.of_role(Role::Input)
+    plan.filled()
         .map(|argument| argument.element)
         .chain([output, Element::F16])
         .filter(|element| element.is_float() && element.size() == 2)
@@ -275,7 +275,7 @@ fn between(plan: &Plan, output: Element) -> f64 {
 /// What a sum, a normalised sum and a mean of the largest input come to, in size, where its
 /// elements have both signs: ascending.
 fn sizes(plan: &Plan) -> Vec<f64> {
-    let inputs = plan.of_role(Role::Input);
+    let inputs = plan.filled();
     let Some(largest) = inputs.max_by_key(|argument| argument.count()) else {
         return Vec::new();
     };
@@ -286,7 +286,7 @@ fn sizes(plan: &Plan) -> Vec<f64> {
         }
         _ => return Vec::new(),
     };
-    let share = largest.count() as f64 / count(plan, Role::Output).max(1.0);
+    let share = largest.numbers() as f64 / count(plan.compared()).max(1.0);
     let root = share.max(1.0).sqrt();
     vec![rms / root, rms, rms * root]
 }
@@ -331,12 +331,21 @@ impl fmt::Display for Tolerance {
 /// What the outputs of a plan are compared under, and why, for people.
 #[must_use]
 pub fn describe(plan: &Plan) -> String {
-    let outputs = plan.of_role(Role::Output);
+    let outputs = plan.compared();
     let each: Vec<String> = outputs
         .map(|argument| {
             let text = match &plan.reference {
                 PlanReference::Oracle(name) => against_oracle(plan, argument, name),
+                PlanReference::Kernel { .. } if argument.layout.is_some() => {
+                    let columns = argument.columns();
+                    let fields = columns.iter().map(|column| {
+                        let name = column.name.rsplit('.').next().unwrap_or_default();
+                        format!("{name} {}", Tolerance::of(plan, column))
+                    });
+                    fields.collect::<Vec<_>>().join(", ")
+                }
                 PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
+                PlanReference::None => "not compared".to_owned(),
             };
             format!("{}: {text}", argument.name)
         })

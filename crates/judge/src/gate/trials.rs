@@ -6,6 +6,7 @@ use super::verify::{Gate, Pass, Stop};
 use crate::session::{Contents, Order, Slot};
 use std::borrow::Cow;
 use std::ops::Range;
+use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
@@ -37,7 +38,7 @@ impl Gate<'_> {
         seeds.iter().copied().take(count).collect()
     }
 
-    /// Further runs on the same data: bitwise equal, and clean in any order of warps.
+    /// Further runs on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
         let repeated = self.demands.runs > 1 && !first.sampled;
@@ -50,7 +51,11 @@ impl Gate<'_> {
             count = 1 + u32::try_from(further).unwrap_or(u32::MAX);
         }
         for number in 0..count {
-            let order = Order::Random(data.seed ^ u64::from(number + 1));
+            let number = number.saturating_add(1);
+            let order = Order::Other {
+                number,
+                seed: data.seed ^ u64::from(number),
+            };
             let again = self.pass(data, order)?;
             if !self.plan.gate.deterministic {
                 self.judge(data, &again)?;
@@ -90,7 +95,8 @@ impl Gate<'_> {
             let elements = one.chunks(size).zip(two.chunks(size));
             let mut differing = (0u64..).zip(elements).filter(|(at, (a, b))| {
                 let free = number == 0 && excused.iter().any(|range| range.contains(at));
-                !free && a != b
+                let padding = |layout: &Layout| layout.is_padding(*at);
+                !free && a != b && !argument.layout.as_ref().is_some_and(padding)
             });
             if let Some((element, _)) = differing.next() {
                 return Ok(Some((argument.name.clone(), element)));
@@ -119,7 +125,7 @@ impl Gate<'_> {
     pub(super) fn contents(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Contents>, Stop> {
         let mut all = Vec::new();
         for (argument, slot) in self.plan.arguments.iter().zip(slots) {
-            if let (Role::Output, Some(slot)) = (argument.role, slot) {
+            if let (true, Some(slot)) = (argument.role.is_compared(), slot) {
                 all.push(match self.session.keep(*slot) {
                     Some(kept) => Contents::Device(kept),
                     None => Contents::Host(self.session.download(*slot)?),

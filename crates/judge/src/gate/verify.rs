@@ -9,15 +9,16 @@
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
+use super::generate;
 use super::keys::KeyedPlan;
 use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
 use crate::session::{Blocks, Contents, Order, Run, RunReport, Session, Slot, Work};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
 /// What the gate does for one candidate on one problem.
@@ -118,6 +119,8 @@ pub struct Evidence {
     pub budget_exhausted: Option<String>,
     /// What else was not looked at.
     pub note: Option<String>,
+    /// What works and yet should not stay so.
+    pub warnings: Vec<Hazard>,
     /// Outputs, by their number among the plan's outputs, of which elements were compared with what
     /// is right.
     pub compared: BTreeSet<usize>,
@@ -142,6 +145,7 @@ pub fn verify(
         references,
         comparison: None,
         hazards: Vec::new(),
+        warnings: Vec::new(),
         note: None,
         compared: BTreeSet::new(),
         remembers: false,
@@ -186,6 +190,8 @@ pub(super) struct Gate<'a> {
     pub(super) references: &'a mut References,
     pub(super) comparison: Option<Comparison>,
     pub(super) hazards: Vec<Hazard>,
+    /// One a place and kind.
+    pub(super) warnings: Vec<Hazard>,
     /// What was not looked at.
     pub(super) note: Option<String>,
     /// Outputs of which elements were compared.
@@ -229,6 +235,7 @@ impl Gate<'_> {
             sampled,
             budget_exhausted: exhausted,
             note: self.note.take(),
+            warnings: std::mem::take(&mut self.warnings),
             compared: std::mem::take(&mut self.compared),
         })
     }
@@ -244,13 +251,21 @@ impl Gate<'_> {
             verdict,
             detail,
             hazards: self.hazards.clone(),
+            warnings: self.warnings.clone(),
             max_error: self.comparison.as_ref().map(|c| c.max_error),
         })
     }
 
-    /// Fresh buffers: inputs filled, outputs and scratch poisoned.
-    pub(super) fn prepare(&mut self, data: Data) -> Result<Vec<Option<Slot>>, Stop> {
-        let inputs = self.references.inputs(&self.keyed, data);
+    /// Fresh buffers: inputs filled, outputs and scratch poisoned, variables of the code set.
+    pub(super) fn prepare(&mut self, data: Data, code: &Code) -> Result<Vec<Option<Slot>>, Stop> {
+        let mut generated = BTreeMap::new();
+        if self.plan.generators.is_some() && !self.references.has_inputs(&self.keyed, data) {
+            generated = generate::all(self.session, self.plan, data.seed).map_err(Stop::Oracle)?;
+        }
+        let inputs = self
+            .references
+            .inputs_with(&self.keyed, data, &generated)
+            .map_err(Stop::Oracle)?;
         self.session.reset();
         let mut slots = Vec::with_capacity(self.plan.arguments.len());
         for (argument, input) in self.plan.arguments.iter().zip(inputs.iter()) {
@@ -265,16 +280,32 @@ impl Gate<'_> {
             }
             slots.push(Some(slot));
         }
+        for (index, variable) in self.plan.variables.iter().enumerate() {
+            let address = |argument: usize| {
+                let slot = slots.get(argument).copied().flatten()?;
+                self.session.address(slot)
+            };
+            let name = &variable.holds.name;
+            let bytes = variable.bytes(data.seed, index, address).map_err(|why| {
+                Stop::Oracle(OracleError::Data {
+                    argument: name.clone(),
+                    problem: self.plan.problem.clone(),
+                    why,
+                })
+            })?;
+            self.session.set_variable(code, name, &bytes)?;
+        }
         Ok(slots)
     }
 
     /// Runs all launches once and collects hazards and outputs.
     pub(super) fn pass(&mut self, data: Data, order: Order) -> Result<Pass, Stop> {
-        let mut slots = self.prepare(data)?;
+        let plan = self.plan;
+        let mut slots = self.prepare(data, &plan.code)?;
         let reports = match self.sample(data.seed, order, &slots)? {
             Some(reports) => reports,
             None => {
-                slots = self.prepare(data)?;
+                slots = self.prepare(data, &plan.code)?;
                 self.whole(order, &slots)?
             }
         };
@@ -301,7 +332,7 @@ impl Gate<'_> {
             self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
         let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role == Role::Output);
+            .filter(|index| self.plan.arguments[*index].role.is_compared());
         let outputs = indices.zip(self.contents(&slots)?).collect();
         let atomics = work.iter().any(uses_atomics);
         Ok(Pass {
@@ -364,7 +395,9 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<Option<Vec<RunReport>>, Stop> {
         let plan = self.plan;
-        if !self.session.can_sample() || self.demands.surely_whole(plan) {
+        // Blocks that wait for each other run together or not at all.
+        let together = plan.launches.iter().any(|launch| launch.cooperative);
+        if together || !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
         let budget = Some(self.demands.block_limit);
@@ -441,12 +474,24 @@ impl Gate<'_> {
                     Verdict::Deadlock | Verdict::Timeout | Verdict::Uninitialized
                 )
         };
+        add_new(&mut self.warnings, report.warnings);
         self.hazards.extend(
             report
                 .hazards
                 .into_iter()
                 .filter(|hazard| !foreign(hazard.kind)),
         );
+    }
+}
+
+/// Adds what is not known yet: the same place and words, whatever the block.
+pub fn add_new(known: &mut Vec<Hazard>, found: Vec<Hazard>) {
+    for new in found {
+        let same =
+            |old: &Hazard| (&old.file, old.line, &old.detail) == (&new.file, new.line, &new.detail);
+        if !known.iter().any(same) {
+            known.push(new);
+        }
     }
 }
 

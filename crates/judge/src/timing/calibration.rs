@@ -229,7 +229,7 @@ impl NeededWork {
     /// oracle is attention with a causal mask, only the visible scores count.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let inputs = plan.of_role(tuner_core::plan::Role::Input);
+        let inputs = plan.filled();
         let bits = inputs
             .map(|argument| 8 * argument.element.size() as u32)
             .min();

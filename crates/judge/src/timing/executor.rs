@@ -209,6 +209,8 @@ pub struct Raced {
     ratio: f64,
     incumbent: Option<Incumbent>,
     settings: Settings,
+    /// The launches drove what they change in place to values that are not finite.
+    overflowed: bool,
 }
 
 impl Raced {
@@ -261,6 +263,7 @@ pub fn race_candidate(
     );
     run(&mut race, watch, HEADLINE)?;
     session.follow(&race);
+    let overflowed = watch.overflowed(candidate)?;
     // What the timed launches left must be right before anything is built on their time.
     recheck(watch, candidate)?;
     let Some(ratio) = statistics::median(&race.ratios()) else {
@@ -274,6 +277,7 @@ pub fn race_candidate(
         ratio,
         incumbent,
         settings: session.settings,
+        overflowed,
     })
 }
 
@@ -295,6 +299,7 @@ pub fn settle(
         race,
         ratio,
         incumbent,
+        overflowed,
         ..
     } = raced;
     let candidate = race.runner().subject;
@@ -304,6 +309,9 @@ pub fn settle(
             "the race gave no time".to_owned(),
         ));
     };
+    if overflowed {
+        measured.flag("inout_overflowed");
+    }
     if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
         return Err(refused(detail));
     }

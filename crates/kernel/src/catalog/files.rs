@@ -16,18 +16,27 @@ pub(crate) fn load_template(
     include_dirs: &[PathBuf],
 ) -> Result<Template, CatalogError> {
     let text = read_text(path, "template")?;
+    let headers = included(&text, path, include_dirs)?;
+    let folders = include_dirs.iter().map(|folder| absolute(folder)).collect();
+    Ok(Template::new(&shown(path), &text, headers, folders))
+}
+
+/// The files that a text includes, as [`load_template`] finds them; `path` is where it would lie.
+///
+/// # Errors
+/// As [`load_template`].
+pub fn included(
+    text: &str,
+    path: &Path,
+    include_dirs: &[PathBuf],
+) -> Result<Vec<Header>, CatalogError> {
     let mut loader = Loader {
         include_dirs,
         headers: Vec::new(),
     };
-    loader.add_includes(&text, path)?;
-    let headers = loader
-        .headers
-        .into_iter()
-        .map(|(header, _)| header)
-        .collect();
-    let folders = include_dirs.iter().map(|folder| absolute(folder)).collect();
-    Ok(Template::new(&shown(path), &text, headers, folders))
+    loader.add_includes(text, path)?;
+    let headers = loader.headers.into_iter();
+    Ok(headers.map(|(header, _)| header).collect())
 }
 
 /// Reads a text file.

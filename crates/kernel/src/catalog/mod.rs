@@ -3,13 +3,15 @@
 mod files;
 
 use files::load_template;
-pub use files::shown;
+pub use files::{included, shown};
 
 use crate::compile::Template;
 use crate::declarations;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use tuner_space::{Diagnostics, KernelSpec, Reference, suggest};
+use tuner_core::fill::Fill;
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Reference, suggest};
 
 /// Name of the folder of search spaces.
 const SPACES: &str = "search_spaces";
@@ -25,6 +27,14 @@ pub enum CatalogError {
         /// The file.
         path: String,
         /// The reason.
+        why: String,
+    },
+    /// The data of an argument cannot be read.
+    #[error("error: cannot read the data of `{argument}`: {why}")]
+    Data {
+        /// The argument.
+        argument: String,
+        /// The file and the reason.
         why: String,
     },
     /// Two files are included by the same name.
@@ -55,10 +65,22 @@ pub enum CatalogError {
     },
     /// No folder of search spaces.
     #[error(
-        "error: there is no folder `search_spaces` in {0} or above it; go to the project, or name \
-         a FILE.yaml"
+        "error: there is no folder `search_spaces` in {0} or above it\n\
+         help: go to the project, name a FILE.yaml, or type `tuner new NAME` to begin one"
     )]
     NoFolder(String),
+    /// A CUDA file where a search space is wanted.
+    #[error(
+        "error: {0} is a CUDA file, not a search space; name the FILE.yaml that describes it, or \
+         type `tuner adopt {0}` to make one"
+    )]
+    Cuda(String),
+    /// The name of a file that lies here, without its extension.
+    #[error(
+        "error: there is no kernel `{0}` in a folder `search_spaces`, but a file {0}.yaml here\n\
+         help: type {0}.yaml"
+    )]
+    Beside(String),
     /// Two files claim the same kernel.
     #[error("error: {first} and {second} are both of kernel `{kernel}`; name the file")]
     TwoFiles {
@@ -103,14 +125,30 @@ impl Kernel {
     /// # Errors
     /// A file that is missing, unreadable or wrong.
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
-        let text = files::read_text(path, "search space")?;
-        let spec = KernelSpec::parse(&text, Path::new(&shown(path)))
-            .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
-        let template = load_template(&spec.source, &spec.include)?;
+        let mut spec = parsed(path)?;
+        for argument in spec.arguments.iter_mut().chain(&mut spec.variables) {
+            if let Some(Fill::File(file)) = &argument.fill {
+                // From here on it is known by its content.
+                let hashed = file.hashed().map_err(|why| CatalogError::Data {
+                    argument: argument.name.clone(),
+                    why,
+                })?;
+                argument.fill = Some(Fill::File(hashed));
+            }
+        }
+        let places = spec.places();
+        let template = load_template(&spec.source, &spec.include)
+            .map_err(|error| at_name(error, &spec, &spec.source, places.source.clone()))?;
         let reference = match &spec.reference {
-            Reference::Oracle(_) => None,
-            Reference::Kernel { source, .. } => Some(load_template(source, &spec.include)?),
+            Reference::Oracle(_) | Reference::None => None,
+            Reference::Kernel { source, .. } => {
+                let read = load_template(source, &spec.include);
+                let at = places.reference_source.clone();
+                Some(read.map_err(|error| at_name(error, &spec, source, at))?)
+            }
         };
+        declarations::variables(&spec, &template)
+            .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
         for text in std::iter::once(&template).chain(&reference) {
             declarations::overrides(&spec, text)
                 .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
@@ -131,6 +169,32 @@ impl Kernel {
             template: &self.template,
             reference: self.reference.as_ref(),
         }
+    }
+}
+
+/// A template that cannot be read, shown where the search space names it.
+fn at_name(
+    error: CatalogError,
+    spec: &KernelSpec,
+    source: &Path,
+    at: Option<Range<usize>>,
+) -> CatalogError {
+    match error {
+        CatalogError::Unreadable { what, path, why } if path == shown(source) => {
+            let wanted = source.file_name().unwrap_or_default().to_string_lossy();
+            let names = neighbours(source, is_cuda);
+            let near = suggest(&wanted, names.iter().map(String::as_str));
+            let item = Diagnostic {
+                message: format!("cannot read the {what} {path}: {why}"),
+                help: Some(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "name a CUDA file, relative to this file".to_owned(),
+                }),
+                at,
+            };
+            CatalogError::Invalid(Box::new(spec.faults(vec![item])))
+        }
+        other => other,
     }
 }
 
@@ -240,18 +304,92 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
     arguments
         .iter()
         .map(|argument| {
+            if is_cuda(argument) {
+                return Err(CatalogError::Cuda(argument.clone()));
+            }
             if is_file_name(argument) {
                 return Kernel::load(Path::new(argument));
             }
-            let catalog = Catalog::find(start)?;
-            Kernel::load(catalog.file_of(argument)?)
+            let beside = start.join(format!("{argument}.yaml"));
+            let found = Catalog::find(start);
+            let file = found.as_ref().map(|catalog| catalog.file_of(argument));
+            match file {
+                Ok(Ok(file)) => Kernel::load(file),
+                _ if beside.is_file() => Err(CatalogError::Beside(argument.clone())),
+                Ok(Err(unknown)) => Err(unknown),
+                Err(_) => Err(CatalogError::NoFolder(start.display().to_string())),
+            }
         })
         .collect()
 }
 
+/// The kernel that an argument of a command means: of a search space's file the one that it
+/// describes, of a name in the project around `start` that of its file, else the argument itself,
+/// which may be a kernel of which only results are here.
+///
+/// # Errors
+/// A file that is named and cannot be read, or is wrong.
+pub fn kernel_of(argument: &str, start: &Path) -> Result<String, CatalogError> {
+    if is_cuda(argument) {
+        return Err(CatalogError::Cuda(argument.to_owned()));
+    }
+    if is_yaml(argument) {
+        return Ok(parsed(Path::new(argument))?.kernel);
+    }
+    let catalog = Catalog::find(start).ok();
+    let file = catalog.as_ref().and_then(|all| all.files.get(argument));
+    // A broken file is no reason to keep its results from their reader.
+    let known = file.and_then(|file| parsed(file).ok());
+    Ok(known.map_or_else(|| argument.to_owned(), |spec| spec.kernel))
+}
+
+fn parsed(path: &Path) -> Result<KernelSpec, CatalogError> {
+    let text = files::read_text(path, "search space").map_err(|error| match error {
+        CatalogError::Unreadable {
+            what,
+            path: name,
+            why,
+        } if !path.exists() => {
+            let there = neighbours(path, is_yaml);
+            let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+            let near = suggest(&wanted, there.iter().map(String::as_str));
+            let why = format!("{why}{}", near_text(&near));
+            CatalogError::Unreadable {
+                what,
+                path: name,
+                why,
+            }
+        }
+        other => other,
+    })?;
+    KernelSpec::parse(&text, Path::new(&shown(path)))
+        .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))
+}
+
+/// The names of files in a file's folder that may have been meant.
+fn neighbours(file: &Path, may: impl Fn(&str) -> bool) -> Vec<String> {
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    let there = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let names = there.into_iter().flatten();
+    names
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| may(name))
+        .collect()
+}
+
+fn is_cuda(name: &str) -> bool {
+    [".cu", ".cuh", ".cpp", ".ptx"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+fn is_yaml(argument: &str) -> bool {
+    stem_of(Path::new(argument)).is_some()
+}
+
 /// Whether an argument names a file and not a kernel.
 fn is_file_name(argument: &str) -> bool {
-    argument.contains('/') || stem_of(Path::new(argument)).is_some()
+    argument.contains('/') || is_yaml(argument)
 }
 
 /// The name of a YAML file without its extension.

@@ -275,6 +275,7 @@ mod tests {
             status: RawStatus::Compiled,
             log: "log".into(),
             compile_us: 0,
+            lowered: Vec::new(),
         };
         RawResult {
             head,

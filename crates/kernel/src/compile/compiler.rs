@@ -2,12 +2,14 @@
 
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;
+use super::host_headers;
 use super::image::{CompileOutcome, RawResult};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
 use super::render::{Source, quoted};
 use super::template::Header;
 use super::worker::{self, Request};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::units::ContentHash;
@@ -193,16 +195,19 @@ impl Compiler {
             .include_dirs
             .iter()
             .map(PathBuf::as_path)
-            .chain(self.nvrtc.include());
+            .chain(self.nvrtc.include())
+            .chain(self.nvrtc.libraries());
         options.extend(folders.map(|folder| format!("-I{}", folder.display())));
         let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
         let mut names = vec![source.name.clone()];
         names.extend(headers.iter().map(|header| header.path.clone()));
+        names.extend(line_names(&source.text));
         Request {
             text: source.text.clone(),
             names,
             headers,
             options,
+            expressions: source.expressions().map(str::to_owned).collect(),
         }
     }
 
@@ -219,8 +224,18 @@ impl Compiler {
             self.nvrtc.version().as_bytes(),
             &bytes.to_le_bytes(),
             source.arch.as_bytes(),
+            request.expressions.join("\n").as_bytes(),
+            host_headers::hash().as_str().as_bytes(),
         ])
     }
+}
+
+/// The files that `#line` directives of a text name, each once.
+fn line_names(text: &str) -> BTreeSet<String> {
+    let directives = text.lines().filter_map(|line| line.strip_prefix("#line "));
+    directives
+        .filter_map(|rest| rest.split('"').nth(1).map(str::to_owned))
+        .collect()
 }
 
 /// A header that reports its own path and lines instead of the name it was included by.

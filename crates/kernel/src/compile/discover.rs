@@ -29,8 +29,35 @@ pub struct Surroundings {
     pub local: PathBuf,
     /// `site-packages` folders: the active virtual environment, then the user's.
     pub site_packages: Vec<PathBuf>,
-    /// `.cuda` folders of the project, filled by `make`.
+    /// `.cuda` folders of the project.
     pub project: Vec<PathBuf>,
+    /// The user's own folder, which `make nvrtc` fills: see [`user_folder`].
+    pub user: Option<PathBuf>,
+}
+
+/// Where `make nvrtc` puts NVRTC, and where a program finds it that was installed away from the
+/// project: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` where
+/// neither `XDG_DATA_HOME` nor `HOME` says where that is.
+#[must_use]
+fn user_folder() -> Option<PathBuf> {
+    let set = |name: &str| {
+        let value = std::env::var_os(name).map(PathBuf::from);
+        // The specification has relative paths ignored.
+        value.filter(|path| path.is_absolute())
+    };
+    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+    data.map(|data| data.join("tuner/cuda"))
+}
+
+/// The command that brings NVRTC from any folder, as a shell takes it.
+#[must_use]
+pub fn install_command() -> String {
+    let folder = user_folder().unwrap_or_else(|| PathBuf::from(".cuda"));
+    format!(
+        "python3 -m pip install --target '{}' 'nvidia-cuda-nvrtc==13.0.*' \
+         'nvidia-cuda-runtime==13.0.*'",
+        folder.display()
+    )
 }
 
 impl Surroundings {
@@ -53,12 +80,13 @@ impl Surroundings {
             local: PathBuf::from("/usr/local"),
             site_packages: site_packages(path("VIRTUAL_ENV"), path("CONDA_PREFIX"), path("HOME")),
             project: project_folders(),
+            user: user_folder(),
         }
     }
 
     /// Every NVRTC there is, in order of preference: `TUNER_NVRTC` alone where it is set, else
-    /// `CUDA_PATH`/`CUDA_HOME`, the linker's path, `/usr/local/cuda*`, a Python environment, and
-    /// the project's own `.cuda`.
+    /// `CUDA_PATH`/`CUDA_HOME`, the linker's path, `/usr/local/cuda*`, a Python environment, the
+    /// project's own `.cuda`, and the user's folder.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -82,6 +110,7 @@ impl Surroundings {
         );
         self.add_roots(&mut found, "Python environment", &self.site_packages);
         self.add_roots(&mut found, "project folder .cuda", &self.project);
+        self.add_roots(&mut found, "the user's folder", self.user.as_slice());
         found
     }
 
@@ -108,7 +137,8 @@ impl Surroundings {
             format!("system library path: {}", list(&self.linker_path)),
             format!("{}/cuda*/lib64", self.local.display()),
             format!("Python environments: {}", list(&self.site_packages)),
-            format!("project folders: {}", list(&self.project)),
+            format!("project folders .cuda: {}", list(&self.project)),
+            format!("the user's folder: {}", list(self.user.as_slice())),
         ]
     }
 
@@ -150,6 +180,19 @@ impl Surroundings {
             add_folders(found, origin, &folders);
         }
     }
+}
+
+/// The folder of the headers of CCCL (`cuda/`, `cub/`) that belongs to a folder of CUDA headers: a
+/// folder of its own from 13.0 on, and in the wheels.
+#[must_use]
+pub(super) fn libraries_beside(include: &Path) -> Option<PathBuf> {
+    let wheels = include.parent().and_then(Path::parent);
+    let folders = [
+        Some(include.join("cccl")),
+        wheels.map(|nvidia| nvidia.join("cuda_cccl/include")),
+    ];
+    let is_one = |folder: &PathBuf| folder.join("cuda/std/type_traits").is_file();
+    folders.into_iter().flatten().find(is_one)
 }
 
 /// The `libnvrtc-builtins` that belongs to a library: beside it, of the same major version.
@@ -320,6 +363,7 @@ mod tests {
             "site/nvidia/cu13/lib/libnvrtc.so.13",
             "site/nvidia/cu13/lib/libnvrtc.alt.so.13",
             "project/.cuda/nvidia/cu13/lib/libnvrtc.so.13",
+            "home/.local/share/tuner/cuda/nvidia/cu13/lib/libnvrtc.so.13",
         ] {
             touch(&at(file));
         }
@@ -329,6 +373,7 @@ mod tests {
             local: at("local"),
             site_packages: vec![at("site")],
             project: vec![at("project/.cuda")],
+            user: Some(at("home/.local/share/tuner/cuda")),
             ..Surroundings::default()
         };
         let found: Vec<String> = surroundings
@@ -351,6 +396,7 @@ mod tests {
         site/nvidia/cu13/lib/libnvrtc.so.13
         site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
         project/.cuda/nvidia/cu13/lib/libnvrtc.so.13
+        home/.local/share/tuner/cuda/nvidia/cu13/lib/libnvrtc.so.13
         ");
     }
 

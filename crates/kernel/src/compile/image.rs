@@ -1,6 +1,7 @@
 //! The compiler's product, and the outcomes of a compile.
 
 use super::cubin;
+use super::host_headers;
 use super::nvrtc::Compiled;
 use super::render::{Source, quoted};
 use super::resources::{KernelResources, messages_of, parse_log, shortened};
@@ -24,6 +25,8 @@ pub struct Image {
     pub facts: Compilation,
     /// Resources by kernel name.
     pub kernels: BTreeMap<String, KernelResources>,
+    /// The name in the code of each kernel that is launched, by the launch's `entry`.
+    pub symbols: BTreeMap<String, String>,
     /// NVRTC's messages, without the assembler's report.
     pub log: String,
 }
@@ -58,6 +61,15 @@ pub enum CompileOutcome {
         /// How the last one was.
         how: String,
     },
+}
+
+impl Image {
+    /// A launch's kernel by its name in the code.
+    #[must_use]
+    pub fn symbol(&self, entry: &str) -> String {
+        let known = self.symbols.get(entry);
+        known.map_or_else(|| entry.to_owned(), Clone::clone)
+    }
 }
 
 impl CompileOutcome {
@@ -109,6 +121,9 @@ pub(super) struct RawHead {
     pub(super) log: String,
     /// Host time, microseconds.
     pub(super) compile_us: u64,
+    /// Name expressions with the names that their kernels have in the code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lowered: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,8 +138,15 @@ pub(super) enum RawStatus {
 
 impl RawResult {
     pub(super) fn new(compiled: Compiled, names: &[String], folder: &Path, took: Duration) -> Self {
+        let mut lowered = Vec::new();
         let (status, ptx, cubin, log) = match compiled {
-            Compiled::Done { ptx, cubin, log } => {
+            Compiled::Done {
+                ptx,
+                cubin,
+                log,
+                lowered: names_in_code,
+            } => {
+                lowered = names_in_code;
                 let ptx = restore_paths(&ptx, names, folder);
                 (RawStatus::Compiled, ptx.into_bytes(), cubin, log)
             }
@@ -143,6 +165,7 @@ impl RawResult {
                 status,
                 log,
                 compile_us,
+                lowered,
             },
             ptx,
             cubin,
@@ -155,6 +178,7 @@ impl RawResult {
             status: RawStatus::Broken,
             log: why,
             compile_us: 0,
+            lowered: Vec::new(),
         };
         Self {
             head,
@@ -185,8 +209,10 @@ impl RawResult {
                 });
             }
             RawStatus::Refused => {
+                let log = messages_of(&self.head.log);
+                let advice = host_headers::advice(&log);
                 return Ok(CompileOutcome::Failed {
-                    log: messages_of(&self.head.log),
+                    log: format!("{log}{advice}"),
                 });
             }
             RawStatus::Compiled => {}
@@ -200,7 +226,11 @@ impl RawResult {
         }
         let machine = cubin::read(&self.cubin)?;
         let kernels = reconcile(parse_log(&self.head.log), &machine.registers);
-        let facts = match facts_of(source, &kernels, machine.hash, nvrtc_version) {
+        let symbols = match symbols(source, &self.head.lowered, &kernels) {
+            Ok(symbols) => symbols,
+            Err(log) => return Ok(CompileOutcome::Failed { log }),
+        };
+        let facts = match facts_of(source, &symbols, &kernels, machine.hash, nvrtc_version) {
             Ok(facts) => Compilation {
                 compile_us: self.head.compile_us,
                 ptx_bytes: self.ptx.len() as u64,
@@ -215,6 +245,7 @@ impl RawResult {
             cubin: self.cubin.into(),
             facts,
             kernels,
+            symbols,
             log: messages_of(&self.head.log),
         })))
     }
@@ -242,9 +273,79 @@ fn reconcile(
     kernels
 }
 
-/// The figures of the kernels that the candidate launches; an error text when one is missing.
+/// The names in the code of the kernels that are launched; an error text where one is not there.
+fn symbols(
+    source: &Source,
+    lowered: &[(String, String)],
+    kernels: &BTreeMap<String, KernelResources>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut found = BTreeMap::new();
+    for launch in &source.launches {
+        let entry = &launch.entry;
+        let expression = lowered.iter().find(|(spelled, _)| spelled == entry);
+        if let Some((_, symbol)) = expression {
+            found.insert(entry.clone(), symbol.clone());
+            continue;
+        }
+        if kernels.contains_key(entry) {
+            found.insert(entry.clone(), entry.clone());
+            continue;
+        }
+        let same = |symbol: &&String| plain_name(symbol).is_some_and(|name| name == *entry);
+        let named: Vec<&String> = kernels.keys().filter(same).collect();
+        match named.as_slice() {
+            [symbol] => {
+                found.insert(entry.clone(), (*symbol).clone());
+            }
+            [] => {
+                let names: Vec<String> = kernels.keys().map(|symbol| shown(symbol)).collect();
+                return Err(format!(
+                    "{}: there is no kernel `{entry}` (found: {}); correct `entry` in the search \
+                     space: the name of a `__global__` function, of a template with its arguments \
+                     (`entry: \"ns::kernel<BM, 4>\"`)\n",
+                    source.name,
+                    if names.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        names.join(", ")
+                    },
+                ));
+            }
+            several => {
+                let names: Vec<String> = several.iter().map(|symbol| shown(symbol)).collect();
+                return Err(format!(
+                    "{}: `{entry}` may be any of {}; write its namespaces in `entry`, or for an \
+                     overload the cast that chooses it\n",
+                    source.name,
+                    names.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A mangled name as C++ writes it.
+fn demangled(symbol: &str) -> Option<String> {
+    cpp_demangle::Symbol::new(symbol).ok()?.demangle().ok()
+}
+
+fn shown(symbol: &str) -> String {
+    demangled(symbol).unwrap_or_else(|| symbol.to_owned())
+}
+
+/// The name of a kernel that is no template's instance, without its namespaces.
+fn plain_name(symbol: &str) -> Option<String> {
+    let whole = demangled(symbol)?.replace("(anonymous namespace)::", "");
+    let (name, _) = whole.split_once('(')?;
+    let last = name.rsplit("::").next()?;
+    (!name.contains(['<', ' '])).then(|| last.to_owned())
+}
+
+/// The figures of the kernels that the candidate launches.
 fn facts_of(
     source: &Source,
+    symbols: &BTreeMap<String, String>,
     kernels: &BTreeMap<String, KernelResources>,
     cubin_hash: ContentHash,
     nvrtc_version: &str,
@@ -263,18 +364,11 @@ fn facts_of(
         sass_bytes: 0,
     };
     for launch in &source.launches {
-        let Some(kernel) = kernels.get(&launch.entry) else {
-            let names: Vec<&str> = kernels.keys().map(String::as_str).collect();
+        let symbol = symbols.get(&launch.entry);
+        let Some(kernel) = symbol.and_then(|symbol| kernels.get(symbol)) else {
             return Err(format!(
-                "{}: there is no kernel `{}` (found: {}); declare it `extern \"C\" __global__` or \
-                 correct `entry` in the search space\n",
-                source.name,
-                launch.entry,
-                if names.is_empty() {
-                    "none".to_owned()
-                } else {
-                    names.join(", ")
-                },
+                "{}: the compiler gave no code for `{}`\n",
+                source.name, launch.entry
             ));
         };
         facts.registers = facts.registers.max(kernel.registers);

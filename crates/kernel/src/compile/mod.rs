@@ -12,6 +12,7 @@ mod cache;
 mod compiler;
 mod cubin;
 mod discover;
+mod host_headers;
 mod image;
 mod nvrtc;
 mod options;
@@ -24,7 +25,8 @@ mod worker;
 
 pub use cache::DiskCache;
 pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
-pub use discover::{Candidate, Surroundings};
+pub use discover::{Candidate, Surroundings, install_command};
+pub use host_headers::is_host_header;
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};

@@ -6,7 +6,7 @@
 //! have outgrown.
 #![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
 
-use super::discover::{Candidate, Surroundings, builtins_of};
+use super::discover::{Candidate, Surroundings, builtins_of, install_command, libraries_beside};
 use super::template::Header;
 use cudarc::nvrtc::sys::{nvrtcProgram, nvrtcResult};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
@@ -28,6 +28,8 @@ type Create = unsafe extern "C" fn(
 ) -> Code;
 type Compile = unsafe extern "C" fn(nvrtcProgram, c_int, *const *const c_char) -> Code;
 type Destroy = unsafe extern "C" fn(*mut nvrtcProgram) -> Code;
+type AddName = unsafe extern "C" fn(nvrtcProgram, *const c_char) -> Code;
+type Lowered = unsafe extern "C" fn(nvrtcProgram, *const c_char, *mut *const c_char) -> Code;
 type Size = unsafe extern "C" fn(nvrtcProgram, *mut usize) -> Code;
 type Fetch = unsafe extern "C" fn(nvrtcProgram, *mut c_char) -> Code;
 type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> Code;
@@ -38,9 +40,10 @@ type Name = unsafe extern "C" fn(Code) -> *const c_char;
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
     "NVRTC (the CUDA run-time compiler) was not found\n{}\n\
-     fix: run `make nvrtc` in the project, or `pip install 'nvidia-cuda-nvrtc==13.0.*' \
-     'nvidia-cuda-runtime==13.0.*'`, or set TUNER_NVRTC to an existing libnvrtc.so",
-    .tried.iter().map(|line| format!("  looked at {line}")).collect::<Vec<_>>().join("\n")
+     help: type, in any folder, {}\n\
+     help: or `make nvrtc` in the project, or set TUNER_NVRTC to an existing libnvrtc.so",
+    .tried.iter().map(|line| format!("  looked at {line}")).collect::<Vec<_>>().join("\n"),
+    install_command()
 )]
 pub struct NvrtcMissing {
     /// Where was looked, and what went wrong with what was found.
@@ -58,6 +61,8 @@ pub(super) enum Compiled {
         cubin: Vec<u8>,
         /// Warnings and the assembler's report.
         log: String,
+        /// The name expressions, each with the name that its kernel has in the code.
+        lowered: Vec<(String, String)>,
     },
     /// It was refused.
     Refused {
@@ -100,10 +105,13 @@ pub struct Nvrtc {
     library: PathBuf,
     builtins: Option<PathBuf>,
     include: Option<PathBuf>,
+    libraries: Option<PathBuf>,
     origin: String,
     version: (u32, u32),
     create: Create,
     compile: Compile,
+    add_name: AddName,
+    lowered_name: Lowered,
     destroy: Destroy,
     log_size: Size,
     log: Fetch,
@@ -166,12 +174,15 @@ impl Nvrtc {
             .or_else(|| surroundings.headers_for(&library));
         let version = read_version(&handle)?;
         let loaded = Self {
+            libraries: include.as_deref().and_then(libraries_beside),
             include,
             builtins,
             origin: candidate.origin.clone(),
             version,
             create: symbol(&handle, "nvrtcCreateProgram")?,
             compile: symbol(&handle, "nvrtcCompileProgram")?,
+            add_name: symbol(&handle, "nvrtcAddNameExpression")?,
+            lowered_name: symbol(&handle, "nvrtcGetLoweredName")?,
             destroy: symbol(&handle, "nvrtcDestroyProgram")?,
             log_size: symbol(&handle, "nvrtcGetProgramLogSize")?,
             log: symbol(&handle, "nvrtcGetProgramLog")?,
@@ -209,6 +220,12 @@ impl Nvrtc {
         self.include.as_deref()
     }
 
+    /// The folder of the core libraries' headers (`cuda/`, `cub/`), where it is another one.
+    #[must_use]
+    pub fn libraries(&self) -> Option<&std::path::Path> {
+        self.libraries.as_deref()
+    }
+
     /// Which rule of the search found it.
     #[must_use]
     pub fn origin(&self) -> &str {
@@ -242,7 +259,8 @@ impl Nvrtc {
             .collect()
     }
 
-    /// Compiles one source. `name` is what diagnostics call text outside `#line`.
+    /// Compiles one source. `name` is what diagnostics call text outside `#line`; `expressions` are
+    /// the kernels that C++ has to name, template instances among them.
     ///
     /// # Errors
     /// Only when NVRTC itself is broken; a refused source is a value.
@@ -252,6 +270,7 @@ impl Nvrtc {
         name: &str,
         headers: &[Header],
         options: &[String],
+        expressions: &[String],
     ) -> Result<Compiled, NvrtcError> {
         let strings = || -> Result<_, NulError> {
             let spelled: Result<Vec<_>, _> = headers
@@ -266,19 +285,29 @@ impl Nvrtc {
                 .iter()
                 .map(|option| CString::new(option.as_str()))
                 .collect();
+            let expressions: Result<Vec<_>, _> = expressions
+                .iter()
+                .map(|expression| CString::new(expression.as_str()))
+                .collect();
             Ok((
                 CString::new(text)?,
                 CString::new(name)?,
                 texts?,
                 spelled?,
                 options?,
+                expressions?,
             ))
         };
-        let Ok((text, name, texts, spelled, options)) = strings() else {
+        let Ok((text, name, texts, spelled, options, expressions)) = strings() else {
             let log = format!("{name}: the source or an option contains a NUL byte; remove it");
             return Ok(Compiled::Refused { log });
         };
         let program = Program::create(self, &text, &name, &texts, &spelled)?;
+        for expression in &expressions {
+            // SAFETY: the program is live and not compiled yet; the string is copied.
+            let code = unsafe { (self.add_name)(program.handle, expression.as_ptr()) };
+            self.check("nvrtcAddNameExpression", code)?;
+        }
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         // SAFETY: the program is live; the pointers are to NUL-terminated strings that outlive the
         // call.
@@ -295,6 +324,7 @@ impl Nvrtc {
                 ptx: text_of(program.fetch("nvrtcGetPTX", self.ptx_size, self.ptx)?),
                 cubin: program.fetch("nvrtcGetCUBIN", self.cubin_size, self.cubin)?,
                 log,
+                lowered: program.lowered(&expressions)?,
             }),
             COMPILATION | INVALID_OPTION => Ok(Compiled::Refused { log }),
             OUT_OF_MEMORY => Ok(Compiled::OutOfMemory),
@@ -364,6 +394,26 @@ impl<'a> Program<'a> {
         };
         nvrtc.check("nvrtcCreateProgram", code)?;
         Ok(Self { nvrtc, handle })
+    }
+
+    /// The name in the code of each name expression.
+    fn lowered(&self, expressions: &[CString]) -> Result<Vec<(String, String)>, NvrtcError> {
+        let mut found = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            let mut name: *const c_char = std::ptr::null();
+            // SAFETY: the program is live and compiled with this expression; the pointer is valid.
+            let code = unsafe {
+                (self.nvrtc.lowered_name)(self.handle, expression.as_ptr(), &raw mut name)
+            };
+            self.nvrtc.check("nvrtcGetLoweredName", code)?;
+            if !name.is_null() {
+                // SAFETY: not null, NUL-terminated, and valid as long as the program is.
+                let name = unsafe { CStr::from_ptr(name) };
+                let text = |text: &CStr| text.to_string_lossy().into_owned();
+                found.push((text(expression), text(name)));
+            }
+        }
+        Ok(found)
     }
 
     /// Reads one of the results: asks for its size, then for its bytes.

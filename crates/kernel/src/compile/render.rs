@@ -2,6 +2,7 @@
 
 use super::options;
 use super::template::{Header, Template};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tuner_core::plan::PlanLaunch;
@@ -12,7 +13,7 @@ use tuner_space::Bound;
 /// A kernel that a candidate launches, as far as the compiler needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchShape {
-    /// Name of the `extern "C" __global__` function.
+    /// The `__global__` function: its name, or a C++ expression that names it.
     pub entry: String,
     /// Dynamic shared memory of the launch, bytes a block.
     pub dynamic_shared: u64,
@@ -68,13 +69,23 @@ impl Source {
     #[must_use]
     pub fn identity(&self, nvrtc_version: &str) -> ContentHash {
         let options = self.options.join("\n");
-        ContentHash::of([
+        let mut parts = vec![
             self.defines.as_bytes(),
             self.template_hash.as_str().as_bytes(),
             options.as_bytes(),
             nvrtc_version.as_bytes(),
             self.arch.as_bytes(),
-        ])
+        ];
+        // Which instances of templates there are is decided by the launches alone.
+        parts.extend(self.expressions().map(str::as_bytes));
+        ContentHash::of(parts)
+    }
+
+    /// The launched kernels that are named by more than an identifier, each once.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &str> {
+        let entries = self.launches.iter().map(|launch| launch.entry.as_str());
+        let named: BTreeSet<&str> = entries.filter(|entry| !is_identifier(entry)).collect();
+        named.into_iter()
     }
 }
 
@@ -123,6 +134,11 @@ fn define_block(macros: &[(String, Value)]) -> String {
         };
     }
     block
+}
+
+fn is_identifier(entry: &str) -> bool {
+    let letter = |c: char| c == '_' || c == '$' || c.is_ascii_alphanumeric();
+    entry.chars().all(letter)
 }
 
 /// A C string literal.

@@ -4,6 +4,7 @@
 //! killed.
 
 use super::discover::{Candidate, Surroundings};
+use super::host_headers;
 use super::image::RawResult;
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::template::Header;
@@ -27,6 +28,8 @@ pub(super) struct Request {
     pub(super) names: Vec<String>,
     pub(super) headers: Vec<Header>,
     pub(super) options: Vec<String>,
+    /// Kernels by the expressions that name them in C++.
+    pub(super) expressions: Vec<String>,
 }
 
 /// What a worker is told when it starts.
@@ -41,11 +44,14 @@ pub(super) struct Hello {
 /// Compiles a request in this process.
 pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawResult {
     let started = Instant::now();
+    let mut headers = request.headers.clone();
+    headers.extend(host_headers::beside(&request.headers));
     let result = nvrtc.compile(
         &request.text,
         PARAMETER_BLOCK,
-        &request.headers,
+        &headers,
         &request.options,
+        &request.expressions,
     );
     match result {
         Ok(compiled) => RawResult::new(compiled, &request.names, folder, started.elapsed()),

@@ -4,6 +4,7 @@ use super::places::Declared;
 use super::source::File;
 use super::types::{Fit, Form, Parameter, cuda_name};
 use std::ops::Range;
+use tuner_core::element::Element;
 use tuner_core::plan::Role;
 use tuner_space::{Argument, Diagnostic, KernelSpec};
 
@@ -67,19 +68,25 @@ impl Launched<'_> {
                     } else {
                         "a buffer"
                     },
-                    ty.name()
+                    type_name(argument)
                 ),
                 place.role.clone(),
             );
             findings.errors.push(error.help(form_help(argument)));
             return;
         }
-        let fit = match role {
-            Role::Scalar => parameter.takes_scalar(ty),
-            Role::Input | Role::Output | Role::Scratch => parameter.takes_buffer(ty),
+        let fit = match (role, &argument.record) {
+            (_, Some(record)) => parameter.takes_record(record.size),
+            (Role::Scalar, None) if argument.lanes > 1 => {
+                parameter.takes_vector(ty, argument.lanes)
+            }
+            (Role::Scalar, None) => parameter.takes_scalar(ty),
+            (Role::Input | Role::Output | Role::Inout | Role::Scratch, None) => {
+                parameter.takes_buffer(ty)
+            }
         };
         let at = place.ty.clone();
-        let declared = format!("`{name}` is declared `{}`", ty.name());
+        let declared = format!("`{name}` is declared `{}`", type_name(argument));
         match fit {
             Fit::Same => {}
             Fit::Loose(why) => {
@@ -182,6 +189,15 @@ impl Launched<'_> {
     }
 }
 
+/// The declared type, as the space has it.
+fn type_name(argument: &Argument) -> String {
+    match (&argument.record, argument.lanes) {
+        (Some(record), _) => format!("struct of {} bytes", record.size),
+        (None, 1) => argument.ty.name().to_owned(),
+        (None, lanes) => format!("{} x {lanes}", argument.ty.name()),
+    }
+}
+
 fn constant(argument: &Argument) -> &'static str {
     if argument.role == Role::Input {
         "const "
@@ -206,6 +222,17 @@ fn form_help(argument: &Argument) -> String {
 }
 
 fn type_help(argument: &Argument, parameter: &Parameter) -> String {
+    if argument.record.is_some() {
+        return format!(
+            "write the fields of the kernel's type in their order, {} bytes in all (a field whose \
+             name begins with `_` only pads)",
+            parameter.bytes
+        );
+    }
+    if argument.lanes > 1 {
+        let element = parameter.declaration().map_or("its own", Element::name);
+        return format!("write the vector that the kernel takes here; its numbers are {element}");
+    }
     let ty = cuda_name(argument.ty);
     let kernel = match argument.role {
         Role::Scalar => format!("`{ty} {}`", argument.name),

@@ -1,5 +1,6 @@
 //! Which configurations show every launch and every type that a kernel may have.
 
+use super::base_name;
 use super::overrides::macros;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -73,7 +74,7 @@ impl Influences {
             .collect();
         let seen = |all: &[Bound], entry: &str| {
             let mut launches = all.iter().flat_map(|bound| &bound.launches);
-            launches.any(|launch| launch.entry == entry)
+            launches.any(|launch| base_name(&launch.entry) == base_name(entry))
         };
         for launch in &spec.launches {
             for _ in 0..DRAWS_MAX {

@@ -6,24 +6,31 @@
 //! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
 //! replace the search space's.
 
+mod collisions;
 mod compare;
 mod cover;
+mod members;
 mod overrides;
 mod places;
 mod question;
 mod source;
 mod types;
+mod variables;
 
 pub use overrides::overrides;
+pub use types::Parameter;
+pub use variables::variables;
 
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
 use compare::{Findings, Launched};
 use cover::Influences;
+use members::Member;
 use overrides::Override;
 use places::Declared;
 use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use tuner_core::activity;
 use tuner_core::plan::{PlanLaunch, Role};
 use tuner_core::value::Value;
 use tuner_space::{
@@ -70,6 +77,7 @@ pub fn check(
     arch: &str,
     compiler: &Compiler,
 ) -> Result<Vec<String>, DeclarationError> {
+    let _doing = activity::begin("reading", format!("the types of {}", subject.spec.kernel));
     let mut warnings = Vec::new();
     let mut kernel = Side::new(subject.spec, subject.template, "kernel");
     let reference = subject.reference;
@@ -101,6 +109,32 @@ pub fn check(
     Ok(warnings)
 }
 
+/// What a kernel takes; the inner error is the compiler's messages about the source.
+pub type Signature = Result<Option<Vec<Parameter>>, String>;
+
+/// The parameters of a kernel as the compiler knows them, `None` where it does not tell, of a source
+/// that the compiler's front end accepts with the launched kernels in it.
+///
+/// # Errors
+/// A compiler that cannot work.
+pub fn signature(
+    compiler: &Compiler,
+    source: &Source,
+    entry: &str,
+) -> Result<Signature, CompileError> {
+    for question in [question::ask(&[entry.to_owned()], &[], &[]), String::new()] {
+        match compiler.probe(source, &question)? {
+            Probe::Kernels(answer) => return Ok(Ok(question::signature(&answer, 0))),
+            Probe::Refused { log } if question.is_empty() || !log.contains(question::NAME) => {
+                return Ok(Err(log));
+            }
+            Probe::Refused { .. } => {}
+            Probe::GaveUp { why } => return Ok(Err(why)),
+        }
+    }
+    Ok(Ok(None))
+}
+
 /// One source and what was found out about it.
 struct Side<'a> {
     spec: &'a KernelSpec,
@@ -130,7 +164,10 @@ impl<'a> Side<'a> {
         suspects.retain(|each| !each.certain);
         let mut declared = BTreeMap::new();
         for entry in entries(spec, what) {
-            declared.insert(entry.clone(), places::declarations(&files, &entry));
+            declared.insert(
+                entry.clone(),
+                places::declarations(&files, base_name(&entry)),
+            );
         }
         let conditions = suspects
             .iter()
@@ -143,6 +180,11 @@ impl<'a> Side<'a> {
             } else {
                 places::influences(&files, all)
             });
+        }
+        // Template arguments decide types.
+        for entry in entries(spec, what) {
+            let words = entry.split(|c: char| !c.is_alphanumeric() && c != '_');
+            names.extend(words.map(str::to_owned));
         }
         Self {
             influences: Influences::of(spec, &names),
@@ -164,7 +206,8 @@ impl<'a> Side<'a> {
         let places = &self.spec.places().launches;
         let of = |launch: &PlanLaunch| {
             let same = |known: &tuner_space::Launch| {
-                known.entry == launch.entry && known.args == launch.arguments
+                base_name(&known.entry) == base_name(&launch.entry)
+                    && known.args == launch.arguments
             };
             let index = self.spec.launches.iter().position(same);
             let place = index.and_then(|index| places.get(index)).cloned();
@@ -192,9 +235,11 @@ impl<'a> Side<'a> {
             return Ok(());
         }
         let source = render_bound(self.template, bound, arch);
-        let Some(answer) = self.answer(&source, bound, &entries, compiler)? else {
+        let members = self.members(launches, &entries);
+        let Some(answer) = self.answer(&source, bound, (&entries, &members), compiler)? else {
             return Ok(());
         };
+        self.compare_members(&members, &entries, &answer);
         self.suspected(bound, &answer)?;
         for (launch, at) in launches {
             let index = entries.iter().position(|entry| *entry == launch.entry);
@@ -210,17 +255,32 @@ impl<'a> Side<'a> {
         &mut self,
         source: &Source,
         bound: &Bound,
-        entries: &[&str],
+        (entries, members): (&[&str], &[Member]),
         compiler: &Compiler,
     ) -> Result<Option<Vec<ProbedKernel>>, DeclarationError> {
         let names: Vec<String> = entries.iter().map(|entry| self.qualified(entry)).collect();
         let macros = self.suspected_macros(bound);
-        match compiler.probe(source, &question::ask(&names, &macros))? {
+        let asked = |member: &Member| {
+            let argument = &self.spec.arguments[member.argument];
+            let fields = argument.record.as_ref().map(|record| &record.fields);
+            let field = fields.and_then(|fields| fields.get(member.field));
+            let name = field.map_or("", |field| &*field.name);
+            (member.entry, member.parameter, name)
+        };
+        let asked: Vec<(usize, usize, &str)> = members.iter().map(asked).collect();
+        // The question names kernels itself, and instances that do not compile are no answer to it.
+        let mut source = source.clone();
+        source.launches.clear();
+        match compiler.probe(&source, &question::ask(&names, &macros, &asked))? {
             Probe::Kernels(answer) => Ok(Some(answer)),
             Probe::GaveUp { why } => {
                 tracing::debug!("{}: the types are not known: {why}", source.name);
                 self.silent = true;
                 Ok(None)
+            }
+            // Members that cannot be asked about, such as bit fields, must not hide the rest.
+            Probe::Refused { .. } if !members.is_empty() => {
+                self.answer(&source, bound, (entries, &[]), compiler)
             }
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);
@@ -246,7 +306,7 @@ impl<'a> Side<'a> {
             .spec
             .launches
             .iter()
-            .position(|each| each.entry == entry);
+            .position(|each| base_name(&each.entry) == base_name(entry));
         let places = self.spec.places();
         let at = match index {
             Some(index) if self.what == "kernel" => places.launches.get(index).cloned(),
@@ -261,8 +321,18 @@ impl<'a> Side<'a> {
         self.findings.warnings.push(warning);
     }
 
+    /// Where the text declares a kernel.
+    fn declared_as(&self, entry: &str) -> Vec<Declared> {
+        let same = |known: &&String| base_name(known) == base_name(entry);
+        let found = self.declared.iter().filter(|(known, _)| same(known));
+        found.flat_map(|(_, all)| all.iter().cloned()).collect()
+    }
+
     /// A kernel's name as it is found from outside of all namespaces.
     fn qualified(&self, entry: &str) -> String {
+        if base_name(entry) != entry {
+            return entry.to_owned();
+        }
         let all = self.declared.get(entry);
         let namespaces = all.and_then(|all| all.first()).map(|each| &each.namespaces);
         let mut name: String = namespaces
@@ -308,10 +378,7 @@ impl<'a> Side<'a> {
         };
         let kernel = answer.iter().find(|kernel| kernel.name == launch.entry);
         let place = kernel.and_then(|kernel| kernel.place.as_ref());
-        let all = self
-            .declared
-            .get(&launch.entry)
-            .map_or(&[][..], Vec::as_slice);
+        let all = self.declared_as(&launch.entry);
         let launched = Launched {
             spec: self.spec,
             what: self.what,
@@ -319,7 +386,7 @@ impl<'a> Side<'a> {
             args: &launch.arguments,
             at,
             files: &self.files,
-            declared: places::chosen(all, &self.files, place),
+            declared: places::chosen(&all, &self.files, place),
             place: place.map(|(file, line)| format!("{file}:{line}")),
             parameters: &parameters,
         };
@@ -327,7 +394,7 @@ impl<'a> Side<'a> {
         self.findings.errors.extend(found.errors);
         self.findings.warnings.extend(found.warnings);
         self.findings.buffers.extend(found.buffers);
-        self.known.insert(launch.entry.clone());
+        self.known.insert(base_name(&launch.entry).to_owned());
     }
 
     /// Errors, or warnings as lines.
@@ -354,7 +421,8 @@ impl<'a> Side<'a> {
     /// A buffer that must be written, and that every kernel takes as constant. A kernel that is not
     /// known may be the one that writes.
     fn unwritten(&mut self) {
-        let all_known = entries(self.spec, self.what).all(|entry| self.known.contains(&entry));
+        let all_known =
+            entries(self.spec, self.what).all(|entry| self.known.contains(base_name(&entry)));
         if !all_known {
             return;
         }
@@ -376,10 +444,14 @@ impl<'a> Side<'a> {
             let text =
                 |what: &str| format!("`{name}` is {what}, but {described}: nothing can write it");
             match argument.role {
-                Role::Output => {
+                Role::Output | Role::Inout => {
+                    let what = match argument.role {
+                        Role::Inout => "an inout",
+                        _ => "an output",
+                    };
                     let ty = types::cuda_name(argument.ty);
                     let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
-                    let error = Diagnostic::new(text("an output"), place.clone());
+                    let error = Diagnostic::new(text(what), place.clone());
                     self.findings.errors.push(error.help(help));
                 }
                 Role::Scratch if self.what == "kernel" => {
@@ -401,7 +473,15 @@ impl<'a> Side<'a> {
             };
             let (name, number) = before.rsplit_once('(')?;
             let number: usize = number.parse().ok()?;
-            let file = self.files.iter().find(|file| file.name == name)?;
+            let read;
+            let file = match self.files.iter().find(|file| file.name == name) {
+                Some(file) => file,
+                // A header of the installation: `template <unsigned int N>`.
+                None => {
+                    read = File::of_disk(name)?;
+                    &read
+                }
+            };
             let on_line = |at: &Range<usize>| file.line(at.start) == number;
             let declares = |index: usize| {
                 let word = |at: Option<usize>| {
@@ -419,20 +499,18 @@ impl<'a> Side<'a> {
                 on_line(at) && macros.contains(file.word(at)) && declares(*index)
             })?;
             let at = file.tokens[found].clone();
-            let name = file.word(&at);
-            let what = overrides::kind(self.spec, name).text();
-            let item = Diagnostic::new(
-                format!("`{name}` is a macro, {what} of the search space, and names nothing here"),
-                at.clone(),
-            );
-            let item = item.help(format!(
-                "use {name} without declaring it (`#ifndef {name}`, `#define {name} …`, `#endif` at \
-                 the top make the template compile alone), or give this another name"
-            ));
+            let item = collisions::diagnostic(self.spec, file, &at);
             return Some(Diagnostics::new(&*file.name, &file.text, vec![item]));
         }
         None
     }
+}
+
+/// The function's own name in what names it: `gemm` of `ns::gemm<float, {BM}>`.
+fn base_name(entry: &str) -> &str {
+    let name = entry.split('<').next().unwrap_or(entry);
+    let name = name.rsplit("::").next().unwrap_or(name);
+    name.trim_matches(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 /// Words that a declared name follows.

@@ -4,11 +4,13 @@
 //! Conditions are followed as far as they say whether a name is defined. What hangs on more than
 //! that is a suspect, and the compiler is asked what the macro means at the end of the file.
 
+use super::collisions;
 use super::source::{Directive, File, is_name};
 use crate::compile::Template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use tuner_space::{Diagnostic, Diagnostics, KernelSpec};
+use tuner_core::value::Value;
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Sizes};
 
 /// Names that expressions take from the device.
 const DEVICE_NAMES: [&str; 4] = [
@@ -38,15 +40,22 @@ pub(super) struct Override {
     pub(super) conditions: BTreeSet<String>,
 }
 
-/// Refuses a template or reference kernel that overrides a macro of the search space.
+/// Refuses a template or reference kernel that overrides a macro of the search space, or that
+/// gives the name of one to something of its own.
 ///
 /// # Errors
 /// The definitions, each with its place and what to type.
 pub fn overrides(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
     let files = File::of(template);
-    let found = find(spec, &files);
+    let (found, collisions) = walked(spec, &files);
     let Some(first) = found.iter().find(|each| each.certain) else {
-        return Ok(());
+        let Some((index, _)) = collisions.first() else {
+            return Ok(());
+        };
+        let file = &files[*index];
+        let here = collisions.iter().filter(|(other, _)| other == index);
+        let items = here.map(|(_, at)| collisions::diagnostic(spec, file, at));
+        return Err(Diagnostics::new(&*file.name, &file.text, items.collect()));
     };
     let file = &files[first.file];
     let items = found
@@ -134,12 +143,19 @@ pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     let parameters = spec.parameters.iter().map(|each| each.name.clone());
     let derived = spec.derived.iter().map(|(name, _)| name.clone());
     let problems = spec.problems.iter().chain(&spec.check_problems);
+    let problems = problems.filter(|_| spec.sizes == Sizes::Macro);
     let sizes = problems.flat_map(|problem| problem.sizes.iter().map(|(name, _)| name.clone()));
     parameters.chain(derived).chain(sizes).collect()
 }
 
 /// Every definition that overrides a macro of the tuner, or may.
 pub(super) fn find(spec: &KernelSpec, files: &[File]) -> Vec<Override> {
+    walked(spec, files).0
+}
+
+/// Definitions that override a macro, and names of the source that are macros: the index of the
+/// file and the place.
+fn walked(spec: &KernelSpec, files: &[File]) -> (Vec<Override>, Vec<(usize, Range<usize>)>) {
     let own = macros(spec);
     let device = DEVICE_NAMES.iter().map(|name| (*name).to_owned());
     let all: BTreeSet<String> = own.into_iter().chain(device).collect();
@@ -150,9 +166,30 @@ pub(super) fn find(spec: &KernelSpec, files: &[File]) -> Vec<Override> {
         open: Vec::new(),
         once: BTreeSet::new(),
         found: Vec::new(),
+        numbers: numbers(spec),
+        collisions: Vec::new(),
     };
     walk.file(0, 0);
-    walk.found
+    (walk.found, walk.collisions)
+}
+
+/// The macros that are numbers whatever the configuration: where one of them stands in place of a
+/// name, no compiler can understand it.
+fn numbers(spec: &KernelSpec) -> BTreeSet<String> {
+    let mut all = macros(spec);
+    for (name, _) in &spec.derived {
+        all.remove(name);
+    }
+    for parameter in &spec.parameters {
+        if parameter
+            .values
+            .iter()
+            .any(|value| matches!(value, Value::Text(_)))
+        {
+            all.remove(&parameter.name);
+        }
+    }
+    all
 }
 
 /// An `#if` that is open.
@@ -174,6 +211,10 @@ struct Walk<'f> {
     /// Files with `#pragma once` that were read.
     once: BTreeSet<usize>,
     found: Vec<Override>,
+    /// Macros that are numbers.
+    numbers: BTreeSet<String>,
+    /// Declarations of something by the name of such a macro, in code that is surely compiled.
+    collisions: Vec<(usize, Range<usize>)>,
 }
 
 impl Walk<'_> {
@@ -189,7 +230,10 @@ impl Walk<'_> {
             return;
         }
         let outside = self.open.len();
+        let mut from = 0;
         for (number, directive) in file.directives.iter().enumerate() {
+            self.code(index, from..directive.at.start);
+            from = directive.at.end;
             let words: Vec<&str> = directive.tokens.iter().map(|at| file.word(at)).collect();
             match &*directive.word {
                 "if" => self.enter(self.condition(&words), &words),
@@ -214,7 +258,30 @@ impl Walk<'_> {
                 _ => {}
             }
         }
+        self.code(index, from..file.code.len());
         self.open.truncate(outside);
+    }
+
+    /// Looks through the code between two directives for declarations that a macro replaces.
+    fn code(&mut self, index: usize, within: Range<usize>) {
+        if self.active() != Some(true) {
+            return;
+        }
+        let file = &self.files[index];
+        let start = file
+            .tokens
+            .partition_point(|token| token.start < within.start);
+        let end = file
+            .tokens
+            .partition_point(|token| token.start < within.end);
+        for token in start..end {
+            let at = &file.tokens[token];
+            let name = file.word(at);
+            let replaced = self.defined.get(name) == Some(&Some(true));
+            if replaced && self.numbers.contains(name) && collisions::declares(file, token) {
+                self.collisions.push((index, at.clone()));
+            }
+        }
     }
 
     fn enter(&mut self, condition: Option<bool>, words: &[&str]) {

@@ -35,6 +35,13 @@ template <class tuner_r, class... tuner_a> struct tuner_facts<tuner_r (*)(tuner_
 template <int tuner_i, class tuner_f, class tuner_s> __global__ void tuner_signature() {}
 constexpr __device__ bool tuner_equal(const char* tuner_a, const char* tuner_b) { return *tuner_a == *tuner_b && (*tuner_a == 0 || tuner_equal(tuner_a + 1, tuner_b + 1)); }
 template <int tuner_i, bool tuner_b> __global__ void tuner_macro() {}
+template <int tuner_i, unsigned long long tuner_v> __global__ void tuner_member() {}
+template <class tuner_t> struct tuner_pointee { using tuner_u = tuner_t; };
+template <class tuner_t> struct tuner_pointee<const tuner_t> : tuner_pointee<tuner_t> {};
+template <class tuner_t> struct tuner_pointee<tuner_t*> : tuner_pointee<tuner_t> {};
+template <int tuner_n, class tuner_f> struct tuner_nth {};
+template <int tuner_n, class tuner_r, class tuner_a, class... tuner_b> struct tuner_nth<tuner_n, tuner_r (*)(tuner_a, tuner_b...)> : tuner_nth<tuner_n - 1, tuner_r (*)(tuner_b...)> {};
+template <class tuner_r, class tuner_a, class... tuner_b> struct tuner_nth<0, tuner_r (*)(tuner_a, tuner_b...)> : tuner_pointee<tuner_a> {};
 }
 #define TUNER_SPELLED(...) #__VA_ARGS__
 #define TUNER_MEANING(...) TUNER_SPELLED(__VA_ARGS__)
@@ -42,8 +49,33 @@ template <int tuner_i, bool tuner_b> __global__ void tuner_macro() {}
 
 /// The question: the signatures of kernels, named as C++ finds them from outside, and whether these
 /// macros still have these values.
-pub(super) fn ask(kernels: &[String], macros: &[(&str, &Value)]) -> String {
+///
+/// `members` are asked for the place of: the index of a kernel, the number of its parameter, the
+/// field.
+pub(super) fn ask(
+    kernels: &[String],
+    macros: &[(&str, &Value)],
+    members: &[(usize, usize, &str)],
+) -> String {
     let mut text = DECLARATIONS.to_owned();
+    for (index, (kernel, parameter, field)) in members.iter().enumerate() {
+        let Some(kernel) = kernels.get(*kernel) else {
+            continue;
+        };
+        // Writing to a String cannot fail. A type without the member answers with all bits set.
+        let _ = writeln!(
+            text,
+            "namespace tuner_declarations {{ struct tuner_field_{index} {{\n\
+             template <class tuner_t, class = decltype(((tuner_t*)0)->{field})> static constexpr \
+             __device__ unsigned long long tuner_at(int) {{ return (unsigned long long)\
+             __INTADDR__(&(((tuner_t*)0)->{field})) * 1048576ull + sizeof(((tuner_t*)0)->{field}); }}\n\
+             template <class tuner_t> static constexpr __device__ unsigned long long tuner_at(...) \
+             {{ return ~0ull; }} }}; }}\n\
+             template __global__ void tuner_declarations::tuner_member<{index}, \
+             tuner_declarations::tuner_field_{index}::tuner_at<\
+             tuner_declarations::tuner_nth<{parameter}, decltype(&{kernel})>::tuner_u>(0)>();"
+        );
+    }
     for (index, kernel) in kernels.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -94,6 +126,21 @@ pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Par
             })
         })
         .collect()
+    })
+}
+
+/// Where a member of a struct begins and its size, bytes; `None` inside where the struct has none of
+/// that name.
+pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u64, u64)>> {
+    answer.iter().find_map(|kernel| {
+        let arguments = arguments_of(&kernel.name, "tuner_member")?;
+        match arguments.as_slice() {
+            [number, value] if number.parse() == Ok(index) => {
+                let value: u64 = value.rsplit(')').next()?.trim().parse().ok()?;
+                Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
+            }
+            _ => None,
+        }
     })
 }
 
@@ -200,7 +247,7 @@ mod tests {
 
     #[test]
     fn macros_are_asked_with_the_text_that_the_tuner_gave_them() {
-        let text = ask(&["a::k".to_owned()], &[("FAST", &Value::Bool(true))]);
+        let text = ask(&["a::k".to_owned()], &[("FAST", &Value::Bool(true))], &[]);
         assert!(text.contains("decltype(&a::k)"), "{text}");
         assert!(
             text.contains("TUNER_MEANING(FAST), TUNER_MEANING(1)"),

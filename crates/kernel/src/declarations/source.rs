@@ -5,6 +5,8 @@
 
 use crate::compile::Template;
 use std::ops::Range;
+use std::path::Path;
+use tuner_core::files;
 
 /// One file of a template, prepared for reading.
 #[derive(Debug)]
@@ -72,6 +74,12 @@ impl File {
             files.push(Self::new(&header.path, Some(&header.spelled), &header.text));
         }
         files
+    }
+
+    /// A file that the compiler names and the template does not bring.
+    pub(super) fn of_disk(name: &str) -> Option<Self> {
+        let bytes = files::read(Path::new(name), files::MAX_TEXT_BYTES).ok()?;
+        Some(Self::new(name, None, &String::from_utf8(bytes).ok()?))
     }
 
     /// The text of a token.

@@ -4,13 +4,13 @@ use tuner_core::element::Element;
 
 /// A kernel's parameter as the compiler knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
+pub struct Parameter {
     /// Its type, without macros and typedefs: `__half const*`.
-    pub(super) ty: String,
+    pub ty: String,
     /// Size of the value, or of what a pointer points to, bytes; 0 where it has none.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// The value, or what a pointer points to, is an enumeration.
-    pub(super) is_enum: bool,
+    pub is_enum: bool,
 }
 
 /// The outer form of a parameter's type.
@@ -155,6 +155,35 @@ impl Parameter {
         (Form::Pointer { constant }, element)
     }
 
+    /// Whether it is a struct of its own of so many bytes, by value or behind a pointer.
+    pub(super) fn takes_record(&self, bytes: u64) -> Fit {
+        let (form, element) = self.parts();
+        let (base, _) = base(&element);
+        match base {
+            Base::Void if form != Form::Value => Fit::Loose(UNTYPED),
+            Base::Char | Base::SignedChar | Base::UnsignedChar if form != Form::Value => {
+                Fit::Loose(BYTES)
+            }
+            Base::Other if self.bytes == bytes && !self.is_enum && form != Form::Other => Fit::Same,
+            _ => Fit::Wrong,
+        }
+    }
+
+    /// Whether a vector of so many lanes of this type can be passed for it by value.
+    pub(super) fn takes_vector(&self, declared: Element, lanes: u32) -> Fit {
+        let (form, value) = self.parts();
+        let (base, count) = base(&value);
+        let bytes = declared.size() as u64 * u64::from(lanes);
+        if form != Form::Value || self.bytes != bytes || self.is_enum {
+            return Fit::Wrong;
+        }
+        match base {
+            Base::Other => Fit::Loose(STRUCT),
+            _ if count == u64::from(lanes) => fits(declared, base),
+            _ => Fit::Wrong,
+        }
+    }
+
     /// Whether a buffer of these elements can be passed for it.
     pub(super) fn takes_buffer(&self, declared: Element) -> Fit {
         let (form, element) = self.parts();
@@ -209,13 +238,17 @@ impl Parameter {
         if self.is_enum {
             return match self.bytes {
                 1 => Some(Element::U8),
+                2 => Some(Element::I16),
                 4 => Some(Element::I32),
                 8 => Some(Element::I64),
                 _ => None,
             };
         }
         Some(match base(&element).0 {
-            Base::Bool | Base::UnsignedChar => Element::U8,
+            Base::Bool => Element::Bool,
+            Base::UnsignedChar => Element::U8,
+            Base::Short => Element::I16,
+            Base::UnsignedShort => Element::U16,
             Base::Char | Base::SignedChar => Element::I8,
             Base::Int => Element::I32,
             Base::UnsignedInt => Element::U32,
@@ -226,7 +259,7 @@ impl Parameter {
             Base::Bfloat | Base::BfloatBits => Element::Bf16,
             Base::E4m3 => Element::F8e4m3,
             Base::E5m2 => Element::F8e5m2,
-            Base::Void | Base::Short | Base::UnsignedShort | Base::Other => return None,
+            Base::Void | Base::Other => return None,
         })
     }
 }
@@ -269,7 +302,11 @@ fn fits(declared: Element, base: Base) -> Fit {
         Element::U8 => &[Base::UnsignedChar, Base::Char],
         Element::I32 => &[Base::Int],
         Element::U32 => &[Base::UnsignedInt],
-        // There is no unsigned declared type of this size, and sizes and counts are `size_t`.
+        Element::Bool => &[Base::Bool],
+        Element::I16 => &[Base::Short],
+        Element::U16 => &[Base::UnsignedShort],
+        Element::U64 => &[Base::UnsignedLong],
+        // Sizes and counts are `size_t`, and were declared so before there was `u64`.
         Element::I64 => &[Base::Long, Base::UnsignedLong],
         // CUDA's own storage type of these is `unsigned char`.
         Element::F8e4m3 => &[Base::E4m3, Base::UnsignedChar],
@@ -298,6 +335,10 @@ pub(super) fn cuda_name(declared: Element) -> &'static str {
         Element::I32 => "int",
         Element::U32 => "unsigned int",
         Element::I64 => "long long",
+        Element::Bool => "bool",
+        Element::I16 => "short",
+        Element::U16 => "unsigned short",
+        Element::U64 => "unsigned long long",
         Element::F8e4m3 => "__nv_fp8_e4m3",
         Element::F8e5m2 => "__nv_fp8_e5m2",
     }

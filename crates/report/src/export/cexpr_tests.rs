@@ -27,6 +27,7 @@ fn check(rule: &str, expected: Option<&str>) {
             rule: rule.to_owned(),
             why: String::new(),
         }],
+        launches: Vec::new(),
     };
     let constants = vec![("N".to_owned(), Value::Int(7))];
     let (rules, _) = translate(&definition, &constants, "K_");
@@ -160,6 +161,7 @@ fn random_rules_mean_the_same_to_gcc_as_to_the_tuner() {
                 rule: rule.clone(),
                 why: String::new(),
             }],
+            launches: Vec::new(),
         };
         let (rules, helpers) = translate(&definition, &Vec::new(), "K_");
         let (Some(text), Some(expected)) = (&rules[0].text, holds(&rule, &values)) else {

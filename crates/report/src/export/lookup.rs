@@ -1,5 +1,6 @@
 //! The table and the lookup of the header.
 
+use super::devices;
 use super::header::{Column, Plan, c_value, value_of};
 use super::names::{comment, string};
 use super::number;
@@ -39,7 +40,11 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
     }
     let _ = write!(
         text,
-        "  double p50_us;\n  {lower}_config config;\n}} {lower}_entry;\n\n\
+        "  double p50_us;\n  {lower}_config config;\n\
+         \x20 int instance; /* the number of its configuration in {upper}CONFIGS */\n\
+         \x20 const char *model; /* in lower case; empty where the device matches by its name only */\n\
+         \x20 int cc; /* compute capability; 0 where it is not known */\n\
+         }} {lower}_entry;\n\n\
          {upper}CONST {lower}_entry {lower}_table[] = {{\n"
     );
     for (index, entry) in plan.entries.iter().enumerate() {
@@ -52,10 +57,33 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
         }
         cells.push(format!("{:?}", entry.best.time_us_p50));
         let cells = cells.join(", ");
-        let _ = writeln!(text, "  {{{cells}, {{{upper}{index}}}}},");
+        let instance = plan.instance(index);
+        let model = string(&devices::model(&entry.best.device));
+        let cc = entry.cc.unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "  {{{cells}, {{{upper}{index}}}, {instance}, {model}, {cc}}},"
+        );
     }
     let count = plan.entries.len();
     let _ = writeln!(text, "}};\n#define {upper}COUNT {count}");
+    instances(plan, text);
+}
+
+/// The configurations as a list for the preprocessor, each once.
+fn instances(plan: &Plan<'_>, text: &mut String) {
+    let upper = &plan.upper;
+    let names: Vec<&str> = plan.parameters.iter().map(|p| p.name.as_str()).collect();
+    let _ = write!(
+        text,
+        "\n/* The configurations to instantiate, each once: X(instance, {}). */\n\
+         #define {upper}CONFIGS(X)",
+        names.join(", ")
+    );
+    for (instance, index) in plan.instances.iter().enumerate() {
+        let _ = write!(text, " \\\n  {upper}EXPAND(X, {instance}, {upper}{index})");
+    }
+    text.push('\n');
 }
 
 fn declaration(column: &Column) -> String {
@@ -84,9 +112,9 @@ fn spaced(c_type: &str, name: &str) -> String {
 
 /// The rules that sizes may break, as a function of the entry and the sizes; nothing where there are
 /// none.
-pub(super) fn rules(plan: &Plan<'_>, text: &mut String) {
+pub(super) fn rules(plan: &Plan<'_>) -> String {
     if plan.size_rules.iter().all(Vec::is_empty) {
-        return;
+        return String::new();
     }
     // Entries with the same rules share a function.
     let mut sets: Vec<(&[SizeRule], Vec<usize>)> = Vec::new();
@@ -127,9 +155,16 @@ pub(super) fn rules(plan: &Plan<'_>, text: &mut String) {
         );
     }
     body.push_str("  default:\n    return 1;\n  }\n}\n");
-    text.push('\n');
-    text.push_str(&number::functions(lower, upper, &body));
-    text.push_str(&body);
+    body
+}
+
+/// These functions after those of numbers that they use.
+pub(super) fn with_numbers(plan: &Plan<'_>, bodies: &str) -> String {
+    if bodies.is_empty() {
+        return String::new();
+    }
+    let numbers = number::functions(&plan.lower, &plan.upper, bodies);
+    format!("\n{numbers}{bodies}")
 }
 
 /// The function of one set of rules.
@@ -174,7 +209,7 @@ fn uses(sets: &[(&[SizeRule], Vec<usize>)], column: &Column) -> bool {
 }
 
 /// `, long long n` and so on.
-fn parameters<'c>(columns: impl Iterator<Item = &'c Column>) -> String {
+pub(super) fn parameters<'c>(columns: impl Iterator<Item = &'c Column>) -> String {
     columns
         .map(|column| format!(", {}", size_declaration(column)))
         .collect()
@@ -190,6 +225,7 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
          \x20 return *a == *b;\n\
          }}\n"
     );
+    models(plan, text);
     if plan.sizes.iter().any(|column| !column.exact) {
         let _ = write!(
             text,
@@ -209,15 +245,17 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
     let each = plan.unused("i");
     let _ = write!(
         text,
-        "\n/* The device's entry whose problem is nearest: the smallest sum of |log2 ratio| over the\n \
-         * sizes, which is the smallest product of ratios.{among}The first of equals; null when there is\n \
-         * none. */\n\
-         {upper}FUNCTION const {lower}_entry *{lower}_lookup(const char *device{parameters}) {{\n\
+        "\n/* The entry whose problem is nearest, of those of the device by its name (`how` 1), by its model\n \
+         * (2) or by its compute capability (3): the smallest sum of |log2 ratio| over the sizes, which is\n \
+         * the smallest product of ratios.{among}The first of equals; null when there is none. */\n\
+         {upper}FUNCTION const {lower}_entry *{lower}_nearest(int how, const char *device, int cc{parameters}) {{\n\
          \x20 const {lower}_entry *best = 0;\n\
          \x20 double nearest = 0.0;\n\
          \x20 for (int {each} = 0; {each} < {upper}COUNT; ++{each}) {{\n\
          \x20   const {lower}_entry *entry = &{lower}_table[{each}];\n\
-         \x20   double distance = {lower}_same(device, entry->device) ? 1.0 : 0.0;\n"
+         \x20   const int meant = how == 1 ? {lower}_same(device, entry->device)\n\
+         \x20     : how == 2 ? {lower}_is(device, entry->model) : cc > 0 && cc == entry->cc;\n\
+         \x20   double distance = meant ? 1.0 : 0.0;\n"
     );
     for column in &plan.sizes {
         let member = &column.member;
@@ -254,5 +292,87 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
          \x20 }\n\
          \x20 return best;\n\
          }\n",
+    );
+    entrances(plan, &parameters, text);
+}
+
+/// The two functions that a caller uses.
+fn entrances(plan: &Plan<'_>, parameters: &str, text: &mut String) {
+    let (lower, upper) = (&plan.lower, &plan.upper);
+    let sizes: String = plan
+        .sizes
+        .iter()
+        .map(|c| format!(", {}", c.member))
+        .collect();
+    let _ = write!(
+        text,
+        "\n/* The device's entry for these sizes; the device as CUDA reports it, or as the tables of\n \
+         * the virtual GPU name it. Null when there is none. */\n\
+         {upper}FUNCTION const {lower}_entry *{lower}_lookup(const char *device{parameters}) {{\n\
+         \x20 const {lower}_entry *best = {lower}_nearest(1, device, 0{sizes});\n\
+         \x20 return best ? best : {lower}_nearest(2, device, 0{sizes});\n\
+         }}\n\
+         \n/* The same, and for a device that has no entry that of one with the same compute capability, such\n \
+         * as 89. `*how` tells which it is: 1 the device's name, 2 its model, 3 the compute capability, 0 none. */\n\
+         {upper}FUNCTION const {lower}_entry *{lower}_find(const char *device, int cc{parameters}, int *how) {{\n\
+         \x20 const {lower}_entry *best = 0;\n\
+         \x20 *how = 0;\n\
+         \x20 while (!best && *how < 3) {{\n\
+         \x20   *how += 1;\n\
+         \x20   best = {lower}_nearest(*how, device, cc{sizes});\n\
+         \x20 }}\n\
+         \x20 if (!best) *how = 0;\n\
+         \x20 return best;\n\
+         }}\n"
+    );
+}
+
+/// Whether a device's name is of a model.
+fn models(plan: &Plan<'_>, text: &mut String) {
+    let (lower, upper) = (&plan.lower, &plan.upper);
+    let makers: String = devices::MAKERS
+        .iter()
+        .map(|word| format!("    if (!n) n = {lower}_word(name, \"{word}\");\n"))
+        .collect();
+    let variants: String = devices::VARIANTS
+        .iter()
+        .map(|word| {
+            format!(
+                "  if ({lower}_word(name, \"{word}\") && \
+                 !{lower}_letter(name[{lower}_word(name, \"{word}\")])) return 0;\n"
+            )
+        })
+        .collect();
+    let _ = write!(
+        text,
+        "\n{upper}FUNCTION int {lower}_letter(char c) {{\n\
+         \x20 return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');\n\
+         }}\n\
+         \n/* The length of a word in lower case, where the text begins with it in any case; else 0. */\n\
+         {upper}FUNCTION int {lower}_word(const char *a, const char *word) {{\n\
+         \x20 int n = 0;\n\
+         \x20 while (word[n] && word[n] == (a[n] >= 'A' && a[n] <= 'Z' ? a[n] + 32 : a[n])) ++n;\n\
+         \x20 return word[n] ? 0 : n;\n\
+         }}\n\
+         \n/* Whether a device's name is of that model: `NVIDIA RTX A6000` is an a6000. */\n\
+         {upper}FUNCTION int {lower}_is(const char *name, const char *model) {{\n\
+         \x20 int known = 0, n = 1;\n\
+         \x20 if (!*model) return 0;\n\
+         \x20 while (n) {{\n\
+         \x20   while (*name && !{lower}_letter(*name)) ++name;\n\
+         \x20   n = 0;\n{makers}\
+         \x20   known = known || n;\n\
+         \x20   name += n;\n\
+         \x20 }}\n\
+         \x20 while (*model) {{\n\
+         \x20   while (*name && !{lower}_letter(*name)) ++name;\n\
+         \x20   if (*model != (*name >= 'A' && *name <= 'Z' ? *name + 32 : *name)) return 0;\n\
+         \x20   ++name;\n\
+         \x20   ++model;\n\
+         \x20 }}\n\
+         \x20 if ({lower}_letter(*name)) return 0;\n\
+         \x20 while (*name && !{lower}_letter(*name)) ++name;\n{variants}\
+         \x20 return known;\n\
+         }}\n"
     );
 }

@@ -3,11 +3,13 @@
 
 mod cexpr;
 mod checks;
+mod devices;
 mod form;
 mod header;
 mod json;
 mod kernelbench;
 mod kernel_tuner;
+mod launches;
 mod lookup;
 mod names;
 mod number;

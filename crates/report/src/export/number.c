@@ -26,6 +26,13 @@ FUNCTION int K_truth(K_number a) {
   return a.kind == 1 ? a.whole != 0 : a.real != 0.0;
 }
 
+/* A whole number that is not negative; -1 for all else. */
+FUNCTION long long K_extent(K_number a) {
+  if (a.kind == 1) return a.whole < 0 ? -1 : a.whole;
+  if (a.kind != 2 || a.real < 0.0 || a.real > 4503599627370496.0) return -1;
+  return (double)(long long)a.real == a.real ? (long long)a.real : -1;
+}
+
 FUNCTION K_number K_not(K_number a) { return a.kind ? K_int(!K_truth(a)) : a; }
 
 FUNCTION K_number K_bool(K_number a) { return a.kind ? K_int(K_truth(a)) : a; }

@@ -40,7 +40,8 @@ struct Free {
 
 /// The rules of an entry that the sizes decide, in the order of the space.
 pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
-    let mut writer = Writer::new(plan, entry);
+    let used = entry.definition.constraints.iter().map(|rule| &*rule.rule);
+    let mut writer = Writer::new(plan, entry, used.collect());
     let rules = &entry.definition.constraints;
     rules
         .iter()
@@ -55,7 +56,17 @@ pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
         .collect()
 }
 
-struct Writer<'p> {
+/// The value of an expression for the sizes asked.
+pub(super) struct SizeValue {
+    /// Temporaries that the value uses.
+    pub(super) statements: Vec<String>,
+    /// The value in C, of the header's type of numbers.
+    pub(super) text: String,
+    /// Why it holds only where the sizes are the entry's own.
+    pub(super) limit: Option<String>,
+}
+
+pub(super) struct Writer<'p> {
     lower: &'p str,
     free: Vec<Free>,
     /// What names mean, or why they mean nothing.
@@ -66,7 +77,8 @@ struct Writer<'p> {
 }
 
 impl<'p> Writer<'p> {
-    fn new(plan: &'p Plan<'_>, entry: &Entry) -> Self {
+    /// A writer of what these expressions use of an entry.
+    pub(super) fn new<'e>(plan: &'p Plan<'_>, entry: &'e Entry, used: Vec<&'e str>) -> Self {
         let mut free = Vec::new();
         let mut constants: ConfigValues = entry.best.config.clone();
         constants.extend(entry.environment.iter().cloned());
@@ -83,7 +95,7 @@ impl<'p> Writer<'p> {
         }
         Self {
             lower: &plan.lower,
-            names: meanings(entry, &free, constants),
+            names: meanings(entry, used, &free, constants),
             free,
             prefix: plan.unused("v"),
             named: BTreeMap::new(),
@@ -120,6 +132,57 @@ impl<'p> Writer<'p> {
             Some(_) if !holds => Some(never(source)),
             Some(why) => self.own_only(&used, why, source),
             None => Some(self.written(root, &order, &used, holds, source)),
+        }
+    }
+
+    /// An expression's value; none where it cannot be said.
+    pub(super) fn value(&mut self, text: &str) -> SizeValue {
+        let none = |lower: &str, why: String| SizeValue {
+            statements: Vec::new(),
+            text: format!("{lower}_none()"),
+            limit: Some(why),
+        };
+        let lower = self.lower;
+        let lowered = match &mut self.names {
+            Ok(names) => Expr::parse(text)
+                .and_then(|expr| names.terms.lower(&expr, &names.scope))
+                .map(|root| (root, &mut names.terms))
+                .map_err(|error| summary(&error)),
+            Err(why) => Err(why.clone()),
+        };
+        let (root, terms) = match lowered {
+            Ok(lowered) => lowered,
+            Err(why) => return none(lower, why),
+        };
+        let used: Vec<usize> = terms.vars(root).iter().map(|var| var as usize).collect();
+        let order = operands_first(terms, root);
+        let values = Program::over_config(terms, &order)
+            .evaluate(|var| Val::from(&self.free[var as usize].own));
+        let own = values.last().and_then(Val::int);
+        match unwritten(terms, &order, &values).or_else(|| self.other_kind(&used)) {
+            None => {
+                let (statements, text) = self.expression(root, &order);
+                SizeValue {
+                    statements,
+                    text,
+                    limit: None,
+                }
+            }
+            Some(why) => match own.and_then(|own| i64::try_from(own).ok()) {
+                Some(own) => SizeValue {
+                    statements: Vec::new(),
+                    text: format!(
+                        "{} ? {lower}_int({own}LL) : {lower}_none()",
+                        if used.is_empty() {
+                            "1".to_owned()
+                        } else {
+                            self.own(&used)
+                        }
+                    ),
+                    limit: Some(why),
+                },
+                None => none(lower, why),
+            },
         }
     }
 
@@ -163,8 +226,29 @@ impl<'p> Writer<'p> {
         holds: bool,
         source: String,
     ) -> SizeRule {
+        let (statements, text) = self.expression(root, order);
         let Ok(names) = &self.names else {
             return never(source);
+        };
+        let terms = &names.terms;
+        let mut condition = format!("{}_truth({text}) == 1", self.lower);
+        // These have values in Python where they have none in C.
+        let partial = |id: &TermId| matches!(terms.term(*id), Term::Op(Op::Log2 | Op::Pow, _));
+        if holds && order.iter().any(partial) {
+            condition = format!("({}) || {condition}", self.own(used));
+        }
+        SizeRule {
+            statements,
+            condition,
+            members: self.members(used),
+            ..never(source)
+        }
+    }
+
+    /// A term in C, with the temporaries that it needs beside those there are.
+    fn expression(&mut self, root: TermId, order: &[TermId]) -> (Vec<String>, String) {
+        let Ok(names) = &self.names else {
+            return (Vec::new(), format!("{}_none()", self.lower));
         };
         let terms = &names.terms;
         let sizes: Vec<String> = self
@@ -195,18 +279,7 @@ impl<'p> Writer<'p> {
             }
         }
         let text = text(root, &self.named);
-        let mut condition = format!("{lower}_truth({text}) == 1");
-        // These have values in Python where they have none in C.
-        let partial = |id: &TermId| matches!(terms.term(*id), Term::Op(Op::Log2 | Op::Pow, _));
-        if holds && order.iter().any(partial) {
-            condition = format!("({}) || {condition}", self.own(used));
-        }
-        SizeRule {
-            statements,
-            condition,
-            members: self.members(used),
-            ..never(source)
-        }
+        (statements, text)
     }
 }
 
@@ -226,9 +299,13 @@ fn summary(error: &ExprError) -> String {
 
 /// Sizes are variables, all else of the entry is constant; of the derived values those that rules
 /// use, so that a strange one elsewhere is in nobody's way.
-fn meanings(entry: &Entry, free: &[Free], constants: ConfigValues) -> Result<Resolved, String> {
+fn meanings<'e>(
+    entry: &'e Entry,
+    mut open: Vec<&'e str>,
+    free: &[Free],
+    constants: ConfigValues,
+) -> Result<Resolved, String> {
     let definition = &entry.definition;
-    let mut open: Vec<&str> = definition.constraints.iter().map(|c| &*c.rule).collect();
     let mut derived: BTreeMap<&str, Expr> = BTreeMap::new();
     while let Some(text) = open.pop() {
         // A rule that cannot be parsed is refused when its turn comes.

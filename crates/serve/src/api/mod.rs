@@ -37,11 +37,13 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(runs::one))
         .routes(routes!(runs::trials))
         .routes(routes!(runs::stop))
+        .routes(routes!(runs::note, runs::write_note))
         .routes(routes!(runs::events))
         .routes(routes!(runs::all_events))
         .routes(routes!(results::leaderboard))
         .routes(routes!(results::candidate))
         .routes(routes!(results::effects))
+        .routes(routes!(results::header))
         .routes(routes!(system::devices))
         .routes(routes!(system::fleet))
         .routes(routes!(system::healthz))
@@ -59,6 +61,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         )
         .route("/", get(system::page))
         .route("/dashboard.js", get(system::script))
+        .route("/echarts.js", get(system::plots))
         .route("/dashboard.css", get(system::style))
         .fallback(|| async {
             Problem::new(

@@ -10,14 +10,18 @@ use super::{bytes_of, json_bytes, within};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tuner_core::entry::Entry;
 use tuner_core::files;
 use tuner_core::record::{Hazard, TimingKind};
 use tuner_core::units::ContentHash;
-use tuner_store::{CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
+use tuner_core::value::Value;
+use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
 
 /// Rows a group, at most.
 const MAX_ROWS: u32 = 1000;
@@ -180,26 +184,75 @@ pub(super) async fn effects(
     let query = query.query()?;
     let answer = app.cached(format!("effects {query:?}"), async {
         let found = app.read(async move |store| store.effects(&query).await);
-        let Some((key, timing, effects)) = found.await? else {
+        let Some(found) = found.await? else {
             return Err(Problem::new(
                 StatusCode::NOT_FOUND,
                 "no results match; /api/v1/leaderboard names kernels, problems and devices",
             ));
         };
-        bytes_of(&EffectsView {
-            kernel: key.kernel,
-            problem: key.problem,
-            device: key.device,
-            timing,
-            parameters: effects.into_iter().map(effect_view).collect(),
-        })
+        let view = tokio::task::spawn_blocking(move || effects_view(found));
+        let view = view
+            .await
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+        bytes_of(&view)
     });
     Ok(json_bytes(answer.await?))
 }
 
-fn effect_view(effect: Effect) -> EffectView {
+/// Candidates that importance is computed from, at most; more are sampled evenly.
+const MAX_IMPORTANCE_POINTS: usize = 2000;
+
+/// What each parameter explains alone, in the order of the effects, and what they explain together.
+fn importance(found: &BoardEffects) -> Option<surrogate::Importance> {
+    let text = |value: &Value| serde_json::to_string(value).unwrap_or_default();
+    let places: Vec<(&str, HashMap<String, usize>)> = found
+        .effects
+        .iter()
+        .map(|effect| {
+            let values = effect.values.iter().map(|value| text(&value.value));
+            let numbers = values.enumerate().map(|(place, value)| (value, place));
+            (effect.parameter.as_str(), numbers.collect())
+        })
+        .collect();
+    let step = found.rows.len().div_ceil(MAX_IMPORTANCE_POINTS).max(1);
+    let mut points = Vec::new();
+    let mut times = Vec::new();
+    for (config, us) in found.rows.iter().step_by(step) {
+        let level = |(name, numbers): &(&str, HashMap<String, usize>)| {
+            let (_, value) = config.iter().find(|(parameter, _)| parameter == name)?;
+            numbers.get(&text(value)).copied()
+        };
+        // A row of an earlier space may lack a parameter.
+        let Some(point) = places.iter().map(level).collect() else {
+            continue;
+        };
+        points.push(point);
+        times.push(us.ln());
+    }
+    let levels: Vec<usize> = places.iter().map(|(_, numbers)| numbers.len()).collect();
+    surrogate::importance(&levels, &points, &times)
+}
+
+fn effects_view(found: BoardEffects) -> EffectsView {
+    let importance = importance(&found);
+    let alone = |place: usize| importance.as_ref()?.alone.get(place).copied();
+    let effects = found.effects.into_iter().enumerate();
+    EffectsView {
+        kernel: found.key.kernel,
+        problem: found.key.problem,
+        device: found.key.device,
+        timing: found.timing,
+        parameters: effects
+            .map(|(place, effect)| effect_view(effect, alone(place)))
+            .collect(),
+        together: importance.as_ref().map(|found| found.together),
+    }
+}
+
+fn effect_view(effect: Effect, importance: Option<f64>) -> EffectView {
     EffectView {
         parameter: effect.parameter,
+        importance,
         values: effect
             .values
             .into_iter()
@@ -211,4 +264,58 @@ fn effect_view(effect: Effect) -> EffectView {
             })
             .collect(),
     }
+}
+
+/// Which header.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeaderQuery {
+    /// The kernel.
+    kernel: String,
+    /// Only this problem.
+    problem: Option<String>,
+    /// Only this device, by the name the leaderboard shows.
+    device: Option<String>,
+    /// Also what a model predicted, where nothing was measured.
+    #[serde(default)]
+    allow_predicted: bool,
+}
+
+/// The best configurations of a kernel as the header that `tuner export` writes.
+#[utoipa::path(get, path = "/api/v1/header", params(HeaderQuery), tag = "results",
+    responses((status = 200, content_type = "text/plain", body = String),
+              (status = 404, body = Problem, description = "There is nothing to export"),
+              (status = 422, body = Problem, description = "No header can be made of it")))]
+pub(super) async fn header(
+    State(app): State<Arc<App>>,
+    Query(query): Query<HeaderQuery>,
+) -> Result<impl IntoResponse, Problem> {
+    let board = LeaderboardQuery {
+        kernel: Some(query.kernel.clone()),
+        device: query.device.clone().map(DeviceFilter::Name),
+        problem: query.problem.clone(),
+        top: Some(1),
+        timings: Vec::new(),
+        commits: None,
+    };
+    let boards = app.read(async move |store| store.boards(&board).await);
+    let boards = boards.await?;
+    let wanted = |board: &&Board| query.allow_predicted || board.timing != TimingKind::Predicted;
+    let entries: Vec<Entry> = boards
+        .iter()
+        .filter(wanted)
+        .filter_map(Board::entry)
+        .collect();
+    if entries.is_empty() {
+        let why = if boards.is_empty() {
+            "no result matches; /api/v1/leaderboard names kernels, problems and devices"
+        } else {
+            "there are only predicted times; measure on a GPU, or add allow_predicted=true"
+        };
+        return Err(Problem::new(StatusCode::NOT_FOUND, why));
+    }
+    let text = tuner_report::export::header(&query.kernel, &entries)
+        .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text))
 }

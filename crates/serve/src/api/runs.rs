@@ -2,7 +2,7 @@
 
 use super::super::app::{App, run_view};
 use super::super::problem::{Body, Path, Problem, Query};
-use super::super::view::{RunList, RunView, Stopping, Submitted, TrialView};
+use super::super::view::{NoteView, RunList, RunView, Stopping, Submitted, TrialView};
 use super::super::{confine, stream};
 use super::{bytes_of, json_bytes, within};
 use axum::Json;
@@ -16,6 +16,12 @@ use tuner_store::{NewJob, RunFilter, RunId, RunTrial};
 
 /// Runs a page holds, at most and where nothing is said.
 const PAGE: u32 = 100;
+
+/// Results of a run that are given at once, at most.
+const MAX_TRIALS: u32 = 20_000;
+
+/// Characters of a note, at most.
+const MAX_NOTE: usize = 10_000;
 
 /// Which runs to list.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -144,8 +150,8 @@ pub(super) async fn one(
 pub(super) struct TrialQuery {
     /// Leave out those that passed.
     failed: Option<bool>,
-    /// How many, 1 to 1000; 50 where nothing is said.
-    #[param(minimum = 1, maximum = 1000)]
+    /// How many, 1 to 20000; 50 where nothing is said.
+    #[param(minimum = 1, maximum = 20000)]
     limit: Option<u32>,
 }
 
@@ -161,7 +167,7 @@ pub(super) async fn trials(
     if app.run(&id).await?.is_none() {
         return Err(Problem::no_run(&id));
     }
-    let limit = within("limit", query.limit, 50, 1000)?;
+    let limit = within("limit", query.limit, 50, MAX_TRIALS)?;
     let failed = query.failed.unwrap_or(false);
     let answer = app.cached(format!("trials {id} {failed} {limit}"), async {
         let run = RunId::from_text(&id);
@@ -232,6 +238,48 @@ fn stopping(id: String, state: &str) -> Response {
         state: state.to_owned(),
     };
     (StatusCode::ACCEPTED, Json(body)).into_response()
+}
+
+/// What people wrote beside a run.
+#[utoipa::path(get, path = "/api/v1/runs/{id}/note", tag = "runs", params(("id" = String, Path)),
+    responses((status = 200, body = NoteView), (status = 404, body = Problem)))]
+pub(super) async fn note(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Json<NoteView>, Problem> {
+    if app.run(&id).await?.is_none() {
+        return Err(Problem::no_run(&id));
+    }
+    let run = RunId::from_text(&id);
+    let found = app.read(async move |store| store.note(&run).await).await?;
+    let (text, changed_at) = found.map_or_else(Default::default, |(text, at)| (text, Some(at)));
+    Ok(Json(NoteView { text, changed_at }))
+}
+
+/// Writes beside a run; an empty text removes the note.
+#[utoipa::path(put, path = "/api/v1/runs/{id}/note", request_body = NoteView, tag = "runs",
+    params(("id" = String, Path)),
+    responses((status = 200, body = NoteView), (status = 404, body = Problem),
+              (status = 413, body = Problem, description = "The body is too long"),
+              (status = 415, body = Problem, description = "The body is not declared as JSON"),
+              (status = 422, body = Problem, description = "The text is too long")))]
+pub(super) async fn write_note(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Body(written): Body<NoteView>,
+) -> Result<Json<NoteView>, Problem> {
+    if app.run(&id).await?.is_none() {
+        return Err(Problem::no_run(&id));
+    }
+    if written.text.chars().count() > MAX_NOTE {
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("a note has at most {MAX_NOTE} characters"),
+        ));
+    }
+    let run = RunId::from_text(&id);
+    app.store.write_note(&run, written.text.trim_end()).await?;
+    note(State(app), Path(id)).await
 }
 
 /// What happens in a run, as server-sent events: `run_started`, `snapshot` (a RunView), `trial`

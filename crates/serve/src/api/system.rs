@@ -96,9 +96,17 @@ pub(super) async fn script() -> impl IntoResponse {
     let parts = concat!(
         include_str!("../dashboard/core.js"),
         include_str!("../dashboard/charts.js"),
+        include_str!("../dashboard/plots.js"),
+        include_str!("../dashboard/explore.js"),
         include_str!("../dashboard/views.js"),
     );
     (kind, parts)
+}
+
+/// The library that draws its larger plots (Apache ECharts, `dashboard/vendor`).
+pub(super) async fn plots() -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
+    (kind, include_str!("../dashboard/vendor/echarts.min.js"))
 }
 
 /// Its style.

@@ -217,7 +217,7 @@ function route() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, '').split('?')[0].split('/');
   const known = views[name || 'runs'] ? name || 'runs' : 'runs';
   for (const link of document.querySelectorAll('#nav a')) {
-    const here = link.dataset.view === ({ run: 'runs', candidate: 'leaderboard' }[known] || known);
+    const here = link.dataset.view === ({ run: 'runs', explore: 'runs', start: 'runs', candidate: 'leaderboard' }[known] || known);
     if (here) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
   }
   state.view = known;

@@ -23,6 +23,7 @@ function stopButton(run) {
   if (!run.request || !['queued', 'running'].includes(run.state)) return null;
   return h('button', { type: 'button', 'aria-label': 'Stop run ' + run.id, click: async (event) => {
     const button = event.currentTarget;
+    if (!await confirmed('Stop run ' + run.id + '? What it found is kept.', 'Stop')) return;
     button.disabled = true;
     try {
       await api('/api/v1/runs/' + encodeURIComponent(run.id) + '/stop', { method: 'POST' });
@@ -75,7 +76,7 @@ views.runs = () => {
       drawList();
     } }, 'Older runs')] : []));
   });
-  show(h('h1', null, 'Under way'), live, h('h2', null, 'Runs'), list, more);
+  show(h('h1', null, 'Under way'), live, h('h2', null, 'Runs'), h('p', null, h('a', { href: '#/start' }, 'Start a run'), ' · ', h('a', { href: '#/compare' }, 'Compare runs')), list, more);
   drawLive();
   onLive(drawLive);
   repeat(2000, async (here) => {
@@ -115,6 +116,8 @@ function failureTable(trials) {
 
 views.run = ([id]) => {
   let failures = [];
+  // Drawn once: what is being typed must not be drawn anew.
+  const note = noteSection(id);
   const draw = (run) => keepFocus(() => show(
     h('h1', null, kernelsOf(run)),
     facts([['state', stateOf(run)], ['run', run.id], ['device', shortDevice(run.device)], ['strategy', run.strategy], ['seed', run.seed],
@@ -123,7 +126,9 @@ views.run = ([id]) => {
       ['asked for', when(run.submitted_at)], ['began', when(run.started_at)], ['ended', run.ended_at ? when(run.ended_at) : null]]),
     run.message ? h('p', { class: run.state === 'failed' ? 'problem' : 'note' }, run.message) : null,
     run.notes.map((note) => h('p', { class: 'note' }, note)),
-    h('p', null, stopButton(run)),
+    h('p', null, h('a', { href: '#/explore/' + run.id }, 'All trials and plots'), ' · ',
+      h('a', { href: '#/compare?runs=' + encodeURIComponent(run.id) }, 'Compare'), ' ', stopButton(run)),
+    note,
     h('h2', null, 'Best time so far'),
     run.tasks.length ? h('div', { class: run.tasks.length === 1 ? 'single' : 'grid' },
       run.tasks.map((task) => taskSection(run, task, run.tasks.length === 1 && innerWidth > 640)))
@@ -133,7 +138,14 @@ views.run = ([id]) => {
   onLive(() => { const run = state.runs.get(id); if (run) draw(run); });
   repeat(2000, async (here) => {
     if (over) return;
-    failures = await api('/api/v1/runs/' + encodeURIComponent(id) + '/trials?failed=true&limit=20');
+    try {
+      failures = await api('/api/v1/runs/' + encodeURIComponent(id) + '/trials?failed=true&limit=20');
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      over = true;
+      if (here()) noSuchRun(id, error);
+      return;
+    }
     if (state.runs.has(id)) return;
     const run = await api('/api/v1/runs/' + encodeURIComponent(id));
     over = !['queued', 'running'].includes(run.state);

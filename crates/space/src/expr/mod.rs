@@ -12,6 +12,7 @@ mod program;
 mod terms;
 mod val;
 
+pub(crate) use ops::FUNCTIONS;
 pub use ops::Op;
 pub use parser::{Expr, Node};
 pub use val::{Fault, Val};

@@ -445,6 +445,11 @@ impl<'t> Parser<'t> {
         else {
             let error = ExprError::new(self.text, at, format!("unknown function `{name}`"));
             let known = FUNCTIONS.iter().map(|(known, ..)| *known);
+            // What others call it.
+            let other = ["cdiv", "ceildiv", "divup", "div_up", "div_ceil"];
+            if other.contains(&name) {
+                return Err(error.help("write `ceil_div(a, b)`"));
+            }
             return Err(match suggest(name, known.clone()) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!(
@@ -469,7 +474,8 @@ impl<'t> Parser<'t> {
                 self.text,
                 at.start..end,
                 format!("`{name}` takes {wanted}, not {}", args.len()),
-            ));
+            )
+            .help(format!("give `{name}` {wanted}")));
         }
         Ok(self.push(Node::Op(*op, args), at.start..end))
     }

@@ -3,11 +3,12 @@
 use super::de::Spanned;
 use super::origin::{Origin, Places};
 use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
+use super::texts::ReferenceWord;
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
     Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
-    Parameter, Problem, SpaceError,
+    Parameter, Problem, Reference, Sizes, SpaceError,
 };
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,15 +35,26 @@ pub(super) fn spec(
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut checker = Checker::new(source);
-    let parameters = checker.parameters(&document.parameters, true);
+    let texts = document.parameters.unwrap_or_default();
+    let parameters = checker.parameters(&texts, true);
     let derived = checker.derived(document.derived.as_ref());
     let constraints = checker.constraints(document.constraints.unwrap_or_default());
     let problems = checker.problems(&document.problems);
     let check_problems = checker.problems(&document.check_problems.unwrap_or_default());
-    checker.names(&document.parameters, &document.problems, &derived);
-    let arguments = checker.arguments(document.arguments);
-    let launches = checker.launches(document.launches, &arguments);
-    let reference = checker.reference(document.reference, folder, &arguments);
+    checker.names(&texts, &document.problems, &derived);
+    let sizes = document.sizes.unwrap_or_default();
+    let size_names = match sizes {
+        Sizes::Macro => Vec::new(),
+        Sizes::Argument => size_names(&problems),
+    };
+    let compared = matches!(document.reference, ReferenceWord::Some(_));
+    let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
+    let variables = checker.variables(document.variables, &arguments, folder);
+    let launches = checker.launches(document.launches, &arguments, &variables);
+    let reference = match document.reference {
+        ReferenceWord::None => Some(Reference::None),
+        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
+    };
     let (flops, bytes) = match document.metric {
         Some(metric) => (
             metric.flops.and_then(|flops| checker.formula(flops)),
@@ -61,6 +73,7 @@ pub(super) fn spec(
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
     let baseline = checker.baseline(document.baseline);
+    checker.places.source = Some(document.source.at);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -74,7 +87,9 @@ pub(super) fn spec(
         parameters,
         derived,
         constraints,
+        sizes,
         arguments,
+        variables,
         launches,
         reference,
         gate,
@@ -98,6 +113,17 @@ pub(super) fn spec(
     } else {
         Err(checker.errors)
     }
+}
+
+/// The names of all sizes.
+fn size_names(problems: &[Problem]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, _) in problems.iter().flat_map(|problem| &problem.sizes) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 impl<'s> Checker<'s> {
@@ -138,6 +164,7 @@ impl<'s> Checker<'s> {
     /// Parses an expression and keeps it for the check of its names.
     pub(super) fn formula(&mut self, formula: Formula) -> Option<Expr> {
         let expr = self.parse(&formula)?;
+        self.places.expressions.push(formula.at.clone());
         self.formulas.push((expr.clone(), formula.at));
         Some(expr)
     }
@@ -340,15 +367,20 @@ impl<'s> Checker<'s> {
     /// Options, with the names in braces kept for the check of names.
     fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
         for option in &options {
-            for name in crate::bind::braced(&option.value) {
-                if let Ok(expr) = Expr::parse(name) {
-                    let start = self.source[option.at.clone()].find(name).unwrap_or(0);
-                    let start = option.at.start + start;
-                    self.formulas.push((expr, start..start + name.len()));
-                }
-            }
+            self.braced(option);
         }
         options.into_iter().map(|option| option.value).collect()
+    }
+
+    /// Keeps the names in braces of a text for the check of names.
+    pub(super) fn braced(&mut self, text: &Spanned<String>) {
+        for name in crate::bind::braced(&text.value) {
+            if let Ok(expr) = Expr::parse(name) {
+                let start = self.source[text.at.clone()].find(name).unwrap_or(0);
+                let start = text.at.start + start;
+                self.formulas.push((expr, start..start + name.len()));
+            }
+        }
     }
 
     /// Checks the names in all expressions, for every problem.

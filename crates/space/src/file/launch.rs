@@ -2,17 +2,36 @@
 
 use super::check::Checker;
 use super::de::Spanned;
+use super::fills::FillText;
 use super::origin::ArgumentPlace;
-use super::schema::{ArgumentText, Formula, LaunchText, ReferenceText};
+use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, ReferenceText};
+use super::texts::ValueText;
+use super::types::Resolved;
+use super::variables::passed;
 use crate::expr::suggest;
-use crate::{Argument, Expr, Launch, Reference};
+use crate::{Argument, Expr, Launch, Record, Reference};
 use std::ops::Range;
 use std::path::Path;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
+/// What is said of an argument or a variable beside its name and type.
+pub(super) struct Parts {
+    pub(super) role: Role,
+    pub(super) shape: Option<Vec<Formula>>,
+    pub(super) fill: Option<Spanned<FillText>>,
+    pub(super) value: Option<Spanned<ValueText>>,
+}
+
 impl Checker<'_> {
-    pub(super) fn arguments(&mut self, texts: Vec<ArgumentText>) -> Vec<Argument> {
+    /// `sizes` are the names of problem sizes that scalars may take their values from; an output is
+    /// needed where results are `compared`.
+    pub(super) fn arguments(
+        &mut self,
+        texts: Vec<ArgumentText>,
+        (sizes, folder): (&[String], &Path),
+        compared: bool,
+    ) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = Vec::new();
         for text in texts {
             if arguments.iter().any(|known| known.name == text.name.value) {
@@ -22,29 +41,39 @@ impl Checker<'_> {
                     "rename one of the two",
                 );
             }
-            if let Some(argument) = self.argument(text) {
+            if let Some(argument) = self.argument(text, &arguments, (sizes, folder)) {
                 arguments.push(argument);
             }
         }
-        if !arguments
-            .iter()
-            .any(|argument| argument.role == Role::Output)
-            && self.errors.is_empty()
-        {
+        let written = arguments.iter().any(|argument| argument.role.is_compared());
+        if compared && !written && self.errors.is_empty() {
             self.error(
                 "no argument has the role output",
                 0..1,
-                "mark what the kernel writes with `role: output`: it is what gets checked",
+                "mark what the kernel writes with `role: output` (or `inout`): it is what gets \
+                 checked; where only hazards matter, write `reference: none`",
             );
         }
         arguments
     }
 
-    fn argument(&mut self, text: ArgumentText) -> Option<Argument> {
+    fn argument(
+        &mut self,
+        text: ArgumentText,
+        known: &[Argument],
+        (sizes, folder): (&[String], &Path),
+    ) -> Option<Argument> {
         let name = text.name.value;
         let role = text.role.value;
         let scalar = role == Role::Scalar;
-        let (shape, value) = (text.shape, text.value);
+        let (shape, mut value) = (text.shape, text.value);
+        if scalar && value.is_none() && sizes.contains(&name) {
+            // The scalar of a size's name is that size.
+            value = Some(Spanned {
+                value: ValueText::One(FormulaText(name.clone())),
+                at: text.name.at.clone(),
+            });
+        }
         match (scalar, &shape, &value) {
             (true, Some(shape), _) => {
                 let message = format!("the scalar `{name}` has a shape");
@@ -74,71 +103,128 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if let Some(fill) = &text.fill {
-            self.fill(&name, role, fill);
+        if let (Some(fill), false) = (&text.fill, role.is_filled()) {
+            self.error(
+                format!("`{name}` is no input, and is not filled"),
+                fill.at.clone(),
+                "remove `fill`: outputs and scratch begin as NaN, so that forgotten elements show \
+                 (a buffer that is changed in place is `role: inout`)",
+            );
         }
-        let ty = text.ty.value;
+        let ty = self.resolve_type(&text.ty);
         self.places.arguments.push(ArgumentPlace {
             ty: text.ty.at,
             role: text.role.at,
         });
-        Some(Argument {
-            ty,
+        let fill = text.fill.filter(|_| role.is_filled());
+        let parts = Parts {
             role,
-            shape: shape
-                .map(|shape| shape.value)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|extent| self.formula(extent))
-                .collect(),
-            fill: (role == Role::Input).then(|| {
-                text.fill
-                    .map_or_else(|| Fill::default_for(ty), |fill| fill.value)
-            }),
-            value: value.and_then(|value| self.formula(value)),
-            name,
-        })
+            shape: shape.map(|shape| shape.value),
+            fill,
+            value: value.filter(|_| scalar),
+        };
+        self.composed(name, ty?, parts, known, folder)
     }
 
-    fn fill(&mut self, name: &str, role: Role, fill: &Spanned<Fill>) {
-        let at = fill.at.clone();
-        match fill.value {
-            _ if role != Role::Input => self.error(
-                format!("`{name}` is no input, and is not filled"),
-                at,
-                "remove `fill`: outputs and scratch begin as NaN, so that forgotten elements show",
-            ),
-            Fill::Normal { std, .. } if std < 0.0 => {
+    /// An argument or a variable of a type that is known.
+    pub(super) fn composed(
+        &mut self,
+        name: String,
+        ty: Resolved,
+        parts: Parts,
+        known: &[Argument],
+        folder: &Path,
+    ) -> Option<Argument> {
+        let role = parts.role;
+        let pointers = |record: &Record| record.fields.iter().any(|field| field.pointer);
+        let mut shape: Vec<Expr> = parts
+            .shape
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|extent| self.formula(extent))
+            .collect();
+        if role != Role::Scalar {
+            let inner = match &ty.record {
+                Some(record) => record.size,
+                None => u64::from(ty.lanes),
+            };
+            if ty.record.is_some() || inner > 1 {
+                shape.extend(Expr::parse(&inner.to_string()).ok());
+            }
+            if ty.record.as_ref().is_some_and(pointers) {
+                let message = format!("the structs of the buffer `{name}` have pointers");
                 self.error(
-                    "a standard deviation cannot be negative",
-                    at,
-                    "write its size",
+                    message,
+                    0..1,
+                    "only a struct that is passed by value may have some",
                 );
             }
-            Fill::Uniform { min, max } if min > max => {
-                self.error("`min` is larger than `max`", at, "swap them");
-            }
-            _ => {}
         }
+        let (fill, fill_sizes) = match &parts.fill {
+            Some(fill) => {
+                let (fill, sizes) = self.fill(&name, fill, ty.element, folder)?;
+                (Some(fill), sizes)
+            }
+            None => (
+                role.is_filled().then(|| Fill::default_for(ty.element)),
+                Vec::new(),
+            ),
+        };
+        let (mut value, mut pieces) = (None, Vec::new());
+        match parts.value {
+            Some(given) if ty.record.is_some() || ty.lanes > 1 => {
+                pieces = self.pieces(&name, &ty, given, known);
+            }
+            Some(Spanned {
+                value: ValueText::One(text),
+                at,
+            }) => {
+                value = self.formula(Spanned { value: text, at });
+            }
+            Some(given) => self.error(
+                format!("`{name}` is one number, and gets several"),
+                given.at,
+                "write one expression, or a type of several: `float4`, `{ x: f32, n: i32 }`",
+            ),
+            None => {}
+        }
+        Some(Argument {
+            ty: ty.element,
+            lanes: ty.lanes,
+            record: ty.record,
+            role,
+            shape,
+            fill,
+            fill_sizes,
+            value,
+            pieces,
+            name,
+        })
     }
 
     pub(super) fn launches(
         &mut self,
         texts: Vec<LaunchText>,
         arguments: &[Argument],
+        variables: &[Argument],
     ) -> Vec<Launch> {
         if texts.is_empty() {
             self.error("`launches` is empty", 0..1, "name at least one launch");
         }
         let launches = texts
             .into_iter()
-            .filter_map(|text| self.launch(text, arguments));
+            .filter_map(|text| self.launch(text, arguments, variables));
         launches.collect()
     }
 
-    fn launch(&mut self, text: LaunchText, arguments: &[Argument]) -> Option<Launch> {
+    fn launch(
+        &mut self,
+        text: LaunchText,
+        arguments: &[Argument],
+        variables: &[Argument],
+    ) -> Option<Launch> {
         let args = match text.args {
-            None => (0..arguments.len()).collect(),
+            None => passed(arguments, variables),
             Some(names) => names
                 .into_iter()
                 .filter_map(|name| self.argument_index(name, arguments))
@@ -160,22 +246,31 @@ impl Checker<'_> {
             grid: grid?,
             block: block?,
             shared: shared?,
+            cooperative: text.cooperative.unwrap_or_default(),
         })
     }
 
-    /// Entries are looked up by their plain name, so they are C identifiers.
+    /// An entry is a function's name, or a C++ expression of its namespaces and template arguments,
+    /// in which `{NAME}` is the value of a macro.
     fn entry(&mut self, entry: &Spanned<String>) {
+        let text = entry.value.as_str();
         let letter = |c: char| c == '_' || c == '$' || c.is_ascii_alphanumeric();
-        if entry.value.is_empty()
-            || !entry.value.chars().all(letter)
-            || entry.value.starts_with(|c: char| c.is_ascii_digit())
-        {
+        let is_name = !text.is_empty()
+            && text.chars().all(letter)
+            && !text.starts_with(|c: char| c.is_ascii_digit());
+        let allowed = |c: char| letter(c) || c == '.' || " :<>,{}()*&+-/%'".contains(c);
+        let begins =
+            text.starts_with(|c: char| c == ':' || c == '(' || c == '_' || c.is_alphabetic());
+        let is_expression = begins && text.contains(['<', ':', '(']) && text.chars().all(allowed);
+        if !is_name && !is_expression {
             self.error(
-                format!("`{}` cannot be a kernel function", entry.value),
+                format!("`{text}` cannot be a kernel function"),
                 entry.at.clone(),
-                "write the name of an `extern \"C\" __global__` function",
+                "write the name of a `__global__` function, of a template with its arguments: \
+                 `entry: \"ns::gemm<BM, {STAGES}>\"`",
             );
         }
+        self.braced(entry);
     }
 
     fn argument_index(&mut self, name: Spanned<String>, arguments: &[Argument]) -> Option<usize> {
@@ -230,6 +325,7 @@ impl Checker<'_> {
         text: ReferenceText,
         folder: &Path,
         arguments: &[Argument],
+        variables: &[Argument],
     ) -> Option<Reference> {
         let at = |this: &ReferenceText| -> Range<usize> {
             let places = [&this.oracle, &this.source, &this.entry];
@@ -264,6 +360,7 @@ impl Checker<'_> {
                 };
                 self.entry(&entry);
                 self.places.reference = Some(entry.at.clone());
+                self.places.reference_source = Some(source.at);
                 let (grid, block) = (self.extents(grid), self.extents(block));
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {
@@ -271,10 +368,11 @@ impl Checker<'_> {
                     launch: Box::new(Launch {
                         entry: entry.value,
                         when: None,
-                        args: (0..arguments.len()).collect(),
+                        args: passed(arguments, variables),
                         grid: grid?,
                         block: block?,
                         shared,
+                        cooperative: text.cooperative.unwrap_or_default(),
                     }),
                     proven_by: text.proven_by.map(|oracle| oracle.value),
                 })

@@ -4,6 +4,7 @@
 mod bare;
 mod check;
 mod de;
+mod fills;
 mod launch;
 mod node;
 mod origin;
@@ -11,6 +12,9 @@ mod parameters;
 mod python;
 mod read;
 mod schema;
+mod texts;
+mod types;
+mod variables;
 mod vocabulary;
 
 pub use bare::BareSpace;

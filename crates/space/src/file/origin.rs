@@ -1,7 +1,7 @@
 //! Where constraints, arguments and launches of a file stand, for messages about what only the
 //! space as a whole or the kernel's source can tell.
 
-use super::super::{BareSpace, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError};
+use super::super::{BareSpace, BindError, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,10 +21,19 @@ pub(crate) struct Origin {
 pub struct Places {
     /// By argument.
     pub arguments: Vec<ArgumentPlace>,
+    /// The name, by variable.
+    pub variables: Vec<Range<usize>>,
     /// The entry's name, by launch.
     pub launches: Vec<Range<usize>>,
     /// The entry's name of the reference kernel.
     pub reference: Option<Range<usize>>,
+    /// The template's file name.
+    pub source: Option<Range<usize>>,
+    /// The file name of the reference kernel.
+    pub reference_source: Option<Range<usize>>,
+    /// Expressions of derived values, arguments, launches and so on, in the order of the file's
+    /// sections.
+    pub expressions: Vec<Range<usize>>,
 }
 
 /// The bytes of an argument's values.
@@ -87,6 +96,53 @@ impl KernelSpec {
         let mut texts = self.constraints.iter().map(|each| each.rule.text());
         let rule = error.rule(&mut texts);
         self.origin.refused(error, rule)
+    }
+
+    /// Why a configuration cannot be bound on a problem, shown at the expression to blame.
+    #[must_use]
+    pub fn explain_unbound(&self, error: &BindError, problem: &str) -> Diagnostics {
+        let (message, help, at) = match error {
+            BindError::Value {
+                what,
+                value,
+                text,
+                wanted,
+            } => (
+                format!("{what} is {value} on problem `{problem}`, but must be {wanted}"),
+                Some(format!(
+                    "change `{text}`, the sizes of `{problem}`, or rule such configurations out by \
+                     a constraint"
+                )),
+                self.expression(what, text),
+            ),
+            BindError::Expression { what, error } => (
+                format!("{what}: {}", error.message),
+                error.help.clone(),
+                self.expression(what, &error.text),
+            ),
+            BindError::Space(error) => return self.explain_refused(error),
+            other => (other.to_string(), None, None),
+        };
+        self.faults(vec![Diagnostic { message, help, at }])
+    }
+
+    /// The bytes of an expression: of those with this text the first behind the name in backticks
+    /// of `what`.
+    fn expression(&self, what: &str, text: &str) -> Option<Range<usize>> {
+        let source = &self.origin.text;
+        let name = what.split('`').nth(1).unwrap_or_default();
+        let named = source.match_indices(name).find(|(at, _)| {
+            let before = source[..*at].trim_end_matches(['"', '\'']).trim_end();
+            before.ends_with("name:") || before.ends_with("entry:")
+        });
+        let from = named.map_or(0, |(at, _)| at);
+        let same = |at: &&Range<usize>| {
+            let written = source.get((*at).clone()).unwrap_or_default();
+            written.trim_matches(['"', '\'']) == text
+        };
+        let all = &self.origin.places.expressions;
+        let behind = all.iter().filter(|at| at.start >= from).find(same);
+        behind.or_else(|| all.iter().find(same)).cloned()
     }
 
     /// Where its arguments and launches stand.

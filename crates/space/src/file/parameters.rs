@@ -45,7 +45,7 @@ impl Checker<'_> {
             parameter.doc = text.doc.clone().unwrap_or_default();
             parameters.push(parameter);
         }
-        if texts.0.is_empty() {
+        if texts.0.is_empty() && !macros {
             self.error("`parameters` is empty", 0..1, "name at least one parameter");
         }
         parameters

@@ -1,17 +1,17 @@
 //! The shape of a search space file, as Rust types: what is read, and what editors are told.
 
 use super::de::Spanned;
+use super::fills::FillText;
 use super::node::Node;
 use super::read::{Sections, sections};
-use super::vocabulary::{ElementType, Fill as FillWords, Role as RoleWords};
-use crate::{Diagnostic, SameValueWrites};
+use super::texts::{ReferenceWord, TypeText, ValueText};
+use super::vocabulary::Role as RoleWords;
+use crate::{Diagnostic, SameValueWrites, Sizes};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 use tuner_core::value::Value;
 
@@ -37,18 +37,23 @@ sections! {
         problems: Ordered<Ordered<Scalar>> = named,
         /// Problems for correctness only, never timed.
         check_problems: Option<Ordered<Ordered<Scalar>>> = maybe_named,
-        /// Tunable parameters; each is a macro for the template.
-        parameters: Ordered<ParameterText> = named,
+        /// How the kernel is told the sizes: as macros (when left out), or as scalar arguments.
+        sizes: Option<Sizes> = optional,
+        /// Tunable parameters; each is a macro for the template. May be left out or empty.
+        parameters: Option<Ordered<ParameterText>> = maybe_named,
         /// Values computed from parameters and sizes, usable in every expression and as macros.
         derived: Option<Ordered<Formula>> = maybe_named,
         /// What valid configurations satisfy.
         constraints: Option<Vec<ConstraintText>> = maybe_listed,
         /// The kernel's arguments, in order.
         arguments: Vec<ArgumentText> = listed,
+        /// `__constant__` and `__device__` variables of the template that are set before the first
+        /// launch, by name.
+        variables: Option<Ordered<VariableText>> = maybe_named,
         /// The launches, in order.
         launches: Vec<LaunchText> = listed,
-        /// What the result is compared with.
-        reference: ReferenceText = required,
+        /// What the result is compared with; `none` where only hazards are looked for.
+        reference: ReferenceWord = required,
         /// Tolerances; without them the oracle's error model decides.
         gate: Option<GateText> = optional,
         /// Work done, for throughput and physical limits.
@@ -126,20 +131,36 @@ pub(super) struct ConstraintText {
 pub(super) struct ArgumentText {
     /// Its name, for messages and `args` of launches.
     pub(super) name: Spanned<String>,
-    /// The element type.
+    /// The element type: a number, a vector of CUDA, or a struct by its fields.
     #[serde(rename = "type")]
-    #[schemars(with = "ElementType")]
-    pub(super) ty: Spanned<Element>,
+    pub(super) ty: Spanned<TypeText>,
     /// What the kernel does with it.
     #[schemars(with = "RoleWords")]
     pub(super) role: Spanned<Role>,
     /// Its extents; not for scalars.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
-    /// What inputs are filled with.
-    #[schemars(with = "Option<FillWords>")]
-    pub(super) fill: Option<Spanned<Fill>>,
-    /// A scalar's value.
-    pub(super) value: Option<Formula>,
+    /// What inputs and what is changed in place are filled with.
+    pub(super) fill: Option<Spanned<FillText>>,
+    /// A scalar's value; of a vector a list, of a struct one for each field.
+    pub(super) value: Option<Spanned<ValueText>>,
+}
+
+/// A variable of the template: a number or a vector with `value`, an array with `shape` and `fill`,
+/// or the address of an argument.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VariableText {
+    /// The type of its elements.
+    #[serde(rename = "type")]
+    pub(super) ty: Option<Spanned<TypeText>>,
+    /// Its extents, where it is an array.
+    pub(super) shape: Option<Spanned<Vec<Formula>>>,
+    /// What an array is filled with.
+    pub(super) fill: Option<Spanned<FillText>>,
+    /// The value of what is no array.
+    pub(super) value: Option<Spanned<ValueText>>,
+    /// The argument that it points to; then it has nothing else.
+    pub(super) pointer: Option<Spanned<String>>,
 }
 
 /// One launch.
@@ -158,6 +179,8 @@ pub(super) struct LaunchText {
     pub(super) block: Spanned<Vec<Formula>>,
     /// Dynamic shared memory a block, bytes.
     pub(super) shared: Option<Formula>,
+    /// A cooperative launch: all blocks are on the device at once, and `grid.sync()` works.
+    pub(super) cooperative: Option<bool>,
 }
 
 /// `oracle`, or `source`, `entry`, `grid` and `block` of a reference kernel.
@@ -176,6 +199,8 @@ pub(super) struct ReferenceText {
     pub(super) block: Option<Spanned<Vec<Formula>>>,
     /// Dynamic shared memory a block, bytes; 0 when left out.
     pub(super) shared: Option<Formula>,
+    /// A cooperative launch.
+    pub(super) cooperative: Option<bool>,
     /// A built-in reference that a reference kernel is compared with once; brings adversarial inputs.
     pub(super) proven_by: Option<Spanned<String>>,
 }
@@ -310,7 +335,7 @@ impl<T> Default for Ordered<T> {
 }
 
 /// A mapping's key: a name even where it looks like a number.
-struct Key(String);
+pub(super) struct Key(String);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -43,20 +43,12 @@ impl JsonSchema for ElementType {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let elements = words(&[
-            ("f16", "IEEE half."),
-            ("bf16", "bfloat16."),
-            ("f32", "IEEE single."),
-            ("f64", "IEEE double."),
-            ("i8", "Signed 8 bit."),
-            ("u8", "Unsigned 8 bit."),
-            ("i32", "Signed 32 bit."),
-            ("u32", "Unsigned 32 bit."),
-            ("i64", "Signed 64 bit."),
-            ("f8e4m3", "8-bit float, 4 exponent bits."),
-            ("f8e5m2", "8-bit float, 5 exponent bits."),
-        ]);
-        json_schema!({ "oneOf": elements, "description": "Element types." })
+        let elements: Vec<Value> = super::types::names()
+            .iter()
+            .map(|name| json!({ "type": "string", "const": name }))
+            .collect();
+        json_schema!({ "oneOf": elements, "description": "Numbers: IEEE f16, f32, f64, bf16, 8-bit floats (f8e4m3, f8e5m2), signed and unsigned \
+            integers of 8 to 64 bit, bool; and the vectors of CUDA by name." })
     }
 }
 
@@ -74,6 +66,11 @@ impl JsonSchema for Role {
             (
                 "output",
                 "A buffer it writes completely; compared with the reference.",
+            ),
+            (
+                "inout",
+                "A buffer that is filled, and that the kernel changes in place; compared with the \
+                 reference, which begins with the same content.",
             ),
             ("scratch", "A buffer it may use as it likes; not compared."),
             ("scalar", "A number passed by value."),
@@ -102,9 +99,27 @@ impl JsonSchema for Fill {
             keyed("uniform", &uniform, "Uniformly distributed numbers."),
             keyed("constant", &constant, "The same number everywhere."),
         ];
+        let text = json!({ "type": "string" });
+        let some = json!({ "type": "object" });
+        fills.extend([
+            keyed("sorted", &uniform, "Ascending numbers."),
+            keyed("sparse", &some, "Zero but for a share `rate` of the elements."),
+            keyed("boxes", &uniform, "Boxes: low corner, high corner."),
+            keyed(
+                "csr",
+                &some,
+                "A graph: `offsets: NNZ` for the row offsets, `rows` and `columns` for the indices.",
+            ),
+            keyed("file", &text, "A .npy file or raw numbers, relative to this file."),
+            keyed("kernel", &text, "A generator in the template."),
+        ]);
         fills.extend(words(&[
             ("arange", "0, 1, 2, …"),
             ("zeros", "0 everywhere."),
+            ("permutation", "0, 1, 2, … in random order."),
+            ("sorted", "Ascending numbers: -1 to 1, whole ones 0 to 100."),
+            ("sparse", "Nine of ten elements are zero."),
+            ("boxes", "Boxes between 0 and 100."),
         ]));
         json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
     }

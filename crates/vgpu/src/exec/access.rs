@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::cta::{Cta, EXISTS};
 use super::warp::Warp;
-use crate::hazard::global::GlobalView;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{
@@ -26,6 +25,10 @@ pub(super) struct Touch {
     pub(super) in_flight: bool,
     /// For plain stores, the words to be stored: equal stores may be allowed.
     pub(super) same_value: bool,
+    /// See [`Access::observes`].
+    pub(super) observes: bool,
+    /// Not zero: see [`Access::commutes`].
+    pub(super) commutes: u8,
 }
 
 impl Touch {
@@ -39,6 +42,8 @@ impl Touch {
             narrow: false,
             in_flight: false,
             same_value: false,
+            observes: false,
+            commutes: 0,
         }
     }
 
@@ -104,12 +109,12 @@ impl Cta<'_> {
         }
     }
 
-    fn thread(w: &Warp, lane: usize) -> usize {
+    pub(super) fn thread(w: &Warp, lane: usize) -> usize {
         w.index * 32 + lane
     }
 
     #[inline(always)]
-    fn access_of(&self, thread: usize, t: &Touch) -> Access {
+    pub(super) fn access_of(&self, thread: usize, t: &Touch) -> Access {
         Access {
             thread,
             segment: self.clocks.segment[thread],
@@ -119,11 +124,13 @@ impl Cta<'_> {
             narrow: t.narrow,
             in_flight: t.in_flight,
             same_value: t.same_value,
+            observes: t.observes,
+            commutes: t.commutes,
         }
     }
 
     #[inline]
-    fn aligned(&mut self, w: &Warp, space: Space, at: u64, t: &Touch) -> bool {
+    pub(super) fn aligned(&mut self, w: &Warp, space: Space, at: u64, t: &Touch) -> bool {
         if at & u64::from(t.bytes - 1) == 0 {
             return true;
         }
@@ -136,72 +143,6 @@ impl Cta<'_> {
             || format!("{space} address 0x{at:x} is not a multiple of the access size {bytes}"),
         );
         false
-    }
-
-    fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
-        let memory = self.context.memory;
-        let allocations = &memory.allocations;
-        let mut hit = None;
-        if let Some(a) = allocations.get(self.last) {
-            let offset = at.wrapping_sub(a.base);
-            if offset < a.bytes {
-                hit = Some(Lookup {
-                    index: self.last,
-                    offset,
-                });
-            }
-        }
-        let hit = hit.or_else(|| memory.find(at));
-        let Some(found) =
-            hit.filter(|h| h.offset + u64::from(t.bytes) <= allocations[h.index].bytes)
-        else {
-            self.global_out_of_bounds(w, at, &t);
-            return None;
-        };
-        self.last = found.index;
-        if !self.aligned(w, Space::Global, at, &t) {
-            if t.write {
-                let init = &allocations[found.index].init;
-                (found.offset..found.offset + u64::from(t.bytes))
-                    .for_each(|b| init.mark_word((b / 4) as usize, 1 << (b % 4)));
-            }
-            return None;
-        }
-        let allocation = &allocations[found.index];
-        let mask = word_mask(found.offset, t.bytes);
-        let first = (found.offset / 4) as usize;
-        let words = t.bytes.div_ceil(4) as usize;
-        let thread = Self::thread(w, t.lane);
-        for word in first..first + words {
-            if t.needs_written
-                && self.context.checks.uninitialized
-                && !allocation.init.has_word(word, mask)
-            {
-                self.unwritten(
-                    thread,
-                    Space::Global,
-                    allocation.base + word as u64 * 4,
-                    &allocation.name,
-                );
-            }
-            if t.write {
-                allocation.init.mark_word(word, mask);
-            }
-            if self.context.checks.races {
-                let access = self.access_of(thread, &t);
-                let mut view = GlobalView {
-                    launch: self.context.launch,
-                    block: self.block,
-                    clocks: &self.clocks,
-                    readers: &mut self.readers,
-                    base: allocation.base,
-                };
-                if let Some(c) = allocation.shadow.access(word, mask, &access, &mut view) {
-                    self.race(thread, (Space::Global, at), t.write, c);
-                }
-            }
-        }
-        Some(Place::Global(found))
     }
 
     #[cold]
@@ -237,28 +178,6 @@ impl Cta<'_> {
                     .is_some_and(|s| s & 15 != 0)
             }),
         }
-    }
-
-    #[cold]
-    fn global_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
-        let memory = self.context.memory;
-        let act = if t.write { "write" } else { "read" };
-        let bytes = t.bytes;
-        self.hazard(
-            HazardKind::OutOfBounds,
-            Self::thread(w, t.lane),
-            (Space::Global, at),
-            NONE,
-            || match memory.nearest(at) {
-                Some(a) if at >= a.base => format!(
-                    "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
-                    at - a.base,
-                    a.name,
-                    a.bytes
-                ),
-                _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, where nothing is"),
-            },
-        );
     }
 
     fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {

@@ -4,24 +4,59 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::access::{Place, Touch};
 use super::cta::Cta;
+use super::order::Publishing;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
 use crate::lower::program::{Atom, AtomOp, AtomType, Data};
 use crate::num::half::{self, Bfloat16, Fp16};
 use crate::num::{Round, double, single};
 
+impl Atom {
+    /// A number for reductions whose order cannot be told from what they leave behind: whole-number
+    /// ones that give nothing back. 0 for others; only equal numbers go together.
+    fn commutes(&self) -> u8 {
+        let whole = matches!(
+            self.ty,
+            AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64
+        );
+        if self.dest != Data::Nothing || !whole || !self.device_wide {
+            return 0;
+        }
+        let wide = self.ty.bytes() == 8;
+        let signed = matches!(self.ty, AtomType::S32 | AtomType::S64);
+        let op = match self.op {
+            AtomOp::Add => 1,
+            AtomOp::And => 2,
+            AtomOp::Or => 3,
+            AtomOp::Xor => 4,
+            AtomOp::Min => 5 + u8::from(signed),
+            AtomOp::Max => 7 + u8::from(signed),
+            _ => return 0,
+        };
+        op << 1 | u8::from(wide)
+    }
+}
+
 impl Cta<'_> {
     pub(super) fn atom(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
         let bytes = a.ty.bytes();
         self.count(w, &a.at, mask, bytes, true);
+        let commutes = a.commutes();
         for lane in lanes(mask) {
             let at = w.address(&a.at, lane);
             let thread = w.index * 32 + lane;
             let name = generic(a.at.area, at);
-            self.publish(thread, name, a.order, a.device_wide);
+            let publishing = Publishing {
+                order: a.order,
+                device_wide: a.device_wide,
+                modifies: true,
+            };
+            self.publish(thread, name, publishing);
             let touch = Touch {
                 strong: true,
                 narrow: !a.device_wide,
+                observes: a.dest != Data::Nothing,
+                commutes,
                 needs_written: true,
                 ..Touch::write(lane, bytes)
             };
@@ -30,7 +65,7 @@ impl Cta<'_> {
             };
             let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             let old = self.modify(w, place, bytes, |old| apply(a.op, a.ty, old, b, c));
-            self.observe(thread, name, a.order, true);
+            self.observe(thread, name, publishing);
             self.version += u64::from(apply(a.op, a.ty, old, b, c) != old);
             if a.dest != Data::Nothing {
                 w.set(a.dest, lane, old);

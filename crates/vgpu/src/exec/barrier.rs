@@ -13,8 +13,17 @@ struct Waiter {
     mask: u32,
     pc: u32,
     aligned: bool,
+    /// All lanes of the warp that had not exited.
+    whole: bool,
     /// Rows of a reduction's result, if it is one.
     red: Option<(u8, u32)>,
+}
+
+impl Waiter {
+    /// Its first thread.
+    fn thread(&self) -> usize {
+        self.warp * 32 + self.mask.trailing_zeros() as usize
+    }
 }
 
 /// One of the sixteen barriers of a block.
@@ -63,12 +72,12 @@ impl Cta<'_> {
         if bar.arrive {
             b.given.extend(lanes(mask).map(|l| w.index * 32 + l));
         } else {
-            let (warp, pc, aligned) = (w.index, self.pc, bar.aligned);
             b.waiting.push(Waiter {
-                warp,
+                warp: w.index,
                 mask,
-                pc,
-                aligned,
+                pc: self.pc,
+                aligned: bar.aligned,
+                whole: mask == w.alive,
                 red,
             });
         }
@@ -97,7 +106,7 @@ impl Cta<'_> {
             .iter()
             .flat_map(|x| lanes(x.mask).map(|l| x.warp * 32 + l))
             .collect();
-        threads.iter().for_each(|t| self.apply_pending(*t));
+        threads.iter().for_each(|t| self.apply_pending(*t, false));
         if all {
             self.clocks.full_barrier();
             self.counters.barriers += 1;
@@ -114,28 +123,44 @@ impl Cta<'_> {
         }
     }
 
-    /// All threads of a whole-block barrier must be at one instruction.
+    /// All threads of a whole-block barrier should be at one instruction. PTX wants that of the
+    /// threads of a warp only, and of those only where the barrier is `.aligned`; CUDA C++ of all.
     fn same_instruction(&mut self, b: &Barrier) {
         let Some(first) = b.waiting.first() else {
             return;
         };
-        if let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) {
-            let (low, high) = if first.pc < other.pc {
-                (first, other)
-            } else {
-                (other, first)
-            };
-            let thread = high.warp * 32 + high.mask.trailing_zeros() as usize;
-            let (pc, other_pc) = (high.pc, low.pc);
-            self.pc = pc;
-            self.hazard(
-                HazardKind::BarrierDivergence,
-                thread,
-                (Space::Generic, 0),
-                other_pc,
-                || "threads of one block wait at different barriers of one phase".to_owned(),
-            );
+        if self.live < self.context.threads {
+            let (left, all) = (self.context.threads - self.live, self.context.threads);
+            self.warn(first.thread(), (first.pc, NONE), || {
+                format!(
+                    "a barrier of the block that {left} of its {all} threads have left before: it \
+                     waits for the others only, which CUDA C++ does not promise"
+                )
+            });
         }
+        let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) else {
+            return;
+        };
+        let (low, high) = if first.pc < other.pc {
+            (first, other)
+        } else {
+            (other, first)
+        };
+        let what = "threads of one block wait at different barriers of one phase";
+        if b.waiting.iter().all(|x| x.whole || !x.aligned) {
+            self.warn(high.thread(), (high.pc, low.pc), || {
+                format!("{what}: whole warps may in PTX, in CUDA C++ all threads want the same one")
+            });
+            return;
+        }
+        self.pc = high.pc;
+        self.hazard(
+            HazardKind::BarrierDivergence,
+            high.thread(),
+            (Space::Generic, 0),
+            low.pc,
+            || what.to_owned(),
+        );
     }
 
     /// Threads left: barriers of the whole block may be complete without them.
@@ -150,17 +175,11 @@ impl Cta<'_> {
                 .find(|x| x.warp == w.index && x.aligned)
                 .copied();
             if let Some(x) = stranded {
-                let thread = x.warp * 32 + x.mask.trailing_zeros() as usize;
-                let left = self.pc;
-                self.pc = x.pc;
-                self.hazard(
-                    HazardKind::BarrierDivergence,
-                    thread,
-                    (Space::Generic, 0),
-                    left,
-                    || "threads of a warp exited while others of it wait at a barrier".to_owned(),
-                );
-                self.pc = left;
+                self.warn(x.thread(), (x.pc, self.pc), || {
+                    "threads of a warp exit while others of it wait at a barrier, which CUDA C++ \
+                     does not allow"
+                        .to_owned()
+                });
             }
             if !self.barriers[id].waiting.is_empty() && self.barriers[id].wanted.is_none() {
                 self.complete(id);
@@ -173,8 +192,7 @@ impl Cta<'_> {
         let mut out = Vec::new();
         for (id, b) in self.barriers.iter().enumerate() {
             for x in &b.waiting {
-                let thread = x.warp * 32 + x.mask.trailing_zeros() as usize;
-                out.push((id, thread, x.pc, b.wanted.is_some()));
+                out.push((id, x.thread(), x.pc, b.wanted.is_some()));
             }
         }
         out

@@ -229,6 +229,9 @@ impl<'a> Block<'a> {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
+        if self.leaves_apart() {
+            return true;
+        }
         self.team.pc = pc;
         self.team.hazard(
             HazardKind::Deadlock,
@@ -240,6 +243,18 @@ impl<'a> Block<'a> {
         self.team.halted = Some("no thread can make progress");
         self.team.context.stop.store(true, Relaxed);
         true
+    }
+
+    /// A launch that ends early, ends with as much done as the order of blocks decides, not the
+    /// machine: blocks that run apart must run together.
+    fn leaves_apart(&mut self) -> bool {
+        let context = self.team.context;
+        let leaves = !context.together && context.checks.races;
+        if leaves {
+            context.meet();
+            self.team.halted = Some("the launch was stopped");
+        }
+        leaves
     }
 
     /// Some thread that could run, and where it is.
@@ -274,6 +289,9 @@ impl<'a> Block<'a> {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
+        if !late && context.skip_unless != ADDRESSES && self.leaves_apart() {
+            return true;
+        }
         self.team.pc = pc;
         let spent = self.spent;
         let kind = HazardKind::Timeout;

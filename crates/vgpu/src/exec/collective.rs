@@ -63,7 +63,10 @@ impl Cta<'_> {
                 b,
                 c,
             } => {
-                shuffle(w, *mode, (*dest, *pred), (*a, *b, *c), group);
+                let rows = (*a, *b, *c);
+                if let Some((lane, from)) = shuffle(w, *mode, (*dest, *pred), rows, group) {
+                    self.stray_shuffle(w, *mode, (lane, from), mask_row);
+                }
             }
             WarpOp::Vote {
                 mode,
@@ -104,10 +107,40 @@ impl Cta<'_> {
         }
     }
 
+    /// A lane took a value from one that does not take part. Of a sum by `down`, and a scan by `up`,
+    /// the lanes at the end do so and throw it away.
+    #[cold]
+    fn stray_shuffle(
+        &mut self,
+        w: &Warp,
+        mode: Shuffle,
+        (lane, from): (usize, u32),
+        mask_row: u32,
+    ) {
+        if matches!(mode, Shuffle::Up | Shuffle::Down) {
+            return;
+        }
+        let members = w.regs.r32[mask_row as usize][lane];
+        self.hazard(
+            HazardKind::Uninitialized,
+            w.index * 32 + lane,
+            (Space::Generic, 0),
+            NONE,
+            || {
+                let why = if members >> from & 1 == 0 {
+                    format!("is not in the member mask 0x{members:08x}")
+                } else {
+                    "has exited or never was".to_owned()
+                };
+                format!("a shuffle gives lane {lane} the value of lane {from}, which {why}")
+            },
+        );
+    }
+
     /// `bar.warp.sync` orders the lanes it names.
     fn warp_barrier(&mut self, w: &Warp, group: u32) {
         let threads: Vec<usize> = lanes(group).map(|l| w.index * 32 + l).collect();
-        threads.iter().for_each(|t| self.apply_pending(*t));
+        threads.iter().for_each(|t| self.apply_pending(*t, false));
         if group == w.alive {
             self.clocks.full_warp(w.index, &threads);
         } else {
@@ -117,13 +150,18 @@ impl Cta<'_> {
     }
 }
 
+/// What a lane gets from one that does not take part: a NaN, and no plausible number.
+const STRAY: u32 = 0x7fc5_7a11;
+
+/// Returns the first lane that took its value from one that does not take part, and that one.
 fn shuffle(
     w: &mut Warp,
     mode: Shuffle,
     (dest, pred): (u32, u32),
     (a, b, c): (u32, u32, u32),
     group: u32,
-) {
+) -> Option<(usize, u32)> {
+    let mut stray = None;
     let (values, amounts, clamps) = (
         w.regs.r32[a as usize],
         w.regs.r32[b as usize],
@@ -150,12 +188,21 @@ fn shuffle(
         };
         let from = if ok { from & 31 } else { l };
         in_range |= u32::from(ok) << lane;
-        w.regs.r32[dest as usize][lane] = values[from as usize];
+        let takes_part = group >> from & 1 == 1;
+        if !takes_part && stray.is_none() {
+            stray = Some((lane, from));
+        }
+        w.regs.r32[dest as usize][lane] = if takes_part {
+            values[from as usize]
+        } else {
+            STRAY
+        };
     }
     if pred != NONE {
         let p = &mut w.regs.preds[pred as usize];
         *p = (*p & !group) | in_range;
     }
+    stray
 }
 
 fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u32) {

@@ -1,12 +1,12 @@
 //! What the warps of a block share: memory, barriers, clocks, hazards found.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::barrier::{Barrier, Reduced};
-use super::launch::Checks;
+use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarrier;
 use super::order::Thread;
 use super::trace::{self, BlockTrace};
@@ -14,12 +14,14 @@ use super::warp::{Warp, filled};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::clock::Clocks;
+use crate::hazard::global::OpenChunk;
+use crate::hazard::history::Lists;
 use crate::hazard::report::{Collector, Found};
-use crate::hazard::shadow::{BlockShadow, Conflict, Readers};
+use crate::hazard::shadow::{BlockShadow, Conflict};
 use crate::hazard::sync::Variable;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Program};
-use crate::memory::GlobalMemory;
+use crate::memory::{Allocation, GlobalMemory};
 
 /// What all blocks of a launch share.
 pub(super) struct Context<'a> {
@@ -29,14 +31,20 @@ pub(super) struct Context<'a> {
     pub(super) checks: &'a Checks,
     /// Whether blocks leave traces.
     pub(super) traced: bool,
+    /// Number of the attempt, which its marks in the shadow bear, and of the launch (`%gridid`).
     pub(super) launch: u32,
+    pub(super) grid_id: u32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// Address of what a cooperative grid meets at; 0 where the launch is not cooperative.
+    pub(super) workspace: u64,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
     /// State of a block's shared memory at its beginning.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
+    /// Where the clock of each block begins.
+    pub(super) clock: u64,
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
@@ -45,7 +53,17 @@ pub(super) struct Context<'a> {
     /// Held while an atomic changes two words.
     pub(super) wide: Mutex<()>,
     pub(super) stop: AtomicBool,
-    pub(super) clock: AtomicU64,
+    /// Blocks run one after the other, in an order that the launch decides; else on any core.
+    pub(super) together: bool,
+    /// What was found apart counts for nothing: blocks met, or not all came to their end.
+    pub(super) met: AtomicBool,
+    /// Words can be asked for, to be remembered better in another attempt.
+    pub(super) can_ask: bool,
+    /// Addresses of those words.
+    pub(super) asked: Mutex<BTreeSet<u64>>,
+    /// Memory is kept as it was, for another attempt.
+    pub(super) saves: bool,
+    pub(super) order: BlockOrder,
     pub(super) budget: u64,
     /// The slice that instructions must be in to be executed; zero executes all.
     pub(super) skip_unless: u8,
@@ -88,6 +106,28 @@ impl Context<'_> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What blocks do depends on one another: nothing more is worth doing apart.
+    pub(super) fn meet(&self) {
+        self.met.store(true, Relaxed);
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Asks for every access to a word to be remembered in another attempt.
+    pub(super) fn ask(&self, address: u64) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.len() < MAX_ASKED {
+            asked.insert(address);
+        }
+    }
+
+    /// Keeps what a chunk holds, before the launch's first write to it.
+    #[inline(always)]
+    pub(super) fn save(&self, chunk: &mut OpenChunk<'_>, allocation: &Allocation) {
+        if self.saves {
+            chunk.save(self.launch, &allocation.words, &allocation.init);
+        }
+    }
+
     /// Takes a place for one more block, if the GPU has one.
     pub(super) fn enter(&self) -> bool {
         let mut waits = self.waits();
@@ -113,6 +153,10 @@ impl Context<'_> {
         ]
     }
 }
+
+/// Words whose accesses are all remembered in one launch. A kernel that leaves more undecided is
+/// judged by whether the thread has acquired anything at all.
+const MAX_ASKED: usize = 1 << 16;
 
 /// Bits of a shared word: low four, bytes written; high four, bytes that exist.
 pub(super) const EXISTS: u32 = 4;
@@ -153,7 +197,8 @@ pub(super) struct Cta<'a> {
     pub(super) shared: Vec<u32>,
     pub(super) shared_state: Vec<u8>,
     pub(super) shadow: BlockShadow,
-    pub(super) readers: Readers,
+    /// Histories of global words, where blocks run apart.
+    pub(super) lists: Lists,
     pub(super) clocks: Clocks,
     pub(super) threads: Vec<Thread>,
     pub(super) barriers: Vec<Barrier>,
@@ -162,6 +207,8 @@ pub(super) struct Cta<'a> {
     pub(super) variables: HashMap<u64, Arc<Variable>>,
     pub(super) counters: Counters,
     pub(super) found: Collector,
+    /// What is worth a warning only.
+    pub(super) warned: Collector,
     /// Program counter of the instruction in hand.
     pub(super) pc: u32,
     /// Stores so far that changed a value.
@@ -180,6 +227,8 @@ pub(super) struct Cta<'a> {
     pub(super) trace: Option<Box<BlockTrace>>,
     /// The warp that runs.
     pub(super) running: usize,
+    /// Times that its threads looked at a clock.
+    pub(super) clock: u64,
 }
 
 impl<'a> Cta<'a> {
@@ -196,7 +245,7 @@ impl<'a> Cta<'a> {
             shared: filled(spare.shared, words, context.shared_fill),
             shared_state,
             shadow,
-            readers: Readers::new(),
+            lists: Lists::new(),
             clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
@@ -207,6 +256,7 @@ impl<'a> Cta<'a> {
                 ..Counters::default()
             },
             found: Collector::default(),
+            warned: Collector::default(),
             pc: 0,
             version: 1,
             last: 0,
@@ -216,6 +266,7 @@ impl<'a> Cta<'a> {
             reduced: Vec::new(),
             trace: trace::begin(context.traced, block, context.threads.div_ceil(32)),
             running: 0,
+            clock: context.clock,
         }
     }
 
@@ -249,15 +300,21 @@ impl<'a> Cta<'a> {
         other: u32,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Found {
-            block: self.block,
-            thread: thread as u32,
-            address,
-            space,
-            detail: String::new(),
-            repeated: 0,
-        };
+        let found = Found::at(self.block, thread, space, address);
         self.found.add((kind, self.pc, other), found, detail);
+    }
+
+    /// Notes what is worth a warning: barriers that work, but are not CUDA C++.
+    #[cold]
+    pub(super) fn warn(
+        &mut self,
+        thread: usize,
+        (pc, other): (u32, u32),
+        detail: impl FnOnce() -> String,
+    ) {
+        let found = Found::at(self.block, thread, Space::Generic, 0);
+        let key = (HazardKind::BarrierDivergence, pc, other);
+        self.warned.add(key, found, detail);
     }
 
     /// Notes a race.

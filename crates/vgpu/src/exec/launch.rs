@@ -1,17 +1,13 @@
 //! Launches: what to run, what is refused before running, what comes back.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
-use super::cta::{Context, fresh_state};
+use super::attempts::Work;
 use super::trace::BlockTrace;
-use super::workers::run_blocks;
 use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
 use crate::counters::Counters;
 use crate::hazard::Hazard;
 use crate::lower::program::Program;
-use crate::lower::skeleton;
 use crate::memory::{BufferId, GlobalMemory};
 use crate::module::{Entry, Module, Unsupported};
 
@@ -47,10 +43,44 @@ pub enum Schedule {
     },
 }
 
+/// Order in which blocks start, where it can make a difference: blocks that touch the same words,
+/// one of them writing, run one after the other in this order, and give way where they wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockOrder {
+    /// Block 0, 1, 2, …
+    Ascending,
+    /// The last block, the one before it, …
+    Descending,
+    /// The last block, then 0, 1, 2, …
+    LastFirst,
+    /// Block 0, 1, 2, …, many at a time, each for a short while.
+    Interleaved,
+    /// A random order.
+    Shuffled {
+        /// Same seed, same order.
+        seed: u64,
+    },
+}
+
+impl BlockOrder {
+    /// The order of the `n`th of several runs that should differ: the most different ones first.
+    #[must_use]
+    pub fn nth(n: u32, seed: u64) -> BlockOrder {
+        match n {
+            0 => BlockOrder::Ascending,
+            1 => BlockOrder::Descending,
+            2 => BlockOrder::LastFirst,
+            3 => BlockOrder::Interleaved,
+            _ => BlockOrder::Shuffled { seed },
+        }
+    }
+}
+
 /// What is checked. All on by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checks {
-    /// Data races.
+    /// Data races. Without, nothing tells whether blocks exchange data: if they do, what they find
+    /// depends on the machine unless [`Launch::threads`] is 1.
     pub races: bool,
     /// Reads of bytes nobody wrote.
     pub uninitialized: bool,
@@ -88,11 +118,14 @@ pub struct Launch {
     pub blocks: BlockSet,
     /// Order of the warps.
     pub schedule: Schedule,
+    /// Order of the blocks.
+    pub block_order: BlockOrder,
     /// Warp instructions a block may execute before it is stopped as endless.
     pub instruction_budget: u64,
     /// Time at which the launch is stopped.
     pub wall_deadline: Option<Instant>,
-    /// Worker threads; 0 is one a core.
+    /// Worker threads; 0 is one a core. They change nothing of what comes back: blocks that exchange
+    /// data run on one.
     pub threads: usize,
     /// Checks.
     pub checks: Checks,
@@ -104,6 +137,8 @@ pub struct Launch {
     pub shared_fill: u32,
     /// Where the clocks that kernels read begin.
     pub clock: u64,
+    /// All blocks are there at once and may wait for each other (`grid.sync()`).
+    pub cooperative: bool,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -128,6 +163,7 @@ impl Launch {
             args,
             blocks: BlockSet::All,
             schedule: Schedule::RoundRobin,
+            block_order: BlockOrder::Ascending,
             instruction_budget: 1 << 28,
             wall_deadline: None,
             threads: 0,
@@ -135,7 +171,8 @@ impl Launch {
             trace: false,
             depth: Depth::Whole,
             shared_fill: 0,
-            clock: 1,
+            clock: 0,
+            cooperative: false,
         }
     }
 }
@@ -154,6 +191,8 @@ pub enum End {
 pub struct LaunchReport {
     /// Distinct hazards, most severe kind first.
     pub hazards: Vec<Hazard>,
+    /// What is legal PTX and worked, but is not CUDA C++: no reason to refuse the kernel.
+    pub warnings: Vec<Hazard>,
     /// How it ended.
     pub end: End,
     /// What was executed.
@@ -237,6 +276,37 @@ pub enum LaunchError {
     Memory(#[from] crate::memory::MemoryError),
 }
 
+impl LaunchError {
+    /// The message with the names that the caller has for the arguments, in order.
+    #[must_use]
+    pub fn describe(&self, names: &[&str]) -> String {
+        match self {
+            Self::ArgumentSize {
+                entry,
+                index,
+                expected,
+                given,
+            } => {
+                let name = names.get(*index).copied().unwrap_or("?");
+                format!(
+                    "the argument `{name}` has {given} bytes, but parameter {} of `{entry}` has \
+                     {expected}; declare it with the type that the kernel takes",
+                    index + 1
+                )
+            }
+            Self::ArgumentCount {
+                entry, expected, ..
+            } => format!(
+                "`{entry}` takes {expected} arguments, but gets {}: {}; name in `args` those that \
+                 it takes",
+                names.len(),
+                names.join(", ")
+            ),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Runs `launch` on an imitated `arch`. Memory holds the results afterwards; the end of a launch
 /// orders everything before it.
 pub fn launch(
@@ -252,41 +322,55 @@ pub fn launch(
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
     let params = parameters(launch, entry, memory)?;
+    let workspace = match launch.cooperative {
+        true => Some(workspace(memory)?),
+        false => None,
+    };
     memory.launches += 1;
-    let number = memory.launches;
-    let context = Context {
+    let work = Work {
         program,
-        memory,
         arch,
-        checks: &launch.checks,
-        traced: launch.trace,
-        launch: number,
-        grid: launch.grid,
-        block: launch.block,
-        threads: launch.block.iter().product::<u32>() as usize,
-        dynamic_shared: launch.dynamic_shared_bytes,
-        fresh_state: fresh_state(program, launch.dynamic_shared_bytes),
+        launch,
+        workspace: workspace.map_or(0, |buffer| memory.address(buffer)),
         params,
         globals,
-        variables: Mutex::default(),
-        waits: Mutex::default(),
-        wide: Mutex::new(()),
-        stop: AtomicBool::new(false),
-        shared_fill: launch.shared_fill,
-        clock: AtomicU64::new(launch.clock),
-        budget: launch.instruction_budget,
-        skip_unless: match launch.depth {
-            Depth::Whole => 0,
-            Depth::Control => skeleton::CONTROL,
-            Depth::Addresses => skeleton::ADDRESSES,
-        },
-        deadline: launch.wall_deadline,
-        seed: match launch.schedule {
-            Schedule::RoundRobin => None,
-            Schedule::Random { seed } => Some(seed),
-        },
     };
-    Ok(run_blocks(&context, launch))
+    let report = work.run(memory);
+    if let Some(buffer) = workspace {
+        memory.free(buffer);
+    }
+    Ok(report)
+}
+
+/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
+/// its size, and the word that the blocks of the grid meet at.
+const WORKSPACE_BYTES: u32 = 8;
+
+fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, LaunchError> {
+    let buffer = memory.alloc(WORKSPACE_BYTES.into(), "the grid's workspace")?;
+    let [a, b, c, d] = WORKSPACE_BYTES.to_le_bytes();
+    memory.write(buffer, 0, &[a, b, c, d, 0, 0, 0, 0]);
+    Ok(buffer)
+}
+
+impl Launch {
+    /// Blocks to run.
+    pub(super) fn chosen(&self) -> u64 {
+        match &self.blocks {
+            BlockSet::All => self.grid.iter().map(|d| u64::from(*d)).product(),
+            BlockSet::List(list) => list.len() as u64,
+        }
+    }
+
+    /// Worker threads that have something to do.
+    pub(super) fn workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = match self.threads {
+            0 => cores(),
+            threads => threads,
+        };
+        threads.min(self.chosen().max(1) as usize)
+    }
 }
 
 fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {

@@ -64,6 +64,7 @@ impl Cta<'_> {
             let touch = Touch {
                 strong: !init,
                 needs_written: !init,
+                observes: !init,
                 ..Touch::write(lane, 8)
             };
             if self.touch(w, Area::Shared, address, touch).is_none() {

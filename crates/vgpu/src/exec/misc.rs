@@ -1,7 +1,5 @@
 //! Register operations that do not fit the one-loop shape.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use super::access::split;
 use super::cta::Cta;
 use super::regs::{Lane, U32, U64};
@@ -11,7 +9,7 @@ use crate::lower::CARRY;
 use crate::lower::program::{Area, Call, CarryOp, Data, Op};
 
 /// Executes the rarer register operations; `false` when it is none of them.
-pub(super) fn registers(team: &Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
+pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
@@ -55,8 +53,10 @@ pub(super) fn registers(team: &Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> boo
             }
         }
         Op::Clock { dest } => {
-            let now = team.context.clock.fetch_add(1, Relaxed);
-            lanes(mask).for_each(|l| w.set(*dest, l, now * 16));
+            // A clock of the block's own: another block's instructions may not show in it.
+            team.clock = team.clock.wrapping_add(1);
+            let now = team.clock;
+            lanes(mask).for_each(|l| w.set(*dest, l, now.wrapping_mul(16)));
         }
         Op::IsSpace { area, dest, source } => {
             let mut hits = 0;

@@ -7,6 +7,7 @@
 
 pub mod launch;
 pub(crate) mod regs;
+mod attempts;
 mod workers;
 mod block;
 mod warp;
@@ -14,6 +15,7 @@ mod step;
 mod stuck;
 mod cta;
 mod access;
+mod device;
 mod order;
 mod transfer;
 mod rows;

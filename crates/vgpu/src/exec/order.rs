@@ -13,12 +13,20 @@ use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
 pub(super) struct Thread {
     /// State at the last fence: what a strong store publishes after it.
     fence: Option<Published>,
-    /// Read by strong loads; counts after the next fence or barrier.
-    pending: Vec<(Acquired, Vec<Clock>)>,
+    /// Read by strong loads; counts after the next fence whose scope takes in the writer.
+    pending: Vec<Pending>,
     /// Asynchronous copies: places in shared memory by group; the last group is open.
     pub(super) copies: Vec<Vec<Copied>>,
     /// Bulk copies out of shared memory, by group; the last group is open.
     pub(super) bulk: Vec<Vec<super::bulk_stores::Reading>>,
+}
+
+/// What a strong load found, not ordered yet.
+#[derive(Debug, Clone)]
+struct Pending {
+    acquired: Acquired,
+    /// What the block itself published; taken once.
+    own: Option<Clock>,
 }
 
 /// Words of shared memory that a copy fills.
@@ -26,6 +34,16 @@ pub(super) struct Thread {
 pub(super) struct Copied {
     pub(super) first: u32,
     pub(super) words: u32,
+}
+
+/// A strong access to a variable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Publishing {
+    pub(super) order: Order,
+    /// Its scope is wider than the block.
+    pub(super) device_wide: bool,
+    /// It reads and writes in one step.
+    pub(super) modifies: bool,
 }
 
 impl Cta<'_> {
@@ -42,21 +60,27 @@ impl Cta<'_> {
 
     /// `fence` and `membar`.
     pub(super) fn fence(&mut self, thread: usize, device_wide: bool) {
-        self.apply_pending(thread);
+        self.apply_pending(thread, device_wide);
         let published = self.published(thread, device_wide);
         self.threads[thread].fence = Some(published);
     }
 
-    /// What the thread read from synchronisation variables orders it from now on.
-    pub(super) fn apply_pending(&mut self, thread: usize) {
-        for (acquired, clocks) in std::mem::take(&mut self.threads[thread].pending) {
-            self.take(thread, acquired, &clocks);
+    /// What the thread read from synchronisation variables orders it from now on: what its own block
+    /// wrote, and with `device_wide` what others did.
+    pub(super) fn apply_pending(&mut self, thread: usize, device_wide: bool) {
+        let mut pending = std::mem::take(&mut self.threads[thread].pending);
+        for p in &mut pending {
+            let acquired = p.acquired.clone().fenced(device_wide);
+            self.take(thread, acquired, p.own.take());
         }
+        // What another block wrote still counts after a fence that reaches it.
+        pending.retain(|p| !device_wide && p.acquired.is_wide());
+        self.threads[thread].pending = pending;
     }
 
-    fn take(&mut self, thread: usize, acquired: Acquired, clocks: &[Clock]) {
-        for clock in clocks {
-            self.clocks.acquire(thread, clock);
+    fn take(&mut self, thread: usize, acquired: Acquired, own: Option<Clock>) {
+        if let Some(clock) = own {
+            self.clocks.acquire(thread, &clock);
         }
         self.clocks.acquire_foreign(thread, acquired);
     }
@@ -113,44 +137,53 @@ impl Cta<'_> {
 
     /// Before a strong write to `address` (generic): publishes what the thread fenced, or with a
     /// release all it has done. The value must follow, so that whoever reads it finds this.
-    pub(super) fn publish(&mut self, thread: usize, address: u64, order: Order, device_wide: bool) {
+    pub(super) fn publish(&mut self, thread: usize, address: u64, write: Publishing) {
         if !self.context.program.has_fences || !self.context.checks.races {
             return;
         }
-        let published = if matches!(order, Order::Release | Order::AcqRel) {
-            Some(self.published(thread, device_wide))
+        let wide = write.device_wide;
+        let published = if matches!(write.order, Order::Release | Order::AcqRel) {
+            Some(self.published(thread, wide))
         } else {
-            self.threads[thread].fence.clone()
+            // A write that is atomic in its block only is not seen by others, whatever the fence.
+            self.threads[thread].fence.clone().map(|fence| Published {
+                device_wide: fence.device_wide && wide,
+                ..fence
+            })
         };
-        if let Some(published) = published
-            && let Some(variable) = self.variable(address, true)
-        {
-            variable.release(published);
+        if let Some(variable) = self.variable(address, published.is_some()) {
+            variable.write(write.modifies, published);
         }
     }
 
     /// After a strong read of `address` (generic): takes what earlier releases published, at once
-    /// or at the thread's next fence or barrier.
-    pub(super) fn observe(&mut self, thread: usize, address: u64, order: Order, modifies: bool) {
+    /// or at the thread's next fence.
+    pub(super) fn observe(&mut self, thread: usize, address: u64, read: Publishing) {
         if !self.context.program.has_fences || !self.context.checks.races {
             return;
         }
         let Some(variable) = self.variable(address, false) else {
             return;
         };
-        if variable.releases() == 0 {
+        let Some(acquired) = variable.seen(self.block, read.device_wide) else {
             return;
+        };
+        let own = variable.of_block(self.block);
+        if matches!(read.order, Order::Acquire | Order::AcqRel) {
+            return self.take(thread, acquired, own);
         }
-        let clocks = variable.of_block(self.block);
-        let acquired = Acquired::new(&variable);
         // A read-modify-write after a fence takes at once: the usual ticket has no second one.
-        let fenced = modifies && self.threads[thread].fence.is_some();
-        if matches!(order, Order::Acquire | Order::AcqRel) || fenced {
-            self.take(thread, acquired, &clocks);
-        } else {
-            let pending = &mut self.threads[thread].pending;
-            pending.retain(|(a, _)| !a.same_variable(&acquired));
-            pending.push((acquired, clocks));
+        if read.modifies
+            && let Some(fence) = &self.threads[thread].fence
+        {
+            let wide = fence.device_wide;
+            self.take(thread, acquired.clone().fenced(wide), own.clone());
+            if wide {
+                return;
+            }
         }
+        let pending = &mut self.threads[thread].pending;
+        pending.retain(|p| !acquired.holds(&p.acquired));
+        pending.push(Pending { acquired, own });
     }
 }

@@ -13,7 +13,7 @@ use super::regs::FULL;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
-use crate::hazard::global::{GlobalView, OpenChunk};
+use crate::hazard::global::OpenChunk;
 use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use crate::memory::Allocation;
@@ -74,6 +74,8 @@ impl Kind {
             narrow: false,
             in_flight: self.in_flight,
             same_value: false,
+            observes: false,
+            commutes: 0,
         }
     }
 }
@@ -399,7 +401,11 @@ impl Cta<'_> {
                 if !open.as_ref().is_some_and(|o| o.holds(first)) {
                     // The old one is given back first: two workers must not wait for each other.
                     drop(open.take());
-                    open = Some(allocation.shadow.open(first));
+                    let mut chunk = allocation.shadow.open(first);
+                    if kind.write {
+                        context.save(&mut chunk, allocation);
+                    }
+                    open = Some(chunk);
                 }
                 if let Some(open) = &mut open {
                     for word in first..first + N {
@@ -438,14 +444,7 @@ impl Cta<'_> {
             return;
         }
         let access = kind.access(stamp);
-        let mut view = GlobalView {
-            launch: self.context.launch,
-            block: self.block,
-            clocks: &self.clocks,
-            readers: &mut self.readers,
-            base: allocation.base,
-        };
-        if let Some(c) = open.access(word, part, &access, &mut view) {
+        if let Some(c) = self.global_access(open, allocation, (word, part), &access) {
             let place = (Space::Global, allocation.base + at);
             self.race(access.thread, place, kind.write, c);
         }

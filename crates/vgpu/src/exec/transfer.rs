@@ -2,6 +2,7 @@
 
 use super::access::{Touch, split};
 use super::cta::Cta;
+use super::order::Publishing;
 use super::regs::{Lane, U32, U64};
 use super::rows::{Kind, Words};
 use super::warp::Warp;
@@ -45,6 +46,14 @@ impl Warp {
 }
 
 impl Mem {
+    fn publishing(&self) -> Publishing {
+        Publishing {
+            order: self.order,
+            device_wide: self.device_wide,
+            modifies: false,
+        }
+    }
+
     /// A loaded element as its register holds it.
     #[inline(always)]
     pub(super) fn extended(&self, raw: u64, dest: Data) -> u64 {
@@ -119,7 +128,7 @@ impl Cta<'_> {
             }
             if strong {
                 let thread = w.index * 32 + lane;
-                self.observe(thread, generic(m.at.area, at), m.order, false);
+                self.observe(thread, generic(m.at.area, at), m.publishing());
             }
         }
     }
@@ -146,7 +155,7 @@ impl Cta<'_> {
             let at = w.address(&m.at, lane);
             let thread = w.index * 32 + lane;
             if strong {
-                self.publish(thread, generic(m.at.area, at), m.order, m.device_wide);
+                self.publish(thread, generic(m.at.area, at), m.publishing());
             }
             let mut touch = Touch {
                 strong,

@@ -288,7 +288,7 @@ impl Context<'_> {
                 (linear % u64::from(self.arch.sm_count)) as u32
             }
             Special::Nsm => self.arch.sm_count,
-            Special::Grid => self.launch,
+            Special::Grid => self.grid_id,
             Special::MaskEq => 1 << lane,
             Special::MaskLt => mask((1u64 << lane) - 1) as u32,
             Special::MaskLe => mask((2u64 << lane) - 1) as u32,
@@ -298,6 +298,8 @@ impl Context<'_> {
             Special::TotalShared => {
                 self.dynamic_shared + crate::lower::shared_bytes(&self.program.shared)
             }
+            Special::WorkspaceHigh => (self.workspace >> 32) as u32,
+            Special::WorkspaceLow => self.workspace as u32,
             Special::Zero => 0,
             Special::One => 1,
         };

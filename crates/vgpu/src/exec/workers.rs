@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
 use super::cta::{Context, Spare};
-use super::launch::{BlockSet, End, Launch, LaunchReport};
+use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
 use super::trace::BlockTrace;
 use crate::counters::Counters;
 use crate::hazard::report::Collector;
@@ -15,6 +15,10 @@ use crate::lower::program::{NONE, Program};
 
 /// Instructions after which a block lets the next one run: it may wait for that one.
 const SLICE: u64 = 1 << 20;
+/// The same where blocks run one after the other: what waits costs less.
+const SLICE_TOGETHER: u64 = 1 << 16;
+/// The same where they are to alternate.
+const SHORT_SLICE: u64 = 256;
 /// Blocks a worker keeps unfinished, unless all it has wait for others.
 const RESIDENT: usize = 64;
 
@@ -22,6 +26,7 @@ const RESIDENT: usize = 64;
 struct Total {
     counters: Counters,
     found: Collector,
+    warned: Collector,
     /// Lowest block that stopped, and why.
     stopped: Option<(u32, &'static str)>,
     traces: Vec<BlockTrace>,
@@ -30,30 +35,28 @@ struct Total {
 /// Runs the chosen blocks.
 pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport {
     let all: u64 = context.grid.iter().map(|d| u64::from(*d)).product();
-    let chosen: u64 = match &launch.blocks {
-        BlockSet::All => all,
-        BlockSet::List(list) => list.len() as u64,
-    };
-    let block = |i: usize| match &launch.blocks {
+    let chosen = launch.chosen();
+    let block = |i: u64| match &launch.blocks {
         BlockSet::All => Some(i as u32),
-        BlockSet::List(list) => Some(list[i]).filter(|b| *b < all).map(|b| b as u32),
+        BlockSet::List(list) => Some(list[i as usize])
+            .filter(|b| *b < all)
+            .map(|b| b as u32),
     };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let threads = if launch.threads == 0 {
-        cores
+    let threads = if context.together {
+        1
     } else {
-        launch.threads
+        launch.workers()
     };
-    let threads = threads.min(chosen.max(1) as usize);
     {
         let mut waits = context.waits();
         waits.unfinished = chosen;
         waits.capacity = capacity(context);
     }
+    let place = Places::of(context.order, chosen);
     let next = AtomicUsize::new(0);
     let take = || {
-        let i = next.fetch_add(1, Relaxed);
-        ((i as u64) < chosen).then(|| block(i))
+        let i = next.fetch_add(1, Relaxed) as u64;
+        (i < chosen).then(|| block(place.of_turn(i)))
     };
     let total = Mutex::new(Total::default());
     if threads == 1 {
@@ -94,17 +97,111 @@ fn capacity(context: &Context<'_>) -> u64 {
     u64::from(per_sm.max(1)) * u64::from(arch.sm_count)
 }
 
+/// The order of blocks: a number for each turn.
+struct Places {
+    order: BlockOrder,
+    count: u64,
+    /// Turns are this many blocks apart (no divisor of the count), from this one on.
+    step: u64,
+    start: u64,
+}
+
+impl Places {
+    fn of(order: BlockOrder, count: u64) -> Places {
+        let (mut step, mut start) = (1, 0);
+        if let BlockOrder::Shuffled { seed } = order
+            && count > 2
+        {
+            // Two rounds of a multiplicative hash: seeds that are close give places that are not.
+            let mixed = (seed ^ seed >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            start = mixed % count;
+            step = 1 + (mixed >> 17) % (count - 1);
+            while greatest_common_divisor(step, count) != 1 {
+                step = step % (count - 1) + 1;
+            }
+        }
+        Places {
+            order,
+            count,
+            step,
+            start,
+        }
+    }
+
+    fn of_turn(&self, turn: u64) -> u64 {
+        match self.order {
+            BlockOrder::Ascending | BlockOrder::Interleaved => turn,
+            BlockOrder::Descending => self.count - 1 - turn,
+            BlockOrder::LastFirst if turn == 0 => self.count - 1,
+            BlockOrder::LastFirst => turn - 1,
+            BlockOrder::Shuffled { .. } => {
+                // Blocks are fewer than 2^32: no overflow.
+                (self.start + turn * self.step) % self.count
+            }
+        }
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
+/// The blocks that a worker has started and not finished, the one that ran least lately first.
+#[derive(Default)]
+struct Started<'a> {
+    queue: VecDeque<(u64, Block<'a>)>,
+    count: u64,
+    old: bool,
+}
+
+impl<'a> Started<'a> {
+    /// The next block to run. Every second one is the one that was started first, of those that do
+    /// not wait: a block that does not end uses up its budget before others have used up much.
+    fn next(&mut self) -> Option<(u64, Block<'a>)> {
+        self.old = !self.old;
+        if !self.old {
+            let running = self.queue.iter().enumerate();
+            let running = running.filter(|(_, (_, block))| !block.waits());
+            if let Some((at, _)) = running.min_by_key(|(_, (number, _))| *number) {
+                return self.queue.remove(at);
+            }
+        }
+        self.queue.pop_front()
+    }
+
+    fn start(&mut self, block: Block<'a>) {
+        self.count += 1;
+        self.queue.push_front((self.count, block));
+    }
+
+    /// Whether it is the turn of a new block, and one more may be started.
+    fn has_room(&self) -> bool {
+        let waits = |(_, block): &(u64, Block<'_>)| block.waits();
+        (self.queue.is_empty() || !self.old)
+            && (self.queue.len() < RESIDENT || self.queue.iter().all(waits))
+    }
+}
+
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
-    let mut queue: VecDeque<Block<'_>> = VecDeque::new();
+    let mut started = Started::default();
     let mut mine = Total::default();
     let mut spare = Spare::default();
     let mut more = true;
+    let slice = match context.order {
+        BlockOrder::Interleaved if context.together => SHORT_SLICE,
+        _ if context.together => SLICE_TOGETHER,
+        _ => SLICE,
+    };
     loop {
-        let room = queue.len() < RESIDENT || queue.iter().all(Block::waits);
-        if more && room && context.enter() {
+        if more && started.has_room() && context.enter() {
             match take().filter(|_| !context.stop.load(Relaxed)) {
                 Some(Some(b)) => {
-                    queue.push_front(Block::new(context, b, std::mem::take(&mut spare)))
+                    started.start(Block::new(context, b, std::mem::take(&mut spare)));
                 }
                 none => {
                     let mut waits = context.waits();
@@ -114,7 +211,7 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
                 }
             }
         }
-        let Some(mut block) = queue.pop_front() else {
+        let Some((number, mut block)) = started.next() else {
             if !more {
                 break;
             }
@@ -122,27 +219,39 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
             std::thread::yield_now();
             continue;
         };
-        if let Progress::More = block.run(SLICE) {
-            queue.push_back(block);
+        if let Progress::More = block.run(slice) {
+            started.queue.push_back((number, block));
             continue;
         }
         block.finish();
-        mine.counters += block.team.counters;
-        if let Some(why) = block.team.halted {
-            let this = (block.team.block, why);
-            mine.stopped = Some(mine.stopped.map_or(this, |s| s.min(this)));
-        }
-        mine.found.merge(std::mem::take(&mut block.team.found));
-        mine.traces
-            .extend(block.team.trace.take().map(|trace| *trace));
+        mine.add(&mut block);
         spare = block.spare();
     }
     let mut all = total.lock().unwrap_or_else(PoisonError::into_inner);
-    all.counters += mine.counters;
-    all.found.merge(mine.found);
-    all.traces.append(&mut mine.traces);
-    if let Some(this) = mine.stopped {
-        all.stopped = Some(all.stopped.map_or(this, |s| s.min(this)));
+    all.merge(mine);
+}
+
+impl Total {
+    /// Adds what a block that ended did.
+    fn add(&mut self, block: &mut Block<'_>) {
+        let team = &mut block.team;
+        self.merge(Total {
+            counters: team.counters,
+            found: std::mem::take(&mut team.found),
+            warned: std::mem::take(&mut team.warned),
+            stopped: team.halted.map(|why| (team.block, why)),
+            traces: team.trace.take().map(|trace| *trace).into_iter().collect(),
+        });
+    }
+
+    fn merge(&mut self, mut other: Total) {
+        self.counters += other.counters;
+        self.found.merge(other.found);
+        self.warned.merge(other.warned);
+        self.traces.append(&mut other.traces);
+        if let Some(this) = other.stopped {
+            self.stopped = Some(self.stopped.map_or(this, |s| s.min(this)));
+        }
     }
 }
 
@@ -154,30 +263,34 @@ fn source(program: &Program, pc: u32) -> Option<SourceLine> {
         .cloned()
 }
 
-fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
+/// What was found, as the caller sees it.
+fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
     let program = context.program;
-    let mut hazards: Vec<Hazard> = total
-        .found
-        .found
-        .into_iter()
-        .map(|((kind, pc, other), f)| Hazard {
-            kind,
-            detail: f.detail,
-            source: source(program, pc),
-            other: if other == NONE {
-                None
-            } else {
-                source(program, other)
-            },
-            ptx_line: program.code.get(pc as usize).map_or(0, |i| i.line),
-            block: context.ctaid(f.block.into()),
-            thread: context.tid(f.thread as usize),
-            address: f.address,
-            space: f.space,
-            repeated: f.repeated,
-        })
-        .collect();
+    let all = found.found.into_iter();
+    all.map(|((kind, pc, other), f)| Hazard {
+        kind,
+        detail: f.detail,
+        source: source(program, pc),
+        other: if other == NONE {
+            None
+        } else {
+            source(program, other)
+        },
+        ptx_line: program.code.get(pc as usize).map_or(0, |i| i.line),
+        block: context.ctaid(f.block.into()),
+        thread: context.tid(f.thread as usize),
+        address: f.address,
+        space: f.space,
+        repeated: f.repeated,
+    })
+    .collect()
+}
+
+fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
+    let mut hazards = listed(context, total.found);
     hazards.truncate(launch.checks.max_hazards);
+    let mut warnings = listed(context, total.warned);
+    warnings.truncate(launch.checks.max_hazards);
     let mut traces = total.traces;
     traces.sort_unstable_by_key(|trace| trace.block);
     let end = match total.stopped {
@@ -186,6 +299,7 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
     };
     LaunchReport {
         hazards,
+        warnings,
         end,
         counters: total.counters,
         traces,

@@ -153,10 +153,7 @@ impl Clocks {
     pub(crate) fn acquire_foreign(&mut self, thread: usize, acquired: Acquired) {
         self.partial = true;
         let mut list = self.foreign[thread].as_deref().cloned().unwrap_or_default();
-        match list.iter_mut().find(|a| a.same_variable(&acquired)) {
-            Some(known) => known.extend_to(&acquired),
-            None => list.push(acquired),
-        }
+        acquired.add_to(&mut list);
         self.foreign[thread] = Some(Arc::new(list));
     }
 
@@ -192,12 +189,7 @@ impl Clocks {
                 Some(j) if Arc::ptr_eq(j, list) => {}
                 Some(j) => {
                     let all = Arc::make_mut(j);
-                    for a in list.iter() {
-                        match all.iter_mut().find(|b| b.same_variable(a)) {
-                            Some(b) => b.extend_to(a),
-                            None => all.push(a.clone()),
-                        }
-                    }
+                    list.iter().for_each(|a| a.add_to(all));
                 }
             }
         }

@@ -1,30 +1,36 @@
-//! Shadow of global memory: cells that the blocks of a launch share.
+//! Shadow of global memory: cells that the blocks of a launch share, and what the words held before
+//! the launch, so that it can be done again.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::clock::Clocks;
-use super::shadow::{Access, Cell, Conflict, Epoch, Readers, SPLIT, STRONG, Stamp, VALID};
+use super::history::{self, Lists};
+use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
+pub(crate) use super::word::GlobalView;
+use super::word::{GlobalCell, MANY};
+use crate::memory::init::InitMap;
 
 /// Words a chunk of global shadow covers.
 const CHUNK: usize = 1024;
-/// Several blocks read the word.
-const MANY: u32 = u32::MAX;
-
-/// A global word: its cell, and which blocks of which launch filled it.
-#[derive(Debug, Clone, Copy, Default)]
-struct GlobalCell {
-    launch: u32,
-    write_block: u32,
-    read_block: u32,
-    cell: Cell,
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCells {
     words: Vec<GlobalCell>,
     split: HashMap<u32, [GlobalCell; 4]>,
+    /// Histories, where blocks run together.
+    lists: Lists,
+    /// Words of which every access is remembered.
+    watched: HashSet<u32>,
+    saved: Saved,
+}
+
+/// The words of a chunk, and which bytes were written, before a launch wrote to them.
+#[derive(Debug, Default)]
+struct Saved {
+    launch: u32,
+    words: Vec<u32>,
+    written: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -34,20 +40,16 @@ struct Chunk {
     cells: Mutex<ChunkCells>,
 }
 
+impl Chunk {
+    fn open(&self) -> MutexGuard<'_, ChunkCells> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Shadow of one global allocation, filled as it is touched.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow {
     chunks: Vec<OnceLock<Chunk>>,
-}
-
-/// What a block brings to a check of global memory.
-pub(crate) struct GlobalView<'a> {
-    pub(crate) launch: u32,
-    pub(crate) block: u32,
-    pub(crate) clocks: &'a Clocks,
-    pub(crate) readers: &'a mut Readers,
-    /// Start of the allocation, to tell the words of different ones apart.
-    pub(crate) base: u64,
 }
 
 impl GlobalShadow {
@@ -64,23 +66,9 @@ impl GlobalShadow {
             quiet: (0..CHUNK).map(|_| AtomicU8::new(0)).collect(),
             cells: Mutex::new(ChunkCells {
                 words: vec![GlobalCell::default(); CHUNK],
-                split: HashMap::new(),
+                ..ChunkCells::default()
             }),
         })
-    }
-
-    /// Checks the bytes `mask` of a word.
-    pub(crate) fn access(
-        &self,
-        word: usize,
-        mask: u32,
-        a: &Access,
-        view: &mut GlobalView<'_>,
-    ) -> Option<Conflict> {
-        if !a.write && self.is_quiet(word, 1, view.launch) {
-            return None;
-        }
-        self.open(word).access(word, mask, a, view)
     }
 
     /// Whether many blocks of this launch read the words and none wrote them: one more reader is
@@ -99,7 +87,38 @@ impl GlobalShadow {
         OpenChunk {
             number: word / CHUNK,
             quiet: &chunk.quiet,
-            cells: chunk.cells.lock().unwrap_or_else(PoisonError::into_inner),
+            cells: chunk.open(),
+        }
+    }
+
+    /// Remembers every access to a word from now on, until [`forget`](Self::forget).
+    pub(crate) fn watch(&self, word: usize) {
+        let at = (word % CHUNK) as u32;
+        self.chunk(word).open().watched.insert(at);
+    }
+
+    /// Watches no word any more, and drops histories.
+    pub(crate) fn forget(&self) {
+        for chunk in self.chunks.iter().filter_map(OnceLock::get) {
+            let mut cells = chunk.open();
+            cells.watched = HashSet::new();
+            cells.lists = Lists::new();
+        }
+    }
+
+    /// Gives back the words that a launch wrote to.
+    pub(crate) fn restore(&self, launch: u32, words: &[AtomicU32], init: &InitMap) {
+        let chunks = self.chunks.iter().enumerate();
+        for (number, chunk) in chunks.filter_map(|(n, chunk)| Some((n, chunk.get()?))) {
+            let cells = chunk.open();
+            if cells.saved.launch != launch {
+                continue;
+            }
+            let first = number * CHUNK;
+            for (word, old) in words[first..].iter().zip(&cells.saved.words) {
+                word.store(*old, Relaxed);
+            }
+            init.set_cells(first / 8, &cells.saved.written);
         }
     }
 }
@@ -122,6 +141,26 @@ impl OpenChunk<'_> {
         word / CHUNK == self.number
     }
 
+    /// Keeps what the chunk holds, before the launch's first write to it.
+    #[inline(always)]
+    pub(crate) fn save(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
+        if self.cells.saved.launch != launch {
+            self.save_now(launch, words, init);
+        }
+    }
+
+    #[cold]
+    fn save_now(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
+        let first = self.number * CHUNK;
+        let end = words.len().min(first + CHUNK);
+        let saved = &mut self.cells.saved;
+        saved.launch = launch;
+        saved.words.clear();
+        let held = words[first..end].iter().map(|word| word.load(Relaxed));
+        saved.words.extend(held);
+        init.cells_into(first / 8..end.div_ceil(8), &mut saved.written);
+    }
+
     /// Records a plain access of a whole word where the epoch shows that it is right. Else `false`,
     /// and nothing is changed.
     #[inline(always)]
@@ -134,6 +173,9 @@ impl OpenChunk<'_> {
         e: Epoch,
     ) -> bool {
         let at = word % CHUNK;
+        if !self.cells.watched.is_empty() && self.cells.watched.contains(&(at as u32)) {
+            return false;
+        }
         let cell = &mut self.cells.words[at];
         let right = cell.plain(s, write, (launch, block), e);
         if right {
@@ -169,11 +211,19 @@ impl OpenChunk<'_> {
         if mask != 15 || cell.cell.write.is(SPLIT) {
             return split_access(cells, word, mask, a, view);
         }
-        let hit = cell.access(a, view, view.base + word as u64 * 4);
-        if cell.read_block == MANY && !cell.cell.write.is(VALID) && cell.cell.read.is(VALID) {
+        let key = view.base + word as u64 * 4;
+        let found = if view.together {
+            let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
+            cell.together(a, view, key, (&mut cells.lists, watched))
+        } else {
+            cell.apart(a, view, key)
+        };
+        let (w, r) = (cell.cell.write, cell.cell.read);
+        let plain_readers = r.is(VALID) && !r.is(STRONG);
+        if cell.read_block == MANY && !w.is(VALID | LISTED) && plain_readers {
             self.quiet[at].store(tag(view.launch), Relaxed);
         }
-        hit
+        found
     }
 }
 
@@ -185,13 +235,13 @@ fn split_access(
     view: &mut GlobalView<'_>,
 ) -> Option<Conflict> {
     let at = word % CHUNK;
+    let key = view.base + word as u64 * 4;
     let whole = &mut cells.words[at];
     if !whole.cell.write.is(SPLIT) {
-        let key = view.base + word as u64 * 4;
-        if let Some(list) = view.readers.remove(&key) {
-            for byte in 0..4 {
-                view.readers.insert(key + byte, list.clone());
-            }
+        if view.together {
+            history::split(&mut cells.lists, key);
+        } else {
+            history::split(view.lists, key);
         }
         cells.split.insert(at as u32, [*whole; 4]);
         whole.cell = Cell {
@@ -202,122 +252,20 @@ fn split_access(
             ..Cell::default()
         };
     }
+    let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
     let bytes = cells.split.get_mut(&(at as u32))?;
     let mut found = None;
     for (byte, cell) in bytes.iter_mut().enumerate() {
-        if mask >> byte & 1 == 1 {
-            let key = view.base + word as u64 * 4 + byte as u64;
-            found = cell.access(a, view, key).or(found);
+        if mask >> byte & 1 == 0 {
+            continue;
         }
+        let key = key + byte as u64;
+        let hit = if view.together {
+            cell.together(a, view, key, (&mut cells.lists, watched))
+        } else {
+            cell.apart(a, view, key)
+        };
+        found = hit.or(found);
     }
     found
-}
-
-impl GlobalCell {
-    /// See [`OpenChunk::plain`].
-    #[inline(always)]
-    fn plain(&mut self, s: &Stamp, write: bool, (launch, block): (u32, u32), e: Epoch) -> bool {
-        if self.launch != launch {
-            let none = Stamp::default();
-            let (write, read) = if write { (*s, none) } else { (none, *s) };
-            *self = GlobalCell {
-                launch,
-                write_block: block,
-                read_block: block,
-                cell: Cell { write, read },
-            };
-            return true;
-        }
-        let unwritten = self.cell.write.flags == 0;
-        let unread = self.cell.read.flags == 0;
-        if (unwritten || self.write_block == block) && (unread || self.read_block == block) {
-            let right = if write {
-                self.cell.plain_write(s, e)
-            } else {
-                self.cell.plain_read(s, e)
-            };
-            if right {
-                *(if write {
-                    &mut self.write_block
-                } else {
-                    &mut self.read_block
-                }) = block;
-            }
-            return right;
-        }
-        if !write && unwritten && !self.cell.read.is(STRONG) {
-            // Another block read before.
-            self.read_block = MANY;
-            return true;
-        }
-        false
-    }
-
-    fn access(&mut self, a: &Access, view: &mut GlobalView<'_>, key: u64) -> Option<Conflict> {
-        let mut found = None;
-        let w = self.cell.write;
-        if w.is(VALID) && self.write_block != view.block {
-            let both = w.atomic_to_all() && a.strong && !a.narrow;
-            let excused = both || (a.write && a.same_value);
-            if !excused && !self.known(a, view, w, self.write_block) {
-                found = Some(Conflict {
-                    block: Some(self.write_block),
-                    ..w.conflict(true)
-                });
-            }
-            if a.write {
-                self.cell.write = Stamp::default();
-            }
-        }
-        let r = self.cell.read;
-        if r.is(VALID) && self.read_block != view.block {
-            if a.write {
-                let both = r.atomic_to_all() && a.strong && !a.narrow;
-                if found.is_none() && !both && !self.known(a, view, r, self.read_block) {
-                    let block = (self.read_block != MANY).then_some(self.read_block);
-                    found = Some(Conflict {
-                        block: block.or(Some(MANY)),
-                        ..r.conflict(false)
-                    });
-                }
-            } else {
-                // A second block reads: keep the first reader's stamp as the witness.
-                self.read_block = MANY;
-                if !a.strong {
-                    self.cell.read.flags &= !STRONG;
-                }
-                return found;
-            }
-            self.cell.read = Stamp::default();
-        }
-        // What is left belongs to this block (a foreign write stays only under reads).
-        let kept = self.cell.write;
-        let foreign_write = kept.is(VALID) && self.write_block != view.block;
-        if foreign_write {
-            self.cell.write = Stamp::default();
-        }
-        found = self
-            .cell
-            .access(a, view.clocks, key, view.readers)
-            .or(found);
-        if a.write {
-            self.write_block = view.block;
-        } else {
-            self.read_block = view.block;
-            if foreign_write {
-                self.cell.write = kept;
-            }
-        }
-        found
-    }
-
-    /// Whether the acting thread acquired what the other block released after that access.
-    fn known(&self, a: &Access, view: &GlobalView<'_>, stamp: Stamp, block: u32) -> bool {
-        let foreign = &view.clocks.foreign[a.thread];
-        if block == MANY {
-            // The readers are not all known: a race is certain only without any acquire.
-            return foreign.is_some();
-        }
-        super::sync::knows(foreign, block, usize::from(stamp.thread), stamp.segment)
-    }
 }

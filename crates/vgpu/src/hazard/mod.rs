@@ -2,6 +2,8 @@
 
 pub(crate) mod clock;
 pub(crate) mod shadow;
+pub(crate) mod history;
+pub(crate) mod word;
 pub(crate) mod global;
 pub(crate) mod sync;
 pub(crate) mod report;

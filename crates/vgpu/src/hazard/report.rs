@@ -18,6 +18,20 @@ pub(crate) struct Found {
     pub(crate) repeated: u64,
 }
 
+impl Found {
+    /// An occurrence whose detail is not formed yet.
+    pub(crate) fn at(block: u32, thread: usize, space: Space, address: u64) -> Found {
+        Found {
+            block,
+            thread: thread as u32,
+            address,
+            space,
+            detail: String::new(),
+            repeated: 0,
+        }
+    }
+}
+
 /// Hazards of one worker or of a whole launch.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::clock::Clocks;
+use super::history::{self, History, Lists};
 
 /// The stamp holds an access.
 pub(super) const VALID: u8 = 1;
@@ -18,6 +19,8 @@ pub(super) const ASYNC: u8 = 16;
 pub(super) const SPLIT: u8 = 32;
 /// Atomic towards its own block only.
 pub(super) const NARROW: u8 = 64;
+/// All accesses that matter are kept in a [`History`]; `VALID` beside it: a write is among them.
+pub(super) const LISTED: u8 = 128;
 
 /// Who, when and where in the program.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,9 +29,13 @@ pub(crate) struct Stamp {
     pub(crate) pc: u32,
     pub(crate) thread: u16,
     pub(super) flags: u8,
+    /// The operation, where all writes so far commute; else 0.
+    pub(super) commutes: u8,
 }
 
-/// Last write and the reads since.
+/// Last write and the reads since. Several atomic writes, and several reads, are one stamp with
+/// `LANES` or `WARPS` where barriers of whole blocks and warps are all that orders anything; else
+/// they are kept one by one in a [`History`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cell {
     pub(super) write: Stamp,
@@ -50,6 +57,12 @@ pub(crate) struct Access {
     pub(crate) in_flight: bool,
     /// The bytes already hold the value, and equal stores are allowed.
     pub(crate) same_value: bool,
+    /// It gives back the value it replaced: atomic writes from which that came happen before what the
+    /// thread does next (PTX ISA, 8.9.5), so that it stands for them.
+    pub(crate) observes: bool,
+    /// Not zero: an atomic that gives no value back, whose order among those of the same number
+    /// makes no difference.
+    pub(crate) commutes: u8,
 }
 
 /// The earlier access of a race.
@@ -62,9 +75,6 @@ pub(crate) struct Conflict {
     /// It was an asynchronous copy not yet waited for.
     pub(crate) in_flight: bool,
 }
-
-/// Readers of words with several, where vector clocks need each of them.
-pub(crate) type Readers = HashMap<u64, Vec<Stamp>>;
 
 impl Stamp {
     pub(super) fn is(&self, flag: u8) -> bool {
@@ -83,6 +93,7 @@ impl Stamp {
             pc,
             thread: thread as u16,
             flags: VALID,
+            commutes: 0,
         }
     }
 
@@ -95,7 +106,7 @@ impl Stamp {
         }
     }
 
-    fn of(access: &Access) -> Stamp {
+    pub(super) fn of(access: &Access) -> Stamp {
         let strong = if access.strong { STRONG } else { 0 };
         let narrow = if access.narrow { NARROW } else { 0 };
         let flight = if access.in_flight { ASYNC } else { 0 };
@@ -104,6 +115,34 @@ impl Stamp {
             pc: access.pc,
             thread: access.thread as u16,
             flags: VALID | strong | narrow | flight,
+            commutes: 0,
+        }
+    }
+
+    /// Whether all that the stamp stands for happens before what a thread of the same block does.
+    #[inline]
+    pub(super) fn passed(&self, thread: usize, clocks: &Clocks) -> bool {
+        if !self.is(LANES | WARPS) {
+            return clocks.ordered(thread, usize::from(self.thread), self.segment);
+        }
+        let warp = thread / 32;
+        let own_warp = usize::from(self.thread) / 32 == warp && !self.is(WARPS);
+        self.segment < clocks.floor || own_warp && self.segment < clocks.warp_floor[warp]
+    }
+
+    /// The stamp of this access and a further one that is not ordered after it.
+    fn beside(self, new: &Stamp) -> Stamp {
+        let same_warp = self.thread / 32 == new.thread / 32;
+        let wide = if same_warp && !self.is(WARPS) {
+            LANES
+        } else {
+            WARPS
+        };
+        Stamp {
+            // The earlier one is less often the thread that goes on.
+            flags: (self.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide,
+            segment: self.segment.max(new.segment),
+            ..self
         }
     }
 
@@ -142,7 +181,8 @@ impl Cell {
     #[inline(always)]
     fn written_before(&self, s: &Stamp, e: Epoch) -> bool {
         let w = &self.write;
-        w.flags & (ASYNC | SPLIT) == 0 && (w.segment < e.floor || w.thread == s.thread)
+        w.flags & (ASYNC | SPLIT | LISTED) == 0
+            && (w.segment < e.floor || w.thread == s.thread && w.flags & (LANES | WARPS) == 0)
     }
 
     /// Records a plain read where the epoch shows that it is right. Else `false`, and nothing is
@@ -197,30 +237,87 @@ impl Cell {
         a: &Access,
         clocks: &Clocks,
         key: u64,
-        readers: &mut Readers,
+        lists: &mut Lists,
     ) -> Option<Conflict> {
+        if self.write.is(LISTED) || self.needs_list(a, clocks) {
+            return self.listed_access(a, clocks, key, lists);
+        }
         let after_write = self.after_write(a, clocks);
-        if a.write {
-            let after_reads = match after_write {
-                None => self.after_reads(a, clocks, key, readers),
-                hit => hit,
-            };
-            if self.read.is(LANES | WARPS) && clocks.exact_readers {
-                readers.remove(&key);
-            }
+        if !a.write {
+            self.add_reader(a, clocks);
+            return after_write;
+        }
+        let found = after_write.or_else(|| self.after_reads(a, clocks));
+        if a.strong {
+            self.add_atomic(a, clocks);
+        } else {
             *self = Cell {
                 write: Stamp::of(a),
                 read: Stamp::default(),
             };
-            after_reads
-        } else {
-            self.add_reader(a, clocks, key, readers);
-            after_write
+        }
+        found
+    }
+
+    /// Whether two stamps are not enough once this access is recorded: an atomic access may not
+    /// hide a plain one, and where vector clocks decide, no reader or atomic writer may hide another.
+    fn needs_list(&self, a: &Access, clocks: &Clocks) -> bool {
+        if self.write.is(ASYNC) || (a.write && !a.strong) {
+            return false;
+        }
+        let live = |s: &Stamp| s.is(VALID) && s.segment >= clocks.floor;
+        let kept = |s: &Stamp| {
+            let replaced = (s.is(STRONG) || !a.strong)
+                && clocks.ordered(a.thread, usize::from(s.thread), s.segment);
+            live(s) && !replaced
+        };
+        let (w, r) = (&self.write, &self.read);
+        let seen = a.observes && w.is(STRONG);
+        match (a.write, clocks.exact_readers) {
+            (true, true) => !seen && kept(w) || kept(r),
+            (true, false) => [w, r].into_iter().any(|s| live(s) && !s.is(STRONG)),
+            (false, exact) => exact && kept(r),
         }
     }
 
+    #[cold]
+    fn listed_access(
+        &mut self,
+        a: &Access,
+        clocks: &Clocks,
+        key: u64,
+        lists: &mut Lists,
+    ) -> Option<Conflict> {
+        if !self.write.is(LISTED) {
+            lists.insert(key, History::of(self, (0, 0)));
+        }
+        let known = lists.get_mut(&key);
+        let Some(list) = known.filter(|list| list.latest >= clocks.floor) else {
+            // All of it is behind a barrier of the block.
+            lists.remove(&key);
+            *self = Cell::default();
+            return self.access(a, clocks, key, lists);
+        };
+        let found = list.access(a, 0, |_, s| {
+            clocks.ordered(a.thread, usize::from(s.thread), s.segment)
+        });
+        if a.write && !a.strong {
+            lists.remove(&key);
+            *self = Cell {
+                write: Stamp::of(a),
+                read: Stamp::default(),
+            };
+        } else {
+            *self = list.marker();
+        }
+        found
+    }
+
     #[inline]
-    fn after_write(&mut self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
+    pub(super) fn after_write(&mut self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
+        let r = &self.read;
+        // Who read the word atomically since, has seen what was written atomically.
+        let seen = r.is(STRONG) && self.write.is(STRONG) && r.passed(a.thread, clocks);
         let w = &mut self.write;
         if !w.is(VALID) || (w.is(STRONG) && a.strong) {
             return None;
@@ -231,86 +328,45 @@ impl Cell {
             w.flags &= !ASYNC;
             return Some(conflict);
         }
-        if clocks.ordered(a.thread, usize::from(w.thread), w.segment) || (a.write && a.same_value) {
+        if (a.write && a.same_value) || seen || w.passed(a.thread, clocks) {
             return None;
         }
         Some(w.conflict(true))
     }
 
-    fn after_reads(
-        &self,
-        a: &Access,
-        clocks: &Clocks,
-        key: u64,
-        readers: &Readers,
-    ) -> Option<Conflict> {
+    pub(super) fn after_reads(&self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
         let r = &self.read;
-        if !r.is(VALID) || (r.is(STRONG) && a.strong) || r.segment < clocks.floor {
-            return None;
-        }
-        if !r.is(LANES | WARPS) {
-            let ordered = clocks.ordered(a.thread, usize::from(r.thread), r.segment);
-            return (!ordered).then(|| r.conflict(false));
-        }
-        if clocks.exact_readers {
-            let list = readers.get(&key).map(Vec::as_slice).unwrap_or_default();
-            return list
-                .iter()
-                .find(|s| {
-                    let atomic = s.is(STRONG) && a.strong;
-                    !atomic && !clocks.ordered(a.thread, usize::from(s.thread), s.segment)
-                })
-                .map(|s| s.conflict(false));
-        }
-        let warp = a.thread / 32;
-        let own_warp = usize::from(r.thread) / 32 == warp && !r.is(WARPS);
-        if own_warp && r.segment < clocks.warp_floor[warp] {
+        if !r.is(VALID) || (r.is(STRONG) && a.strong) || r.passed(a.thread, clocks) {
             return None;
         }
         Some(r.conflict(false))
     }
 
     #[inline]
-    fn add_reader(&mut self, a: &Access, clocks: &Clocks, key: u64, readers: &mut Readers) {
+    pub(super) fn add_reader(&mut self, a: &Access, clocks: &Clocks) {
         let r = self.read;
         let new = Stamp::of(a);
         if !r.is(VALID) || r.segment < clocks.floor {
-            if r.is(LANES | WARPS) && clocks.exact_readers {
-                readers.remove(&key);
-            }
             self.read = new;
             return;
         }
-        let single = !r.is(LANES | WARPS);
-        let same_warp = usize::from(r.thread) / 32 == a.thread / 32;
-        if single && clocks.ordered(a.thread, usize::from(r.thread), r.segment) {
+        let passed = r.passed(a.thread, clocks);
+        if passed && (r.is(STRONG) || !a.strong) {
             self.read = new;
-            return;
+        } else if !passed {
+            self.read = r.beside(&new);
         }
-        if clocks.exact_readers {
-            let list = readers.entry(key).or_default();
-            if single {
-                list.clear();
-                list.push(r);
-            }
-            list.retain(|s| !clocks.ordered(a.thread, usize::from(s.thread), s.segment));
-            list.push(new);
-        } else if !single
-            && !r.is(WARPS)
-            && same_warp
-            && r.segment < clocks.warp_floor[a.thread / 32]
-        {
-            self.read = new;
-            return;
+    }
+
+    /// Records an atomic write where everything before it is atomic or ordered.
+    pub(super) fn add_atomic(&mut self, a: &Access, clocks: &Clocks) {
+        let w = self.write;
+        let new = Stamp::of(a);
+        let follows = !w.is(VALID) || !w.is(STRONG) || a.observes || w.passed(a.thread, clocks);
+        self.write = if follows { new } else { w.beside(&new) };
+        if self.read.segment < clocks.floor {
+            self.read = Stamp::default();
         }
-        let wide = if same_warp && !r.is(WARPS) {
-            LANES
-        } else {
-            WARPS
-        };
-        // Keep a reader that is not the writer-to-be most often: the earlier one.
-        self.read.flags = (r.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide;
-        self.read.segment = r.segment.max(new.segment);
     }
 
     /// The thread waited for its asynchronous copies: they count as its writes from now on.
@@ -327,14 +383,14 @@ impl Cell {
 pub(crate) struct BlockShadow {
     cells: Vec<Cell>,
     split: HashMap<u32, [Cell; 4]>,
-    readers: Readers,
+    lists: Lists,
 }
 
 impl BlockShadow {
     /// Makes it large enough for a block. What it holds must be older than the block's clocks.
     pub(crate) fn renew(&mut self, words: usize) {
         self.cells.resize(words, Cell::default());
-        self.readers.clear();
+        self.lists.clear();
     }
 
     /// The cells of some words, for their plain accesses.
@@ -354,7 +410,7 @@ impl BlockShadow {
     ) -> Option<Conflict> {
         let cell = &mut self.cells[word];
         if mask == 15 && !cell.write.is(SPLIT) {
-            return cell.access(a, clocks, word as u64 * 4, &mut self.readers);
+            return cell.access(a, clocks, word as u64 * 4, &mut self.lists);
         }
         self.access_bytes(word, mask, a, clocks)
     }
@@ -369,11 +425,7 @@ impl BlockShadow {
     ) -> Option<Conflict> {
         let cell = &mut self.cells[word];
         if !cell.write.is(SPLIT) {
-            if let Some(list) = self.readers.remove(&(word as u64 * 4)) {
-                for byte in 0..4 {
-                    self.readers.insert(word as u64 * 4 + byte, list.clone());
-                }
-            }
+            history::split(&mut self.lists, word as u64 * 4);
             self.split.insert(word as u32, [*cell; 4]);
             *cell = Cell {
                 write: Stamp {
@@ -384,12 +436,15 @@ impl BlockShadow {
             };
         }
         let bytes = self.split.get_mut(&(word as u32))?;
-        access_split(bytes, word, mask, a, clocks, &mut self.readers)
+        access_split(bytes, word, mask, a, clocks, &mut self.lists)
     }
 
     /// Segment, place and thread of the last write to a word, if it is known.
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
-        let w = self.cells.get(word)?.write;
+        let mut w = self.cells.get(word)?.write;
+        if w.is(LISTED) {
+            w = self.lists.get(&(word as u64 * 4))?.last_write()?;
+        }
         (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
     }
 
@@ -410,13 +465,13 @@ fn access_split(
     mask: u32,
     a: &Access,
     clocks: &Clocks,
-    readers: &mut Readers,
+    lists: &mut Lists,
 ) -> Option<Conflict> {
     let mut found = None;
     for (byte, cell) in bytes.iter_mut().enumerate() {
         if mask >> byte & 1 == 1 {
             let key = word as u64 * 4 + byte as u64;
-            found = cell.access(a, clocks, key, readers).or(found);
+            found = cell.access(a, clocks, key, lists).or(found);
         }
     }
     found

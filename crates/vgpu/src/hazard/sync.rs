@@ -1,9 +1,13 @@
 //! Release and acquire through memory: what each synchronisation variable publishes.
+//!
+//! As in the PTX memory model: a release is seen by who reads its value, or that of a
+//! read-modify-write that follows it (8.9.2, observation order); it synchronises with an acquire
+//! where the scope of each takes in the other's thread (8.9.4, 8.7 morally strong).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::clock::Clock;
+use super::clock::{Clock, join};
 
 /// What a release published: the clock of its block, and what it knew of other blocks.
 #[derive(Debug, Clone)]
@@ -28,32 +32,47 @@ impl Published {
             (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => {}
             (Some(mine), Some(theirs)) => {
                 let mine = Arc::make_mut(mine);
-                for a in theirs.iter() {
-                    match mine.iter_mut().find(|b| b.same_variable(a)) {
-                        Some(b) => b.extend_to(a),
-                        None => mine.push(a.clone()),
-                    }
-                }
+                theirs.iter().for_each(|a| a.add_to(mine));
             }
         }
     }
 }
 
+/// Releases of one block, and the clock of all of them since the variable was last overwritten.
+#[derive(Debug, Default)]
+struct OfBlock {
+    list: Vec<(usize, Published)>,
+    joined: Option<Clock>,
+}
+
 #[derive(Debug, Default)]
 struct History {
+    /// Releases so far, and those that a write has overwritten: nobody reads their values any more.
     releases: usize,
-    by_block: HashMap<u32, Vec<(usize, Published)>>,
+    overwritten: usize,
+    by_block: HashMap<u32, OfBlock>,
 }
+
+/// Releases of a block that a variable remembers.
+const MAX_RELEASES: usize = 4096;
+
+/// Spans of releases a thread remembers one by one. A longer list joins those of one variable, with
+/// what lies between: a lock taken that often was handed on from each holder to the next.
+const MAX_ACQUIRED: usize = 256;
 
 /// A memory location that releases were written to.
 #[derive(Debug, Default)]
 pub(crate) struct Variable(Mutex<History>);
 
-/// The releases of a variable up to a point, seen by some thread.
+/// The releases of a variable between two points, seen by some thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Acquired {
     variable: Arc<Variable>,
-    releases: usize,
+    from: usize,
+    to: usize,
+    /// Block of the thread that saw them, and whether it did so beyond its block.
+    by: u32,
+    device_wide: bool,
 }
 
 impl Variable {
@@ -61,109 +80,131 @@ impl Variable {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn release(&self, published: Published) {
+    /// An atomic write. One that does not read (`modifies` is false) ends what came before.
+    pub(crate) fn write(&self, modifies: bool, published: Option<Published>) {
         self.with(|h| {
+            if !modifies {
+                h.overwritten = h.releases;
+                h.by_block.values_mut().for_each(|b| b.joined = None);
+            }
+            let Some(published) = published else { return };
             h.releases += 1;
             let at = h.releases;
-            let list = h.by_block.entry(published.block).or_default();
+            let own = h.by_block.entry(published.block).or_default();
+            join(&mut own.joined, published.clock.clone());
             // A block that releases over and over (a spinning lock) would grow without bound.
-            if list.len() >= 4096 {
-                list.drain(..2048);
+            if own.list.len() >= MAX_RELEASES {
+                own.list.drain(..MAX_RELEASES / 2);
             }
-            list.push((at, published));
+            own.list.push((at, published));
         });
     }
 
-    /// The latest clock published by `block`, joined over its releases.
-    pub(crate) fn of_block(&self, block: u32) -> Vec<Clock> {
-        self.with(|h| {
-            let list = h
-                .by_block
-                .get(&block)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            list.iter()
-                .rev()
-                .take(64)
-                .map(|(_, p)| p.clock.clone())
-                .collect()
-        })
+    /// What `block` itself published.
+    pub(crate) fn of_block(&self, block: u32) -> Option<Clock> {
+        self.with(|h| h.by_block.get(&block)?.joined.clone())
     }
 
-    pub(crate) fn releases(&self) -> usize {
-        self.with(|h| h.releases)
+    /// What a thread of `block` that reads the variable now may acquire, at device scope or at that
+    /// of its block.
+    pub(crate) fn seen(self: &Arc<Self>, block: u32, device_wide: bool) -> Option<Acquired> {
+        let (from, to) = self.with(|h| (h.overwritten, h.releases));
+        (from < to).then(|| Acquired {
+            variable: self.clone(),
+            from,
+            to,
+            by: block,
+            device_wide,
+        })
     }
 }
 
 impl Acquired {
-    pub(crate) fn new(variable: &Arc<Variable>) -> Acquired {
-        Acquired {
-            variable: variable.clone(),
-            releases: variable.releases(),
+    /// The same, acquired with a fence of this scope.
+    pub(crate) fn fenced(mut self, device_wide: bool) -> Acquired {
+        self.device_wide &= device_wide;
+        self
+    }
+
+    /// Whether it says something about other blocks.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.device_wide
+    }
+
+    /// Whether two are of one variable, acquired by the same block at the same scope.
+    fn is_like(&self, other: &Acquired) -> bool {
+        Arc::ptr_eq(&self.variable, &other.variable)
+            && (self.by, self.device_wide) == (other.by, other.device_wide)
+    }
+
+    /// Whether all of `other` is in it.
+    pub(crate) fn holds(&self, other: &Acquired) -> bool {
+        self.is_like(other) && self.from <= other.from && self.to >= other.to
+    }
+
+    /// Adds it to a list.
+    pub(crate) fn add_to(&self, list: &mut Vec<Acquired>) {
+        let full = list.len() >= MAX_ACQUIRED;
+        let joins =
+            |a: &&mut Acquired| a.is_like(self) && (full || a.from <= self.to && self.from <= a.to);
+        match list.iter_mut().find(joins) {
+            Some(known) => {
+                known.from = known.from.min(self.from);
+                known.to = known.to.max(self.to);
+            }
+            None => list.push(self.clone()),
         }
     }
 
-    pub(crate) fn same_variable(&self, other: &Acquired) -> bool {
-        Arc::ptr_eq(&self.variable, &other.variable)
+    /// Whether the acquire takes in what this release published.
+    fn takes(&self, at: usize, p: &Published) -> bool {
+        let scopes = p.block == self.by || p.device_wide && self.device_wide;
+        at > self.from && at <= self.to && scopes
     }
 
-    pub(crate) fn extend_to(&mut self, other: &Acquired) {
-        self.releases = self.releases.max(other.releases);
-    }
-
-    /// Whether these releases cover an access of `thread` of `block` at `segment`.
-    fn covers(&self, block: u32, thread: usize, segment: u32, depth: u32) -> bool {
-        let (hit, deeper) = self.variable.with(|h| {
-            let seen = |at: &usize| *at <= self.releases;
-            let hit = h.by_block.get(&block).is_some_and(|list| {
-                list.iter().any(|(at, p)| {
-                    seen(at)
-                        && p.device_wide
-                        && (segment < p.floor
-                            || segment < p.clock.get(thread).copied().unwrap_or(0))
-                })
+    /// Whether these releases themselves cover an access of `thread` of `block` at `segment`; where
+    /// not, adds what they knew to `deeper`.
+    fn covers(
+        &self,
+        (block, thread, segment): (u32, usize, u32),
+        deeper: &mut Vec<Arc<Vec<Acquired>>>,
+    ) -> bool {
+        self.variable.with(|h| {
+            let own = h.by_block.get(&block).map(|own| own.list.as_slice());
+            let covered = own.unwrap_or_default().iter().rev().any(|(at, p)| {
+                let clock = p.clock.get(thread).copied().unwrap_or(0);
+                self.takes(*at, p) && (segment < p.floor || segment < clock)
             });
-            let mut deeper = Vec::new();
-            if !hit && depth > 0 {
-                for (at, p) in h.by_block.values().flatten() {
-                    if seen(at)
-                        && p.device_wide
-                        && let Some(f) = &p.foreign
-                    {
-                        deeper.push(f.clone());
-                    }
-                }
+            if !covered {
+                let all = h.by_block.values().flat_map(|of| &of.list);
+                let taken = all.filter(|(at, p)| self.takes(*at, p));
+                deeper.extend(taken.filter_map(|(_, p)| p.foreign.clone()));
             }
-            (hit, deeper)
-        });
-        hit || covered(
-            deeper.iter(),
-            block,
-            thread,
-            segment,
-            depth.saturating_sub(1),
-        )
+            covered
+        })
     }
 }
 
-fn covered<'a>(
-    lists: impl Iterator<Item = &'a Arc<Vec<Acquired>>>,
-    block: u32,
-    thread: usize,
-    segment: u32,
-    depth: u32,
-) -> bool {
-    lists
-        .flat_map(|l| l.iter())
-        .any(|a| a.covers(block, thread, segment, depth))
-}
-
-/// Whether someone who knows `foreign` has seen an access of another block.
+/// Whether someone who knows `foreign` has seen an access of another block, itself or through others.
 pub(crate) fn knows(
     foreign: &Option<Arc<Vec<Acquired>>>,
     block: u32,
     thread: usize,
     segment: u32,
 ) -> bool {
-    covered(foreign.iter(), block, thread, segment, 6)
+    let mut next: Vec<Arc<Vec<Acquired>>> = foreign.iter().cloned().collect();
+    // What was looked at already: chains of blocks meet again and again at the same variables.
+    let mut done: Vec<Acquired> = Vec::new();
+    while let Some(list) = next.pop() {
+        for acquired in list.iter() {
+            if done.iter().any(|d| d.holds(acquired)) {
+                continue;
+            }
+            acquired.add_to(&mut done);
+            if acquired.covers((block, thread, segment), &mut next) {
+                return true;
+            }
+        }
+    }
+    false
 }

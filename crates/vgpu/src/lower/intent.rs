@@ -24,13 +24,14 @@ pub(super) fn relaxed_loads<'a>(body: &'a Body<'a>) -> (HashSet<usize>, bool) {
     (found, polling)
 }
 
-/// Registers that appear once in a function, in a vector load.
+/// Registers that appear once in a function, in a vector load or as what an atomic gives back: nobody
+/// uses them.
 pub(super) fn named_once(body: &Body<'_>) -> HashSet<Reg> {
     let vector = |o: Option<&Operand<'_>>| matches!(o, Some(Operand::Vector(_)));
     let loads = body.instructions.iter();
     if !loads
         .clone()
-        .any(|i| i.opcode == "ld" && vector(i.operands.first()))
+        .any(|i| i.opcode == "atom" || i.opcode == "ld" && vector(i.operands.first()))
     {
         return HashSet::new();
     }

@@ -211,10 +211,10 @@ impl<'a> Lower<'a> {
             at: self.address(address, area)?,
             op,
             ty,
-            dest: if returns {
-                self.data(&i.operands[0])?
-            } else {
-                Data::Nothing
+            dest: match &i.operands[0] {
+                Operand::Reg(r) if self.function.named_once.contains(r) => Data::Nothing,
+                dest if returns => self.data(dest)?,
+                _ => Data::Nothing,
             },
             b: self.data_source(b, bytes)?,
             c,

@@ -225,6 +225,10 @@ impl<'a> Lower<'a> {
             "lanemask_le" => Special::MaskLe,
             "lanemask_gt" => Special::MaskGt,
             "lanemask_ge" => Special::MaskGe,
+            // The grid's workspace, 0 where the launch is not cooperative; the driver's others are
+            // not known.
+            "envreg1" => Special::WorkspaceHigh,
+            "envreg2" => Special::WorkspaceLow,
             "dynamic_smem_size" => Special::DynamicShared,
             "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
             // Without clusters each block is a cluster of its own.

@@ -476,6 +476,8 @@ pub(crate) enum Special {
     MaskGe,
     DynamicShared,
     TotalShared,
+    WorkspaceHigh,
+    WorkspaceLow,
     Zero,
     One,
 }

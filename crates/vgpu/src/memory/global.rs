@@ -60,7 +60,9 @@ pub struct GlobalMemory {
     used: u64,
     next: u64,
     pub(crate) allocations: Vec<Arc<Allocation>>,
-    /// Launches so far: tells the shadow cells of one launch from those of another.
+    /// Attempts at launches so far: tells the shadow cells of one from those of another.
+    pub(crate) attempts: u32,
+    /// Launches so far.
     pub(crate) launches: u32,
 }
 
@@ -81,6 +83,7 @@ impl GlobalMemory {
             used: 0,
             next: FIRST,
             allocations: Vec::new(),
+            attempts: 0,
             launches: 0,
         }
     }
@@ -182,6 +185,20 @@ impl GlobalMemory {
             shadow: GlobalShadow::new(0),
             module: None,
         });
+    }
+
+    /// Whether each allocation was overwritten: what an attempt at a launch may change beside words.
+    pub(crate) fn overwritten(&self) -> Vec<bool> {
+        let all = self.allocations.iter();
+        all.map(|a| a.init.is_overwritten()).collect()
+    }
+
+    /// Undoes an attempt at a launch, before which [`overwritten`](Self::overwritten) said this.
+    pub(crate) fn undo(&self, attempt: u32, overwritten: &[bool]) {
+        for (a, overwritten) in self.allocations.iter().zip(overwritten) {
+            a.shadow.restore(attempt, &a.words, &a.init);
+            a.init.set_overwritten(*overwritten);
+        }
     }
 
     /// Fills the buffer with repeats of `pattern` and marks every byte as written by nobody.

@@ -103,6 +103,24 @@ impl InitMap {
         self.bits[word / 8].load(Relaxed) & bits == bits
     }
 
+    /// The bits of a range of cells (32 bytes each).
+    pub(crate) fn cells_into(&self, cells: Range<usize>, to: &mut Vec<u32>) {
+        to.clear();
+        to.extend(self.bits[cells].iter().map(|cell| cell.load(Relaxed)));
+    }
+
+    /// Puts such bits back.
+    pub(crate) fn set_cells(&self, first: usize, bits: &[u32]) {
+        for (cell, bits) in self.bits[first..].iter().zip(bits) {
+            cell.store(*bits, Relaxed);
+        }
+    }
+
+    /// Takes back that a kernel stored to the buffer.
+    pub(crate) fn set_overwritten(&self, overwritten: bool) {
+        self.overwritten.store(overwritten, Relaxed);
+    }
+
     /// Ranges of bytes nobody wrote.
     pub(crate) fn unwritten(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();

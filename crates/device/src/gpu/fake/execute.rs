@@ -37,7 +37,8 @@ impl VirtualDriver {
             .iter()
             .map(|bytes| {
                 let mut word = [0; 8];
-                word[..bytes.len()].copy_from_slice(bytes);
+                let length = bytes.len().min(8);
+                word[..length].copy_from_slice(&bytes[..length]);
                 u64::from_le_bytes(word)
             })
             .collect();
@@ -78,6 +79,7 @@ impl VirtualDriver {
             shared_fill: self.shared_fill,
             // No two launches read the same clock.
             clock: self.clock.cycles(),
+            cooperative: config.cooperative,
             instruction_budget: BUDGET,
             checks: Checks {
                 races: false,

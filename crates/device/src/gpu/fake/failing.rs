@@ -52,6 +52,19 @@ impl<D> Failing<D> {
 macro_rules! pass_on {
     ($($method:ident($($argument:ident: $type:ty),*) -> $answer:ty = $call:literal;)*) => {
         impl<D: Driver> Driver for Failing<D> {
+            fn launch(
+                &mut self,
+                function: Function,
+                stream: Stream,
+                launch: &LaunchConfig,
+            ) -> Answer<()> {
+                self.note(match launch.cooperative {
+                    true => "cuLaunchCooperativeKernel",
+                    false => "cuLaunchKernel",
+                })?;
+                self.inner.launch(function, stream, launch)
+            }
+
             $(fn $method(&mut self, $($argument: $type),*) -> Answer<$answer> {
                 self.note($call)?;
                 self.inner.$method($($argument),*)
@@ -92,7 +105,7 @@ pass_on! {
         = "cuFuncSetAttribute";
     occupancy(function: Function, threads: i32, shared_bytes: u64) -> i32
         = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-    launch(function: Function, stream: Stream, launch: &LaunchConfig) -> () = "cuLaunchKernel";
+    variable(module: Module, name: &str) -> (DevicePointer, u64) = "cuModuleGetGlobal_v2";
     stream_create() -> Stream = "cuStreamCreate";
     stream_synchronize(stream: Stream) -> () = "cuStreamSynchronize";
     stream_destroy(stream: Stream) -> () = "cuStreamDestroy_v2";

@@ -316,6 +316,20 @@ impl Driver for VirtualDriver {
         Ok(Function(handle))
     }
 
+    fn variable(&mut self, module: Module, name: &str) -> Answer<(DevicePointer, u64)> {
+        self.sound("cuModuleGetGlobal_v2")?;
+        let failed = |code| CudaError::new("cuModuleGetGlobal_v2", code);
+        let ptx = self.modules.get(&module.0).cloned();
+        let ptx = ptx.ok_or_else(|| failed(code::INVALID_HANDLE))?;
+        let found = ptx.place_variable(&mut self.memory, name);
+        let found = found.map_err(|_| failed(code::OUT_OF_MEMORY))?;
+        let (id, bytes) = found.ok_or_else(|| failed(code::NOT_FOUND).noting(name))?;
+        let base = self.memory.address(id);
+        // Copies to it find it among what is allocated.
+        self.living.insert(base, (id, bytes));
+        Ok((DevicePointer(base), bytes))
+    }
+
     fn function_attribute(
         &mut self,
         function: Function,

@@ -11,13 +11,13 @@ use crate::step::Step;
 use crate::vgpu::Limits;
 use std::collections::BTreeSet;
 use std::io;
-use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, Role};
-use tuner_core::record::Verdict;
+use tuner_core::judgement::{HAZARDS_ONLY, Judgement};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
+use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, verify};
+use tuner_judge::gate::verify::{Demands, Evidence, add_new, verify};
 use tuner_judge::session::Session;
 use tuner_process::{Parent, Replies, to_json};
 
@@ -89,6 +89,7 @@ enum Gated<'a> {
     Passed {
         worst: Option<f64>,
         note: String,
+        warnings: Vec<Hazard>,
         last: Option<(&'a Plan, Verified, Evidence)>,
     },
 }
@@ -105,6 +106,7 @@ fn gate<'a>(
     let mut worst: Option<f64> = None;
     let mut last = None;
     let mut notes: Vec<String> = Vec::new();
+    let mut warnings: Vec<Hazard> = Vec::new();
     // Whether check problems, all of them run whole, vouch for the candidate.
     let mut vouched = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
@@ -129,21 +131,39 @@ fn gate<'a>(
                     ));
                 }
                 notes.extend(evidence.note.clone());
+                add_new(&mut warnings, evidence.warnings.clone());
                 last = Some((plan, verified, evidence));
             }
-            Err(rejection) => return Ok(Gated::Rejected(rejected(rejection, worst))),
+            Err(mut rejection) => {
+                add_new(&mut rejection.warnings, warnings);
+                return Ok(Gated::Rejected(rejected(rejection, worst)));
+            }
         }
     }
     if let Some((plan, _, evidence)) = &last {
+        if plan.reference == PlanReference::None {
+            return Ok(Gated::Rejected(Judgement {
+                warnings,
+                ..hazards_only(&notes)
+            }));
+        }
         if !covers(&compared, plan) {
-            return Ok(Gated::Rejected(unchecked(plan, &compared, &notes)));
+            return Ok(Gated::Rejected(Judgement {
+                warnings,
+                ..unchecked(plan, &compared, &notes)
+            }));
         }
         if !covers(&evidence.compared, plan) {
             notes.push("they are judged by the check problems".to_owned());
         }
     }
     let note = notes.join("; ");
-    Ok(Gated::Passed { worst, note, last })
+    Ok(Gated::Passed {
+        worst,
+        note,
+        warnings,
+        last,
+    })
 }
 
 /// Lane instructions up to which a problem whose sample cannot be compared is run whole, where no
@@ -156,7 +176,7 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
 }
 
 fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
-    plan.of_role(Role::Output)
+    plan.compared()
 }
 
 /// It ran without a fault, and at least one output was compared with nothing.
@@ -173,6 +193,16 @@ fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judge
         detail.push_str(note);
     }
     detail.push_str("; give a `check_problems` entry small enough to run whole");
+    Judgement::new(Verdict::Unchecked, detail)
+}
+
+/// It ran without a hazard, and the space says that results are not compared.
+fn hazards_only(notes: &[String]) -> Judgement {
+    let mut detail = HAZARDS_ONLY.to_owned();
+    for note in notes {
+        detail.push_str("; ");
+        detail.push_str(note);
+    }
     Judgement::new(Verdict::Unchecked, detail)
 }
 

@@ -63,10 +63,11 @@ pub fn judge(
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<TimedJudgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
-    let (worst, note, last) = match gate(session, references, job, begins)? {
+    let (passed, worst, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => {
             let mut rejected = TimedJudgement::from(judgement);
-            if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, &job.timed) {
+            let plan = job.timed.as_ref().or(job.checks.last());
+            if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, plan) {
                 begins(Step::Time).map_err(Failure::Pipe)?;
                 if let Ok(forecast) = session.forecaster().forecast(plan) {
                     rejected.unproven = Some(forecast.time);
@@ -75,17 +76,25 @@ pub fn judge(
             }
             return Ok(rejected);
         }
-        Gated::Passed { worst, note, last } => (worst, note, last),
+        Gated::Passed {
+            worst,
+            note,
+            warnings,
+            last,
+        } => {
+            let passed = Judgement {
+                detail: note,
+                warnings,
+                ..Judgement::ok(worst)
+            };
+            (passed, worst, last)
+        }
     };
     if job.timed.is_some() {
         begins(Step::Time).map_err(Failure::Pipe)?;
     } else {
         session.reset();
     }
-    let passed = Judgement {
-        detail: note,
-        ..Judgement::ok(worst)
-    };
     let mut answer = TimedJudgement::from(passed);
     if let Some((plan, verified, _)) = last {
         match session.forecaster().forecast(plan) {

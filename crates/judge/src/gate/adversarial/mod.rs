@@ -161,6 +161,7 @@ pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     match &plan.reference {
         PlanReference::Oracle(name) => Some(name),
         PlanReference::Kernel { oracle, .. } => oracle.as_deref(),
+        PlanReference::None => None,
     }
 }
 
@@ -239,6 +240,10 @@ struct Form<'a> {
 impl<'a> Form<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Option<Self> {
         let of = |role: Role| plan.arguments.iter().filter(move |a| a.role == role);
+        if of(Role::Inout).next().is_some() {
+            // No case says what such a buffer begins with.
+            return None;
+        }
         let output = of(Role::Output).next()?;
         Some(Self {
             plan,

@@ -12,7 +12,7 @@ pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
         .filter(|(_, argument)| argument.role == Role::Input)
         .nth(input);
     place.map_or(0.0, |(number, argument)| {
-        let fill = argument.fill;
+        let fill = &argument.fill;
         fill.value(form.seed ^ 0xad5e_55a1, number as u64, index)
     })
 }

@@ -143,6 +143,16 @@ pub enum OracleError {
         /// Elements of the output.
         count: u64,
     },
+    /// The data that an argument is filled with cannot be used.
+    #[error("the data of `{argument}` cannot be used on problem {problem}: {why}")]
+    Data {
+        /// The argument.
+        argument: String,
+        /// The problem's name.
+        problem: String,
+        /// The reason.
+        why: String,
+    },
     /// The naive kernel that candidates are compared with is wrong itself.
     #[error("the reference kernel disagrees with the float64 oracle `{oracle}`: {detail}")]
     Disagrees {

@@ -3,10 +3,11 @@
 use super::{
     DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, launch_time, resident_blocks,
 };
+use crate::gate::generate;
 use std::time::{Duration, Instant};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Plan, PlanArgument, PlanLaunch, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
 use vgpu::model::{self, Estimate, Shape, Traces};
@@ -48,6 +49,13 @@ pub struct Forecaster {
     arch: &'static Arch,
     memory_bytes: u64,
     prepared: Option<Prepared>,
+}
+
+impl Prepared {
+    fn address(&self, argument: usize) -> Option<u64> {
+        let buffer = self.buffers.get(argument).copied().flatten()?;
+        Some(self.memory.address(buffer))
+    }
 }
 
 /// One launch, predicted.
@@ -122,7 +130,7 @@ impl Forecaster {
         let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
             self.prepared = None;
-            self.prepared = Some(fresh(&plan.arguments, self.memory_bytes)?);
+            self.prepared = Some(fresh(plan, self.memory_bytes, self.arch)?);
         }
         let prepared = self.prepared.as_mut();
         let prepared = prepared.ok_or_else(|| refused("no memory".to_owned()))?;
@@ -131,7 +139,8 @@ impl Forecaster {
     }
 }
 
-fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> {
+fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
+    let arguments = &plan.arguments;
     let mut memory = GlobalMemory::new(limit);
     let mut buffers = Vec::with_capacity(arguments.len());
     for (index, argument) in arguments.iter().enumerate() {
@@ -142,8 +151,13 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> 
         let buffer = memory.alloc(argument.bytes(), &argument.name);
         let buffer =
             buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
-        if argument.role == Role::Input {
-            fill(&mut memory, buffer, argument, index as u64);
+        if argument.role.is_filled() {
+            match (&argument.fill, &plan.generators) {
+                (Fill::Kernel(entry), Some(code)) => {
+                    generated(&mut memory, buffer, argument, (entry, code), arch)?;
+                }
+                _ => fill(&mut memory, buffer, argument, index as u64)?,
+            }
         }
         buffers.push(Some(buffer));
     }
@@ -155,26 +169,71 @@ fn fresh(arguments: &[PlanArgument], limit: u64) -> Result<Prepared, Judgement> 
     })
 }
 
-fn fill(memory: &mut GlobalMemory, buffer: BufferId, argument: &PlanArgument, index: u64) {
+fn fill(
+    memory: &mut GlobalMemory,
+    buffer: BufferId,
+    argument: &PlanArgument,
+    index: u64,
+) -> Result<(), Judgement> {
     let total = memory.len(buffer);
-    let (element, rule) = (argument.element, argument.fill);
-    if total > FILLED_BYTES && element.is_float() {
-        return;
+    let (element, rule) = (argument.element, &argument.fill);
+    // Where what an element is depends on its place, its beginning does not stand for the rest.
+    let drawn = matches!(
+        rule,
+        Fill::Normal { .. } | Fill::Uniform { .. } | Fill::Constant(_) | Fill::Sparse { .. }
+    );
+    let plain = drawn && argument.layout.is_none();
+    if total > FILLED_BYTES && (plain && element.is_float() || *rule == Fill::Zeros) {
+        return Ok(());
     }
-    let whole = total <= FILLED_BYTES || rule == Fill::Arange;
-    let size = element.size() as u64;
-    let count = if whole {
-        argument.count()
+    let part = if total <= FILLED_BYTES || !plain {
+        let content = argument.content(SEED, index);
+        content.map_err(|why| refused(format!("the data of `{}`: {why}", argument.name)))?
     } else {
-        FILLED_BYTES / size
+        let count = FILLED_BYTES / element.size() as u64;
+        rule.bytes(element, SEED, index, count)
     };
-    let part = rule.bytes(element, SEED, index, count);
-    let mut at = 0;
+    repeated(memory, buffer, &part);
+    Ok(())
+}
+
+/// Writes the bytes again and again until the buffer is full.
+fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
+    let (total, mut at) = (memory.len(buffer), 0);
     while at < total && !part.is_empty() {
         let length = (total - at).min(part.len() as u64);
         memory.write(buffer, at, &part[..length as usize]);
         at += length;
     }
+}
+
+/// Has a generator fill a buffer, of a large one only the beginning, which the rest repeats.
+fn generated(
+    memory: &mut GlobalMemory,
+    buffer: BufferId,
+    argument: &PlanArgument,
+    (entry, code): (&str, &Code),
+    arch: &Arch,
+) -> Result<(), Judgement> {
+    let told = |why: String| refused(format!("the generator of `{}`: {why}", argument.name));
+    let module = Module::load(&code.ptx).map_err(|error| told(error.to_string()))?;
+    let all = generate::elements(argument);
+    let each = argument.bytes() / all.max(1);
+    let count = all.min(FILLED_BYTES / each.max(1)).max(1);
+    let shape = generate::launch(entry, all);
+    let word = |value: u64| Arg::Bytes(value.to_le_bytes().to_vec());
+    let args = vec![Arg::Buffer(buffer), word(all), word(SEED)];
+    let mut launch = Launch::new(entry, shape.grid, shape.block, args);
+    let blocks = count.div_ceil(u64::from(shape.block[0]));
+    launch.blocks = vgpu::BlockSet::List((0..blocks).collect());
+    launch.wall_deadline = Some(Instant::now() + WALL);
+    vgpu::launch(&module, memory, arch, &launch).map_err(|error| told(error.to_string()))?;
+    if count < all {
+        let mut part = memory.read(buffer);
+        part.truncate(usize::try_from(count * each).unwrap_or(usize::MAX));
+        repeated(memory, buffer, &part);
+    }
+    Ok(())
 }
 
 /// Executes the blocks of one launch that the model needs.
@@ -195,16 +254,34 @@ fn trace(
         let argument = argument.ok_or_else(|| refused(format!("no argument {index}")))?;
         args.push(match prepared.buffers.get(*index).copied().flatten() {
             Some(buffer) => Arg::Buffer(buffer),
-            None => Arg::Bytes(argument.scalar_bytes()),
+            None => {
+                let bytes = argument.scalar_at(|at| prepared.address(at));
+                Arg::Bytes(
+                    bytes
+                        .ok_or_else(|| refused(format!("`{}` points to nothing", argument.name)))?,
+                )
+            }
         });
+    }
+    for (index, variable) in plan.variables.iter().enumerate() {
+        let bytes = variable.bytes(SEED, index, |at| prepared.address(at));
+        let bytes = bytes.map_err(refused)?;
+        // One of another size is refused where the candidate is judged.
+        let set = module.set_variable(&mut prepared.memory, &variable.holds.name, &bytes);
+        set.map_err(|error| refused(error.to_string()))?;
     }
     let mut template = Launch::new(&launch.entry, launch.grid, launch.block, args);
     template.dynamic_shared_bytes = launch.shared_bytes;
+    template.cooperative = launch.cooperative;
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
-    let traces = model::trace(module, &mut prepared.memory, arch, &template, together)
-        .map_err(|error| refused(error.to_string()))?;
+    let traces =
+        model::trace(module, &mut prepared.memory, arch, &template, together).map_err(|error| {
+            let taken = launch.arguments.iter();
+            let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
+            refused(error.describe(&names.collect::<Vec<_>>()))
+        })?;
     traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
 }
 
@@ -239,6 +316,10 @@ fn piece(
         registers: work.registers,
         shared_bytes,
     };
+    // The model replays single blocks; what a whole grid waits for is not in their time.
+    let together = launch
+        .cooperative
+        .then(|| "waits of the whole grid for each other are not modelled".to_owned());
     let replayed = kernel
         .filter(|kernel| kernel.has_lines)
         .and_then(|kernel| model::estimate(arch, kernel, module, traces, &shape));
@@ -251,7 +332,7 @@ fn piece(
         return Ok(Piece {
             work,
             us: estimate.us.max(plain),
-            doubts: estimate.doubts.clone(),
+            doubts: estimate.doubts.iter().cloned().chain(together).collect(),
             estimate: Some(estimate),
         });
     }
@@ -261,7 +342,11 @@ fn piece(
         work,
         us: plain.time,
         estimate: None,
-        doubts: vec!["no machine code with line numbers: roofline and occupancy only".to_owned()],
+        doubts: std::iter::once(
+            "no machine code with line numbers: roofline and occupancy only".to_owned(),
+        )
+        .chain(together)
+        .collect(),
     })
 }
 

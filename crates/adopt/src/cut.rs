@@ -1,0 +1,406 @@
+//! What of a unit a kernel reaches, and the template that this makes.
+
+use super::tree::words;
+use super::unit::{Around, Item, Kind, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+use tuner_kernel::compile::is_host_header;
+
+/// Includes before everything: what nvcc gives every source, and C's headers of constants.
+pub(crate) const PRELUDE: &str = "#include <cuda_runtime.h>\n#include <assert.h>\n#include <float.h>\n\
+                       #include <stdint.h>\n#include <stdio.h>\n";
+
+/// Words of those who use cooperative groups.
+const GROUPS: [&str; 9] = [
+    "cooperative_groups",
+    "cg",
+    "this_thread_block",
+    "thread_block",
+    "this_grid",
+    "grid_group",
+    "tiled_partition",
+    "thread_block_tile",
+    "coalesced_threads",
+];
+
+/// Headers that cost compile time, with a word that whoever needs them writes.
+const ON_WORD: [(&str, &[&str]); 20] = [
+    ("cooperative_groups*", &GROUPS),
+    ("cub/*", &["cub"]),
+    ("cuda/*", &["cuda"]),
+    ("thrust/*", &["thrust"]),
+    ("mma.h", &["nvcuda", "wmma"]),
+    ("type_traits", &["std"]),
+    ("limits", &["numeric_limits"]),
+    (
+        "utility",
+        &[
+            "pair",
+            "index_sequence",
+            "make_index_sequence",
+            "declval",
+            "exchange",
+        ],
+    ),
+    ("tuple", &["tuple", "tie", "make_tuple"]),
+    ("array", &["array"]),
+    ("functional", &["std"]),
+    ("complex", &["complex"]),
+    ("algorithm", &["std", "min", "max"]),
+    (
+        "curand*",
+        &["curand", "curandState", "curandState_t", "curand_init"],
+    ),
+    ("cmath", &["std"]),
+    ("cstdint", &["std"]),
+    ("cstring", &["std"]),
+    (
+        "cuda_fp8.h",
+        &["__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_storage_t"],
+    ),
+    ("cuda_fp4.h", &["__nv_fp4_e2m1"]),
+    ("cuda.h", &["CUtensorMap"]),
+];
+
+/// Headers that others bring along (cuBLAS's has the half types), with the names that need them.
+const IMPLIED: [(&str, &[&str]); 3] = [
+    (
+        "cuda_fp16.h",
+        &[
+            "half",
+            "__half",
+            "half2",
+            "__half2",
+            "__float2half",
+            "__half2float",
+        ],
+    ),
+    (
+        "cuda_bf16.h",
+        &[
+            "__nv_bfloat16",
+            "nv_bfloat16",
+            "__nv_bfloat162",
+            "nv_bfloat162",
+        ],
+    ),
+    ("cuda_fp8.h", &["__nv_fp8_e4m3", "__nv_fp8_e5m2"]),
+];
+
+/// How a definition that becomes a parameter stands in the unit.
+#[derive(Debug, Clone)]
+pub(crate) enum Definition {
+    /// A `#define`.
+    Macro,
+    /// A constant at file scope: its whole item.
+    Constant,
+    /// A constant in the kernel: the bytes of its declaration.
+    Local(Range<usize>),
+}
+
+/// A constant of the source that a search space may vary.
+#[derive(Debug, Clone)]
+pub(crate) struct Tunable {
+    /// Its name, which becomes a macro's.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: i64,
+    /// Where it is defined: the item.
+    pub(crate) item: usize,
+    /// How.
+    pub(crate) definition: Definition,
+}
+
+/// The items that a kernel reaches, with those of the host that the compiler asked for.
+pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> BTreeSet<usize> {
+    let Some(own) = unit.items.get(kernel) else {
+        return BTreeSet::new();
+    };
+    let mut kept = BTreeSet::from([kernel]);
+    let mut wanted: BTreeSet<&str> = own
+        .words
+        .iter()
+        .chain(demanded)
+        .map(String::as_str)
+        .collect();
+    loop {
+        let before = kept.len();
+        for (at, item) in unit.items.iter().enumerate() {
+            let named = |words: &dyn Fn(&str) -> bool| item.names.iter().any(|name| words(name));
+            let reached = match item.kind {
+                Kind::Kernel => named(&|name| own.names.iter().any(|known| known == name)),
+                Kind::Device | Kind::Declaration | Kind::Macro => {
+                    named(&|name| wanted.contains(name))
+                }
+                Kind::Host | Kind::HostVariable => named(&|name| demanded.contains(name)),
+                Kind::Undefine | Kind::Using | Kind::Include => false,
+            };
+            if reached && kept.insert(at) {
+                wanted.extend(item.words.iter().map(String::as_str));
+            }
+        }
+        if kept.len() == before {
+            return kept;
+        }
+    }
+}
+
+/// A template that was cut out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Template {
+    /// Its text.
+    pub(crate) text: String,
+    /// Every word in it.
+    pub(crate) words: BTreeSet<String>,
+    /// Headers that are not there.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Writes what is kept as a template, each piece with its place in the original.
+pub(crate) fn write(
+    unit: &Unit,
+    kept: &BTreeSet<usize>,
+    tunables: &[Tunable],
+    available: &dyn Fn(&str) -> bool,
+) -> Template {
+    let mut template = Template::default();
+    for at in kept {
+        template.words.extend(unit.items[*at].words.iter().cloned());
+    }
+
+    let mut body = String::new();
+    for (at, item) in unit.items.iter().enumerate() {
+        let emitted = match item.kind {
+            Kind::Include => include(item, &mut template, available),
+            Kind::Using if uses(unit, item, kept, &template.words) => {
+                Some(format!("{}\n", unit.text(item)))
+            }
+            Kind::Undefine => {
+                let of_kept = |each: &usize| {
+                    let other = &unit.items[*each];
+                    other.kind == Kind::Macro && other.names == item.names
+                };
+                kept.iter()
+                    .any(of_kept)
+                    .then(|| format!("{}\n", unit.text(item).trim_end()))
+            }
+            _ if kept.contains(&at) => text_of(unit, at, tunables),
+            _ => None,
+        };
+        if let Some(text) = emitted {
+            wrap(&mut body, unit, item, &text);
+        }
+    }
+    let mut head = PRELUDE.to_owned();
+    for (header, names) in IMPLIED {
+        let line = format!("#include <{header}>\n");
+        if names.iter().any(|name| template.words.contains(*name)) && !body.contains(&line) {
+            head.push_str(&line);
+        }
+    }
+    for tunable in tunables {
+        if !matches!(tunable.definition, Definition::Macro) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                head,
+                "#ifndef {0}\n#define {0} {1}\n#endif",
+                tunable.name, tunable.value
+            );
+        }
+    }
+    template.text = head + &body;
+    template
+}
+
+fn include(
+    item: &Item,
+    template: &mut Template,
+    available: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let spelled = item.names.first()?;
+    if PRELUDE.contains(&format!("<{spelled}>")) {
+        return None;
+    }
+    let rule = ON_WORD
+        .iter()
+        .find(|(name, _)| match name.strip_suffix('*') {
+            Some(start) => spelled.starts_with(start),
+            None => spelled == name,
+        });
+    match rule {
+        Some((_, needed)) if !needed.iter().any(|word| template.words.contains(*word)) => {
+            return None;
+        }
+        // What the others of the host have for kernels is in the prelude.
+        None if is_host_header(spelled) => return None,
+        _ => {}
+    }
+    if !available(spelled) {
+        template.missing.push(spelled.clone());
+        return None;
+    }
+    Some(format!("#include <{spelled}>\n"))
+}
+
+/// Whether a `using namespace` is of a namespace that the template has.
+fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<String>) -> bool {
+    let Some(path) = item.names.first() else {
+        return false;
+    };
+    let first = path
+        .split("::")
+        .find(|part| !part.is_empty())
+        .unwrap_or_default();
+    let inside = |at: &usize| {
+        let around = &unit.items[*at].around;
+        around.contains(&Around::Namespace(first.to_owned()))
+    };
+    match first {
+        "std" => true,
+        "nvcuda" => words.contains("wmma") || words.contains("fragment"),
+        "cooperative_groups" => GROUPS.iter().any(|word| words.contains(*word)),
+        "cub" => words.contains("cub"),
+        _ => unit.namespaces.contains(first) && kept.iter().any(inside),
+    }
+}
+
+/// An item's text, without the definitions that became parameters.
+fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
+    let item = &unit.items[at];
+    let mut text = unit.text(item).trim_end().to_owned();
+    let here = tunables.iter().filter(|tunable| tunable.item == at);
+    for tunable in here {
+        match &tunable.definition {
+            Definition::Macro => {
+                return Some(format!("#ifndef {}\n{text}\n#endif\n", tunable.name));
+            }
+            Definition::Constant => return None,
+            Definition::Local(range) => {
+                let start = range.start.checked_sub(item.at.start)?;
+                let end = range.end.checked_sub(item.at.start)?;
+                let old = text.get(start..end)?;
+                let blank: String = old
+                    .chars()
+                    .map(|c| if c == '\n' { '\n' } else { ' ' })
+                    .collect();
+                text.replace_range(start..end, &blank);
+            }
+        }
+    }
+    if item.kind != Kind::Macro && !text.ends_with([';', '}']) {
+        text.push(';');
+    }
+    let opens = ["struct", "class", "enum", "union"];
+    let head = words(&text).into_iter().take(12).collect::<Vec<_>>();
+    if text.ends_with('}')
+        && head.iter().any(|word| opens.contains(word))
+        && item.kind == Kind::Declaration
+    {
+        text.push(';');
+    }
+    text.push('\n');
+    Some(text)
+}
+
+/// Puts what stands around an item around its text, and its place before it.
+fn wrap(body: &mut String, unit: &Unit, item: &Item, text: &str) {
+    let file = &unit.files[item.file];
+    let mut closing = Vec::new();
+    for around in &item.around {
+        match around {
+            Around::Namespace(name) => {
+                let _ = writeln!(body, "namespace {name} {{");
+                closing.push("}");
+            }
+            Around::Linkage => {
+                let _ = writeln!(body, "extern \"C\" {{");
+                closing.push("}");
+            }
+            Around::Condition(opening) => {
+                let _ = writeln!(body, "{opening}");
+                closing.push("#endif");
+            }
+        }
+    }
+    let shown = file.shown.replace('\\', "\\\\").replace('"', "\\\"");
+    let _ = write!(
+        body,
+        "#line {} \"{shown}\"\n{text}",
+        file.line(item.at.start)
+    );
+    for close in closing.into_iter().rev() {
+        let _ = writeln!(body, "{close}");
+    }
+}
+
+/// Words that name a tile, a block or an amount of unrolling, in capitals.
+const TILING: [&str; 21] = [
+    "BLOCK", "TILE", "UNROLL", "STAGE", "THREAD", "COARS", "VEC", "PER_", "ITEMS", "BM", "BN",
+    "BK", "TM", "TN", "TK", "WM", "WN", "WK", "BR", "BC", "CHUNK",
+];
+/// Values that a tile may have.
+const TILE_VALUES: Range<i64> = 1..1025;
+
+/// Whether a constant of this name and value looks like the size of a tile.
+pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
+    let upper = name.to_uppercase();
+    let short = |word: &str| word.len() == 2;
+    let named = TILING.iter().any(|word| {
+        if short(word) {
+            upper == **word
+                || upper.starts_with(&format!("{word}_"))
+                || upper.ends_with(&format!("_{word}"))
+        } else {
+            upper.contains(word)
+        }
+    });
+    let fixed =
+        upper.contains("WARP_SIZE") || upper.contains("WARPSIZE") || upper.contains("NUM_BLOCKS");
+    named && !fixed && TILE_VALUES.contains(&value) && value & (value - 1) == 0
+}
+
+/// A value's neighbours by powers of two, itself among them.
+pub(crate) fn neighbours(value: i64) -> Vec<i64> {
+    let below = [4, 2].map(|by| value / by);
+    let above = [1, 2, 4].map(|by| value.saturating_mul(by));
+    let mut all: Vec<i64> = below
+        .into_iter()
+        .chain(above)
+        .filter(|v| TILE_VALUES.contains(v))
+        .collect();
+    all.dedup();
+    all
+}
+
+/// Names that templates, functions and loops of the kept items give to something of their own.
+pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<String, usize> {
+    let mut given = BTreeMap::new();
+    for at in kept {
+        let item = &unit.items[*at];
+        if item.kind == Kind::Macro {
+            continue;
+        }
+        let source = &unit.files[item.file];
+        let root = source.tree().root_node();
+        let Some(node) = root.descendant_for_byte_range(item.at.start, item.at.end) else {
+            continue;
+        };
+        super::tree::each(node, &mut |node| {
+            if matches!(
+                node.kind(),
+                "parameter_declaration"
+                    | "optional_parameter_declaration"
+                    | "declaration"
+                    | "field_declaration"
+                    | "type_parameter_declaration"
+            ) {
+                for name in super::tree::declared(source, node) {
+                    *given.entry(name).or_default() += 1;
+                }
+            }
+            true
+        });
+    }
+    given
+}

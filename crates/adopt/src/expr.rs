@@ -1,0 +1,223 @@
+//! Expressions of host code, as far as extents of launches and buffers are made of them.
+
+use std::collections::BTreeMap;
+
+/// An expression over names of a search space.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expr {
+    /// A whole number.
+    Number(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// A size, a parameter or a fact of the device.
+    Name(String),
+    /// Two expressions and the operator between them, as Python writes it.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// A function of expressions.
+    Call(&'static str, Vec<Expr>),
+}
+
+impl Expr {
+    pub(crate) fn binary(operator: &'static str, left: Self, right: Self) -> Self {
+        if let (Self::Number(a), Self::Number(b)) = (&left, &right)
+            && let Some(value) = apply(operator, *a, *b)
+        {
+            return Self::Number(value);
+        }
+        match (operator, &left, &right) {
+            ("*", Self::Number(1), _) | ("+", Self::Number(0), _) => right,
+            ("*" | "//", _, Self::Number(1)) | ("+" | "-", _, Self::Number(0)) => left,
+            ("//", ..) => divided(left, right),
+            _ => Self::Binary(operator, Box::new(left), Box::new(right)),
+        }
+    }
+
+    pub(crate) fn call(name: &'static str, arguments: Vec<Self>) -> Self {
+        let numbers: Option<Vec<i64>> = arguments.iter().map(Self::number).collect();
+        if let Some(numbers) = numbers
+            && let Some(value) = function(name, &numbers)
+        {
+            return Self::Number(value);
+        }
+        Self::Call(name, arguments)
+    }
+
+    pub(crate) fn number(&self) -> Option<i64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Every name in it.
+    pub(crate) fn names(&self, found: &mut Vec<String>) {
+        match self {
+            Self::Number(_) | Self::Real(_) => {}
+            Self::Name(name) => {
+                if !found.contains(name) {
+                    found.push(name.clone());
+                }
+            }
+            Self::Binary(_, left, right) => {
+                left.names(found);
+                right.names(found);
+            }
+            Self::Call(_, arguments) => arguments.iter().for_each(|each| each.names(found)),
+        }
+    }
+
+    /// Its value where all names have one.
+    pub(crate) fn value(&self, of: &BTreeMap<String, i64>) -> Option<i64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Real(_) => None,
+            Self::Name(name) => of.get(name).copied(),
+            Self::Binary(operator, left, right) => {
+                apply(operator, left.value(of)?, right.value(of)?)
+            }
+            Self::Call(name, arguments) => {
+                let values: Option<Vec<i64>> =
+                    arguments.iter().map(|each| each.value(of)).collect();
+                function(name, &values?)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Real(value) => write!(f, "{value:?}"),
+            Self::Name(name) => f.write_str(name),
+            Self::Binary(operator, left, right) => {
+                // One level of precedence is enough to read.
+                let side = |side: &Self| match side {
+                    Self::Binary(inner, ..)
+                        if *inner == *operator && matches!(*operator, "+" | "*") =>
+                    {
+                        side.to_string()
+                    }
+                    Self::Binary("*", ..) if matches!(*operator, "+" | "-") => side.to_string(),
+                    Self::Binary(..) => format!("({side})"),
+                    other => other.to_string(),
+                };
+                write!(f, "{} {operator} {}", side(left), side(right))
+            }
+            Self::Call(name, arguments) => {
+                let all: Vec<String> = arguments.iter().map(Self::to_string).collect();
+                write!(f, "{name}({})", all.join(", "))
+            }
+        }
+    }
+}
+
+/// `(a + b - 1) // b` is a division that rounds up.
+fn divided(left: Expr, right: Expr) -> Expr {
+    let plain = |left: Expr, right: Expr| Expr::Binary("//", Box::new(left), Box::new(right));
+    let mut terms = Vec::new();
+    sum(&left, 1, &mut terms);
+    let constant: i64 = terms
+        .iter()
+        .filter_map(|(sign, term)| Some(sign.saturating_mul(term.number()?)))
+        .fold(0, i64::saturating_add);
+    let mut rest: Vec<(i64, Expr)> = terms
+        .into_iter()
+        .filter(|(_, term)| term.number().is_none())
+        .collect();
+    if rest.is_empty() {
+        return plain(left, right);
+    }
+    let rounds = match right.number() {
+        Some(number) => constant == number - 1,
+        None => {
+            let at = rest
+                .iter()
+                .position(|(sign, term)| *sign == 1 && *term == right);
+            match at.filter(|_| constant == -1 && rest.len() > 1) {
+                Some(at) => {
+                    rest.remove(at);
+                    true
+                }
+                None => false,
+            }
+        }
+    };
+    if !rounds {
+        return plain(left, right);
+    }
+    let mut terms = rest.into_iter();
+    let Some((1, first)) = terms.next() else {
+        return plain(left, right);
+    };
+    let whole = terms.fold(first, |whole, (sign, term)| {
+        Expr::binary(if sign == 1 { "+" } else { "-" }, whole, term)
+    });
+    Expr::call("ceil_div", vec![whole, right])
+}
+
+fn sum(expr: &Expr, sign: i64, terms: &mut Vec<(i64, Expr)>) {
+    match expr {
+        Expr::Binary(operator @ ("+" | "-"), left, right) => {
+            sum(left, sign, terms);
+            sum(right, if *operator == "+" { sign } else { -sign }, terms);
+        }
+        other => terms.push((sign, other.clone())),
+    }
+}
+
+fn apply(operator: &str, a: i64, b: i64) -> Option<i64> {
+    match operator {
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "//" => (b != 0).then(|| a.checked_div_euclid(b)).flatten(),
+        "%" => (b != 0).then(|| a.checked_rem_euclid(b)).flatten(),
+        "**" => a.checked_pow(u32::try_from(b).ok()?),
+        _ => None,
+    }
+}
+
+fn function(name: &str, values: &[i64]) -> Option<i64> {
+    match (name, values) {
+        ("ceil_div", [a, b]) if *b > 0 => a.checked_add(b - 1)?.checked_div_euclid(*b),
+        ("min", values) => values.iter().min().copied(),
+        ("max", values) => values.iter().max().copied(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Expr;
+
+    fn name(text: &str) -> Expr {
+        Expr::Name(text.to_owned())
+    }
+
+    #[test]
+    fn a_division_that_rounds_up_is_recognised() {
+        let n = || name("N");
+        let sum = |a, b| Expr::binary("+", a, b);
+        let less = |a, b| Expr::binary("-", a, b);
+        let by = |a, b| Expr::binary("//", a, b).to_string();
+        let b = || name("B");
+        assert_eq!(
+            by(less(sum(n(), b()), Expr::Number(1)), b()),
+            "ceil_div(N, B)"
+        );
+        assert_eq!(
+            by(sum(n(), less(b(), Expr::Number(1))), b()),
+            "ceil_div(N, B)"
+        );
+        assert_eq!(
+            by(sum(n(), Expr::Number(255)), Expr::Number(256)),
+            "ceil_div(N, 256)"
+        );
+        assert_eq!(
+            by(sum(n(), Expr::Number(254)), Expr::Number(256)),
+            "(N + 254) // 256"
+        );
+        assert_eq!(by(n(), b()), "N // B");
+    }
+}

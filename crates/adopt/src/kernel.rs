@@ -1,0 +1,362 @@
+//! A kernel's signature, and what its body does with its pointers.
+
+use super::tree::{self, Node, Source, each};
+use super::unit::{Item, Kind, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+use tuner_core::plan::Role;
+
+/// A parameter as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    /// Its name; empty where it has none.
+    pub(crate) name: String,
+    /// Its type's text, without the name.
+    pub(crate) ty: String,
+}
+
+/// A template's parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TemplateParameter {
+    /// Its name.
+    pub(crate) name: String,
+    /// A type, and no value.
+    pub(crate) is_type: bool,
+    /// What it is where nothing is given.
+    pub(crate) default: Option<String>,
+}
+
+/// The tree of an item.
+pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
+    let source = unit.files.get(item.file)?;
+    let root = source.tree().root_node();
+    let node = root.named_descendant_for_byte_range(item.at.start, item.at.end)?;
+    Some((source, node))
+}
+
+/// The parameters of a function.
+pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
+    let Some(list) = tree::function(node).and_then(|f| f.child_by_field_name("parameters")) else {
+        return Vec::new();
+    };
+    let mut cursor = list.walk();
+    let mut found = Vec::new();
+    for child in list.named_children(&mut cursor) {
+        if !child.kind().contains("parameter_declaration") {
+            continue;
+        }
+        let declarator = child.child_by_field_name("declarator");
+        let names = declarator.map_or(Vec::new(), |it| tree::declared_name(source, it));
+        let name = names.last().copied().unwrap_or_default();
+        let whole = source.of(child).split('=').next().unwrap_or_default();
+        let ty = match (name, declarator) {
+            ("", _) | (_, None) => whole.to_owned(),
+            (name, Some(_)) => match whole.rfind(name) {
+                Some(at) => format!("{}{}", &whole[..at], &whole[at + name.len()..]),
+                None => whole.to_owned(),
+            },
+        };
+        if ty.trim() == "void" && name.is_empty() {
+            continue;
+        }
+        found.push(Parameter {
+            name: name.to_owned(),
+            ty: ty.split_whitespace().collect::<Vec<_>>().join(" "),
+        });
+    }
+    found
+}
+
+/// The parameters of the template that a function is.
+pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<TemplateParameter> {
+    let Some(list) = node
+        .child_by_field_name("parameters")
+        .filter(|_| node.kind() == "template_declaration")
+    else {
+        return Vec::new();
+    };
+    let mut cursor = list.walk();
+    let all = list
+        .named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment");
+    all.map(|child| {
+        let text = source.of(child);
+        let (head, default) = match text.split_once('=') {
+            Some((head, default)) => (head, Some(default.trim().to_owned())),
+            None => (text, None),
+        };
+        TemplateParameter {
+            name: tree::words(head).pop().unwrap_or_default().to_owned(),
+            is_type: child.kind().contains("type_parameter"),
+            default,
+        }
+    })
+    .collect()
+}
+
+/// Whether a type's text is of a pointer (or an array), and of one to what may not be written.
+pub(crate) fn pointer(ty: &str) -> (bool, bool) {
+    let is_pointer = ty.contains('*') || ty.contains('[');
+    let before = ty.split(['*', '[']).next().unwrap_or_default();
+    (is_pointer, tree::words(before).contains(&"const"))
+}
+
+/// What a kernel does with each of its pointers: input, output, or both.
+pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
+    let mut roles = BTreeMap::new();
+    let Some((source, node)) = node_of(unit, item) else {
+        return roles;
+    };
+    let Some(body) = tree::body(node) else {
+        return roles;
+    };
+    let pointers: Vec<Parameter> = parameters(source, node)
+        .into_iter()
+        .filter(|each| pointer(&each.ty).0)
+        .collect();
+    let mut access = Access {
+        unit,
+        source,
+        of: pointers
+            .iter()
+            .map(|each| (each.name.clone(), each.name.clone()))
+            .collect(),
+        reads: BTreeSet::new(),
+        writes: BTreeSet::new(),
+    };
+    access.aliases(body);
+    access.uses(body);
+    for each in pointers {
+        let writes = access.writes.contains(&each.name);
+        let role = match (
+            pointer(&each.ty).1,
+            writes,
+            access.reads.contains(&each.name),
+        ) {
+            (true, ..) | (_, false, _) => Role::Input,
+            (_, true, false) => Role::Output,
+            (_, true, true) => Role::Inout,
+        };
+        roles.insert(each.name, role);
+    }
+    roles
+}
+
+struct Access<'u> {
+    unit: &'u Unit,
+    source: &'u Source,
+    /// Names that lead to a parameter's memory.
+    of: BTreeMap<String, String>,
+    reads: BTreeSet<String>,
+    writes: BTreeSet<String>,
+}
+
+impl<'u> Access<'u> {
+    /// Pointers that are made from parameters.
+    fn aliases(&mut self, body: Node<'u>) {
+        for _ in 0..4 {
+            let before = self.of.len();
+            each(body, &mut |node| {
+                if node.kind() == "init_declarator"
+                    && let Some(declarator) = node.child_by_field_name("declarator")
+                    && let Some(value) = node.child_by_field_name("value")
+                    && !matches!(value.kind(), "subscript_expression")
+                    && let Some(base) = self.base(value)
+                    && (declarator.kind().contains("pointer")
+                        || declarator.kind().contains("reference")
+                        || declarator.kind() == "identifier" && self.declares_pointer(node))
+                    && let Some(name) = tree::declared_name(self.source, declarator).last()
+                {
+                    self.of.insert((*name).to_owned(), base);
+                }
+                true
+            });
+            if self.of.len() == before {
+                break;
+            }
+        }
+    }
+
+    /// `auto p = …` and types whose name hides a pointer.
+    fn declares_pointer(&self, node: Node<'u>) -> bool {
+        node.parent()
+            .is_some_and(|parent| self.source.of(parent).starts_with("auto"))
+    }
+
+    /// The parameter whose memory an expression is in.
+    fn base(&self, node: Node<'u>) -> Option<String> {
+        let mut at = node;
+        loop {
+            match at.kind() {
+                "identifier" => return self.of.get(self.source.of(at)).cloned(),
+                "subscript_expression" | "pointer_expression" | "field_expression" => {
+                    at = at.child_by_field_name("argument")?;
+                }
+                "cast_expression" => at = at.child_by_field_name("value")?,
+                "parenthesized_expression" => at = at.named_child(0)?,
+                "assignment_expression" => at = at.child_by_field_name("left")?,
+                "binary_expression" => {
+                    let left = at.child_by_field_name("left")?;
+                    if let Some(found) = self.base(left) {
+                        return Some(found);
+                    }
+                    at = at.child_by_field_name("right")?;
+                }
+                "conditional_expression" => at = at.child_by_field_name("consequence")?,
+                "call_expression" => {
+                    let function = at.child_by_field_name("function")?;
+                    if !self.source.of(function).contains("_cast") {
+                        return None;
+                    }
+                    at = at.child_by_field_name("arguments")?.named_child(0)?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn uses(&mut self, body: Node<'u>) {
+        let mut nodes = Vec::new();
+        each(body, &mut |node| {
+            nodes.push(node);
+            true
+        });
+        for node in nodes {
+            match node.kind() {
+                "assignment_expression" => self.assignment(node),
+                "update_expression" => {
+                    if let Some(target) = node.child_by_field_name("argument")
+                        && target.kind() != "identifier"
+                        && let Some(base) = self.base(target)
+                    {
+                        self.reads.insert(base.clone());
+                        self.writes.insert(base);
+                    }
+                }
+                "call_expression" => self.call(node),
+                "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
+                    // `&p[i]` touches nothing by itself.
+                    let address = self.source.of(node).starts_with('&')
+                        || node.parent().is_some_and(|parent| {
+                            parent.kind() == "pointer_expression"
+                                && self.source.of(parent).starts_with('&')
+                        });
+                    if !address && let Some(base) = self.base(node) {
+                        self.reads.insert(base);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a place is only assigned to.
+    fn is_target(&self, node: Node<'u>) -> bool {
+        let mut at = node;
+        while let Some(parent) = at.parent() {
+            match parent.kind() {
+                "assignment_expression" => {
+                    let plain = parent
+                        .child_by_field_name("operator")
+                        .is_some_and(|operator| self.source.of(operator) == "=");
+                    return plain && parent.child_by_field_name("left") == Some(at);
+                }
+                "field_expression"
+                | "subscript_expression"
+                | "pointer_expression"
+                | "parenthesized_expression"
+                    if parent.child_by_field_name("argument") == Some(at)
+                        || parent.kind() == "parenthesized_expression" =>
+                {
+                    at = parent;
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn assignment(&mut self, node: Node<'u>) {
+        let Some(left) = node.child_by_field_name("left") else {
+            return;
+        };
+        // Another pointer, and no memory, is assigned.
+        if left.kind() == "identifier" {
+            return;
+        }
+        if let Some(base) = self.base(left) {
+            self.writes.insert(base.clone());
+            let operator = node.child_by_field_name("operator");
+            if operator.is_some_and(|operator| self.source.of(operator) != "=") {
+                self.reads.insert(base);
+            }
+        }
+    }
+
+    fn call(&mut self, node: Node<'u>) {
+        let (Some(function), Some(arguments)) = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        ) else {
+            return;
+        };
+        let name = self.source.of(function);
+        if name.contains("_cast") || name.contains("sizeof") {
+            return;
+        }
+        let plain = name.split('<').next().unwrap_or(name);
+        let plain = plain.rsplit("::").next().unwrap_or(plain).trim();
+        let mut cursor = arguments.walk();
+        for (at, argument) in arguments.named_children(&mut cursor).enumerate() {
+            let is_address = argument.kind() != "subscript_expression"
+                && !(argument.kind() == "pointer_expression"
+                    && self.source.of(argument).starts_with('*'));
+            let Some(base) = self.base(argument).filter(|_| is_address) else {
+                continue;
+            };
+            let (reads, writes) = self.callee(plain, at);
+            if reads {
+                self.reads.insert(base.clone());
+            }
+            if writes {
+                self.writes.insert(base);
+            }
+        }
+    }
+
+    /// Whether a function reads and writes what its argument points to.
+    fn callee(&self, name: &str, at: usize) -> (bool, bool) {
+        if name.starts_with("atomic") {
+            return (true, true);
+        }
+        if name.starts_with("__ld") || name.starts_with("load_") {
+            return (true, false);
+        }
+        if name.starts_with("__st") || name.starts_with("store_") || name == "memset" {
+            return (false, true);
+        }
+        if matches!(
+            name,
+            "memcpy" | "__builtin_memcpy" | "memcpy_async" | "__pipeline_memcpy_async"
+        ) {
+            return (at != 0, at == 0);
+        }
+        let is_it = |item: &&Item| {
+            matches!(item.kind, Kind::Device | Kind::Host)
+                && item.names.iter().any(|known| known == name)
+        };
+        let mut found = (false, false);
+        let mut known = false;
+        for item in self.unit.items.iter().filter(is_it) {
+            if let Some((source, node)) = node_of(self.unit, item)
+                && let Some(parameter) = parameters(source, node).get(at)
+            {
+                known = true;
+                let (is_pointer, constant) = pointer(&parameter.ty);
+                let reference = parameter.ty.contains('&');
+                found.0 = true;
+                found.1 |= (is_pointer || reference) && !constant;
+            }
+        }
+        if known { found } else { (true, true) }
+    }
+}

@@ -1,0 +1,246 @@
+//! From a CUDA file as it lies in somebody's project to a template and a search space.
+//!
+//! ```text
+//! file ─ unit (items of it and its includes) ─ cut (what the kernel reaches) ─► template
+//!      └ host (launches, sizes, buffers) ─ plan ─────────────────────────────► search space
+//! ```
+//!
+//! The compiler decides what is missing and what the parameters' types are; what is guessed is marked
+//! in the search space and told.
+
+mod cut;
+mod expr;
+mod host;
+mod kernel;
+mod plan;
+mod sizes;
+mod template;
+mod tree;
+mod unit;
+mod yaml;
+
+pub use template::relative;
+
+use std::path::{Path, PathBuf};
+use tuner_kernel::compile::{CompileError, Compiler};
+use unit::{Kind, Unit};
+
+/// Why a kernel was not adopted. The text says what to type.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// The file cannot be read.
+    #[error("error: cannot read {path}: {why}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// It has no kernel, or not this one.
+    #[error("error: {path} has no kernel {wanted}\nhelp: {known}")]
+    NoKernel {
+        /// The file.
+        path: String,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        known: String,
+    },
+    /// A parameter is of a kind that a search space cannot describe.
+    #[error("error: {kernel}: {why}\nhelp: {help}")]
+    Unsupported {
+        /// The kernel.
+        kernel: String,
+        /// What it is.
+        why: String,
+        /// What to do.
+        help: String,
+    },
+    /// The compiler refuses what was cut out.
+    #[error("error: {kernel} was cut out and does not compile:\n{log}\nhelp: {help}")]
+    Refused {
+        /// The kernel.
+        kernel: String,
+        /// Its first messages.
+        log: String,
+        /// What to do.
+        help: String,
+    },
+    /// The compiler cannot work.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+}
+
+/// Files of a folder that are looked at for launches.
+const MAX_NEARBY: usize = 200;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Settings<'s> {
+    /// The CUDA file.
+    pub file: &'s Path,
+    /// Folders of headers.
+    pub include: &'s [PathBuf],
+    /// The folder that template and search space go to.
+    pub folder: &'s Path,
+    /// The target of trial compiles, such as `sm_90`.
+    pub arch: &'s str,
+}
+
+/// A kernel that was adopted.
+#[derive(Debug, Clone)]
+pub struct Adopted {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The template's text.
+    pub template: String,
+    /// The search space's text.
+    pub space: String,
+    /// What was guessed, and what to write where it is wrong.
+    pub notes: Vec<String>,
+}
+
+/// The names of all kernels in a file, in its order; those of its project's headers where it has none.
+///
+/// # Errors
+/// The file cannot be read, or has none.
+pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
+    let unit = Unit::read(settings.file, settings.include)?;
+    let of = |own: bool| {
+        let mut names: Vec<String> = Vec::new();
+        for item in unit.items.iter().filter(|item| item.kind == Kind::Kernel) {
+            if let Some(name) = item.names.last()
+                && (item.file == 0) == own
+                && has_body(&unit, item)
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    };
+    let mut names = of(true);
+    if names.is_empty() {
+        // A file that includes its kernels.
+        names = of(false);
+    }
+    if names.is_empty() {
+        return Err(AdoptError::NoKernel {
+            path: settings.file.display().to_string(),
+            wanted: "at all".to_owned(),
+            known: "a kernel is a `__global__` function; name the file that has it".to_owned(),
+        });
+    }
+    Ok(names)
+}
+
+fn has_body(unit: &Unit, item: &unit::Item) -> bool {
+    kernel::node_of(unit, item).is_some_and(|(_, node)| tree::body(node).is_some())
+}
+
+/// Adopts one kernel of a file.
+///
+/// # Errors
+/// As [`AdoptError`].
+pub fn adopt(
+    settings: &Settings<'_>,
+    name: &str,
+    compiler: &Compiler,
+) -> Result<Adopted, AdoptError> {
+    let unit = Unit::read(settings.file, settings.include)?;
+    let Some(item) = position(&unit, name) else {
+        let known = kernels(settings)?;
+        return Err(AdoptError::NoKernel {
+            path: settings.file.display().to_string(),
+            wanted: format!("`{name}`"),
+            known: format!("it has {}: --kernel NAME", known.join(", ")),
+        });
+    };
+    let (unit, item) = launching(settings, unit, item, name);
+    let mut plan = plan::Plan::of(&unit, item);
+    let made = template::make(settings, &unit, item, &plan, compiler)?;
+    plan.finish(&unit, item, &made)?;
+    let space = yaml::write(settings, &unit, item, &plan, &made);
+    let mut notes = plan.notes;
+    notes.extend(made.notes);
+    Ok(Adopted {
+        kernel: name.to_owned(),
+        template: made.text,
+        space,
+        notes,
+    })
+}
+
+fn position(unit: &Unit, name: &str) -> Option<usize> {
+    let of_name = |item: &unit::Item| {
+        item.kind == Kind::Kernel && item.names.last().is_some_and(|known| known == name)
+    };
+    unit.items
+        .iter()
+        .position(|item| of_name(item) && has_body(unit, item))
+}
+
+/// The unit of a file nearby that launches the kernel and includes its file, where the file itself
+/// does not launch it.
+fn launching(settings: &Settings<'_>, unit: Unit, item: usize, name: &str) -> (Unit, usize) {
+    if !host::Host::new(&unit).launches(name).is_empty() {
+        return (unit, item);
+    }
+    for file in nearby(settings.file, name) {
+        if let Ok(other) = Unit::read(&file, settings.include)
+            && let Some(at) = position(&other, name)
+            && !host::Host::new(&other).launches(name).is_empty()
+        {
+            return (other, at);
+        }
+    }
+    (unit, item)
+}
+
+/// CUDA files beside a file and in the folder above that launch something of this name.
+fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let folders = real.ancestors().skip(1).take(2);
+    let mut found = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        paths.sort();
+        paths.retain(|path| {
+            let extension = path.extension().and_then(std::ffi::OsStr::to_str);
+            *path != real && matches!(extension, Some("cu" | "cuh" | "cuda"))
+        });
+        for path in paths.into_iter().take(MAX_NEARBY) {
+            let text = tuner_core::files::read(&path, tuner_core::files::MAX_TEXT_BYTES)
+                .unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            if text.contains("<<<") && text.contains(name) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The pieces of a list between commas that stand in no brackets.
+pub(crate) fn pieces(text: &str) -> Vec<String> {
+    let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                pieces.push(text[start..at].trim().to_owned());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text[start..].trim();
+    if !last.is_empty() {
+        pieces.push(last.to_owned());
+    }
+    pieces
+}

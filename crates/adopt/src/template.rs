@@ -1,0 +1,277 @@
+//! The template: cut out, and compiled until nothing that the unit has is missing.
+
+use super::cut::{self, Template};
+use super::plan::Plan;
+use super::unit::{Kind, Unit};
+use super::{AdoptError, Settings};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use tuner_core::value::Value;
+use tuner_kernel::catalog;
+use tuner_kernel::compile;
+use tuner_kernel::compile::{Binding, Compiler, LaunchShape, Source, is_host_header, render};
+use tuner_kernel::declarations::{Parameter, signature};
+
+/// Compiles until what the source lacks is all there.
+const MAX_ROUNDS: usize = 8;
+/// Lines of the compiler that are shown.
+const LINES_SHOWN: usize = 12;
+/// Headers that are named.
+const HEADERS_SHOWN: usize = 6;
+/// The option that makes host functions without annotations functions of the device.
+pub(crate) const DEVICE_DEFAULT: &str = "--device-as-default-execution-space";
+
+/// A template that compiles.
+#[derive(Debug)]
+pub(crate) struct Made {
+    /// Its text.
+    pub(crate) text: String,
+    /// The kernel's parameters as the compiler knows them, where it tells.
+    pub(crate) parameters: Option<Vec<Parameter>>,
+    /// What was done that a user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Cuts a kernel out and compiles it.
+pub(crate) fn make(
+    settings: &Settings<'_>,
+    unit: &Unit,
+    kernel: usize,
+    plan: &Plan,
+    compiler: &Compiler,
+) -> Result<Made, AdoptError> {
+    let available = |name: &str| available(compiler, name);
+    let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
+    // What does not compile, and is not known to be needed.
+    let mut excluded: BTreeSet<usize> = BTreeSet::new();
+    let mut log = String::new();
+    let mut cut = Template::default();
+    for _ in 0..MAX_ROUNDS {
+        let mut kept = cut::reach(unit, kernel, &demanded);
+        kept.retain(|at| !excluded.contains(at));
+        cut = cut::write(unit, &kept, &plan.tunables, &available);
+        let source = source(settings, plan, &cut.text, Vec::new());
+        match signature(compiler, &source, &plan.filled_entry())? {
+            Ok(parameters) => return referred(settings, unit, plan, compiler, cut, parameters),
+            Err(why) => log = why,
+        }
+        let known = demanded.len();
+        demanded.extend(undefined(&log).filter(|name| has(unit, name)));
+        if demanded.len() > known {
+            continue;
+        }
+        let known = excluded.len();
+        excluded.extend(wrong(unit, kernel, &kept, &log));
+        if excluded.len() == known {
+            break;
+        }
+    }
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    Err(AdoptError::Refused {
+        kernel: plan.kernel.clone(),
+        log: lines
+            .iter()
+            .take(LINES_SHOWN)
+            .map(|line| format!("  {line}\n"))
+            .collect(),
+        help: help(&cut.missing),
+    })
+}
+
+fn help(missing: &[String]) -> String {
+    if missing.is_empty() {
+        return "what the messages name is not in the file or its includes; name the folder of the \
+                headers that have it: -I FOLDER"
+            .to_owned();
+    }
+    let more = if missing.len() > HEADERS_SHOWN {
+        ", …"
+    } else {
+        ""
+    };
+    let first: Vec<&str> = missing
+        .iter()
+        .take(HEADERS_SHOWN)
+        .map(String::as_str)
+        .collect();
+    format!(
+        "these headers were not found: {}{more}; name the folders that have them: -I FOLDER",
+        first.join(", ")
+    )
+}
+
+/// The original itself where it compiles as it is and nothing in it becomes a parameter.
+fn referred(
+    settings: &Settings<'_>,
+    unit: &Unit,
+    plan: &Plan,
+    compiler: &Compiler,
+    cut: Template,
+    parameters: Option<Vec<Parameter>>,
+) -> Result<Made, AdoptError> {
+    let origin = settings.file.display();
+    let host_only = ["<<<", "cudaMalloc", "cudaError_t", "int main("];
+    let is_host = |source: &super::tree::Source| {
+        let all = source.code(&(0..source.len()));
+        host_only.iter().any(|text| all.contains(text))
+    };
+    if plan.tunables.is_empty()
+        && !unit.files.iter().any(is_host)
+        && let Some(path) = relative(settings.folder, settings.file)
+    {
+        let text = format!(
+            "// {}: the kernel is read from its own file.\n{}#include \"{path}\"\n",
+            plan.kernel,
+            cut::PRELUDE
+        );
+        let place = settings.folder.join("template.cu");
+        let folders: Vec<PathBuf> = settings.include.to_vec();
+        if let Ok(headers) = catalog::included(&text, &place, &folders) {
+            let source = source(settings, plan, &text, headers);
+            if signature(compiler, &source, &plan.filled_entry())?.is_ok() {
+                return Ok(Made {
+                    text,
+                    parameters,
+                    notes: vec![format!(
+                        "the template includes {origin}: edit the kernel there"
+                    )],
+                });
+            }
+        }
+    }
+    let text = format!(
+        "// {}, cut out of {origin} with what it reaches; lines are the original's.\n// `tuner adopt \
+         --force` cuts it out again.\n{}",
+        plan.kernel, cut.text
+    );
+    Ok(Made {
+        text,
+        parameters,
+        notes: Vec::new(),
+    })
+}
+
+fn source(
+    settings: &Settings<'_>,
+    plan: &Plan,
+    text: &str,
+    headers: Vec<compile::Header>,
+) -> Source {
+    let include = settings.include.to_vec();
+    let template = compile::Template::new("template.cu", text, headers, include);
+    let macros: Vec<(String, Value)> = plan
+        .parameters
+        .iter()
+        .map(|each| (each.name.clone(), Value::Int(each.default)))
+        .collect();
+    let launches = [LaunchShape {
+        entry: plan.filled_entry(),
+        dynamic_shared: 0,
+    }];
+    let options = [DEVICE_DEFAULT.to_owned()];
+    let binding = Binding {
+        macros: &macros,
+        options: &options,
+        launches: &launches,
+    };
+    render(&template, binding, settings.arch)
+}
+
+/// Whether a header can be included.
+fn available(compiler: &Compiler, name: &str) -> bool {
+    let nvrtc = compiler.nvrtc();
+    let folders = [nvrtc.include(), nvrtc.libraries()];
+    is_host_header(name)
+        || folders
+            .into_iter()
+            .flatten()
+            .any(|folder| folder.join(name).is_file())
+}
+
+/// Names that the compiler misses.
+fn undefined(log: &str) -> impl Iterator<Item = String> {
+    let errors = log.lines().filter(|line| line.contains("error"));
+    errors.flat_map(|line| {
+        let quoted = line.split('"').skip(1).step_by(2);
+        quoted
+            .flat_map(super::tree::words)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    })
+}
+
+/// Items other than the kernel that the compiler's errors stand in.
+fn wrong<'l>(
+    unit: &'l Unit,
+    kernel: usize,
+    kept: &'l BTreeSet<usize>,
+    log: &'l str,
+) -> impl Iterator<Item = usize> + 'l {
+    let places = log.lines().filter_map(|line| {
+        let (place, _) = line.split_once("): error")?;
+        let (file, line) = place.rsplit_once('(')?;
+        Some((file.trim(), line.parse::<usize>().ok()?))
+    });
+    places.filter_map(move |(file, line)| {
+        kept.iter().copied().find(|at| {
+            let item = &unit.items[*at];
+            let source = &unit.files[item.file];
+            let lines = source.line(item.at.start)..=source.line(item.at.end);
+            *at != kernel && source.shown == file && lines.contains(&line)
+        })
+    })
+}
+
+/// Whether the unit has host code of this name.
+fn has(unit: &Unit, name: &str) -> bool {
+    unit.items.iter().any(|item| {
+        matches!(item.kind, Kind::Host | Kind::HostVariable)
+            && item.names.iter().any(|known| known == name)
+    })
+}
+
+/// The way from a folder to a file, as `#include` and YAML spell it; `None` where there is none or it
+/// cannot be quoted.
+#[must_use]
+pub fn relative(folder: &Path, file: &Path) -> Option<String> {
+    let absolute = |path: &Path| {
+        // The folder of a bare file name is empty.
+        let here = path.as_os_str().is_empty();
+        let path = std::path::absolute(if here { Path::new(".") } else { path }).ok()?;
+        let parts: Vec<String> = path
+            .components()
+            .filter_map(|part| match part {
+                Component::Normal(name) => Some(name.to_str().map(str::to_owned)),
+                Component::ParentDir => Some(None),
+                _ => None,
+            })
+            .collect::<Option<_>>()?;
+        Some(parts)
+    };
+    let (from, to) = (absolute(folder)?, absolute(file)?);
+    let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", from.len() - same).map(str::to_owned);
+    let way: Vec<String> = up.chain(to.iter().skip(same).cloned()).collect();
+    let way = way.join("/");
+    (!way.contains(['"', '\\', '\n'])).then_some(way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{relative, undefined};
+    use std::path::Path;
+
+    #[test]
+    fn the_way_to_a_file_is_relative() {
+        let way = |folder: &str, file: &str| relative(Path::new(folder), Path::new(file));
+        assert_eq!(way("/a/b", "/a/c/k.cu").as_deref(), Some("../c/k.cu"));
+        assert_eq!(way("/a", "/a/k.cu").as_deref(), Some("k.cu"));
+        assert_eq!(way("/a", "/a/k\".cu"), None);
+    }
+
+    #[test]
+    fn missing_names_are_read_from_messages() {
+        let log = "t.cu(3): error: identifier \"helper\" is undefined\n  x = helper(1);\n";
+        assert_eq!(undefined(log).collect::<Vec<_>>(), ["helper"]);
+    }
+}

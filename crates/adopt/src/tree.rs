@@ -1,0 +1,268 @@
+//! Syntax trees of CUDA files: what of them is asked here.
+
+use super::AdoptError;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tree_sitter::{Parser, Tree};
+use tuner_core::files;
+
+pub(crate) use tree_sitter::Node;
+
+/// A file and its syntax tree.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Where it was read.
+    pub(crate) path: PathBuf,
+    /// How messages name it.
+    pub(crate) shown: String,
+    text: String,
+    /// The text with comments and literals blanked.
+    code: String,
+    tree: Tree,
+}
+
+impl Source {
+    pub(crate) fn read(path: &Path) -> Result<Self, AdoptError> {
+        let unreadable = |why: String| AdoptError::Unreadable {
+            path: path.display().to_string(),
+            why,
+        };
+        let bytes = files::read(path, files::MAX_TEXT_BYTES)
+            .map_err(|error| unreadable(error.to_string()))?;
+        // Names of authors in Latin-1 are no reason to refuse a file.
+        let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        let shown = tuner_kernel::catalog::shown(path);
+        Self::parse(path, shown, text).ok_or_else(|| unreadable("it cannot be parsed".to_owned()))
+    }
+
+    pub(crate) fn parse(path: &Path, shown: String, text: String) -> Option<Self> {
+        let mut parser = Parser::new();
+        parser
+            .set_language(&tree_sitter_cuda::LANGUAGE.into())
+            .ok()?;
+        let tree = parser.parse(&text, None)?;
+        Some(Self {
+            path: path.to_owned(),
+            shown,
+            code: blanked(&text, tree.root_node()),
+            text,
+            tree,
+        })
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub(crate) fn text(&self, at: &Range<usize>) -> &str {
+        self.text.get(at.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The text without comments and literals.
+    pub(crate) fn code(&self, at: &Range<usize>) -> &str {
+        self.code.get(at.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn of(&self, node: Node<'_>) -> &str {
+        self.text(&node.byte_range())
+    }
+
+    /// The line of a byte, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+}
+
+/// The text with comments and literals of text replaced by blanks, of the same length.
+fn blanked(text: &str, root: Node<'_>) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    each(root, &mut |node| {
+        if !matches!(
+            node.kind(),
+            "comment" | "string_literal" | "char_literal" | "raw_string_literal"
+        ) {
+            return true;
+        }
+        for byte in bytes.get_mut(node.byte_range()).unwrap_or_default() {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+        false
+    });
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Goes over a tree, below the nodes for which `visit` says so. No recursion: trees may be deep.
+pub(crate) fn each<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
+    let mut waiting = vec![root];
+    while let Some(node) = waiting.pop() {
+        if visit(node) {
+            let mut cursor = node.walk();
+            let first = waiting.len();
+            waiting.extend(node.children(&mut cursor));
+            if let Some(added) = waiting.get_mut(first..) {
+                added.reverse();
+            }
+        }
+    }
+}
+
+/// The words of a text that can be names.
+pub(crate) fn words(text: &str) -> Vec<&str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+        .collect()
+}
+
+/// A template's declaration without what is before it.
+pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
+    let mut node = node;
+    while node.kind() == "template_declaration" {
+        let count = node.named_child_count();
+        let last = (0..count).rev().find_map(|at| {
+            let child = node.named_child(at)?;
+            (child.kind() != "comment").then_some(child)
+        });
+        match last {
+            Some(child) => node = child,
+            None => break,
+        }
+    }
+    node
+}
+
+/// The body of a function or type.
+pub(crate) fn body(node: Node<'_>) -> Option<Node<'_>> {
+    inner(node).child_by_field_name("body")
+}
+
+/// The declarator of a function, where the node is one.
+pub(crate) fn function(node: Node<'_>) -> Option<Node<'_>> {
+    let mut at = inner(node).child_by_field_name("declarator")?;
+    loop {
+        if at.kind() == "function_declarator" {
+            return Some(at);
+        }
+        at = at
+            .child_by_field_name("declarator")
+            .or_else(|| at.named_child(0))?;
+    }
+}
+
+pub(crate) fn is_function(node: Node<'_>) -> bool {
+    let found = inner(node);
+    matches!(
+        found.kind(),
+        "function_definition" | "declaration" | "template_instantiation"
+    ) && function(node).is_some()
+}
+
+/// The name in a declarator, without what qualifies it.
+pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec<&'s str> {
+    let mut names = Vec::new();
+    let mut at = declarator;
+    loop {
+        match at.kind() {
+            "identifier" | "type_identifier" | "field_identifier" => {
+                names.push(source.of(at));
+                return names;
+            }
+            "qualified_identifier" => {
+                names.extend(words(source.of(at)));
+                return names;
+            }
+            "template_function" | "template_type" => match at.child_by_field_name("name") {
+                Some(name) => at = name,
+                None => return names,
+            },
+            "operator_name" | "destructor_name" => return vec!["operator"],
+            _ => {
+                let next = at
+                    .child_by_field_name("declarator")
+                    .or_else(|| at.named_child(0));
+                match next {
+                    Some(next) => at = next,
+                    None => return names,
+                }
+            }
+        }
+    }
+}
+
+/// What an item at file scope declares.
+pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
+    let node = inner(node);
+    let mut names: Vec<&str> = Vec::new();
+    let mut cursor = node.walk();
+    for declarator in node.children_by_field_name("declarator", &mut cursor) {
+        names.extend(declared_name(source, declarator));
+    }
+    let types = [Some(node), node.child_by_field_name("type")];
+    for ty in types.into_iter().flatten() {
+        if ty.kind().ends_with("_specifier") || ty.kind() == "concept_definition" {
+            if let Some(name) = ty.child_by_field_name("name") {
+                names.extend(words(source.of(name)).first());
+            }
+            if ty.kind() == "enum_specifier" {
+                each(ty, &mut |inner| {
+                    if inner.kind() == "enumerator"
+                        && let Some(name) = inner.child_by_field_name("name")
+                    {
+                        names.push(source.of(name));
+                    }
+                    true
+                });
+            }
+        }
+    }
+    match node.kind() {
+        "alias_declaration" | "namespace_alias_definition" => {
+            names.extend(node.child_by_field_name("name").map(|name| source.of(name)));
+        }
+        "using_declaration" => names.extend(words(source.of(node)).last()),
+        // What the parser does not understand may declare whatever it spells before a bracket.
+        "ERROR" | "expression_statement" => {
+            let text = source.code(&node.byte_range());
+            names.extend(text.split('(').filter_map(|piece| words(piece).pop()));
+            names.extend(text.split('{').filter_map(|piece| words(piece).pop()));
+        }
+        _ => {}
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Source, declared};
+    use std::path::Path;
+
+    fn names(text: &str) -> Vec<Vec<String>> {
+        let source = Source::parse(Path::new("t.cu"), "t.cu".into(), text.to_owned()).unwrap();
+        let root = source.tree().root_node();
+        let mut cursor = root.walk();
+        root.named_children(&mut cursor)
+            .map(|node| declared(&source, node))
+            .collect()
+    }
+
+    #[test]
+    fn declarations_are_found_by_their_names() {
+        let text = "template <int A> __device__ float* f(int x) { return 0; }\n\
+                    constexpr int BM = 3, *p = 0;\nstruct S { int a; };\nenum E { ONE, TWO };\n\
+                    using T = float;\ntypedef struct { int x; } V;\nnamespace cg = cooperative_groups;\n\
+                    __constant__ float c[4];\nvoid S::go() {}\n";
+        let found = names(text);
+        let has = |name: &str| found.iter().any(|all| all.iter().any(|each| each == name));
+        for name in [
+            "f", "BM", "p", "S", "E", "ONE", "TWO", "T", "V", "cg", "c", "go",
+        ] {
+            assert!(has(name), "{name}: {found:?}");
+        }
+    }
+}

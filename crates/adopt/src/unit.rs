@@ -1,0 +1,383 @@
+//! A CUDA file with the project's own files that it includes, as one list of items.
+
+use super::AdoptError;
+use super::tree::{Node, Source, words};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Files that are read for one unit at most.
+const MAX_FILES: usize = 256;
+/// Folders above a file in which a header is looked for.
+const MAX_ANCESTORS: usize = 4;
+
+/// What stands around an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Around {
+    /// A namespace; the name is empty where it has none.
+    Namespace(String),
+    /// `extern "C"`.
+    Linkage,
+    /// The directives that lead to a branch of conditional compilation.
+    Condition(String),
+}
+
+/// What an item is, as far as it decides whether it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `__global__`.
+    Kernel,
+    /// A function that device code may call.
+    Device,
+    /// A function of the host, or one that does not say.
+    Host,
+    /// A type, a constant, a variable of the device, an alias.
+    Declaration,
+    /// A variable of the host.
+    HostVariable,
+    /// `#define`.
+    Macro,
+    /// `#undef`.
+    Undefine,
+    /// `using namespace`.
+    Using,
+    /// An include that is none of the project's files.
+    Include,
+}
+
+/// One thing at file scope.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    /// Index of its file.
+    pub(crate) file: usize,
+    /// Its bytes.
+    pub(crate) at: Range<usize>,
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// What it declares; the spelled name of an include.
+    pub(crate) names: Vec<String>,
+    /// Every word in it and in the conditions around it.
+    pub(crate) words: BTreeSet<String>,
+    /// What stands around it, from outside.
+    pub(crate) around: Vec<Around>,
+}
+
+/// All items in the order in which the compiler meets them.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// The files, the adopted one first.
+    pub(crate) files: Vec<Source>,
+    /// The items.
+    pub(crate) items: Vec<Item>,
+    /// Namespaces that are declared.
+    pub(crate) namespaces: BTreeSet<String>,
+}
+
+impl Unit {
+    /// Reads a file and what it includes of its project.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read(path: &Path, include: &[PathBuf]) -> Result<Self, AdoptError> {
+        let mut reader = Reader {
+            unit: Self {
+                files: Vec::new(),
+                items: Vec::new(),
+                namespaces: BTreeSet::new(),
+            },
+            include,
+            seen: Vec::new(),
+        };
+        reader.file(path)?;
+        let mut unit = reader.unit;
+        unit.judge_functions();
+        Ok(unit)
+    }
+
+    /// An item's text.
+    pub(crate) fn text(&self, item: &Item) -> &str {
+        self.files[item.file].text(&item.at)
+    }
+
+    /// Functions whose annotations are macros.
+    fn judge_functions(&mut self) {
+        let annotates = |word: &str| {
+            let text = |item: &Item| self.files[item.file].text(&item.at);
+            let defines =
+                |item: &&Item| item.kind == Kind::Macro && item.names.iter().any(|n| n == word);
+            let mut macros = self.items.iter().filter(defines).map(text);
+            macros.find_map(|text| match text {
+                text if text.contains("__global__") => Some(Kind::Kernel),
+                text if text.contains("__device__") => Some(Kind::Device),
+                _ => None,
+            })
+        };
+        let mut found = Vec::new();
+        for (at, item) in self.items.iter().enumerate() {
+            if item.kind != Kind::Host {
+                continue;
+            }
+            let text = self.text(item);
+            let head = text.split(['{', ';']).next().unwrap_or(text);
+            if let Some(kind) = words(head).into_iter().find_map(annotates) {
+                found.push((at, kind));
+            }
+        }
+        for (at, kind) in found {
+            self.items[at].kind = kind;
+        }
+    }
+}
+
+struct Reader<'i> {
+    unit: Unit,
+    include: &'i [PathBuf],
+    /// Real paths of files that were read.
+    seen: Vec<PathBuf>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &Path) -> Result<(), AdoptError> {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.seen.contains(&real) || self.seen.len() >= MAX_FILES {
+            return Ok(());
+        }
+        self.seen.push(real);
+        let source = Source::read(path)?;
+        let index = self.unit.files.len();
+        let tree = source.tree().clone();
+        self.unit.files.push(source);
+        self.children(index, tree.root_node(), &[]);
+        Ok(())
+    }
+
+    fn children(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
+        let mut cursor = node.walk();
+        let all: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        for child in all {
+            self.node(file, child, around);
+        }
+    }
+
+    fn text(&self, file: usize, node: Node<'_>) -> String {
+        self.unit.files[file].text(&node.byte_range()).to_owned()
+    }
+
+    fn node(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
+        match node.kind() {
+            "namespace_definition" => {
+                let name = node.child_by_field_name("name");
+                let name = name.map(|name| self.text(file, name)).unwrap_or_default();
+                self.unit.namespaces.insert(name.clone());
+                let inner = [around, &[Around::Namespace(name)]].concat();
+                if let Some(body) = node.child_by_field_name("body") {
+                    self.children(file, body, &inner);
+                }
+            }
+            "linkage_specification" => {
+                let inner = [around, &[Around::Linkage]].concat();
+                match node.child_by_field_name("body") {
+                    Some(body) if body.kind() == "declaration_list" => {
+                        self.children(file, body, &inner);
+                    }
+                    Some(body) => self.node(file, body, &inner),
+                    None => {}
+                }
+            }
+            "preproc_if" | "preproc_ifdef" => self.condition(file, node, around),
+            "preproc_include" => self.includes(file, node, around),
+            "comment" | ";" | "{" | "}" | "preproc_error" => {}
+            _ if !node.is_named() => {}
+            _ => self.item(file, node, around),
+        }
+    }
+
+    /// A conditional; a guard against double inclusion is none.
+    fn condition(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
+        let mut cursor = node.walk();
+        let all: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+        let head = all.first().copied();
+        let opening = {
+            let end = head.map_or(node.end_byte(), |head| head.end_byte());
+            let whole = self.unit.files[file]
+                .text(&(node.start_byte()..end))
+                .to_owned();
+            whole.trim_end().to_owned()
+        };
+        let guard = all.get(1).is_some_and(|next| {
+            next.kind() == "preproc_def"
+                && next.child_by_field_name("value").is_none()
+                && opening.starts_with("#ifndef")
+                && next
+                    .child_by_field_name("name")
+                    .map(|name| self.text(file, name))
+                    == head.map(|head| self.text(file, head))
+        });
+        let plain = around.to_vec();
+        let inner = [around, &[Around::Condition(opening.clone())]].concat();
+        let inner = if guard { &plain } else { &inner };
+        for child in all.iter().skip(if guard { 2 } else { 1 }) {
+            match child.kind() {
+                "preproc_else" | "preproc_elif" | "preproc_elifdef" => {
+                    self.branch(file, *child, around, &opening);
+                }
+                _ => self.node(file, *child, inner),
+            }
+        }
+    }
+
+    fn branch(&mut self, file: usize, node: Node<'_>, around: &[Around], before: &str) {
+        let mut cursor = node.walk();
+        let all: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+        let (opening, skip) = if node.kind() == "preproc_else" {
+            (format!("{before}\n#else"), 0)
+        } else {
+            let end = all.first().map_or(node.end_byte(), |head| head.end_byte());
+            let text = self.unit.files[file].text(&(node.start_byte()..end));
+            (format!("{before}\n{}", text.trim_end()), 1)
+        };
+        let inner = [around, &[Around::Condition(opening.clone())]].concat();
+        for child in all.iter().skip(skip) {
+            match child.kind() {
+                "preproc_else" | "preproc_elif" | "preproc_elifdef" => {
+                    self.branch(file, *child, around, &opening);
+                }
+                _ => self.node(file, *child, &inner),
+            }
+        }
+    }
+
+    fn includes(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
+        let Some(path) = node.child_by_field_name("path") else {
+            return;
+        };
+        let text = self.text(file, path);
+        let quoted = text.starts_with('"');
+        let spelled = text.trim_matches(['"', '<', '>', ' ']).to_owned();
+        if let Some(found) = self.resolve(file, &spelled, quoted)
+            && self.file(&found).is_ok()
+        {
+            return;
+        }
+        self.push(file, node, around, Kind::Include, vec![spelled]);
+    }
+
+    /// A file of the project: beside the including one, in the folders that were named, and for
+    /// quoted names in `include` folders above.
+    fn resolve(&self, file: usize, spelled: &str, quoted: bool) -> Option<PathBuf> {
+        let here = self.unit.files[file].path.parent()?.to_owned();
+        let mut folders: Vec<PathBuf> = Vec::new();
+        if quoted {
+            folders.push(here.clone());
+        }
+        folders.extend(self.include.iter().cloned());
+        if quoted {
+            for above in here.ancestors().skip(1).take(MAX_ANCESTORS) {
+                folders.extend(["", "include", "src"].map(|name| above.join(name)));
+            }
+            folders.push(here.join("include"));
+        }
+        let mut paths = folders.into_iter().map(|folder| folder.join(spelled));
+        paths.find(|path| path.is_file())
+    }
+
+    fn item(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
+        let text = self.text(file, node);
+        let (kind, names) = match node.kind() {
+            "preproc_def" | "preproc_function_def" => {
+                let name = node.child_by_field_name("name");
+                (
+                    Kind::Macro,
+                    name.map(|name| self.text(file, name)).into_iter().collect(),
+                )
+            }
+            "preproc_call" => {
+                let Some(rest) = text.trim_start_matches('#').trim().strip_prefix("undef") else {
+                    return;
+                };
+                (Kind::Undefine, vec![rest.trim().to_owned()])
+            }
+            "using_declaration" if text.contains("namespace") => {
+                let path = text
+                    .trim_end_matches(';')
+                    .rsplit(' ')
+                    .next()
+                    .unwrap_or_default();
+                (Kind::Using, vec![path.to_owned()])
+            }
+            // A word that the parser could not place, such as a macro before a declaration.
+            kind if !kind.starts_with("preproc") && words(&text).len() < 2 => return,
+            _ => {
+                let source = &self.unit.files[file];
+                (kind_of(&text, node), super::tree::declared(source, node))
+            }
+        };
+        self.push(file, node, around, kind, names);
+    }
+
+    fn push(
+        &mut self,
+        file: usize,
+        node: Node<'_>,
+        around: &[Around],
+        kind: Kind,
+        names: Vec<String>,
+    ) {
+        let at = node.byte_range();
+        let mut all: BTreeSet<String> = BTreeSet::new();
+        all.extend(
+            words(self.unit.files[file].code(&at))
+                .into_iter()
+                .map(str::to_owned),
+        );
+        for each in around {
+            if let Around::Condition(text) = each {
+                all.extend(words(text).into_iter().map(str::to_owned));
+            }
+        }
+        self.unit.items.push(Item {
+            file,
+            at,
+            kind,
+            names,
+            words: all,
+            around: around.to_vec(),
+        });
+    }
+}
+
+/// What a function or declaration is, from the words before its body.
+fn kind_of(text: &str, node: Node<'_>) -> Kind {
+    let body = super::tree::body(node).map_or(text.len(), |body| {
+        body.start_byte().saturating_sub(node.start_byte())
+    });
+    let head = text.get(..body).unwrap_or(text);
+    let has = |word: &str| words(head).contains(&word);
+    if has("__global__") {
+        return Kind::Kernel;
+    }
+    if has("__device__") || has("__constant__") || has("__shared__") {
+        return if super::tree::is_function(node) {
+            Kind::Device
+        } else {
+            Kind::Declaration
+        };
+    }
+    if super::tree::is_function(node) {
+        return Kind::Host;
+    }
+    let constant =
+        has("constexpr") || has("const") || has("using") || has("typedef") || has("extern");
+    let inner = super::tree::inner(node).kind();
+    if inner == "declaration" && !constant {
+        // `struct S { … } s;` declares a type as well.
+        if text.contains('{') && (has("struct") || has("enum") || has("class") || has("union")) {
+            return Kind::Declaration;
+        }
+        return Kind::HostVariable;
+    }
+    if inner == "expression_statement" {
+        return Kind::HostVariable;
+    }
+    Kind::Declaration
+}

@@ -1,0 +1,86 @@
+//! What this process is doing at the moment, for progress displays: what is compiled, judged or
+//! waited for. Process-wide, because a display belongs to a process.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+static NOW: Mutex<BTreeMap<u64, Activity>> = Mutex::new(BTreeMap::new());
+
+/// One thing that is being done.
+#[derive(Debug, Clone)]
+pub struct Activity {
+    /// A verb, such as `compiling`.
+    pub verb: &'static str,
+    /// What is worked on.
+    pub object: String,
+    /// When it began.
+    pub since: Instant,
+}
+
+/// Something that lasts until this value is dropped.
+#[derive(Debug)]
+#[must_use = "the activity ends when this is dropped"]
+pub struct Doing(u64);
+
+/// Begins an activity.
+pub fn begin(verb: &'static str, object: impl Into<String>) -> Doing {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let activity = Activity {
+        verb,
+        object: object.into(),
+        since: Instant::now(),
+    };
+    let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    now.insert(number, activity);
+    Doing(number)
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+        now.remove(&self.0);
+    }
+}
+
+static TOTAL: AtomicU64 = AtomicU64::new(0);
+static DONE: AtomicU64 = AtomicU64::new(0);
+
+/// That many things are to be done from now on.
+pub fn expect(count: usize) {
+    TOTAL.fetch_add(count as u64, Ordering::Relaxed);
+}
+
+/// One of them is done.
+pub fn done() {
+    DONE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many are done, of how many that were announced.
+#[must_use]
+pub fn counts() -> (u64, u64) {
+    (DONE.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed))
+}
+
+/// What is done now, the oldest first.
+#[must_use]
+pub fn now() -> Vec<Activity> {
+    let now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    now.values().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begin, now};
+
+    #[test]
+    fn an_activity_lasts_as_long_as_its_value() {
+        let mine = |object: &str| now().iter().any(|one| one.object == object);
+        let doing = begin("testing", "a unique thing");
+        assert!(mine("a unique thing"));
+        drop(doing);
+        assert!(!mine("a unique thing"));
+    }
+}

@@ -1,0 +1,257 @@
+//! Data that lies in files: NumPy arrays (`.npy`) and raw numbers.
+
+use crate::element::Element;
+use crate::files;
+use crate::units::ContentHash;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file of data larger than this is not read.
+const MAX_DATA_BYTES: u64 = 4 << 30;
+
+/// A file whose content fills a buffer. Two files of one content are the same, wherever they lie.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct DataFile {
+    /// Where it lies.
+    pub path: Arc<str>,
+    /// Hash of its content; `None` until it was read.
+    pub hash: Option<ContentHash>,
+}
+
+impl fmt::Debug for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hash {
+            Some(hash) => write!(f, "{hash}"),
+            None => write!(f, "{:?}", self.path),
+        }
+    }
+}
+
+impl PartialEq for DataFile {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.hash, &other.hash) {
+            (Some(one), Some(two)) => one == two,
+            _ => self.path == other.path && self.hash == other.hash,
+        }
+    }
+}
+
+impl DataFile {
+    /// Of that path, not read yet.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_string_lossy().into(),
+            hash: None,
+        }
+    }
+
+    /// The same with the hash of its content.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn hashed(&self) -> Result<Self, String> {
+        let content = self.content()?;
+        Ok(Self {
+            path: Arc::clone(&self.path),
+            hash: Some(ContentHash::of([content.as_slice()])),
+        })
+    }
+
+    fn content(&self) -> Result<Vec<u8>, String> {
+        files::read(Path::new(&*self.path), MAX_DATA_BYTES)
+            .map_err(|error| format!("{}: {error}", self.path))
+    }
+
+    /// Its bytes as so many elements of that type.
+    ///
+    /// # Errors
+    /// It cannot be read, was changed, or holds something else.
+    pub fn read(&self, element: Element, count: u64) -> Result<Vec<u8>, String> {
+        let content = self.content()?;
+        if let Some(hash) = &self.hash
+            && *hash != ContentHash::of([content.as_slice()])
+        {
+            return Err(format!("{} was changed since it was read first", self.path));
+        }
+        let (bytes, what) = match npy(&content) {
+            None => (&content[..], "bytes of raw data".to_owned()),
+            Some(Err(why)) => return Err(format!("{}: {why}", self.path)),
+            Some(Ok(array)) => {
+                if !array.holds(element) {
+                    return Err(format!(
+                        "{} holds elements of NumPy's type `{}`, and not {}: write \
+                         `array.astype(…)` to it, or declare another type",
+                        self.path,
+                        array.descr,
+                        element.name()
+                    ));
+                }
+                (
+                    array.data,
+                    format!("bytes, an array of shape ({})", array.shape),
+                )
+            }
+        };
+        let wanted = count.saturating_mul(element.size() as u64);
+        if bytes.len() as u64 != wanted {
+            return Err(format!(
+                "{} has {} {what}, and {count} elements of {} take {wanted}",
+                self.path,
+                bytes.len(),
+                element.name()
+            ));
+        }
+        Ok(bytes.to_vec())
+    }
+}
+
+/// A NumPy array: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+struct Array<'a> {
+    descr: &'a str,
+    shape: &'a str,
+    data: &'a [u8],
+}
+
+impl Array<'_> {
+    fn holds(&self, element: Element) -> bool {
+        let own = match element {
+            Element::F16 => "f2",
+            Element::F32 => "f4",
+            Element::F64 => "f8",
+            Element::Bool => "b1",
+            Element::I8 => "i1",
+            Element::U8 => "u1",
+            Element::I16 => "i2",
+            Element::U16 => "u2",
+            Element::I32 => "i4",
+            Element::U32 => "u4",
+            Element::I64 => "i8",
+            Element::U64 => "u8",
+            // NumPy has no such types: their bits are kept as whole numbers.
+            Element::Bf16 => "u2",
+            Element::F8e4m3 | Element::F8e5m2 => "u1",
+        };
+        let one = element.size() == 1;
+        let (order, name) = self.descr.split_at(1.min(self.descr.len()));
+        name == own && (order == "<" || (one && order == "|"))
+    }
+}
+
+/// The array of a `.npy` file; `None` where it is none.
+fn npy(content: &[u8]) -> Option<Result<Array<'_>, String>> {
+    let rest = content.strip_prefix(b"\x93NUMPY")?;
+    Some(
+        array(rest)
+            .ok_or_else(|| "a damaged .npy file".to_owned())
+            .and_then(|found| {
+                let (header, data) = found;
+                let text =
+                    std::str::from_utf8(header).map_err(|_| "a damaged .npy file".to_owned())?;
+                let value = |key: &str| -> Option<&str> {
+                    let (_, rest) = text.split_once(&format!("'{key}':"))?;
+                    Some(rest.trim_start())
+                };
+                if value("fortran_order").is_some_and(|it| it.starts_with("True")) {
+                    return Err(
+                        "it is in Fortran order: write `numpy.ascontiguousarray(array)`".to_owned(),
+                    );
+                }
+                let quoted =
+                    value("descr").and_then(|it| it.strip_prefix('\'')?.split('\'').next());
+                let shape = value("shape").and_then(|it| it.strip_prefix('(')?.split(')').next());
+                match quoted.zip(shape) {
+                    Some((descr, shape)) => Ok(Array { descr, shape, data }),
+                    None => Err(
+                        "its header has no plain `descr` and `shape`: structured arrays are not \
+                         read"
+                            .to_owned(),
+                    ),
+                }
+            }),
+    )
+}
+
+/// Header and data behind the magic word.
+fn array(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (version, rest) = rest.split_first_chunk::<2>()?;
+    let (length, rest) = if version[0] == 1 {
+        let (length, rest) = rest.split_first_chunk::<2>()?;
+        (usize::from(u16::from_le_bytes(*length)), rest)
+    } else {
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        (usize::try_from(u32::from_le_bytes(*length)).ok()?, rest)
+    };
+    rest.split_at_checked(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(name: &str, content: &[u8]) -> (tempfile::TempDir, DataFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let file = DataFile::new(&path).hashed().unwrap();
+        (folder, file)
+    }
+
+    fn npy_of(header: &str, data: &[u8]) -> Vec<u8> {
+        let mut content = b"\x93NUMPY\x01\x00".to_vec();
+        content.extend((header.len() as u16).to_le_bytes());
+        content.extend(header.as_bytes());
+        content.extend(data);
+        content
+    }
+
+    #[test]
+    fn arrays_and_raw_numbers_are_read_and_what_does_not_fit_is_told() {
+        let data: Vec<u8> = [1.0_f32, 2.0]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        let (_one, raw) = written("x.bin", &data);
+        assert_eq!(raw.read(Element::F32, 2), Ok(data.clone()));
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
+        let (_two, array) = written("x.npy", &npy_of(header, &data));
+        assert_eq!(array.read(Element::F32, 2), Ok(data.clone()));
+        for (file, element, count, says) in [
+            (
+                &raw,
+                Element::F32,
+                3,
+                "has 8 bytes of raw data, and 3 elements of f32 take 12",
+            ),
+            (&array, Element::I32, 2, "NumPy's type `<f4`, and not i32"),
+            (&array, Element::F32, 4, "an array of shape (2,)"),
+        ] {
+            let why = file.read(element, count).unwrap_err();
+            assert!(why.contains(says), "{why}");
+        }
+        let fortran = header.replace("False", "True");
+        let (_three, array) = written("x.npy", &npy_of(&fortran, &data));
+        assert!(
+            array
+                .read(Element::F32, 2)
+                .unwrap_err()
+                .contains("Fortran order")
+        );
+        let (_four, array) = written("x.npy", &npy_of(header, &data)[..9]);
+        assert!(array.read(Element::F32, 2).unwrap_err().contains("damaged"));
+    }
+
+    #[test]
+    fn a_file_that_is_edited_is_not_the_same_data() {
+        let (_folder, file) = written("x.bin", &[1, 2, 3]);
+        std::fs::write(&*file.path, [1, 2, 4]).unwrap();
+        assert!(
+            file.read(Element::U8, 3)
+                .unwrap_err()
+                .contains("was changed")
+        );
+        assert_ne!(file, file.hashed().unwrap());
+    }
+}

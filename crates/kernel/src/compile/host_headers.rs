@@ -1,0 +1,275 @@
+//! Headers of the host's compiler that NVRTC lacks, from memory: of each the part that kernels can
+//! use, as Jitify does it. A file that includes `<stdio.h>` for its host code compiles as it is.
+
+use super::template::Header;
+use tuner_core::units::ContentHash;
+
+/// Headers with something that kernels use.
+const HEADERS: [(&str, &str); 22] = [
+    ("algorithm", include_str!("host_headers/algorithm")),
+    ("array", include_str!("host_headers/array")),
+    ("assert.h", include_str!("host_headers/assert.h")),
+    ("complex", include_str!("host_headers/complex")),
+    ("cub/cub.cuh", include_str!("host_headers/cub.cuh")),
+    ("cuda.h", include_str!("host_headers/cuda.h")),
+    (
+        "cuda_runtime.h",
+        include_str!("host_headers/cuda_runtime.h"),
+    ),
+    ("float.h", include_str!("host_headers/float.h")),
+    ("functional", include_str!("host_headers/functional")),
+    ("limits", include_str!("host_headers/limits")),
+    ("limits.h", include_str!("host_headers/limits.h")),
+    ("math.h", include_str!("host_headers/math.h")),
+    ("stddef.h", include_str!("host_headers/stddef.h")),
+    ("stdint.h", include_str!("host_headers/stdint.h")),
+    ("stdio.h", include_str!("host_headers/stdio.h")),
+    ("stdlib.h", include_str!("host_headers/stdlib.h")),
+    ("string.h", include_str!("host_headers/string.h")),
+    ("sys/types.h", include_str!("host_headers/types.h")),
+    ("tuple", include_str!("host_headers/tuple")),
+    ("type_traits", include_str!("host_headers/type_traits")),
+    ("utility", include_str!("host_headers/utility")),
+    // NVIDIA's own includes a header of nvcc alone.
+    ("device_functions.h", "#include <cuda_runtime.h>\n"),
+];
+
+/// Other names of these, and names of headers whose device-safe part is that of another.
+const ALIASES: [(&str, &str); 15] = [
+    ("cassert", "assert.h"),
+    ("cfloat", "float.h"),
+    ("cinttypes", "stdint.h"),
+    ("climits", "limits.h"),
+    ("cmath", "math.h"),
+    ("cstddef", "stddef.h"),
+    ("cstdint", "stdint.h"),
+    ("cstdio", "stdio.h"),
+    ("cstdlib", "stdlib.h"),
+    ("cstring", "string.h"),
+    ("inttypes.h", "stdint.h"),
+    ("malloc.h", "stdlib.h"),
+    ("memory.h", "string.h"),
+    ("strings.h", "string.h"),
+    ("values.h", "float.h"),
+];
+
+/// Headers of which kernels can use nothing: their names alone must be found.
+const HOST_ONLY: [&str; 77] = [
+    "any",
+    "atomic",
+    "bitset",
+    "cctype",
+    "cerrno",
+    "charconv",
+    "chrono",
+    "condition_variable",
+    "csignal",
+    "cstdarg",
+    "ctime",
+    "ctype.h",
+    "cublasLt.h",
+    "cublas_v2.h",
+    "cuda_profiler_api.h",
+    "cudaProfiler.h",
+    "cudnn.h",
+    "cufft.h",
+    "curand.h",
+    "cusolverDn.h",
+    "cusparse.h",
+    "deque",
+    "dirent.h",
+    "errno.h",
+    "exception",
+    "fcntl.h",
+    "filesystem",
+    "forward_list",
+    "fstream",
+    "future",
+    "getopt.h",
+    "initializer_list",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "iterator",
+    "list",
+    "locale",
+    "locale.h",
+    "map",
+    "memory",
+    "mpi.h",
+    "mutex",
+    "nccl.h",
+    "numeric",
+    "nvToolsExt.h",
+    "nvml.h",
+    "nvtx3/nvToolsExt.h",
+    "omp.h",
+    "optional",
+    "ostream",
+    "pthread.h",
+    "queue",
+    "random",
+    "ratio",
+    "regex",
+    "set",
+    "shared_mutex",
+    "signal.h",
+    "sstream",
+    "stack",
+    "stdarg.h",
+    "stdbool.h",
+    "stdexcept",
+    "string",
+    "string_view",
+    "sys/stat.h",
+    "sys/time.h",
+    "thread",
+    "time.h",
+    "typeinfo",
+    "unistd.h",
+    "unordered_map",
+    "unordered_set",
+    "vector",
+];
+
+/// Text of a header without a device-safe part; `using namespace std;` may follow it.
+const EMPTY: &str = "#pragma once\nnamespace std {}\n";
+
+/// Whether a header of this name is there without any file.
+#[must_use]
+pub fn is_host_header(spelled: &str) -> bool {
+    names().any(|name| name == spelled)
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    let headers = HEADERS.iter().map(|(name, _)| *name);
+    let aliases = ALIASES.iter().map(|(name, _)| *name);
+    headers.chain(aliases).chain(HOST_ONLY)
+}
+
+/// The headers that a source of these own headers is given besides.
+pub(super) fn beside(own: &[Header]) -> Vec<Header> {
+    let text = |name: &str| {
+        if let Some((_, text)) = HEADERS.iter().find(|(known, _)| *known == name) {
+            return (*text).to_owned();
+        }
+        match ALIASES.iter().find(|(alias, _)| *alias == name) {
+            Some((_, real)) => format!("#include <{real}>\n"),
+            None => EMPTY.to_owned(),
+        }
+    };
+    names()
+        .filter(|name| own.iter().all(|header| header.spelled != *name))
+        .map(|name| Header {
+            spelled: name.to_owned(),
+            path: name.to_owned(),
+            text: text(name),
+        })
+        .collect()
+}
+
+/// Identity of all of them, for what is cached.
+pub(super) fn hash() -> ContentHash {
+    let parts = HEADERS.iter().chain(&ALIASES);
+    let parts = parts.flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+    ContentHash::of(parts.chain(HOST_ONLY.iter().map(|name| name.as_bytes())))
+}
+
+/// What to type where the compiler's messages are about headers or host code; empty where they are
+/// not.
+pub(super) fn advice(log: &str) -> String {
+    let mut advice = String::new();
+    let mut add = |text: String| {
+        if !advice.contains(&text) {
+            advice.push_str(&text);
+        }
+    };
+    for line in log.lines() {
+        let quoted = |marker: &str| {
+            let (_, rest) = line.split_once(marker)?;
+            rest.split('"').next()
+        };
+        if let Some(file) = quoted("cannot open source file \"") {
+            add(missing(file));
+        } else if let Some(name) = quoted("namespace \"std\" has no member \"") {
+            add(format!(
+                "help: `std::{name}` is host code; take the functions that use it out of the \
+                 template (`tuner adopt FILE.cu` does), or use what <cuda/std/…> has\n"
+            ));
+        } else if line.starts_with("__nv_name_map") {
+            add(
+                "help: correct `entry` in the search space: a `__global__` function with its \
+                 namespaces and all template arguments, as in `entry: \"ns::kernel<BM, 4>\"`\n"
+                    .to_owned(),
+            );
+        } else if line.contains("is considered a host function") {
+            add(
+                "help: functions without `__device__` are host code: write \
+                 `compile: { options: [\"--device-as-default-execution-space\"] }` to compile them for \
+                 the device, or take them out (`tuner adopt FILE.cu` does)\n"
+                    .to_owned(),
+            );
+        }
+    }
+    advice
+}
+
+/// How a header that is not there comes to be.
+fn missing(file: &str) -> String {
+    let folder = |file: &str| {
+        ["cuda/", "cub/", "thrust/", "nv/", "crt/"]
+            .iter()
+            .any(|at| file.starts_with(at))
+    };
+    if folder(file) {
+        return format!(
+            "help: `{file}` is of CCCL or the compiler's own headers: type `make nvrtc`, or `pip \
+             install 'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-crt==13.0.*'` beside NVRTC\n"
+        );
+    }
+    if file.starts_with("curand") {
+        return "help: `pip install --target .curand nvidia-curand` and write `compile: { include: \
+                [.curand/nvidia/cu13/include] }`\n"
+            .to_owned();
+    }
+    format!(
+        "help: write the folder that holds `{file}` in the search space, `compile: {{ include: \
+         [FOLDER] }}`, or take the directive out if only host code needs it\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Header, advice, beside, is_host_header, names};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_is_there_once_and_gives_way_to_a_file_of_the_user() {
+        let all: BTreeSet<&str> = names().collect();
+        assert_eq!(all.len(), names().count());
+        assert!(is_host_header("stdint.h") && is_host_header("vector"));
+        assert!(!is_host_header("cuda_fp16.h"));
+        let own = Header {
+            spelled: "assert.h".into(),
+            path: "mine/assert.h".into(),
+            text: String::new(),
+        };
+        let given = beside(&[own]);
+        assert_eq!(given.len() + 1, all.len());
+        assert!(given.iter().all(|header| header.spelled != "assert.h"));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_to_type() {
+        let log = "t.cu(1): catastrophic error: cannot open source file \"my/util.h\"\n\
+                   t.cu(2): error: namespace \"std\" has no member \"vector\"\n";
+        let said = advice(log);
+        assert!(said.contains("compile: { include: [FOLDER] }"), "{said}");
+        assert!(said.contains("`std::vector` is host code"), "{said}");
+        assert!(advice("cannot open source file \"cub/cub.cuh\"").contains("make nvrtc"));
+        assert!(advice("cannot open source file \"curand_kernel.h\"").contains("nvidia-curand"));
+        assert_eq!(advice("t.cu(1): error: expected a \";\""), "");
+    }
+}

@@ -1,0 +1,3 @@
+#pragma once
+#include <stddef.h>
+namespace std { using ::printf; }

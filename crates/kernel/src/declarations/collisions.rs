@@ -1,0 +1,64 @@
+//! Names of a source that are macros of the search space: `int N` where N is a problem's size.
+//!
+//! The compiler would see `int 1024`, and speak of an expected identifier.
+
+use super::overrides::{Kind, kind};
+use super::source::{File, is_name};
+use std::ops::Range;
+use tuner_space::{Diagnostic, KernelSpec};
+
+/// Words behind which a name is declared, and never a number.
+const TYPES: [&str; 19] = [
+    "int", "unsigned", "long", "short", "char", "float", "double", "bool", "auto", "size_t",
+    "int32_t", "uint32_t", "int64_t", "uint64_t", "half", "__half", "typename", "class", "struct",
+];
+
+/// Whether the token, a name, is declared or is a member here: nothing that a number could stand
+/// for.
+pub(super) fn declares(file: &File, index: usize) -> bool {
+    let word = |at: Option<usize>| {
+        let token = at.and_then(|at| file.tokens.get(at));
+        token.map_or("", |token| file.word(token))
+    };
+    let before = |count: usize| word(index.checked_sub(count));
+    let (last, next) = (before(1), word(Some(index + 1)));
+    let ends = matches!(next, "=" | ";" | "," | ")" | "[" | "{" | ">" | ":");
+    if TYPES.contains(&last) {
+        return ends;
+    }
+    match last {
+        // `const float* N,`; what follows a name and `*` is a product otherwise.
+        "*" | "&" => ends && (TYPES.contains(&before(2)) || before(2) == "void"),
+        "__restrict__" | "using" | "namespace" => ends,
+        // `config.N`, `config->N`; not `1.N`, which no number is.
+        "." => is_name(before(2)) || matches!(before(2), ")" | "]"),
+        // Not `while (n-->N)`.
+        ">" => before(2) == "-" && before(3) != "-",
+        _ => false,
+    }
+}
+
+/// What to say of it.
+pub(super) fn diagnostic(spec: &KernelSpec, file: &File, at: &Range<usize>) -> Diagnostic {
+    let name = file.word(at);
+    let what = kind(spec, name);
+    let item = Diagnostic::new(
+        format!(
+            "`{name}` is a macro, {} of the search space, and names nothing here",
+            what.text()
+        ),
+        at.clone(),
+    );
+    item.help(if what == Kind::Size {
+        format!(
+            "where the kernel takes its sizes as arguments, write `sizes: argument` in the search \
+             space, and `{{ name: {name}, type: i32, role: scalar }}` among its arguments; else use \
+             {name} without declaring it, or give this another name"
+        )
+    } else {
+        format!(
+            "use {name} without declaring it (`#ifndef {name}`, `#define {name} …`, `#endif` at the \
+             top make the template compile alone), or give this another name"
+        )
+    })
+}

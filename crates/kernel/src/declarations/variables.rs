@@ -1,0 +1,103 @@
+//! Variables of a template that the search space names, and textures, which it cannot.
+
+use super::places;
+use super::source::{File, is_name};
+use crate::compile::Template;
+use std::collections::BTreeSet;
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec, suggest};
+
+/// Refuses variables that the template has not, and kernels that read textures.
+///
+/// # Errors
+/// Each with its place and what to type.
+pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
+    let files = File::of(template);
+    textures(spec, &files)?;
+    let known: BTreeSet<&str> = files.iter().flat_map(declared).collect();
+    let mentioned = |name: &str| {
+        let mut words = files
+            .iter()
+            .flat_map(|file| file.tokens.iter().map(|token| file.word(token)));
+        words.any(|word| word == name)
+    };
+    let mut items = Vec::new();
+    for (variable, at) in spec.variables.iter().zip(&spec.places().variables) {
+        let name = variable.name.rsplit("::").next().unwrap_or_default();
+        // What a macro declares is not seen here.
+        if known.contains(name) || mentioned(name) {
+            continue;
+        }
+        let item = Diagnostic::new(
+            format!(
+                "`{}` is no `__constant__` or `__device__` variable of {}",
+                variable.name, template.name
+            ),
+            at.clone(),
+        );
+        items.push(item.help(match suggest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "the template has none".to_owned(),
+            None => {
+                let known: Vec<&str> = known.iter().copied().collect();
+                format!("it has {}", known.join(", "))
+            }
+        }));
+    }
+    match items.is_empty() {
+        true => Ok(()),
+        false => Err(spec.faults(items)),
+    }
+}
+
+/// The names behind `__constant__` and `__device__` that are no functions.
+fn declared(file: &File) -> Vec<&str> {
+    let mut names = Vec::new();
+    let words: Vec<&str> = file.tokens.iter().map(|token| file.word(token)).collect();
+    for (index, word) in words.iter().enumerate() {
+        if !matches!(*word, "__constant__" | "__device__") {
+            continue;
+        }
+        let end = words[index..]
+            .iter()
+            .position(|word| matches!(*word, "(" | "[" | "=" | ";" | "{"));
+        let Some(end) = end.map(|end| index + end) else {
+            continue;
+        };
+        if words[end] != "(" && is_name(words[end - 1]) {
+            names.push(words[end - 1]);
+        }
+    }
+    names
+}
+
+/// Refuses kernels with textures or surfaces among their parameters.
+fn textures(spec: &KernelSpec, files: &[File]) -> Result<(), Diagnostics> {
+    for launch in &spec.launches {
+        for kernel in places::declarations(files, &launch.entry) {
+            let file = &files[kernel.file];
+            let found = kernel.parameters.iter().find_map(|at| {
+                let text = &file.text[at.clone()];
+                let kinds = ["cudaTextureObject_t", "cudaSurfaceObject_t"];
+                let kind = kinds.iter().find(|kind| text.contains(**kind))?;
+                Some((at, text, *kind))
+            });
+            let Some((at, text, kind)) = found else {
+                continue;
+            };
+            let name = text
+                .rsplit(|c: char| !(c == '_' || c.is_alphanumeric()))
+                .next();
+            let item = Diagnostic::new(
+                format!(
+                    "`{}` of the kernel `{}` is a `{kind}`: textures and surfaces are not supported",
+                    name.unwrap_or_default(),
+                    launch.entry
+                ),
+                at.clone(),
+            );
+            let item = item.help("pass the data as a buffer, and read it by a pointer (`__ldg`)");
+            return Err(Diagnostics::new(&*file.name, &file.text, vec![item]));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Which names of a device mean the same GPU: what CUDA reports, and the tables of the virtual one.
+
+/// Words of names that say nothing of the model.
+pub(super) const MAKERS: [&str; 7] = ["nvidia", "geforce", "quadro", "tesla", "vgpu", "rtx", "gtx"];
+/// Words behind a model that make another one of it.
+pub(super) const VARIANTS: [&str; 6] = ["ti", "super", "ada", "laptop", "max", "d"];
+
+/// The model in a device's name, in lower case: `l4` of `NVIDIA L4` and of `vgpu:l4`, `2080ti` of
+/// `NVIDIA GeForce RTX 2080 Ti`. Empty where the name is none of NVIDIA's; such names match as a
+/// whole.
+pub(super) fn model(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let mut words = lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .peekable();
+    let mut known = false;
+    while words.next_if(|word| MAKERS.contains(word)).is_some() {
+        known = true;
+    }
+    let Some(mut first) = words.next().filter(|_| known) else {
+        return String::new();
+    };
+    // `rtx3090` in the tables' names.
+    for maker in ["rtx", "gtx"] {
+        first = first.strip_prefix(maker).unwrap_or(first);
+    }
+    if !first.contains(|c: char| c.is_ascii_digit()) {
+        return String::new();
+    }
+    let mut model = first.to_owned();
+    while let Some(word) = words.next_if(|word| VARIANTS.contains(word)) {
+        model.push_str(word);
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::model;
+
+    #[test]
+    fn the_tables_and_cuda_name_the_same_gpus() {
+        for (table, cuda) in [
+            ("vgpu:l4", "NVIDIA L4"),
+            ("vgpu:a100", "NVIDIA A100-SXM4-40GB"),
+            ("vgpu:a4000", "NVIDIA RTX A4000"),
+            ("vgpu:a6000", "NVIDIA RTX A6000"),
+            ("vgpu:rtx2080ti", "NVIDIA GeForce RTX 2080 Ti"),
+            ("vgpu:rtx3090", "NVIDIA GeForce RTX 3090"),
+            ("vgpu:rtx4090", "NVIDIA GeForce RTX 4090"),
+            ("vgpu:h100", "NVIDIA H100 80GB HBM3"),
+            ("vgpu:h200", "NVIDIA H200"),
+        ] {
+            assert_eq!(model(table), model(cuda), "{cuda}");
+            assert!(!model(cuda).is_empty());
+        }
+    }
+
+    #[test]
+    fn other_models_stay_apart() {
+        for (one, other) in [
+            ("NVIDIA L4", "NVIDIA L40S"),
+            ("NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 3090 Ti"),
+            (
+                "NVIDIA GeForce RTX 4090",
+                "NVIDIA GeForce RTX 4090 Laptop GPU",
+            ),
+            ("Quadro RTX 6000", "NVIDIA RTX 6000 Ada Generation"),
+        ] {
+            assert_ne!(model(one), model(other));
+        }
+        for name in ["AMD Instinct MI250X", "A100", "", "NVIDIA"] {
+            assert_eq!(model(name), "", "{name}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How an entry is launched for the sizes asked: the grid, block and shared-memory expressions of the
+//! search space as C functions beside the lookup.
+
+use super::header::Plan;
+use super::lookup::parameters;
+use super::names::comment;
+use super::rules::{SizeValue, Writer};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tuner_core::entry::Entry;
+use tuner_core::record::LaunchDefinition;
+
+/// The functions, one for each launch; nothing where the search space's launches are not known.
+pub(super) fn functions(plan: &Plan<'_>) -> String {
+    let names = names(plan);
+    if names.is_empty() {
+        return String::new();
+    }
+    let (lower, upper) = (&plan.lower, &plan.upper);
+    let mut text = format!(
+        "\n/* A launch for the sizes asked: blocks, threads a block, and dynamic shared memory in \
+         bytes.\n * `runs` is 0 where it is left out, and where an extent has no usable value. */\n\
+         typedef struct {lower}_launch {{\n  int runs;\n  long long grid[3];\n  long long block[3];\n\
+         \x20 long long shared_bytes;\n}} {lower}_launch;\n"
+    );
+    let sizes = parameters(plan.sizes.iter());
+    let launch = plan.unused("launch");
+    // Compilers warn of what no expression uses.
+    let unused: String = plan
+        .sizes
+        .iter()
+        .map(|size| format!("  (void){};\n", size.member))
+        .collect();
+    for (at, name) in names.iter().enumerate() {
+        let _ = write!(
+            text,
+            "\n{upper}FUNCTION {lower}_launch {lower}_launch_{name}(const {lower}_entry *entry{sizes}) {{\n\
+             \x20 {lower}_launch {launch} = {{0, {{0, 0, 0}}, {{0, 0, 0}}, 0}};\n{unused}\
+             \x20 switch (entry - {lower}_table) {{\n"
+        );
+        // Entries that are launched alike share a case.
+        let mut bodies: Vec<(String, Vec<usize>)> = Vec::new();
+        for (index, entry) in plan.entries.iter().enumerate() {
+            let Some(definition) = entry.definition.launches.get(at) else {
+                continue;
+            };
+            let body = body(plan, entry, definition, &launch);
+            match bodies.iter_mut().find(|(known, _)| *known == body) {
+                Some((_, entries)) => entries.push(index),
+                None => bodies.push((body, vec![index])),
+            }
+        }
+        for (body, entries) in bodies {
+            for index in entries {
+                let _ = writeln!(text, "  case {index}:");
+            }
+            let _ = writeln!(text, "  {{\n{body}    break;\n  }}");
+        }
+        let _ = write!(text, "  default:\n    break;\n  }}\n");
+        for part in ["grid", "block"] {
+            for axis in 0..3 {
+                let _ = writeln!(
+                    text,
+                    "  if ({launch}.{part}[{axis}] < 1) {launch}.runs = 0;"
+                );
+            }
+        }
+        let _ = write!(
+            text,
+            "  if ({launch}.shared_bytes < 0) {launch}.runs = 0;\n  return {launch};\n}}\n"
+        );
+    }
+    text
+}
+
+/// A name for each launch: its kernel function, numbered where it is launched again.
+fn names(plan: &Plan<'_>) -> Vec<String> {
+    let all = plan.entries.iter().map(|entry| &entry.definition.launches);
+    let most = all.max_by_key(|launches| launches.len());
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let name = |launch: &'_ LaunchDefinition| launch.entry.replace('$', "_");
+    most.into_iter()
+        .flatten()
+        .map(|launch| {
+            let count = seen.entry(launch.entry.as_str()).or_default();
+            *count += 1;
+            match *count {
+                1 => name(launch),
+                again => format!("{}_{again}", name(launch)),
+            }
+        })
+        .collect()
+}
+
+/// The assignments of one entry's launch.
+fn body(plan: &Plan<'_>, entry: &Entry, definition: &LaunchDefinition, launch: &str) -> String {
+    let LaunchDefinition {
+        when,
+        grid,
+        block,
+        shared,
+        ..
+    } = definition;
+    let extents = grid.iter().chain(block).chain([shared]);
+    let all = extents.clone().chain(when.as_ref());
+    let mut writer = Writer::new(plan, entry, all.map(String::as_str).collect());
+    let lower = &plan.lower;
+    let mut text = String::new();
+    let mut put = |place: String, source: &str, value: SizeValue, wrapped: &str| {
+        let _ = writeln!(text, "    /* {place}: {} */", comment(source));
+        if let Some(why) = &value.limit {
+            let _ = writeln!(text, "    /* C cannot state it: {}. */", comment(why));
+        }
+        for statement in &value.statements {
+            let _ = writeln!(text, "    {statement}");
+        }
+        let value = wrapped.replace('@', &value.text);
+        let _ = writeln!(text, "    {launch}.{place} = {value};");
+    };
+    match when {
+        Some(when) => {
+            let truth = format!("{lower}_truth(@) == 1");
+            put("runs".to_owned(), when, writer.value(when), &truth);
+        }
+        None => put("runs".to_owned(), "always", always(), "@"),
+    }
+    let extent = format!("{lower}_extent(@)");
+    for (part, axes) in [("grid", grid), ("block", block)] {
+        for (axis, source) in axes.iter().enumerate() {
+            let value = writer.value(source);
+            put(format!("{part}[{axis}]"), source, value, &extent);
+        }
+    }
+    put(
+        "shared_bytes".to_owned(),
+        shared,
+        writer.value(shared),
+        &extent,
+    );
+    text
+}
+
+fn always() -> SizeValue {
+    SizeValue {
+        statements: Vec::new(),
+        text: "1".to_owned(),
+        limit: None,
+    }
+}

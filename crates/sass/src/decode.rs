@@ -1,0 +1,433 @@
+//! From 128 bits to an instruction.
+
+use crate::instruction::{
+    Bank, Constant, Control, Float, FloatFormat, Guard, Instruction, Operand, Predicate, Register,
+    Unknown, ZERO,
+};
+use crate::place;
+use crate::table::{Bits, Choice, Field, Line, Modifier, Number, Sign, Slot, Source, TABLE};
+
+/// Reads fields of a word and notes which bits were read.
+pub(crate) struct Reader {
+    word: u128,
+    seen: u128,
+    /// Compute capability times ten.
+    pub(crate) sm: u32,
+    /// Form of the operands.
+    pub(crate) form: u8,
+}
+
+impl Reader {
+    /// A field of at most 64 bits.
+    pub(crate) fn get(&mut self, at: u8, length: u8) -> u64 {
+        let mask = (1u128 << length.min(64)) - 1;
+        self.seen |= mask << at;
+        (self.word >> at & mask) as u64
+    }
+
+    /// One bit.
+    pub(crate) fn bit(&mut self, at: u8) -> bool {
+        self.get(at, 1) == 1
+    }
+
+    /// A field of several runs.
+    pub(crate) fn bits(&mut self, bits: &Bits) -> u64 {
+        let mut shift = 0;
+        let mut value = 0;
+        for (at, length) in &bits.0 {
+            value |= self.get(*at, *length) << shift;
+            shift += u32::from(*length);
+        }
+        value
+    }
+
+    /// A field as a two's complement number.
+    pub(crate) fn signed(&mut self, at: u8, length: u8) -> i64 {
+        extend(self.get(at, length), length)
+    }
+
+    /// A register field.
+    pub(crate) fn register(&mut self, at: u8, uniform: bool) -> Register {
+        let index = if uniform && self.sm < 100 {
+            match self.get(at, 6) as u8 {
+                63 => ZERO,
+                index => index,
+            }
+        } else {
+            self.get(at, 8) as u8
+        };
+        let reuse = match at {
+            24 if !uniform => self.bit(122),
+            32 if !uniform => self.bit(123),
+            // The reuse bits belong to sources, which forms 2, 3 and 7 swap.
+            64 if !uniform && matches!(self.form, 2 | 3 | 7) => self.bit(123),
+            64 if !uniform => self.bit(124),
+            _ => false,
+        };
+        Register {
+            reuse,
+            ..Register::new(index, uniform)
+        }
+    }
+
+    /// Whether every bit that was not read has a value that says nothing: zero, or in a register
+    /// or predicate field the one that reads as zero or true.
+    fn complete(&self) -> bool {
+        const CONTROL: u128 = 0x1_ffff << 105;
+        let seen = self.seen | CONTROL | 1 << 91 | 0xffff;
+        let mut rest = self.word & !seen;
+        for (at, length) in [
+            (16, 8),
+            (24, 8),
+            (32, 8),
+            (64, 8),
+            (68, 4),
+            (68, 3),
+            (77, 4),
+            (77, 3),
+            (81, 3),
+            (84, 3),
+            (87, 4),
+            (87, 3),
+        ] {
+            let mask = ((1u128 << length) - 1) << at;
+            if seen & mask == 0 && rest & mask == mask {
+                rest &= !mask;
+            }
+        }
+        // A uniform register field of six bits.
+        for at in [16, 24, 32, 64] {
+            let mask = 0x3fu128 << at;
+            if self.sm < 100 && seen & mask == 0 && rest & (0xff << at) == mask {
+                rest &= !mask;
+            }
+        }
+        rest == 0
+    }
+}
+
+/// Extends the sign of a number of `length` bits.
+pub(crate) fn extend(value: u64, length: u8) -> i64 {
+    let shift = 64 - u32::from(length.clamp(1, 64));
+    (value << shift) as i64 >> shift
+}
+
+/// Decodes one instruction.
+///
+/// `address` is its byte address in its kernel's code, `sm` the compute capability times ten.
+///
+/// # Errors
+/// An encoding that the table does not have, or a field's value of which the meaning is not known.
+pub fn decode(word: u128, address: u32, sm: u32) -> Result<Instruction, Unknown> {
+    let opcode = (word & 0x1ff) as u16;
+    let mut reader = Reader {
+        word,
+        seen: 0,
+        sm,
+        form: (word >> 9 & 7) as u8,
+    };
+    let mut name = None;
+    for line in TABLE.lines(opcode) {
+        if !(line.from..=line.to).contains(&sm) || line.forms >> reader.form & 1 == 0 {
+            continue;
+        }
+        name = name.or(Some(line.name));
+        reader.seen = 0;
+        if !line
+            .conditions
+            .iter()
+            .all(|c| (reader.bits(&c.bits) == c.value) == c.equal)
+        {
+            continue;
+        }
+        name = Some(line.name);
+        match read(&mut reader, line, address) {
+            Some(instruction) if reader.complete() => return Ok(instruction),
+            _ => break,
+        }
+    }
+    Err(Unknown {
+        address,
+        word,
+        opcode: name,
+    })
+}
+
+fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
+    let guard = Guard {
+        index: reader.get(12, 3) as u8,
+        uniform: line.uniform_guard,
+        invert: reader.bit(15),
+    };
+    let mut out = Instruction {
+        address,
+        guard: (guard.index != 7 || guard.invert).then_some(guard),
+        opcode: line.name,
+        modifiers: Vec::new(),
+        operands: Vec::new(),
+        control: control(reader.word),
+        unit: line.unit,
+    };
+    for modifier in &line.modifiers {
+        let text = match modifier {
+            Modifier::Fixed(text) => text,
+            Modifier::Field(choice) => chosen(reader, choice)?,
+        };
+        out.modifiers
+            .extend(text.split('.').filter(|part| !part.is_empty()));
+    }
+    for field in &line.fields {
+        operand(reader, field, address, &mut out.operands)?;
+    }
+    crate::alias::apply(&mut out, reader);
+    Some(out)
+}
+
+/// The scheduling bits, which every instruction has.
+fn control(word: u128) -> Control {
+    let bits = (word >> 105) as u32;
+    let barrier = |at: u32| Some((bits >> at & 7) as u8).filter(|index| *index != 7);
+    Control {
+        stall: (bits & 0xf) as u8,
+        yield_: bits >> 4 & 1 == 1,
+        write_barrier: barrier(5),
+        read_barrier: barrier(8),
+        wait_mask: (bits >> 11 & 0x3f) as u8,
+        reuse: (bits >> 17 & 0xf) as u8,
+    }
+}
+
+pub(crate) fn chosen(reader: &mut Reader, choice: &Choice) -> Option<&'static str> {
+    let value = usize::try_from(reader.bits(&choice.bits)).ok()?;
+    choice.texts.get(value).copied().flatten()
+}
+
+fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Operand>) -> Option<()> {
+    let next = i64::from(address) + 16;
+    match field {
+        Field::Source(source) => source_operand(reader, source, out)?,
+        Field::Predicate {
+            at,
+            uniform,
+            invert,
+            optional,
+        } => {
+            let predicate = Predicate {
+                index: reader.get(*at, 3) as u8,
+                uniform: *uniform,
+                invert: invert.is_some_and(|bit| reader.bit(bit)),
+            };
+            if !(*optional && predicate.index == 7 && !predicate.invert) {
+                out.push(Operand::Predicate(predicate));
+            }
+        }
+        Field::Immediate {
+            bits,
+            signed,
+            scale,
+            optional,
+        } => {
+            let length = bits.0.iter().map(|(_, length)| *length).sum();
+            let raw = reader.bits(bits);
+            let value = if *signed {
+                extend(raw, length)
+            } else {
+                raw as i64
+            };
+            if !(*optional && value == 0) {
+                out.push(Operand::Immediate(value.wrapping_mul(i64::from(*scale))));
+            }
+        }
+        Field::Target { relative, optional } => {
+            let high = reader.signed(34, 48);
+            let words = if reader.sm >= 90 {
+                high << 8 | reader.get(16, 8) as i64
+            } else {
+                high
+            };
+            let offset = words << 2;
+            if *optional && offset == 0 {
+                return Some(());
+            }
+            out.push(if *relative {
+                Operand::Immediate(offset)
+            } else {
+                Operand::Target(next.wrapping_add(offset) as u64)
+            });
+        }
+        Field::NearTarget => {
+            let target = next.wrapping_add(reader.signed(32, 32));
+            out.push(Operand::Target(target as u64));
+        }
+        Field::Special(at) => {
+            let number = reader.get(*at, 8) as u8;
+            out.push(Operand::Special(TABLE.special(number, reader.sm)?));
+        }
+        Field::Barrier(at) => out.push(Operand::Barrier(reader.get(*at, 4) as u8)),
+        Field::Scoreboard(at) => out.push(Operand::Scoreboard(reader.get(*at, 3) as u8)),
+        Field::Text(choice) => {
+            let text = chosen(reader, choice)?;
+            if !text.is_empty() {
+                out.push(Operand::Text(text));
+            }
+        }
+        Field::Fixed(text) => out.push(Operand::Text(text)),
+        Field::Base(at) => out.push(place::base(reader, *at)),
+        Field::Wide(bits) => out.push(Operand::Immediate64(reader.bits(bits))),
+        Field::Place(name) => out.push(place::read(reader, name)?),
+    }
+    Some(())
+}
+
+/// What the form puts where a source may be.
+enum Kind {
+    Register(u8),
+    Immediate,
+    Constant,
+    Uniform,
+}
+
+fn kind(form: u8, slot: Slot) -> Option<Kind> {
+    // Forms 2, 3 and 7 have the third source where the others have the second.
+    Some(match (slot, form) {
+        (Slot::At(at), _) => Kind::Register(at),
+        (Slot::B, 2 | 3 | 7) => Kind::Register(64),
+        (Slot::B, 1) => Kind::Register(32),
+        (Slot::Either, 1) => Kind::Register(32),
+        (Slot::Either, 2 | 4) => Kind::Immediate,
+        (Slot::Either, 3 | 5) => Kind::Constant,
+        (Slot::Either, 6 | 7) => Kind::Uniform,
+        (Slot::B, 4) | (Slot::C, 2) => Kind::Immediate,
+        (Slot::B, 5) | (Slot::C, 3) => Kind::Constant,
+        (Slot::B, 6) | (Slot::C, 7) => Kind::Uniform,
+        (Slot::C, 1 | 4 | 5 | 6) => Kind::Register(64),
+        _ => return None,
+    })
+}
+
+/// What is written around a source.
+struct Marks {
+    negate: bool,
+    absolute: bool,
+    invert: bool,
+    selector: &'static str,
+}
+
+/// The sign bits and the selector of a source; an immediate has none.
+fn marks(reader: &mut Reader, source: &Source, at: u8) -> Option<Marks> {
+    let (negate, absolute, halves) = match (at, source.halves) {
+        (24, _) => (72, 73, 74),
+        (32, _) => (63, 62, 60),
+        (64, true) => (84, 83, 81),
+        (64, false) => (75, 74, 0),
+        _ => (0, 0, 0),
+    };
+    let mut sign = |sign: Option<Sign>, own: u8| match sign {
+        None => false,
+        Some(Sign::Slot) => reader.bit(own),
+        Some(Sign::Bit(bit)) => reader.bit(bit),
+    };
+    let (negate, absolute, invert) = (
+        sign(source.negate, negate),
+        sign(source.absolute, absolute),
+        sign(source.invert, negate),
+    );
+    let selector = if source.halves {
+        ["", "F32", "H0_H0", "H1_H1"][reader.get(halves, 2) as usize & 3]
+    } else if let Some(choice) = &source.selector {
+        chosen(reader, choice)?
+    } else {
+        source.suffix
+    };
+    Some(Marks {
+        negate,
+        absolute,
+        invert,
+        selector,
+    })
+}
+
+fn source_operand(reader: &mut Reader, source: &Source, out: &mut Vec<Operand>) -> Option<()> {
+    match kind(reader.form, source.slot)? {
+        Kind::Register(at) => {
+            let register = reader.register(at, source.uniform);
+            register_operand(reader, source, at, register, out)?;
+        }
+        Kind::Uniform => {
+            let register = reader.register(32, true);
+            register_operand(reader, source, 32, register, out)?;
+        }
+        Kind::Constant => {
+            let marks = marks(reader, source, 32)?;
+            let by_descriptor = reader.bit(91);
+            let constant = Constant {
+                bank: if by_descriptor {
+                    Bank::Descriptor(reader.register(32, true))
+                } else {
+                    Bank::Number(reader.get(54, 5) as u8)
+                },
+                base: None,
+                offset: reader.get(38, 16) as i64,
+                negate: marks.negate,
+                absolute: marks.absolute,
+                invert: marks.invert,
+                wide: false,
+                spaced: source.spaced,
+                selector: marks.selector,
+            };
+            out.push(Operand::Constant(constant));
+        }
+        Kind::Immediate => immediate(reader, source.number, out),
+    }
+    Some(())
+}
+
+fn register_operand(
+    reader: &mut Reader,
+    source: &Source,
+    at: u8,
+    register: Register,
+    out: &mut Vec<Operand>,
+) -> Option<()> {
+    let marks = marks(reader, source, at)?;
+    let register = Register {
+        negate: marks.negate,
+        absolute: marks.absolute,
+        invert: marks.invert,
+        selector: marks.selector,
+        wide: source.wide,
+        ..register
+    };
+    if !(source.optional && register.is_zero()) {
+        out.push(Operand::Register(register));
+    }
+    Some(())
+}
+
+fn immediate(reader: &mut Reader, number: Number, out: &mut Vec<Operand>) {
+    let raw = reader.get(32, 32);
+    let float = |bits, format| Operand::Float(Float { bits, format });
+    match number {
+        Number::Signed => out.push(Operand::Immediate(extend(raw, 32))),
+        Number::Unsigned => out.push(Operand::Immediate(raw as i64)),
+        Number::SignedIf(bit) => {
+            let value = if reader.bit(bit) {
+                extend(raw, 32)
+            } else {
+                raw as i64
+            };
+            out.push(Operand::Immediate(value));
+        }
+        Number::Single => out.push(float(raw, FloatFormat::Single)),
+        Number::Double => out.push(float(raw << 32, FloatFormat::Double)),
+        Number::Halves | Number::Brains => {
+            let format = if number == Number::Halves {
+                FloatFormat::Half
+            } else {
+                FloatFormat::Brain
+            };
+            out.push(float(raw >> 16, format));
+            out.push(float(raw & 0xffff, format));
+        }
+    }
+}

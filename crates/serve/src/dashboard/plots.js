@@ -1,0 +1,188 @@
+// Plots of many trials, drawn by Apache ECharts on a canvas: no text of a plot is ever markup.
+
+let library = null;
+
+/** Loads the plotting library, once, when the first plot is wanted. */
+function echartsLibrary() {
+  library ||= new Promise((resolve, reject) => {
+    document.head.append(h('script', { src: '/echarts.js', load: () => resolve(window.echarts),
+      error: () => { library = null; reject(new Error('The plotting library did not load; reload the page.')); } }));
+  });
+  return library;
+}
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** One colour a verdict, the same in every plot and in both colour schemes. */
+function verdictColour(verdict) {
+  const colours = { ok: '--good', compile_failed: '--dim', launch_failed: '--dim', rejected: '--dim', unsupported: '--dim', not_judged: '--dim', unchecked: '--warn', timeout: '--warn', out_of_memory: '--warn', crashed: '--warn' };
+  return colour(colours[verdict] || '--bad');
+}
+
+/** Draws into an element and redraws on resizes; the option's clicks go to `click`. */
+async function plot(element, option, click) {
+  const echarts = await echartsLibrary();
+  if (!element.isConnected) return null;
+  const old = echarts.getInstanceByDom(element);
+  const chart = old || echarts.init(element, null, { renderer: 'canvas' });
+  const text = colour('--dim');
+  chart.setOption({ animation: false, aria: { enabled: true }, backgroundColor: 'transparent',
+    textStyle: { color: text, fontFamily: 'ui-monospace, monospace', fontSize: 11 },
+    tooltip: { renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+      textStyle: { color: colour('--text'), fontSize: 12 } }, ...option }, { notMerge: true });
+  if (!old) {
+    const watcher = new ResizeObserver(() => chart.resize());
+    watcher.observe(element);
+    state.cleanup.push(() => { watcher.disconnect(); chart.dispose(); });
+  }
+  chart.off('click');
+  if (click) chart.on('click', click);
+  return chart;
+}
+
+/** Lines and words of an axis in the page's colours. */
+function axis(extra) {
+  const line = { lineStyle: { color: colour('--line') } };
+  return { axisLine: line, splitLine: line, axisTick: line, nameTextStyle: { color: colour('--dim') },
+    axisLabel: { color: colour('--dim'), hideOverlap: true }, nameLocation: 'middle', nameGap: 28, ...extra };
+}
+
+/** An axis of times: from zero, on a logarithmic scale, or cut to what is near the best, and named so. */
+function timeAxis(mode, values) {
+  const best = Math.min(...values);
+  const extra = { zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
+    cut: { min: best * 0.98, max: best * 2, name: 'time, µs (axis cut: best to twice the best)' } }[mode];
+  return axis({ type: 'value', nameGap: 48, ...extra });
+}
+
+function trialText(trial, varied) {
+  const values = Object.entries(trial.config).filter(([name]) => varied.includes(name)).map(([name, value]) => name + '=' + value);
+  const lines = [];
+  for (let at = 0; at < values.length; at += 4) lines.push(values.slice(at, at + 4).join('  '));
+  return 'result ' + (trial.sequence + 1) + ': ' + (trial.verdict === 'ok' ? time(trial.time_us) : trial.verdict) + '\n' + lines.join('\n');
+}
+
+/** All trials in the order of their results: times above, what did not pass in a strip below. */
+function scatterOption(trials, varied, mode) {
+  const passed = trials.filter((trial) => trial.time_us !== null), failed = trials.filter((trial) => trial.time_us === null);
+  const verdicts = [...new Set(failed.map((trial) => trial.verdict))].sort();
+  const strip = verdicts.length ? 16 * verdicts.length + 8 : 0;
+  let best = Infinity;
+  const steps = passed.filter((trial) => trial.time_us < best && (best = trial.time_us)).map((trial) => [trial.sequence + 1, trial.time_us]);
+  if (steps.length) steps.push([trials.length, best]);
+  const point = (trial, y) => ({ value: [trial.sequence + 1, y], trial });
+  const shown = { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+    textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => item.data.trial ? trialText(item.data.trial, varied) : '' };
+  return {
+    tooltip: shown,
+    legend: { top: 0, textStyle: { color: colour('--dim') }, data: ['ok', 'best so far', ...verdicts] },
+    grid: [{ left: 78, right: 16, top: 30, bottom: 70 + strip }, { left: 78, right: 16, height: Math.max(0, strip - 8), bottom: 62 }],
+    xAxis: [axis({ type: 'value', min: 0, max: trials.length, gridIndex: 0, axisLabel: { show: strip === 0, color: colour('--dim') } }),
+      axis({ type: 'value', min: 0, max: trials.length, gridIndex: 1, name: 'result', show: strip > 0 })],
+    yAxis: [timeAxis(mode, passed.map((trial) => trial.time_us)),
+      axis({ type: 'category', gridIndex: 1, data: verdicts, show: strip > 0, axisLabel: { color: colour('--dim'), fontSize: 10, width: 70, overflow: 'truncate', interval: 0 } })],
+    dataZoom: [{ type: 'inside', xAxisIndex: [0, 1] }, { type: 'inside', yAxisIndex: 0, filterMode: 'none', zoomOnMouseWheel: 'shift', moveOnMouseMove: false },
+      { type: 'slider', xAxisIndex: [0, 1], bottom: 8, height: 22, textStyle: { color: colour('--dim') } }],
+    series: [{ name: 'ok', type: 'scatter', symbolSize: 6, itemStyle: { color: verdictColour('ok'), opacity: 0.75 }, large: false,
+      data: passed.map((trial) => point(trial, trial.time_us)) },
+    { name: 'best so far', type: 'line', step: 'end', symbol: 'none', lineStyle: { color: colour('--accent'), width: 1.5 }, itemStyle: { color: colour('--accent') }, data: steps },
+    ...verdicts.map((verdict) => ({ name: verdict, type: 'scatter', xAxisIndex: 1, yAxisIndex: 1, symbol: 'rect', symbolSize: [3, 11],
+      itemStyle: { color: verdictColour(verdict) }, data: failed.filter((trial) => trial.verdict === verdict).map((trial) => point(trial, verdict)) }))],
+  };
+}
+
+/** What each parameter explains of the variance of log time. */
+function importanceOption(effects) {
+  const rows = effects.parameters.filter((effect) => effect.importance !== null).sort((a, b) => a.importance - b.importance);
+  const names = rows.map((effect) => effect.parameter), shares = rows.map((effect) => 100 * effect.importance);
+  return {
+    grid: { left: Math.min(170, 20 + 7 * Math.max(8, ...names.map((name) => name.length))), right: 48, top: 6, bottom: 34 },
+    xAxis: axis({ type: 'value', min: 0, max: 100, name: '% of the variance of log time' }),
+    yAxis: axis({ type: 'category', data: ['together', ...names], axisLabel: { color: colour('--dim'), width: 150, overflow: 'truncate', interval: 0 } }),
+    tooltip: { show: false },
+    series: [{ type: 'bar', data: [{ value: 100 * effects.together, itemStyle: { color: colour('--dim') } }, ...shares], itemStyle: { color: colour('--accent') },
+      barMaxWidth: 16, label: { show: true, position: 'right', color: colour('--text'), formatter: (item) => item.value.toFixed(1) } }],
+  };
+}
+
+/** Values of a parameter, numbers by size. */
+function levelsOf(trials, name) {
+  const values = [...new Set(trials.map((trial) => trial.config[name]))];
+  return values.sort((a, b) => typeof a === 'number' && typeof b === 'number' ? a - b : String(a) < String(b) ? -1 : 1).map(String);
+}
+
+/** One line a trial across all parameters, coloured by its time. */
+function parallelOption(trials, varied, width) {
+  const passed = trials.filter((trial) => trial.time_us !== null).sort((a, b) => b.time_us - a.time_us);
+  const best = passed.length ? passed[passed.length - 1].time_us : 1;
+  const slow = passed.length ? passed[Math.floor(passed.length / 10)].time_us : 1;
+  const word = { color: colour('--dim'), fontSize: 10 };
+  // Names that would run into one another are cut.
+  const nameTruncate = { maxWidth: Math.max(24, (width - 116) / varied.length - 6) };
+  return {
+    tooltip: { show: false },
+    parallelAxis: [...varied.map((name, dim) => ({ dim, name, type: 'category', data: levelsOf(trials, name), axisLabel: word, nameTextStyle: word, nameTruncate })),
+      { dim: varied.length, name: 'µs', type: 'log', axisLabel: word, nameTextStyle: word, inverse: true }],
+    parallel: { left: 56, right: 60, top: 40, bottom: 40, parallelAxisDefault: { axisLine: { lineStyle: { color: colour('--line') } } } },
+    visualMap: { type: 'continuous', dimension: varied.length, min: best, max: Math.max(slow, best * 1.01), left: 'center', bottom: 0, orient: 'horizontal', calculable: true,
+      itemHeight: 160, itemWidth: 12, text: ['slow', 'fast'], textStyle: { color: colour('--dim') }, inRange: { color: [colour('--accent'), colour('--dim')], opacity: [0.95, 0.12] }, formatter: (value) => digits(value) },
+    series: [{ type: 'parallel', lineStyle: { width: 1, opacity: 0.35 }, data: passed.slice(-2000).map((trial) => [...varied.map((name) => String(trial.config[name])), trial.time_us]) }],
+  };
+}
+
+/** Times over the values of one parameter. */
+function sliceOption(trials, varied, name, mode) {
+  const passed = trials.filter((trial) => trial.time_us !== null);
+  return {
+    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) },
+    grid: { left: 78, right: 16, top: 12, bottom: 44 },
+    xAxis: axis({ type: 'category', data: levelsOf(trials, name), name }),
+    yAxis: timeAxis(mode, passed.map((trial) => trial.time_us)),
+    series: [{ type: 'scatter', symbolSize: 6, itemStyle: { color: colour('--accent'), opacity: 0.45 },
+      data: passed.map((trial) => ({ value: [String(trial.config[name]), trial.time_us], trial })) }],
+  };
+}
+
+/** The best time for each pair of values of two parameters. */
+function pairOption(trials, varied, first, second) {
+  const cells = new Map();
+  for (const trial of trials.filter((trial) => trial.time_us !== null)) {
+    const key = JSON.stringify([String(trial.config[first]), String(trial.config[second])]);
+    const there = cells.get(key);
+    if (!there || trial.time_us < there.time_us) cells.set(key, trial);
+  }
+  const data = [...cells].map(([key, trial]) => ({ value: [...JSON.parse(key), trial.time_us], trial }));
+  const times = data.map((cell) => cell.value[2]);
+  const best = Math.min(...times);
+  return {
+    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) },
+    grid: { left: 78, right: 90, top: 12, bottom: 44 },
+    xAxis: axis({ type: 'category', data: levelsOf(trials, first), name: first, splitArea: { show: true, areaStyle: { color: ['transparent'] } } }),
+    yAxis: axis({ type: 'category', data: levelsOf(trials, second), name: second, nameGap: 48 }),
+    visualMap: { type: 'continuous', min: best, max: Math.max(best * 1.01, Math.min(Math.max(...times), best * 4)), right: 0, top: 'center', calculable: true, itemHeight: 120, itemWidth: 12,
+      inRange: { color: [colour('--accent'), colour('--accent-soft')] }, textStyle: { color: colour('--dim') }, formatter: (value) => digits(value) },
+    series: [{ type: 'heatmap', data, itemStyle: { borderColor: colour('--panel'), borderWidth: 1 } }],
+  };
+}
+
+/** Best time so far of several runs. */
+function comparisonOption(curves, mode) {
+  const all = curves.flatMap((curve) => curve.points.map((point) => point.us));
+  const shades = ['--accent', '--bad', '--good', '--warn', '--dim', '--text'];
+  return {
+    tooltip: { trigger: 'axis', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+      textStyle: { color: colour('--text'), fontSize: 12 }, valueFormatter: (value) => time(value) },
+    legend: { top: 0, type: 'scroll', textStyle: { color: colour('--dim') } },
+    grid: { left: 78, right: 16, top: 34, bottom: 70 },
+    xAxis: axis({ type: 'value', min: 0, name: 'results' }),
+    yAxis: timeAxis(mode, all),
+    dataZoom: [{ type: 'inside' }, { type: 'slider', bottom: 6, height: 20, textStyle: { color: colour('--dim') } }],
+    series: curves.map((curve, place) => ({ name: curve.name, type: 'line', step: 'end', symbolSize: 5, itemStyle: { color: colour(shades[place % shades.length]) },
+      lineStyle: { width: 1.75, type: place < shades.length ? 'solid' : 'dashed' },
+      data: [...curve.points.map((point) => [point.evals, point.us]), ...(curve.points.length ? [[curve.evals, curve.points[curve.points.length - 1].us]] : [])] })),
+  };
+}

@@ -1,0 +1,117 @@
+//! Arguments and variables with one configuration put in.
+
+use super::bind::{BindError, Rest, extent, number};
+use super::{Argument, PieceValue, Record, RecordField};
+use tuner_core::fill::Fill;
+use tuner_core::layout::{Field, Layout};
+use tuner_core::plan::{Passed, PlanArgument, Role};
+use tuner_core::value::Value;
+
+/// An argument or a variable.
+pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanArgument, BindError> {
+    let mut shape = Vec::new();
+    for _ in &argument.shape {
+        shape.push(extent(rest)?);
+    }
+    let mut sizes = Vec::new();
+    for _ in &argument.fill_sizes {
+        sizes.push(extent(rest)?);
+    }
+    let value = match argument.value {
+        Some(_) => Some(number(rest)?),
+        None => None,
+    };
+    let fill = argument.fill.clone();
+    let fill = fill.unwrap_or_else(|| Fill::default_for(argument.ty));
+    let fill = match (fill, sizes.as_slice()) {
+        (Fill::CsrOffsets { .. }, [entries]) => Fill::CsrOffsets { entries: *entries },
+        (Fill::CsrIndices { .. }, [rows, columns]) => Fill::CsrIndices {
+            rows: *rows,
+            columns: *columns,
+        },
+        (Fill::Boxes { min, max, .. }, _) => Fill::Boxes {
+            min,
+            max,
+            axes: shape.last().copied().unwrap_or(4) / 2,
+        },
+        (fill, _) => fill,
+    };
+    let layout = argument
+        .record
+        .as_ref()
+        .filter(|_| argument.role != Role::Scalar);
+    Ok(PlanArgument {
+        name: argument.name.clone(),
+        element: argument.ty,
+        role: argument.role,
+        shape,
+        fill,
+        value: value.as_ref().and_then(Value::as_f64).unwrap_or(0.0),
+        layout: layout.map(layout_of),
+        passed: passed(argument, value.as_ref(), rest)?,
+    })
+}
+
+fn layout_of(record: &Record) -> Layout {
+    let field = |field: &RecordField| Field {
+        name: field.name.clone(),
+        element: field.ty,
+        count: field.count,
+        offset: field.offset,
+        fill: field.fill.clone(),
+    };
+    Layout {
+        size: record.size,
+        fields: record.fields.iter().map(field).collect(),
+    }
+}
+
+/// Whole numbers up to here are exact in float64.
+const EXACT: i64 = 1 << 53;
+
+/// What a scalar is passed as, where one float64 does not say.
+fn passed(
+    argument: &Argument,
+    value: Option<&Value>,
+    rest: Rest<'_, '_>,
+) -> Result<Option<Passed>, BindError> {
+    if let Some(Value::Int(whole)) = value
+        && !(-EXACT..=EXACT).contains(whole)
+    {
+        let mut bytes = Vec::new();
+        argument.ty.encode_whole((*whole).into(), &mut bytes);
+        return Ok(Some(Passed {
+            bytes,
+            addresses: Vec::new(),
+        }));
+    }
+    if argument.pieces.is_empty() {
+        return Ok(None);
+    }
+    let size = match &argument.record {
+        Some(record) => record.size,
+        None => u64::from(argument.lanes) * argument.ty.size() as u64,
+    };
+    let mut passed = Passed {
+        bytes: vec![0; usize::try_from(size).unwrap_or(0)],
+        addresses: Vec::new(),
+    };
+    for piece in &argument.pieces {
+        let mut bytes = Vec::new();
+        match &piece.value {
+            PieceValue::Address(index) => {
+                passed.addresses.push((piece.offset, *index));
+                continue;
+            }
+            PieceValue::Number(_) => match number(rest)? {
+                Value::Int(whole) => piece.ty.encode_whole(whole.into(), &mut bytes),
+                other => piece.ty.encode(other.as_f64().unwrap_or(0.0), &mut bytes),
+            },
+        }
+        let at = usize::try_from(piece.offset).unwrap_or(usize::MAX);
+        if let Some(place) = passed.bytes.get_mut(at..at.saturating_add(bytes.len())) {
+            place.copy_from_slice(&bytes);
+        }
+    }
+    Ok(Some(passed))
+}

@@ -1,0 +1,253 @@
+//! What buffers are filled with, as a file says it.
+
+use super::check::Checker;
+use super::de::Spanned;
+use super::schema::{Formula, Key};
+use crate::Expr;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use tuner_core::data::DataFile;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+
+/// A fill as it is written.
+#[derive(Debug, Clone)]
+pub(super) enum FillText {
+    /// One that is complete as it stands.
+    Plain(Fill),
+    /// Ascending values; without bounds those of the default fill.
+    Sorted(Option<Bounds>),
+    /// Mostly zeros; without a rate one in ten is not.
+    Sparse(Option<Rate>),
+    /// Boxes; without bounds from 0 to 100.
+    Boxes(Option<Bounds>),
+    /// Parts of a sparse matrix.
+    Csr(Box<Csr>),
+    /// A file, relative to the space.
+    File(String),
+    /// A kernel of the template.
+    Kernel(String),
+}
+
+/// Names of fills.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Normal,
+    Uniform,
+    Constant,
+    Arange,
+    Zeros,
+    Permutation,
+    Sorted,
+    Sparse,
+    Boxes,
+    Csr,
+    File,
+    Kernel,
+}
+
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Normal {
+    mean: f64,
+    std: f64,
+}
+
+/// Smallest and largest value.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bounds {
+    min: f64,
+    max: f64,
+}
+
+/// Share of the elements that are not zero.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rate {
+    rate: f64,
+}
+
+/// `offsets: ENTRIES`, or `rows: ROWS, columns: COLUMNS` for the indices.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Csr {
+    offsets: Option<Formula>,
+    rows: Option<Formula>,
+    columns: Option<Formula>,
+}
+
+impl<'de> Deserialize<'de> for FillText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = FillText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a fill such as arange, or `{ normal: { mean: 0, std: 1 } }`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FillText, E> {
+                let word = Word::deserialize(de::value::StrDeserializer::new(text))?;
+                Ok(match word {
+                    Word::Arange => FillText::Plain(Fill::Arange),
+                    Word::Zeros => FillText::Plain(Fill::Zeros),
+                    Word::Permutation => FillText::Plain(Fill::Permutation),
+                    Word::Sorted => FillText::Sorted(None),
+                    Word::Sparse => FillText::Sparse(None),
+                    Word::Boxes => FillText::Boxes(None),
+                    Word::Normal => return Err(bare(text, "{ mean: 0, std: 1 }")),
+                    Word::Uniform => return Err(bare(text, "{ min: 0, max: 1 }")),
+                    Word::Constant => return Err(bare(text, "1")),
+                    Word::Csr => return Err(bare(text, "{ offsets: NNZ }")),
+                    Word::File => return Err(bare(text, "data/x.npy")),
+                    Word::Kernel => return Err(bare(text, "make_x")),
+                })
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<FillText, A::Error> {
+                let Some(word) = map.next_key::<Word>()? else {
+                    return Err(de::Error::custom("expected one key here, found 0"));
+                };
+                let fill = match word {
+                    Word::Normal => {
+                        let Normal { mean, std } = map.next_value()?;
+                        FillText::Plain(Fill::Normal { mean, std })
+                    }
+                    Word::Uniform => {
+                        let Bounds { min, max } = map.next_value()?;
+                        FillText::Plain(Fill::Uniform { min, max })
+                    }
+                    Word::Constant => FillText::Plain(Fill::Constant(map.next_value()?)),
+                    Word::Arange | Word::Zeros | Word::Permutation => {
+                        let message = "this takes no value: write its name alone";
+                        return Err(de::Error::custom(message));
+                    }
+                    Word::Sorted => FillText::Sorted(Some(map.next_value()?)),
+                    Word::Sparse => FillText::Sparse(Some(map.next_value()?)),
+                    Word::Boxes => FillText::Boxes(Some(map.next_value()?)),
+                    Word::Csr => FillText::Csr(Box::new(map.next_value()?)),
+                    Word::File => FillText::File(map.next_value()?),
+                    Word::Kernel => FillText::Kernel(map.next_value()?),
+                };
+                match map.next_key::<Key>()? {
+                    None => Ok(fill),
+                    Some(_) => Err(de::Error::custom("expected one key here, found more")),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+fn bare<E: de::Error>(word: &str, example: &str) -> E {
+    E::custom(format!(
+        "`{word}` needs a value: write `fill: {{ {word}: {example} }}`"
+    ))
+}
+
+impl JsonSchema for FillText {
+    fn schema_name() -> Cow<'static, str> {
+        "Fill".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        super::vocabulary::Fill::json_schema(generator)
+    }
+}
+
+impl Checker<'_> {
+    /// A fill and the expressions that it takes from the problem; an error is noted where it cannot
+    /// be one.
+    pub(super) fn fill(
+        &mut self,
+        name: &str,
+        fill: &Spanned<FillText>,
+        element: Element,
+        folder: &Path,
+    ) -> Option<(Fill, Vec<Expr>)> {
+        let at = fill.at.clone();
+        let bounds = |given: &Option<Bounds>, otherwise: (f64, f64)| {
+            given.as_ref().map_or(otherwise, |it| (it.min, it.max))
+        };
+        let plain = |fill| Some((fill, Vec::new()));
+        let found = match &fill.value {
+            FillText::Plain(fill) => plain(fill.clone()),
+            FillText::Sorted(given) => {
+                let usual = if element.is_float() {
+                    (-1.0, 1.0)
+                } else {
+                    (0.0, 100.0)
+                };
+                let (min, max) = bounds(given, usual);
+                plain(Fill::Sorted { min, max })
+            }
+            FillText::Boxes(given) => {
+                let (min, max) = bounds(given, (0.0, 100.0));
+                // The number of axes is half the last extent, which the problem knows.
+                plain(Fill::Boxes { min, max, axes: 0 })
+            }
+            FillText::Sparse(given) => plain(Fill::Sparse {
+                rate: given.as_ref().map_or(0.1, |given| given.rate),
+            }),
+            FillText::File(path) => plain(Fill::File(DataFile::new(&folder.join(path)))),
+            FillText::Kernel(entry) => plain(Fill::Kernel(Arc::from(entry.as_str()))),
+            FillText::Csr(csr) => self.csr(name, csr, fill),
+        };
+        let (message, help) = match found.as_ref().map(|(fill, _)| fill) {
+            Some(Fill::Normal { std, .. }) if *std < 0.0 => {
+                ("a standard deviation cannot be negative", "write its size")
+            }
+            Some(
+                Fill::Uniform { min, max }
+                | Fill::Sorted { min, max }
+                | Fill::Boxes { min, max, .. },
+            ) if min > max => ("`min` is larger than `max`", "swap them"),
+            Some(Fill::Sparse { rate }) if !(0.0..=1.0).contains(rate) => (
+                "`rate` is the share of the elements that are not zero",
+                "write a number from 0 to 1",
+            ),
+            _ => return found,
+        };
+        self.error(message, at, help);
+        None
+    }
+
+    fn csr(
+        &mut self,
+        name: &str,
+        csr: &Csr,
+        fill: &Spanned<FillText>,
+    ) -> Option<(Fill, Vec<Expr>)> {
+        match (&csr.offsets, &csr.rows, &csr.columns) {
+            (Some(entries), None, None) => {
+                let entries = self.formula(entries.clone())?;
+                Some((Fill::CsrOffsets { entries: 0 }, vec![entries]))
+            }
+            (None, Some(rows), Some(columns)) => {
+                let (rows, columns) = (self.formula(rows.clone()), self.formula(columns.clone()));
+                let empty = Fill::CsrIndices {
+                    rows: 0,
+                    columns: 0,
+                };
+                Some((empty, vec![rows?, columns?]))
+            }
+            _ => {
+                self.error(
+                    format!("`{name}` is either the row offsets or the column indices of a graph"),
+                    fill.at.clone(),
+                    "write `csr: { offsets: NNZ }` for the offsets (shape [ROWS + 1]), and `csr: { \
+                     rows: ROWS, columns: COLUMNS }` for the indices (shape [NNZ])",
+                );
+                None
+            }
+        }
+    }
+}

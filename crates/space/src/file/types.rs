@@ -1,0 +1,405 @@
+//! Types of arguments: numbers, CUDA's vectors, and structs by their fields.
+
+use super::check::Checker;
+use super::de::Spanned;
+use super::fills::FillText;
+use super::schema::{Formula, FormulaText, Ordered};
+use super::texts::{FieldText, TypeText, ValueText};
+use crate::expr::suggest;
+use crate::{Argument, Expr, Piece, PieceValue, Record, RecordField};
+use std::ops::Range;
+use std::path::Path;
+use tuner_core::element::Element;
+use tuner_core::fill::Fill;
+use tuner_core::plan::Role;
+
+/// What a type is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Resolved {
+    pub(super) element: Element,
+    pub(super) lanes: u32,
+    pub(super) record: Option<Record>,
+}
+
+/// A field has at most so many numbers.
+const MAX_FIELD: u64 = 1 << 16;
+
+/// CUDA's vector types without their number of lanes.
+const VECTORS: [(&str, Element); 12] = [
+    ("char", Element::I8),
+    ("uchar", Element::U8),
+    ("short", Element::I16),
+    ("ushort", Element::U16),
+    ("int", Element::I32),
+    ("uint", Element::U32),
+    ("longlong", Element::I64),
+    ("ulonglong", Element::U64),
+    ("long", Element::I64),
+    ("ulong", Element::U64),
+    ("float", Element::F32),
+    ("double", Element::F64),
+];
+
+/// Vectors of two that have names of their own.
+const PAIRS: [(&str, Element); 5] = [
+    ("half2", Element::F16),
+    ("__half2", Element::F16),
+    ("bf162", Element::Bf16),
+    ("bfloat162", Element::Bf16),
+    ("__nv_bfloat162", Element::Bf16),
+];
+
+/// The numbers.
+pub(super) const NUMBERS: [Element; 15] = [
+    Element::F16,
+    Element::Bf16,
+    Element::F32,
+    Element::F64,
+    Element::Bool,
+    Element::I8,
+    Element::U8,
+    Element::I16,
+    Element::U16,
+    Element::I32,
+    Element::U32,
+    Element::I64,
+    Element::U64,
+    Element::F8e4m3,
+    Element::F8e5m2,
+];
+
+/// A number or a vector by its name, with its lanes.
+pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
+    if let Some(element) = NUMBERS.into_iter().find(|element| element.name() == name) {
+        return Some((element, 1));
+    }
+    if let Some((_, element)) = PAIRS.into_iter().find(|(pair, _)| *pair == name) {
+        return Some((element, 2));
+    }
+    let last = name.chars().next_back()?;
+    let lanes = last.to_digit(10).filter(|lanes| (1..=4).contains(lanes))?;
+    let front = &name[..name.len() - 1];
+    let (_, element) = VECTORS.into_iter().find(|(vector, _)| *vector == front)?;
+    Some((element, lanes))
+}
+
+/// The names of all types, for messages and editors.
+pub(super) fn names() -> Vec<String> {
+    let mut names: Vec<String> = NUMBERS.iter().map(|it| it.name().to_owned()).collect();
+    for (name, _) in VECTORS {
+        names.extend((1..=4).map(|lanes| format!("{name}{lanes}")));
+    }
+    names.extend(PAIRS.iter().map(|(name, _)| (*name).to_owned()));
+    names
+}
+
+/// The alignment that CUDA gives a vector of so many lanes.
+fn alignment(element: Element, lanes: u32) -> u64 {
+    let size = element.size() as u64;
+    match lanes {
+        2 | 4 => (size * u64::from(lanes)).min(16),
+        _ => size,
+    }
+}
+
+impl Checker<'_> {
+    /// What a type's text means; an error is noted where it means nothing.
+    pub(super) fn resolve_type(&mut self, text: &Spanned<TypeText>) -> Option<Resolved> {
+        match &text.value {
+            TypeText::Name(name) => {
+                let (element, lanes) = self.named_type(name, &text.at)?;
+                Some(Resolved {
+                    element,
+                    lanes,
+                    record: None,
+                })
+            }
+            TypeText::Fields(fields) => Some(Resolved {
+                element: Element::U8,
+                lanes: 1,
+                record: Some(self.record(fields, &text.at)?),
+            }),
+        }
+    }
+
+    fn named_type(&mut self, name: &str, at: &Range<usize>) -> Option<(Element, u32)> {
+        let found = plain(name);
+        if found.is_none() {
+            let known = names();
+            let lower = name.to_lowercase();
+            let texture = ["texture", "surface", "tex", "surf"];
+            let help = if texture.iter().any(|word| lower.contains(word)) {
+                "textures and surfaces are not supported: pass the data as a buffer, and read it by \
+                 a pointer in the kernel"
+                    .to_owned()
+            } else if let Some(number) = cpp_number(name) {
+                format!("write `{number}`")
+            } else if let Some(near) = suggest(name, known.iter().map(String::as_str)) {
+                format!("did you mean `{near}`?")
+            } else {
+                "a struct is written by its fields: `type: { x: f32, n: i32 }`".to_owned()
+            };
+            let words: Vec<&str> = NUMBERS.iter().map(|it| it.name()).collect();
+            self.error(
+                format!(
+                    "`{name}` is none of {}, nor a vector such as float4",
+                    words.join(", ")
+                ),
+                at.clone(),
+                help,
+            );
+        }
+        found
+    }
+
+    /// Fields at the places that C++ gives them.
+    fn record(&mut self, fields: &Ordered<FieldText>, at: &Range<usize>) -> Option<Record> {
+        let mut record = Record {
+            size: 0,
+            fields: Vec::new(),
+        };
+        let (mut largest, mut sound) = (1, true);
+        for (name, text) in &fields.0 {
+            let Some((ty, lanes, repeats)) = self.field_type(text) else {
+                sound = false;
+                continue;
+            };
+            let pointer = ty.is_none();
+            let element = ty.unwrap_or(Element::U64);
+            let align = alignment(element, lanes);
+            let offset = record.size.next_multiple_of(align);
+            let count = u64::from(lanes) * repeats;
+            record.size = offset + count * element.size() as u64;
+            largest = largest.max(align);
+            // A field that begins with `_` only pads.
+            if name.value.starts_with('_') {
+                continue;
+            }
+            let fill = match &text.fill {
+                Some(fill) => self.field_fill(&name.value, fill, element)?,
+                None => Fill::default_for(element),
+            };
+            record.fields.push(RecordField {
+                name: name.value.clone(),
+                ty: element,
+                count,
+                offset,
+                pointer,
+                fill,
+            });
+        }
+        record.size = record.size.next_multiple_of(largest);
+        if record.fields.is_empty() && sound {
+            let help = "write them in the order of the struct: `type: { x: f32, n: i32 }`";
+            self.error("the struct has no fields", at.clone(), help);
+            return None;
+        }
+        sound.then_some(record)
+    }
+
+    /// The element (none for a pointer), lanes and repeats of a field: `f32`, `float4`, `f32[8]`.
+    fn field_type(&mut self, text: &FieldText) -> Option<(Option<Element>, u32, u64)> {
+        let (word, at) = (text.ty.value.trim(), &text.ty.at);
+        let (name, repeats) = match word.strip_suffix(']').and_then(|it| it.split_once('[')) {
+            None => (word, 1),
+            Some((name, count)) => match count.trim().parse() {
+                Ok(count) if (1..=MAX_FIELD).contains(&count) => (name.trim(), count),
+                _ => {
+                    let message = format!("`{count}` is no number of elements");
+                    self.error(message, at.clone(), "write a whole number: `f32[8]`");
+                    return None;
+                }
+            },
+        };
+        if name == "pointer" {
+            return Some((None, 1, repeats));
+        }
+        let (element, lanes) = self.named_type(name, at)?;
+        Some((Some(element), lanes, repeats))
+    }
+
+    fn field_fill(
+        &mut self,
+        name: &str,
+        fill: &Spanned<FillText>,
+        element: Element,
+    ) -> Option<Fill> {
+        let (fill, sizes) = self.fill(name, fill, element, Path::new(""))?;
+        if !sizes.is_empty() || matches!(fill, Fill::File(_) | Fill::Kernel(_)) {
+            return None;
+        }
+        Some(fill)
+    }
+
+    /// The value of a scalar of several numbers.
+    pub(super) fn pieces(
+        &mut self,
+        name: &str,
+        ty: &Resolved,
+        value: Spanned<ValueText>,
+        arguments: &[Argument],
+    ) -> Vec<Piece> {
+        let Some(record) = &ty.record else {
+            return self.vector(name, (ty.element, u64::from(ty.lanes), 0), value);
+        };
+        let at = value.at.clone();
+        let ValueText::Fields(given) = value.value else {
+            let names: Vec<String> = record
+                .fields
+                .iter()
+                .map(|it| format!("{}: …", it.name))
+                .collect();
+            let message = format!("`{name}` is a struct, whose value is one for each field");
+            self.error(
+                message,
+                at,
+                format!("write `value: {{ {} }}`", names.join(", ")),
+            );
+            return Vec::new();
+        };
+        let mut pieces = Vec::new();
+        for (field, _) in &given.0 {
+            if !record.fields.iter().any(|known| known.name == field.value) {
+                let names: Vec<&str> = record.fields.iter().map(|it| &*it.name).collect();
+                let near = suggest(&field.value, names.iter().copied());
+                self.error(
+                    format!("the struct `{name}` has no field `{}`", field.value),
+                    field.at.clone(),
+                    near.map_or_else(
+                        || format!("its fields are {}", names.join(", ")),
+                        |near| format!("did you mean `{near}`?"),
+                    ),
+                );
+            }
+        }
+        for field in &record.fields {
+            let found = given.0.iter().find(|(known, _)| known.value == field.name);
+            let Some((_, value)) = found else {
+                let message = format!("the field `{}` of `{name}` has no value", field.name);
+                self.error(message, at.clone(), format!("add `{}: …`", field.name));
+                continue;
+            };
+            let name = format!("{name}.{}", field.name);
+            if field.pointer {
+                pieces.extend(self.address(&name, field.offset, value, arguments));
+            } else {
+                let place = (field.ty, field.count, field.offset);
+                pieces.extend(self.vector(&name, place, value.clone()));
+            }
+        }
+        pieces
+    }
+
+    /// Numbers one behind the other; one expression stands for all of them.
+    fn vector(
+        &mut self,
+        name: &str,
+        (element, count, offset): (Element, u64, u64),
+        value: Spanned<ValueText>,
+    ) -> Vec<Piece> {
+        let at = value.at.clone();
+        let given: Vec<Formula> = match value.value {
+            ValueText::One(text) => vec![Spanned {
+                value: text,
+                at: at.clone(),
+            }],
+            ValueText::Many(list) => list,
+            ValueText::Fields(_) => {
+                let message = format!("`{name}` is no struct");
+                self.error(message, at, "write one expression, or a list of them");
+                return Vec::new();
+            }
+        };
+        if given.len() as u64 != count && given.len() != 1 {
+            self.error(
+                format!("`{name}` takes {count} numbers, and gets {}", given.len()),
+                at,
+                "write one for each, or one for all",
+            );
+            return Vec::new();
+        }
+        let parsed: Vec<Expr> = given
+            .into_iter()
+            .filter_map(|each| self.formula(each))
+            .collect();
+        let numbers = parsed
+            .iter()
+            .cycle()
+            .take(usize::try_from(count).unwrap_or(0));
+        let size = element.size() as u64;
+        (0..)
+            .zip(numbers)
+            .map(|(index, expr)| Piece {
+                offset: offset + index * size,
+                ty: element,
+                value: PieceValue::Number(expr.clone()),
+            })
+            .collect()
+    }
+
+    /// The address of an argument.
+    fn address(
+        &mut self,
+        name: &str,
+        offset: u64,
+        value: &Spanned<ValueText>,
+        arguments: &[Argument],
+    ) -> Option<Piece> {
+        let ValueText::One(FormulaText(to)) = &value.value else {
+            let message = format!("`{name}` is a pointer, and points to one argument");
+            self.error(message, value.at.clone(), "write the name of a buffer");
+            return None;
+        };
+        let index = self.pointed(name, to, &value.at, arguments)?;
+        Some(Piece {
+            offset,
+            ty: Element::U64,
+            value: PieceValue::Address(index),
+        })
+    }
+
+    /// The buffer that something points to.
+    pub(super) fn pointed(
+        &mut self,
+        name: &str,
+        to: &str,
+        at: &Range<usize>,
+        arguments: &[Argument],
+    ) -> Option<usize> {
+        let found = arguments.iter().position(|argument| argument.name == to);
+        if let Some(index) = found.filter(|index| arguments[*index].role != Role::Scalar) {
+            return Some(index);
+        }
+        let buffers = arguments.iter().filter(|it| it.role != Role::Scalar);
+        let names: Vec<&str> = buffers.map(|it| &*it.name).collect();
+        self.error(
+            format!("`{name}` points to `{to}`, which is no buffer declared before it"),
+            at.clone(),
+            match suggest(to, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => "declare the buffer above it".to_owned(),
+                None => format!("the buffers above it are {}", names.join(", ")),
+            },
+        );
+        None
+    }
+}
+
+/// The declared type of a word of C++.
+fn cpp_number(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "float" | "float32" => "f32",
+        "double" | "float64" => "f64",
+        "half" | "__half" | "float16" | "fp16" => "f16",
+        "bfloat16" | "__nv_bfloat16" => "bf16",
+        "char" | "int8" | "int8_t" | "signed char" => "i8",
+        "uchar" | "uint8" | "uint8_t" | "unsigned char" | "byte" => "u8",
+        "short" | "int16" | "int16_t" => "i16",
+        "ushort" | "uint16" | "uint16_t" | "unsigned short" => "u16",
+        "int" | "int32" | "int32_t" => "i32",
+        "uint" | "uint32" | "uint32_t" | "unsigned" | "unsigned int" => "u32",
+        "long" | "int64" | "int64_t" | "long long" | "ptrdiff_t" => "i64",
+        "ulong" | "uint64" | "uint64_t" | "size_t" | "unsigned long long" => "u64",
+        _ => return None,
+    })
+}

@@ -1,0 +1,137 @@
+//! One lane's access to global memory.
+
+use super::access::{Place, Touch, word_mask};
+use super::cta::Cta;
+use super::warp::Warp;
+use crate::hazard::global::{GlobalView, OpenChunk};
+use crate::hazard::shadow::{Access, Conflict};
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::NONE;
+use crate::memory::{Allocation, Lookup};
+
+impl Cta<'_> {
+    pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
+        let memory = self.context.memory;
+        let allocations = &memory.allocations;
+        let mut hit = None;
+        if let Some(a) = allocations.get(self.last) {
+            let offset = at.wrapping_sub(a.base);
+            if offset < a.bytes {
+                hit = Some(Lookup {
+                    index: self.last,
+                    offset,
+                });
+            }
+        }
+        let hit = hit.or_else(|| memory.find(at));
+        let Some(found) =
+            hit.filter(|h| h.offset + u64::from(t.bytes) <= allocations[h.index].bytes)
+        else {
+            self.global_out_of_bounds(w, at, &t);
+            return None;
+        };
+        self.last = found.index;
+        if !self.aligned(w, Space::Global, at, &t) {
+            if t.write {
+                let allocation = &allocations[found.index];
+                let words = [found.offset, found.offset + u64::from(t.bytes) - 1];
+                for word in words.map(|byte| (byte / 4) as usize) {
+                    if self.context.saves {
+                        self.context
+                            .save(&mut allocation.shadow.open(word), allocation);
+                    }
+                }
+                let init = &allocation.init;
+                (found.offset..found.offset + u64::from(t.bytes))
+                    .for_each(|b| init.mark_word((b / 4) as usize, 1 << (b % 4)));
+            }
+            return None;
+        }
+        let allocation = &allocations[found.index];
+        let mask = word_mask(found.offset, t.bytes);
+        let first = (found.offset / 4) as usize;
+        let words = t.bytes.div_ceil(4) as usize;
+        let thread = Self::thread(w, t.lane);
+        for word in first..first + words {
+            let written = allocation.init.has_word(word, mask);
+            if t.needs_written && self.context.checks.uninitialized && !written {
+                self.unwritten(
+                    thread,
+                    Space::Global,
+                    allocation.base + word as u64 * 4,
+                    &allocation.name,
+                );
+            }
+            let races = self.context.checks.races;
+            if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {
+                let access = self.access_of(thread, &t);
+                let mut open = allocation.shadow.open(word);
+                if t.write {
+                    self.context.save(&mut open, allocation);
+                }
+                let found = self.global_access(&mut open, allocation, (word, mask), &access);
+                drop(open);
+                if let Some(c) = found {
+                    self.race(thread, (Space::Global, at), t.write, c);
+                }
+            }
+            // After what there was is saved.
+            if t.write {
+                allocation.init.mark_word(word, mask);
+            }
+        }
+        Some(Place::Global(found))
+    }
+
+    /// Checks an access to the bytes `mask` of a global word.
+    pub(super) fn global_access(
+        &mut self,
+        open: &mut OpenChunk<'_>,
+        allocation: &Allocation,
+        (word, mask): (usize, u32),
+        access: &Access,
+    ) -> Option<Conflict> {
+        let context = self.context;
+        let mut view = GlobalView {
+            launch: context.launch,
+            block: self.block,
+            clocks: &self.clocks,
+            lists: &mut self.lists,
+            base: allocation.base,
+            together: context.together,
+            can_ask: context.can_ask,
+            met: false,
+            unsure: false,
+        };
+        let found = open.access(word, mask, access, &mut view);
+        if view.met {
+            context.meet();
+        }
+        if view.unsure {
+            context.ask(allocation.base + word as u64 * 4);
+        }
+        found
+    }
+
+    #[cold]
+    fn global_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
+        let memory = self.context.memory;
+        let act = if t.write { "write" } else { "read" };
+        let bytes = t.bytes;
+        self.hazard(
+            HazardKind::OutOfBounds,
+            Self::thread(w, t.lane),
+            (Space::Global, at),
+            NONE,
+            || match memory.nearest(at) {
+                Some(a) if at >= a.base => format!(
+                    "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
+                    at - a.base,
+                    a.name,
+                    a.bytes
+                ),
+                _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, where nothing is"),
+            },
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! A word of global memory: what the blocks of a launch did to it.
+//!
+//! Blocks run *apart* (each on any core, at any time) or *together* (one after the other, in an order
+//! that the launch alone decides). Apart, a word that two blocks touch, one of them writing, ends the
+//! attempt: nothing of what it found can depend on the other block before. Together, it is checked.
+
+use super::clock::Clocks;
+use super::history::{History, Lists};
+use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, VALID};
+
+/// Several blocks read, or several threads wrote atomically: not all of them are known.
+pub(super) const MANY: u32 = u32::MAX;
+
+/// A global word: its cell, and which blocks of which launch filled it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GlobalCell {
+    pub(super) launch: u32,
+    pub(super) write_block: u32,
+    pub(super) read_block: u32,
+    pub(super) cell: Cell,
+}
+
+/// What a block brings to a check of global memory.
+pub(crate) struct GlobalView<'a> {
+    pub(crate) launch: u32,
+    pub(crate) block: u32,
+    pub(crate) clocks: &'a Clocks,
+    /// The block's own histories, where blocks run apart.
+    pub(crate) lists: &'a mut Lists,
+    /// Start of the allocation, to tell the words of different ones apart.
+    pub(crate) base: u64,
+    /// Blocks run together.
+    pub(crate) together: bool,
+    /// Words can be asked for (see `unsure`).
+    pub(crate) can_ask: bool,
+    /// Set: another block was at the word, so that blocks must run together.
+    pub(crate) met: bool,
+    /// Set: every access to this word must be remembered to decide.
+    pub(crate) unsure: bool,
+}
+
+impl GlobalCell {
+    /// See [`super::global::OpenChunk::plain`].
+    #[inline(always)]
+    pub(super) fn plain(
+        &mut self,
+        s: &Stamp,
+        write: bool,
+        (launch, block): (u32, u32),
+        e: Epoch,
+    ) -> bool {
+        if self.launch != launch {
+            let none = Stamp::default();
+            let (write, read) = if write { (*s, none) } else { (none, *s) };
+            *self = GlobalCell {
+                launch,
+                write_block: block,
+                read_block: block,
+                cell: Cell { write, read },
+            };
+            return true;
+        }
+        let unwritten = self.cell.write.flags == 0;
+        let unread = self.cell.read.flags == 0;
+        if (unwritten || self.write_block == block) && (unread || self.read_block == block) {
+            let right = if write {
+                self.cell.plain_write(s, e)
+            } else {
+                self.cell.plain_read(s, e)
+            };
+            if right {
+                *(if write {
+                    &mut self.write_block
+                } else {
+                    &mut self.read_block
+                }) = block;
+            }
+            return right;
+        }
+        if !write && unwritten && !self.cell.read.is(STRONG) {
+            // Another block read before.
+            self.read_block = MANY;
+            return true;
+        }
+        false
+    }
+
+    /// Checks an access of a block that runs apart from the others.
+    pub(super) fn apart(
+        &mut self,
+        a: &Access,
+        view: &mut GlobalView<'_>,
+        key: u64,
+    ) -> Option<Conflict> {
+        let (w, r) = (self.cell.write, self.cell.read);
+        let foreign_write = w.is(VALID) && self.write_block != view.block;
+        let foreign_read = r.is(VALID) && self.read_block != view.block;
+        let alike = !w.is(VALID) || w.commutes == a.commutes;
+        let commutes = a.commutes != 0 && alike && !r.is(VALID);
+        if foreign_write && commutes {
+            // Sums of any order: the word is the same in the end, and nobody has looked.
+            self.cell.write = Stamp {
+                commutes: a.commutes,
+                ..Stamp::of(a)
+            };
+            self.write_block = MANY;
+            return None;
+        }
+        if foreign_write || foreign_read && a.write {
+            view.met = true;
+            return None;
+        }
+        if foreign_read {
+            self.cell.write = Stamp::default();
+            self.also_reads(a);
+            return None;
+        }
+        let found = self.cell.access(a, view.clocks, key, view.lists);
+        if a.write || self.cell.write.is(LISTED) {
+            self.cell.write.commutes = if commutes { a.commutes } else { 0 };
+            self.write_block = view.block;
+        }
+        if !a.write || self.cell.write.is(LISTED) {
+            self.read_block = view.block;
+        }
+        found
+    }
+
+    /// One more reader than a stamp can name.
+    fn also_reads(&mut self, a: &Access) {
+        self.read_block = MANY;
+        let r = &mut self.cell.read;
+        if r.is(STRONG) && (!a.strong || a.narrow) {
+            *r = Stamp::of(a);
+        }
+    }
+
+    /// Checks an access where blocks run together. `watched`: the word's accesses are all remembered.
+    pub(super) fn together(
+        &mut self,
+        a: &Access,
+        view: &mut GlobalView<'_>,
+        key: u64,
+        (lists, watched): (&mut Lists, bool),
+    ) -> Option<Conflict> {
+        let (w, r) = (self.cell.write, self.cell.read);
+        // An atomic write may not hide a plain one.
+        let hides = a.write && a.strong && w.is(VALID) && !w.is(STRONG);
+        let readers_known = !r.is(VALID) || self.read_block != MANY;
+        let hides = hides && self.write_block != MANY;
+        if w.is(LISTED) || watched || hides && readers_known {
+            return self.listed(a, view, key, lists);
+        }
+        view.unsure |= hides && view.can_ask;
+        let mut found = self.against_write(a, view);
+        if a.write && found.is_none() {
+            found = self.against_reads(a, view);
+        }
+        if !a.write {
+            self.record_read(a, view);
+        } else if a.strong {
+            self.record_atomic(a, view);
+        } else {
+            self.record_write(a, view.block);
+        }
+        found
+    }
+
+    fn listed(
+        &mut self,
+        a: &Access,
+        view: &GlobalView<'_>,
+        key: u64,
+        lists: &mut Lists,
+    ) -> Option<Conflict> {
+        if !self.cell.write.is(LISTED) {
+            let blocks = (self.write_block, self.read_block);
+            lists.insert(key, History::of(&self.cell, blocks));
+        }
+        let list = lists.entry(key).or_default();
+        let found = list.access(a, view.block, |block, stamp| {
+            view.is_ordered(a.thread, block, stamp)
+        });
+        if a.write && !a.strong {
+            lists.remove(&key);
+            self.record_write(a, view.block);
+        } else {
+            self.cell = list.marker();
+        }
+        found
+    }
+
+    fn against_write(&mut self, a: &Access, view: &mut GlobalView<'_>) -> Option<Conflict> {
+        let (w, block) = (self.cell.write, self.write_block);
+        let own = block == view.block;
+        let to_all = w.atomic_to_all() && !a.narrow;
+        let both = w.is(STRONG) && a.strong && (own || to_all);
+        if !w.is(VALID) || both || a.write && a.same_value {
+            return None;
+        }
+        if own {
+            return self.cell.after_write(a, view.clocks);
+        }
+        let (r, reader) = (self.cell.read, self.read_block);
+        let seen = w.is(STRONG) && r.is(STRONG) && reader != MANY;
+        if seen && view.is_ordered(a.thread, reader, &r) {
+            return None;
+        }
+        view.foreign(a, &w, block, true)
+    }
+
+    fn against_reads(&self, a: &Access, view: &mut GlobalView<'_>) -> Option<Conflict> {
+        let (r, block) = (self.cell.read, self.read_block);
+        let own = block == view.block;
+        let to_all = r.atomic_to_all() && !a.narrow;
+        if !r.is(VALID) || r.is(STRONG) && a.strong && (own || to_all) {
+            return None;
+        }
+        if own {
+            return self.cell.after_reads(a, view.clocks);
+        }
+        view.foreign(a, &r, block, false)
+    }
+
+    fn record_write(&mut self, a: &Access, block: u32) {
+        self.cell = Cell {
+            write: Stamp::of(a),
+            read: Stamp::default(),
+        };
+        self.write_block = block;
+    }
+
+    fn record_read(&mut self, a: &Access, view: &GlobalView<'_>) {
+        let r = self.cell.read;
+        if !r.is(VALID) {
+            self.cell.read = Stamp::of(a);
+            self.read_block = view.block;
+            return;
+        }
+        let own = self.read_block == view.block;
+        let replaced = (r.is(STRONG) || !a.strong) && r.passed(a.thread, view.clocks);
+        if own && (replaced || !view.clocks.exact_readers) {
+            self.cell.add_reader(a, view.clocks);
+        } else {
+            self.also_reads(a);
+        }
+    }
+
+    fn record_atomic(&mut self, a: &Access, view: &GlobalView<'_>) {
+        let w = self.cell.write;
+        let seen = a.observes && w.is(STRONG);
+        let own = seen || !w.is(VALID) || self.write_block == view.block;
+        let replaced = seen || !w.is(VALID) || w.passed(a.thread, view.clocks);
+        if own && (replaced || !view.clocks.exact_readers) {
+            let read = self.cell.read;
+            self.cell.add_atomic(a, view.clocks);
+            // Other blocks may not have seen the barrier that this block's readers came before.
+            self.cell.read = read;
+            self.write_block = view.block;
+            return;
+        }
+        let narrow = if a.narrow { NARROW } else { 0 };
+        self.cell.write.flags |= narrow;
+        self.write_block = MANY;
+    }
+}
+
+impl GlobalView<'_> {
+    /// Whether an earlier access, of any block, happens before what the thread does now.
+    fn is_ordered(&self, thread: usize, block: u32, stamp: &Stamp) -> bool {
+        let earlier = usize::from(stamp.thread);
+        if block == self.block {
+            return stamp.passed(thread, self.clocks);
+        }
+        super::sync::knows(&self.clocks.foreign[thread], block, earlier, stamp.segment)
+    }
+
+    /// The race of an access with an earlier one by another block, or by several.
+    fn foreign(&mut self, a: &Access, s: &Stamp, block: u32, write: bool) -> Option<Conflict> {
+        let race = if block != MANY {
+            !self.is_ordered(a.thread, block, s)
+        } else if !self.clocks.exact_readers {
+            // Nothing orders blocks here.
+            true
+        } else if self.can_ask {
+            self.unsure = true;
+            false
+        } else {
+            self.clocks.foreign[a.thread].is_none()
+        };
+        race.then(|| Conflict {
+            block: Some(block),
+            ..s.conflict(write)
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! `tuner adopt`: somebody's CUDA file as a template and a search space.
+
+use super::{CliError, CommandResult};
+use crate::{atomic, exit};
+use anyhow::Context as _;
+use std::path::{Path, PathBuf};
+use tuner_adopt::{AdoptError, Adopted, Settings};
+use tuner_kernel::catalog;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+
+/// The target of trial compiles: that of the virtual GPU that `check` takes.
+const ARCH: &str = "sm_90";
+
+/// Makes a template and a search space of a CUDA file as it lies in its project
+///
+/// Each kernel is cut out with what it reaches, or referred to where the file compiles as it is. Its
+/// arguments, launch, sizes and constants are read from the file; what is guessed is marked in the
+/// search space.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner adopt src/softmax.cu && tuner check adopted/softmax_kernel.yaml
+  tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
+
+Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
+you can know, and what to type.")]
+pub(crate) struct Args {
+    /// The CUDA file
+    #[arg(value_name = "FILE.cu")]
+    file: PathBuf,
+    /// Only this kernel. May be given several times. Default: every kernel of the file
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// The folder of the template and the search space
+    #[arg(short, long, value_name = "DIR", default_value = "adopted")]
+    output: PathBuf,
+    /// A folder of headers. May be given several times
+    #[arg(short = 'I', long, value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Adopts and writes; tells what was guessed.
+///
+/// # Errors
+/// A file without such a kernel, kernels none of which can be adopted, files that are there.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    let settings = Settings {
+        file: &args.file,
+        include: &args.include,
+        folder: &args.output,
+        arch: ARCH,
+    };
+    let names = if args.kernel.is_empty() {
+        tuner_adopt::kernels(&settings).map_err(error)?
+    } else {
+        args.kernel.clone()
+    };
+    let compiler =
+        Compiler::new(CompilerSettings::default()).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let mut written = Vec::new();
+    let mut last = None;
+    for name in &names {
+        match tuner_adopt::adopt(&settings, name, &compiler) {
+            Ok(adopted) => written.push(write(args, &adopted)?),
+            Err(failed @ AdoptError::Compile(_)) => return Err(error(failed)),
+            Err(failed) => {
+                if let Some(before) = last.replace(failed) {
+                    say!("{before}");
+                }
+            }
+        }
+    }
+    match (written.is_empty(), last) {
+        (true, Some(failed)) => return Err(error(failed)),
+        (false, Some(failed)) => say!("{failed}"),
+        (_, None) => {}
+    }
+    say!("next: tuner check {}", written.join(" "));
+    Ok(exit::DONE)
+}
+
+fn error(error: AdoptError) -> CliError {
+    match error {
+        AdoptError::Compile(error) => CliError::Failed(error.into()),
+        other => CliError::Usage(other.to_string()),
+    }
+}
+
+/// Writes the two files, and tells what only the user can know; gives the search space's path.
+fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
+    let folder = &args.output;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let template = folder.join(format!("{}.cu", adopted.kernel));
+    let space = folder.join(format!("{}.yaml", adopted.kernel));
+    for path in [&template, &space] {
+        if path.exists() && !args.force {
+            return Err(CliError::Usage(format!(
+                "error: {} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
+                catalog::shown(path)
+            )));
+        }
+    }
+    let put = |path: &Path, text: &str| {
+        atomic::write(path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
+    };
+    put(&template, &adopted.template)?;
+    put(&space, &adopted.space)?;
+    let shown = catalog::shown(&space);
+    say!("wrote {shown} and {}", catalog::shown(&template));
+    for note in &adopted.notes {
+        say!("note: {shown}: {note}");
+    }
+    Ok(shown)
+}

@@ -1,0 +1,150 @@
+//! Failed candidates of a run, equal ones counted together.
+
+use super::results::quoted;
+use std::fmt::Write as _;
+use tuner_core::record::{ConfigValues, Verdict};
+use tuner_engine::TrialEvent;
+
+/// Kinds of failures that are kept of a task.
+const MAX_KINDS: usize = 100;
+/// And that are shown.
+const SHOWN: usize = 3;
+
+/// The failures of a run's tasks.
+#[derive(Debug, Default)]
+pub(super) struct Failures(Vec<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    kernel: String,
+    problem: String,
+    verdict: Verdict,
+    detail: String,
+    config: ConfigValues,
+    count: u64,
+}
+
+/// What two messages of the same mistake share: all but the numbers.
+fn shape(detail: &str) -> String {
+    let mut shape = String::with_capacity(detail.len());
+    for character in detail.chars() {
+        match character {
+            '0'..='9' | '.' if shape.ends_with('#') => {}
+            '0'..='9' => shape.push('#'),
+            other => shape.push(other),
+        }
+    }
+    shape
+}
+
+impl Failures {
+    /// Takes in a result.
+    pub(super) fn take(&mut self, trial: &TrialEvent) {
+        if trial.verdict == Verdict::Ok {
+            return;
+        }
+        let same = self.0.iter_mut().find(|known| {
+            known.kernel == trial.kernel
+                && known.problem == trial.problem
+                && known.verdict == trial.verdict
+                && shape(&known.detail) == shape(&trial.detail)
+        });
+        if let Some(known) = same {
+            known.count += 1;
+        } else if self.0.len() < MAX_KINDS {
+            self.0.push(Failure {
+                kernel: trial.kernel.clone(),
+                problem: trial.problem.clone(),
+                verdict: trial.verdict,
+                detail: trial.detail.clone(),
+                config: trial.config.clone(),
+                count: 1,
+            });
+        }
+    }
+
+    fn of<'f>(&'f self, kernel: &'f str, problem: &'f str) -> impl Iterator<Item = &'f Failure> {
+        let own = move |one: &&Failure| one.kernel == kernel && one.problem == problem;
+        self.0.iter().filter(own)
+    }
+
+    /// The first errors of a task, each with its count.
+    pub(super) fn describe(&self, kernel: &str, problem: &str) -> String {
+        let mut text = String::new();
+        for (at, one) in self.of(kernel, problem).take(SHOWN).enumerate() {
+            let label = if at == 0 { "first error:" } else { "another:" };
+            let times = match one.count {
+                1 => String::new(),
+                count => format!(" ({count} times)"),
+            };
+            let detail = if one.detail.is_empty() { "" } else { ": " };
+            let _ = writeln!(
+                text,
+                "  {label} {}{detail}{}{times}",
+                one.verdict, one.detail
+            );
+        }
+        match self.of(kernel, problem).skip(SHOWN).count() {
+            0 => {}
+            1 => text.push_str("  and 1 other kind of error\n"),
+            more => {
+                let _ = writeln!(text, "  and {more} other kinds of errors");
+            }
+        }
+        text
+    }
+
+    /// `--config …` for the first error of a task.
+    pub(super) fn config(&self, kernel: &str, problem: &str) -> Option<String> {
+        let first = self.of(kernel, problem).next()?;
+        let pairs: Vec<String> = first
+            .config
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        (!pairs.is_empty()).then(|| format!(" --config {}", quoted(&pairs.join(","))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
+        TrialEvent {
+            task: 0,
+            kernel: "k".to_owned(),
+            problem: "p".to_owned(),
+            sequence: 0,
+            config: vec![("A".to_owned(), tuner_core::value::Value::Int(1))],
+            verdict,
+            detail: detail.to_owned(),
+            time_us: None,
+            best_us: None,
+            new_best: false,
+            origin: "default".to_owned(),
+            evals: 1,
+            clock_s: 0.0,
+            resumed: false,
+        }
+    }
+
+    #[test]
+    fn errors_that_differ_in_numbers_only_are_one_with_a_count() {
+        let mut failures = Failures::default();
+        for (verdict, detail) in [
+            (Verdict::Incorrect, "element 12 of `y` is 1.5"),
+            (Verdict::Ok, ""),
+            (Verdict::Incorrect, "element 7 of `y` is 30.25"),
+            (Verdict::Race, "two writes"),
+        ] {
+            failures.take(&trial(verdict, detail));
+        }
+        assert_eq!(
+            failures.describe("k", "p"),
+            "  first error: incorrect: element 12 of `y` is 1.5 (2 times)\n  another: race: two writes\n"
+        );
+        assert_eq!(failures.config("k", "p").unwrap(), " --config A=1");
+        assert_eq!(failures.describe("k", "other"), "");
+    }
+}

@@ -1,0 +1,230 @@
+//! Tables that fit the terminal: fewer columns, and cells on several lines.
+
+use std::fmt::Write as _;
+
+/// Columns that go first where there is no room, the least important first.
+const EXPENDABLE: [&str; 34] = [
+    "warnings",
+    "fix",
+    "global_load_sectors",
+    "global_store_sectors",
+    "global_load_bytes",
+    "global_store_bytes",
+    "shared_wavefronts",
+    "warp_instructions",
+    "fp32_flops",
+    "tensor_flops",
+    "local_bytes",
+    "low_us",
+    "high_us",
+    "waves",
+    "bank_conflicts",
+    "blocks",
+    "max_error",
+    "shared_bytes",
+    "occupancy",
+    "date",
+    "commit",
+    "p90 us",
+    "95 % interval",
+    "against",
+    "shipped from",
+    "timing",
+    "bound",
+    "began",
+    "spill_bytes",
+    "registers",
+    "spill",
+    "regs",
+    "reliability",
+    "run",
+];
+/// The least room for a cell that is broken into lines.
+const LEAST: usize = 16;
+
+/// A table that fits.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fitted {
+    pub(super) headings: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    /// What holds for all rows, said once.
+    pub(super) common: String,
+    /// Columns that are left out.
+    pub(super) left_out: usize,
+}
+
+/// The table in that many columns of a terminal: what is empty goes, what is the same in all of
+/// several rows is said once, long cells are broken, and at last columns are left out.
+pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitted {
+    let mut columns: Vec<Column<'_>> = headings
+        .iter()
+        .enumerate()
+        .map(|(at, heading)| Column::new(heading, rows.iter().map(|row| row.get(at))))
+        .collect();
+    let mut common = String::new();
+    if total(&columns) > width {
+        columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
+    }
+    if rows.len() > 1 && total(&columns) > width {
+        columns.retain(|column| {
+            let first = column.cells[0];
+            let same =
+                column.cells.iter().all(|cell| *cell == first) && column.heading != "verdict";
+            if same && first.chars().count() <= LEAST {
+                let gap = if common.is_empty() { "" } else { ", " };
+                let _ = write!(common, "{gap}{} {first}", column.heading);
+            }
+            !(same && first.chars().count() <= LEAST)
+        });
+    }
+    let before = columns.len();
+    while columns.len() > 1 && least(&columns) > width {
+        let by_name = EXPENDABLE.iter().find_map(|name| {
+            let found = columns.iter().position(|column| column.heading == *name);
+            found.filter(|_| columns.len() > 1)
+        });
+        // Then from the right, but for what a row is about.
+        columns.remove(by_name.unwrap_or(columns.len() - 1));
+    }
+    let room = rooms(&columns, width);
+    let cells = |row: usize| {
+        let each = columns.iter().zip(&room);
+        each.map(|(column, room)| broken(column.cells[row], *room))
+            .collect()
+    };
+    Fitted {
+        headings: columns.iter().map(|c| c.heading.to_owned()).collect(),
+        rows: (0..rows.len()).map(cells).collect(),
+        common,
+        left_out: before - columns.len(),
+    }
+}
+
+struct Column<'t> {
+    heading: &'t str,
+    cells: Vec<&'t str>,
+    width: usize,
+}
+
+impl<'t> Column<'t> {
+    fn new(heading: &'t str, cells: impl Iterator<Item = Option<&'t String>>) -> Self {
+        let cells: Vec<&str> = cells.map(|cell| cell.map_or("", String::as_str)).collect();
+        let widths = cells.iter().map(|cell| cell.chars().count());
+        Self {
+            width: widths.max().unwrap_or(0).max(heading.chars().count()),
+            heading,
+            cells,
+        }
+    }
+
+    /// Its width where long cells are broken.
+    fn least(&self) -> usize {
+        self.width.min(LEAST.max(self.heading.chars().count()))
+    }
+}
+
+/// A column takes a blank on each side.
+fn total(columns: &[Column<'_>]) -> usize {
+    columns.iter().map(|column| column.width + 2).sum()
+}
+
+fn least(columns: &[Column<'_>]) -> usize {
+    columns.iter().map(|column| column.least() + 2).sum()
+}
+
+/// What each column gets: all it wants, but for the widest, which share what is left.
+fn rooms(columns: &[Column<'_>], width: usize) -> Vec<usize> {
+    let mut rooms: Vec<usize> = columns.iter().map(|column| column.width).collect();
+    let sum = |rooms: &[usize]| rooms.iter().map(|room| room + 2).sum::<usize>();
+    while sum(&rooms) > width {
+        let shrinks = |at: &usize| rooms[*at] > columns[*at].least();
+        let widest = (0..rooms.len()).filter(shrinks).max_by_key(|at| rooms[*at]);
+        let Some(widest) = widest else { break };
+        rooms[widest] -= 1;
+    }
+    rooms
+}
+
+/// A text in lines of at most that many characters, broken behind commas and blanks.
+pub(super) fn broken(cell: &str, room: usize) -> String {
+    if cell.chars().count() <= room {
+        return cell.to_owned();
+    }
+    let mut lines: Vec<String> = vec![String::new()];
+    for piece in cell.split_inclusive([' ', ',']) {
+        let used = |lines: &Vec<String>| lines.last().map_or(0, |line| line.chars().count());
+        let length = piece.trim_end().chars().count();
+        if used(&lines) > 0 && used(&lines) + length > room {
+            lines.push(String::new());
+        }
+        for character in piece.chars() {
+            if used(&lines) >= room {
+                if character == ' ' {
+                    continue;
+                }
+                lines.push(String::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(character);
+            }
+        }
+    }
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[&[&str]]) -> Vec<Vec<String>> {
+        let row = |row: &&[&str]| row.iter().map(|cell| (*cell).to_owned()).collect();
+        rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        let rows = table(&[&["a", ""], &["a", ""]]);
+        let fitted = fit(&["kernel", "detail"], &rows, 20);
+        assert_eq!((fitted.rows, fitted.left_out), (rows, 0));
+    }
+
+    #[test]
+    fn empty_and_equal_columns_go_before_any_other() {
+        let rows = table(&[&["gemm", "", "64", "x"], &["gemm", "", "128", "y"]]);
+        let fitted = fit(&["kernel", "detail", "registers", "config"], &rows, 22);
+        assert_eq!(fitted.headings, ["registers", "config"]);
+        assert_eq!(fitted.common, "kernel gemm");
+        assert_eq!(fitted.left_out, 0);
+    }
+
+    #[test]
+    fn the_least_important_columns_are_left_out_and_long_cells_broken() {
+        let rows = table(&[
+            &["ok", "1", "BLOCK_M=128,BLOCK_N=64,BLOCK_K=32"],
+            &["race", "2", "default"],
+        ]);
+        let fitted = fit(&["verdict", "bank_conflicts", "config"], &rows, 30);
+        assert_eq!(fitted.headings, ["verdict", "config"]);
+        assert_eq!(fitted.left_out, 1);
+        assert_eq!(fitted.rows[0][1], "BLOCK_M=128,\nBLOCK_N=64,\nBLOCK_K=32");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let long = "x".repeat(90);
+        let rows = table(&[&[&long, &long, "1"], &["a b c", &long, "2"]]);
+        for width in [20, 40, 60, 80, 120] {
+            let fitted = fit(&["kernel", "config", "n"], &rows, width);
+            let mut widths = vec![0; fitted.headings.len()];
+            for row in fitted.rows.iter().chain([&fitted.headings]) {
+                for (at, cell) in row.iter().enumerate() {
+                    let lines = cell.lines().map(|line| line.chars().count());
+                    widths[at] = widths[at].max(lines.max().unwrap_or(0));
+                }
+            }
+            let all: usize = widths.iter().map(|width| width + 2).sum();
+            assert!(all <= width, "{width}: {fitted:?}");
+        }
+    }
+}

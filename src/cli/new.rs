@@ -1,0 +1,170 @@
+//! `tuner new`: a kernel to start from.
+
+use super::results::{quoted, usage};
+use super::{CliError, CommandResult};
+use crate::{atomic, exit};
+use std::path::{Path, PathBuf};
+use tuner_kernel::catalog::{Catalog, shown};
+
+/// Create a template, a search space and a reference to start from
+///
+/// In the project around the working directory, or else in the working directory itself:
+/// search_spaces/NAME.yaml, templates/NAME/kernel.cu and templates/NAME/reference.cu. The kernel
+/// computes out = alpha x + y; change it step by step, and `tuner check NAME` after each step.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner new saxpy && tuner check saxpy
+  tuner new saxpy -o ~/kernels
+
+Exit codes: 0 done, 2 the name is no C identifier, or a file is there already.")]
+pub(crate) struct Args {
+    /// Name of the kernel and of its function
+    name: String,
+
+    /// Folder of search_spaces/ and templates/ [default: the project around here, else here]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+const SPACE: &str = include_str!("../../search_spaces/_skeleton.yaml");
+const TEMPLATE: &str = include_str!("../../templates/_skeleton/kernel.cu");
+const REFERENCE: &str = include_str!("../../templates/_skeleton/reference.cu");
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that C does not take, files that are there, and folders that cannot be written.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    let name = &args.name;
+    if !is_identifier(name) {
+        return Err(usage(format!(
+            "`{name}` cannot be the name of a kernel's function; use letters, digits and `_`, \
+             beginning with a letter, such as `{}`",
+            repaired(name)
+        )));
+    }
+    let here = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let project = Catalog::folder(&here).and_then(|spaces| spaces.parent().map(Path::to_owned));
+    let root = args.output.clone().or(project).unwrap_or(here);
+    let files = files(&root, name);
+    if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
+        return Err(usage(format!(
+            "{} is there already; choose another name, or move it away",
+            shown(there)
+        )));
+    }
+    for (path, text) in &files {
+        write(path, text)?;
+    }
+    // Editors complete the space by it.
+    let schema = root.join("search_spaces/schema.json");
+    if !schema.exists() {
+        let text = serde_json::to_string_pretty(&tuner_space::json_schema());
+        write(
+            &schema,
+            &format!("{}\n", text.map_err(anyhow::Error::from)?),
+        )?;
+    }
+    let named = match &args.output {
+        Some(_) => quoted(&shown(&files[0].0)),
+        None => name.clone(),
+    };
+    say!("next: tuner check {named}");
+    Ok(exit::DONE)
+}
+
+/// The files of the kernel, the search space first.
+fn files(root: &Path, name: &str) -> [(PathBuf, String); 3] {
+    let templates = root.join("templates").join(name);
+    let own = |text: &str| {
+        text.replace("templates/_skeleton", &format!("templates/{name}"))
+            .replace("skeleton", name)
+    };
+    let without = |text: &str, line: &str| {
+        let kept = text.lines().filter(|other| !other.starts_with(line));
+        kept.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let template = TEMPLATE.replace(" Copy this file, then change it.", "");
+    [
+        (
+            root.join("search_spaces").join(format!("{name}.yaml")),
+            own(&without(SPACE, "# Copy this to")),
+        ),
+        (templates.join("kernel.cu"), own(&template)),
+        (templates.join("reference.cu"), own(REFERENCE)),
+    ]
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| atomic::write(path, text.as_bytes()))
+        .map_err(|error| usage(format!("{}: cannot be written: {error}", shown(path))))?;
+    say!("wrote {}", shown(path));
+    Ok(())
+}
+
+/// Whether C takes it as a function's name. What begins with `_` belongs to compilers.
+fn is_identifier(name: &str) -> bool {
+    const WORDS: [&str; 20] = [
+        "auto", "bool", "break", "case", "char", "const", "double", "else", "float", "for", "if",
+        "int", "kernel", "long", "new", "return", "short", "static", "void", "while",
+    ];
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+        && !WORDS.contains(&name)
+        && name.len() <= MAX_NAME
+}
+
+/// Longer than any file system and compiler would mind.
+const MAX_NAME: usize = 100;
+
+/// The nearest that would do.
+fn repaired(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let text: String = name.chars().map(plain).take(MAX_NAME - 2).collect();
+    let text = text.trim_start_matches('_');
+    if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        if is_identifier(text) {
+            text.to_owned()
+        } else {
+            format!("{text}_1")
+        }
+    } else {
+        format!("k{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_named_after_the_kernel() {
+        let files = files(Path::new("root"), "saxpy");
+        for (path, text) in &files {
+            assert!(!text.contains("skeleton"), "{}: {text}", path.display());
+            assert!(!text.contains("Copy this"), "{text}");
+        }
+        assert!(files[0].1.contains("source: ../templates/saxpy/kernel.cu"));
+        assert!(files[1].1.contains("    saxpy(const float*"));
+        assert!(files[2].1.contains("saxpy_reference("));
+    }
+
+    #[test]
+    fn names_are_c_names_and_a_near_one_is_offered() {
+        for (name, near) in [
+            ("my-kernel", "my_kernel"),
+            ("3d", "k3d"),
+            ("int", "int_1"),
+            ("", "k"),
+        ] {
+            assert!(!is_identifier(name), "{name}");
+            assert_eq!(repaired(name), near);
+            assert!(is_identifier(near));
+        }
+        assert!(is_identifier("gemm_f32"));
+        assert!(is_identifier(&repaired(&"ä/".repeat(300))));
+    }
+}

@@ -1,0 +1,350 @@
+//! The configurations that `tuner predict` is asked about.
+
+use super::Args;
+use crate::cli::CliError;
+use crate::cli::check::select::parse_config;
+use std::io::Read as _;
+use std::path::Path;
+use tuner_core::record::ConfigValues;
+use tuner_device::replay::Recording;
+use tuner_kernel::catalog::{Kernel, near_text};
+use tuner_space::{Config, Space, suggest};
+
+/// The configurations to predict, all of them valid.
+///
+/// # Errors
+/// A file that cannot be read, or that has none.
+pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, CliError> {
+    let Some(path) = &args.configs else {
+        let mut configs = vec![space.default_config()];
+        for seed in &kernel.spec.seeds {
+            let config = space
+                .config_from_values(seed)
+                .map_err(|error| CliError::Usage(format!("error: seeds: {error}")))?;
+            if !configs.contains(&config) {
+                configs.push(config);
+            }
+        }
+        configs.retain(|config| space.contains(config));
+        return Ok(configs);
+    };
+    let shown = if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    };
+    let found = if is_recording(path) {
+        recorded(path, space, args.strict)?
+    } else {
+        let text = text_of(path, &shown)?;
+        read_csv(&text, space, args.strict).map_err(|wrong| {
+            let Wrong { line, column, why } = wrong;
+            CliError::Usage(format!("error: {shown}:{line}:{column}: {why}"))
+        })?
+    };
+    if !found.ignored.is_empty() {
+        say!(
+            "note: {shown}: left out, for they are no parameters of `{}`: {}",
+            space.name(),
+            found.ignored.join(", ")
+        );
+    }
+    if let Some(first) = &found.first_outside {
+        let all = found.configs.len() + found.outside;
+        let text = format!(
+            "{} of {all} rows are outside the space; the first: {}",
+            found.outside,
+            first.shown(&shown)
+        );
+        if found.configs.is_empty() {
+            return Err(CliError::Usage(format!("error: {shown}: {text}")));
+        }
+        say!("note: {shown}: left out: {text}");
+    }
+    Ok(found.configs)
+}
+
+/// Whether the file is another tool's recording and no CSV.
+fn is_recording(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name.ends_with(".json") || name.ends_with(".json.gz")
+}
+
+fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
+    let bad = |why: &dyn std::fmt::Display| CliError::Usage(format!("error: {shown}: {why}"));
+    let mut text = String::new();
+    if path.as_os_str() == "-" {
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| bad(&error))?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
+        _ => bad(&error),
+    })
+}
+
+/// What a file holds for a space.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    configs: Vec<Config>,
+    /// Rows outside the space.
+    outside: usize,
+    first_outside: Option<Wrong>,
+    /// Columns that are no parameters.
+    ignored: Vec<String>,
+}
+
+impl Found {
+    fn outside(&mut self, wrong: Wrong) {
+        self.outside += 1;
+        self.first_outside.get_or_insert(wrong);
+    }
+}
+
+/// The configurations of a recording, its parameters matched by name.
+fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
+    let recording = Recording::load(path).map_err(|error| CliError::Usage(error.to_string()))?;
+    let theirs = recording.space();
+    let known = |name: &str| space.parameters().iter().any(|p| p.name == name);
+    let names = theirs.parameters().iter().map(|p| p.name.clone());
+    let mut found = Found {
+        ignored: names.filter(|name| !known(name)).collect(),
+        ..Found::default()
+    };
+    if found.ignored.len() == theirs.parameters().len() && !space.parameters().is_empty() {
+        return Err(CliError::Usage(format!(
+            "error: {}: none of its parameters ({}) is one of `{}`: {}",
+            path.display(),
+            found.ignored.join(", "),
+            space.name(),
+            names_of(space).join(", ")
+        )));
+    }
+    if let (true, Some(first)) = (strict, found.ignored.first()) {
+        return Err(CliError::Usage(format!(
+            "error: {}: `{first}` is no parameter of `{}`: {}",
+            path.display(),
+            space.name(),
+            names_of(space).join(", ")
+        )));
+    }
+    for (row, config) in (1..).zip(recording.configs()) {
+        let values: ConfigValues = theirs.values(config);
+        let text: Vec<String> = values
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let text = text.join(",");
+        let values: ConfigValues = values.into_iter().filter(|(name, _)| known(name)).collect();
+        let why = match space.config_from_values(&values) {
+            Ok(config) => match space.reject_reason(&config) {
+                None => {
+                    found.configs.push(config);
+                    continue;
+                }
+                Some(why) => format!("{text}: {why}"),
+            },
+            Err(error) => error.to_string(),
+        };
+        if strict {
+            return Err(CliError::Usage(format!(
+                "error: {}: row {row} is not in the space: {why}",
+                path.display()
+            )));
+        }
+        // A row of such a file has no line of its own.
+        let (line, column) = (0, 0);
+        found.outside(Wrong { line, column, why });
+    }
+    Ok(found)
+}
+
+fn names_of(space: &Space) -> Vec<&str> {
+    space.parameters().iter().map(|p| p.name.as_str()).collect()
+}
+
+/// A mistake in the file of configurations, and where; both from 1.
+#[derive(Debug, PartialEq, Eq)]
+struct Wrong {
+    line: u64,
+    column: usize,
+    why: String,
+}
+
+impl Wrong {
+    fn shown(&self, file: &str) -> String {
+        match self.line {
+            0 => self.why.clone(),
+            line => format!("{file}:{line}:{}: {}", self.column, self.why),
+        }
+    }
+}
+
+/// Column at which a field begins: fields without quotes, which values of parameters never need.
+fn column(line: &str, field: usize) -> usize {
+    let before: usize = line.split(',').take(field).map(|f| f.len() + 1).sum();
+    let blank =
+        line[before.min(line.len())..].len() - line[before.min(line.len())..].trim_start().len();
+    before.min(line.len()) + blank + 1
+}
+
+/// Configurations from comma-separated values under parameter names. Further columns are left out,
+/// unless `strict`.
+fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
+    let lines: Vec<&str> = text.lines().collect();
+    let line_text = |line: u64| {
+        lines
+            .get(line.max(1) as usize - 1)
+            .copied()
+            .unwrap_or_default()
+    };
+    let malformed = |error: csv::Error| match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => {
+            let line = pos.as_ref().map_or(1, csv::Position::line);
+            let text = line_text(line);
+            let (column, what) = if len > expected_len {
+                let first = column(text, usize::try_from(*expected_len).unwrap_or(0));
+                (first, "leave out what has no name")
+            } else {
+                (text.len() + 1, "give each name a value")
+            };
+            let why = format!("{len} values under {expected_len} names; {what}");
+            Wrong { line, column, why }
+        }
+        _ => Wrong {
+            line: error.position().map_or(1, csv::Position::line),
+            column: 1,
+            why: "not text of comma-separated values; save the file as UTF-8 CSV".to_owned(),
+        },
+    };
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let names: Vec<String> = reader
+        .headers()
+        .map_err(malformed)?
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    let known = names_of(space);
+    let mut found = Found {
+        ignored: further_columns(&names, line_text(1), space, strict)?,
+        ..Found::default()
+    };
+    for record in reader.records() {
+        let record = record.map_err(malformed)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let fields = names.iter().zip(&record).enumerate();
+        let fields: Vec<_> = fields
+            .filter(|(_, (name, _))| known.contains(&name.as_str()))
+            .collect();
+        match one_row(space, &fields) {
+            Ok(config) => found.configs.push(config),
+            Err((field, why)) => {
+                let column = column(line_text(line), field);
+                let wrong = Wrong { line, column, why };
+                if strict {
+                    return Err(wrong);
+                }
+                found.outside(wrong);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Columns that are no parameters. One that looks like a parameter without a column is a mistake.
+fn further_columns(
+    names: &[String],
+    line: &str,
+    space: &Space,
+    strict: bool,
+) -> Result<Vec<String>, Wrong> {
+    let known = names_of(space);
+    if names.iter().all(String::is_empty) {
+        return Err(Wrong {
+            line: 1,
+            column: 1,
+            why: format!(
+                "the file is empty; its first line names parameters, each other line gives their \
+                 values: {}",
+                known.join(",")
+            ),
+        });
+    }
+    let missing = known
+        .iter()
+        .copied()
+        .filter(|name| !names.iter().any(|given| given == name));
+    let missing: Vec<&str> = missing.collect();
+    let mut ignored = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        if known.contains(&name.as_str()) {
+            continue;
+        }
+        let near = suggest(name, missing.iter().copied());
+        let nothing_known = missing.len() == known.len() && !known.is_empty();
+        if strict || near.is_some() || nothing_known {
+            return Err(Wrong {
+                line: 1,
+                column: column(line, index),
+                why: format!(
+                    "`{name}` is no parameter of `{}`{}; the first line names parameters: {}",
+                    space.name(),
+                    near_text(&near),
+                    known.join(",")
+                ),
+            });
+        }
+        ignored.push(name.clone());
+    }
+    Ok(ignored)
+}
+
+/// The configuration of a row, or the field that is wrong and why.
+fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config, (usize, String)> {
+    let mut pairs = Vec::with_capacity(fields.len());
+    for (index, (name, value)) in fields {
+        let value = value_of(space, name, value).map_err(|why| (*index, why))?;
+        pairs.push(format!("{name}={value}"));
+    }
+    if pairs.is_empty() {
+        return Ok(space.default_config());
+    }
+    let config = parse_config(space, &pairs.join(",")).map_err(|error| {
+        let text = error.to_string();
+        (0, text.trim_start_matches("error: --config: ").to_owned())
+    })?;
+    match space.reject_reason(&config) {
+        Some(why) => Err((0, format!("not in the space: {why}"))),
+        None => Ok(config),
+    }
+}
+
+/// The parameter's value that prints like the text; numbers and booleans as other programs write
+/// them (`16.0`, `True`) count too.
+fn value_of(space: &Space, name: &str, text: &str) -> Result<String, String> {
+    let parameter = space.parameters().iter().find(|p| p.name == name);
+    let values: Vec<String> = parameter
+        .map(|p| p.values.iter().map(ToString::to_string).collect())
+        .unwrap_or_default();
+    let same = |value: &&String| {
+        let numbers = (value.parse::<f64>(), text.parse::<f64>());
+        **value == text
+            || value.eq_ignore_ascii_case(text) && matches!(value.as_str(), "true" | "false")
+            || matches!(numbers, (Ok(one), Ok(other)) if one == other)
+    };
+    if let Some(value) = values.iter().find(same) {
+        return Ok(value.clone());
+    }
+    Err(format!(
+        "`{name}` cannot be `{text}`; it is one of {}",
+        values.join(", ")
+    ))
+}

@@ -1,0 +1,462 @@
+//! What the terminal shows beside results: messages in colour, and a display that moves while the
+//! process works. `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` mean what they mean to
+//! other programs; where the locale is not UTF-8, only ASCII is written.
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tuner_core::activity::{self, Activity};
+use tuner_core::escape;
+use tuner_core::record::Verdict;
+use tuner_engine::format_duration;
+
+const BOLD: Style = Style::new().bold();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+
+/// How often the display is drawn, and how long a pipe may stay silent.
+const FRAME: Duration = Duration::from_millis(200);
+const SILENCE: Duration = Duration::from_secs(10);
+/// Shorter work shows no display.
+const FIRST: Duration = Duration::from_millis(300);
+
+static COLOUR_OUT: LazyLock<bool> = LazyLock::new(|| coloured(&std::io::stdout()));
+static COLOUR_ERR: LazyLock<bool> = LazyLock::new(|| coloured(&std::io::stderr()));
+static UNICODE: LazyLock<bool> = LazyLock::new(|| unicode(|name| std::env::var(name).ok()));
+
+fn coloured<S: anstream::stream::RawStream>(stream: &S) -> bool {
+    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
+/// Whether standard error takes colours.
+pub(super) fn colours() -> bool {
+    *COLOUR_ERR
+}
+
+/// Whether the locale's characters are those of Unicode.
+fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_uppercase();
+        locale.contains("UTF-8") || locale.contains("UTF8")
+    })
+}
+
+/// Columns that a table on a terminal may have: those of `COLUMNS` where that is set, else the
+/// terminal's own; `None`, as many as it takes, where standard output is none.
+pub(super) fn columns() -> Option<usize> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    let set = std::env::var("COLUMNS").ok();
+    let set = set.and_then(|text| text.parse().ok()).filter(|n| *n > 0);
+    set.or_else(|| width(terminal_size::terminal_size_of(std::io::stdout())))
+}
+
+fn width(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
+    size.map(|(width, _)| usize::from(width.0))
+        .filter(|n| *n > 0)
+}
+
+/// Whether standard error can redraw a line.
+pub(super) fn live() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    std::io::stderr().is_terminal() && !dumb
+}
+
+/// The text without what the locale has no characters for.
+fn encoded(text: &str) -> String {
+    if *UNICODE {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            'µ' | 'μ' => out.push('u'),
+            '×' | '·' => out.push('x'),
+            '–' | '—' | '−' => out.push('-'),
+            '…' => out.push_str("..."),
+            '≤' => out.push_str("<="),
+            '≥' => out.push_str(">="),
+            other if other.is_ascii() => out.push(other),
+            _ => out.push('?'),
+        }
+    }
+    out
+}
+
+/// Writes a message to standard error, above the display where there is one. One that nobody can
+/// read any more is no reason to end a run.
+pub(crate) fn tell(text: &str) {
+    let text = encoded(&escape::lines(text));
+    let text = if colours() { message(&text) } else { text };
+    let mut display = display();
+    let write = || {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    };
+    match &mut *display {
+        Some(shown) => {
+            shown.told = Instant::now();
+            match &shown.bar {
+                Some(bar) => bar.suspend(write),
+                None => write(),
+            }
+        }
+        None => write(),
+    }
+}
+
+/// A result as standard output takes it: escaped by the caller, in colour where that is wanted.
+pub(super) fn result(text: &str) -> String {
+    let text = if std::io::stdout().is_terminal() {
+        encoded(text)
+    } else {
+        text.to_owned()
+    };
+    if *COLOUR_OUT { painted(&text) } else { text }
+}
+
+/// Clears the display while something is written to standard output.
+pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
+    let display = display();
+    match display.as_ref().and_then(|shown| shown.bar.as_ref()) {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+fn in_style(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The words that begin a message, and carets, in colour.
+fn message(text: &str) -> String {
+    const WORDS: [(&str, Style); 7] = [
+        ("error:", RED),
+        ("warning:", YELLOW),
+        ("note:", GREEN),
+        ("help:", CYAN),
+        ("next:", CYAN),
+        ("looked at", BOLD),
+        ("first error:", RED),
+    ];
+    let mut out = String::with_capacity(text.len() + 32);
+    for line in text.split_inclusive('\n') {
+        let found = WORDS.iter().find_map(|(word, style)| {
+            let at = line.find(word)?;
+            let before = &line[..at];
+            // At the beginning, or behind `file:line:column: `.
+            let begins = before.trim().is_empty() || before.ends_with(": ");
+            begins.then_some((at, *word, *style))
+        });
+        match found {
+            Some((at, word, style)) => {
+                out.push_str(&line[..at]);
+                out.push_str(&in_style(style, word));
+                out.push_str(&line[at + word.len()..]);
+            }
+            None if line.trim_start_matches([' ', '|']).starts_with('^') => {
+                let at = line.find('^').unwrap_or(0);
+                let end = line.trim_end().len();
+                out.push_str(&line[..at]);
+                out.push_str(&in_style(RED, &line[at..end]));
+                out.push_str(&line[end..]);
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
+/// Verdicts in cells of tables, and what a run's summary is about, in colour.
+fn painted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in text.split_inclusive('\n') {
+        let body = line.trim_end_matches('\n');
+        let label = ["  best     ", "  speed-up "];
+        if let Some(label) = label.into_iter().find(|label| body.starts_with(label)) {
+            let value = &body[label.len()..];
+            let style = if value.starts_with("none") {
+                RED
+            } else {
+                GREEN
+            };
+            let _ = writeln!(out, "{label}{}", in_style(style, value));
+            continue;
+        }
+        if let Some(rest) = body.strip_prefix("next:") {
+            let _ = writeln!(out, "{}{rest}", in_style(CYAN, "next:"));
+            continue;
+        }
+        out.push_str(&verdicts(body));
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A line with its verdicts in colour, where they stand between the columns of a table.
+fn verdicts(line: &str) -> String {
+    let Some(word) = Verdict::ALL.iter().map(ToString::to_string).find(|word| {
+        let at = line.find(&format!("  {word} "));
+        at.is_some() || line.ends_with(&format!("  {word}"))
+    }) else {
+        return line.to_owned();
+    };
+    let style = if word == "ok" { GREEN } else { RED };
+    let (from, to) = (format!("  {word}"), format!("  {}", in_style(style, &word)));
+    line.replacen(&from, &to, 1)
+}
+
+/// The display of this process.
+struct Shown {
+    bar: Option<ProgressBar>,
+    began: Instant,
+    /// When something was last written for good.
+    told: Instant,
+    status: String,
+    /// The part of the work that is done.
+    part: Option<f64>,
+}
+
+static DISPLAY: Mutex<Option<Shown>> = Mutex::new(None);
+
+fn display() -> MutexGuard<'static, Option<Shown>> {
+    DISPLAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows what the process does, from a moment after the beginning until this is dropped: a line that
+/// moves on a terminal, a line now and then elsewhere.
+pub(super) struct Ticker {
+    over: Arc<AtomicBool>,
+}
+
+impl Ticker {
+    /// Begins to show.
+    pub(super) fn start() -> Self {
+        let now = Instant::now();
+        *display() = Some(Shown {
+            bar: None,
+            began: now,
+            told: now,
+            status: String::new(),
+            part: None,
+        });
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        // Without a thread nothing moves, and the work goes on.
+        let _ = std::thread::Builder::new()
+            .name("display".to_owned())
+            .spawn(move || {
+                let live = live();
+                while !ends.load(Ordering::Relaxed) {
+                    std::thread::sleep(FRAME);
+                    frame(live, &ends);
+                }
+            });
+        Self { over }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        let mut display = display();
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(Shown { bar: Some(bar), .. }) = display.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// What the display says of the work as a whole, and the part of it that is done.
+pub(super) fn status(text: String, part: Option<f64>) {
+    if let Some(shown) = &mut *display() {
+        shown.status = text;
+        shown.part = part;
+    }
+}
+
+fn frame(live: bool, over: &AtomicBool) {
+    let quiet = {
+        let mut display = display();
+        let Some(shown) = display.as_mut().filter(|_| !over.load(Ordering::Relaxed)) else {
+            return;
+        };
+        if live {
+            if shown.began.elapsed() >= FIRST {
+                shown.draw();
+            }
+            return;
+        }
+        (shown.told.elapsed() >= SILENCE).then(|| shown.line())
+    };
+    if let Some(line) = quiet {
+        tell(&format!("{line}\n"));
+    }
+}
+
+impl Shown {
+    fn draw(&mut self) {
+        let (status, part) = self.summary();
+        let width = width(terminal_size::terminal_size_of(std::io::stderr())).unwrap_or(80);
+        let bar = self.bar.get_or_insert_with(|| ProgressBar::new(1000));
+        bar.set_style(style(part.is_some(), width));
+        if let Some(part) = part {
+            bar.set_position((part.clamp(0.0, 1.0) * 1000.0) as u64);
+        }
+        let now: String = format!("  {}", doing(&activity::now()));
+        let now: String = now.chars().take(width.saturating_sub(1)).collect();
+        bar.set_message(encoded(&escape::line(&status)));
+        bar.set_prefix(encoded(&escape::line(&now)));
+        bar.tick();
+    }
+
+    /// The status with the time, and the part that is done.
+    fn summary(&self) -> (String, Option<f64>) {
+        let elapsed = self.began.elapsed();
+        let clock = format_duration(Duration::from_secs(elapsed.as_secs()));
+        if !self.status.is_empty() {
+            return (format!("{clock} {}", self.status), self.part);
+        }
+        let (done, all) = activity::counts();
+        if all == 0 {
+            return (clock, None);
+        }
+        let part = done as f64 / all as f64;
+        let left = elapsed.as_secs_f64() * (1.0 - part) / part.max(1e-3);
+        let left = match Duration::try_from_secs_f64(left) {
+            Ok(left) if done > 0 => format!(", {} left", format_duration(left)),
+            _ => String::new(),
+        };
+        (format!("{clock} {done}/{all}{left}"), Some(part))
+    }
+
+    /// The same for a log.
+    fn line(&self) -> String {
+        let now = activity::now();
+        let (status, _) = self.summary();
+        if now.is_empty() {
+            status
+        } else {
+            format!("{status}: {}", doing(&now))
+        }
+    }
+}
+
+/// The first line with the bar, the second with what is done now.
+fn style(bar: bool, width: usize) -> ProgressStyle {
+    let size = if width < 80 { 10 } else { 24 };
+    let (green, dim) = if colours() {
+        (".green", ".dim")
+    } else {
+        ("", "")
+    };
+    let bar = if bar {
+        format!("{{bar:{size}{green}}} ")
+    } else {
+        String::new()
+    };
+    let template = format!("{{spinner{green}}} {bar}{{wide_msg}}\n{{prefix{dim}}}");
+    let template = template
+        .replace("{spinner.", "{spinner:.")
+        .replace("{prefix.", "{prefix:.");
+    let style = ProgressStyle::with_template(&template)
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    if *UNICODE {
+        style.progress_chars("█▉▊▋▌▍▎▏░")
+    } else {
+        style
+            .progress_chars("#>-")
+            .tick_strings(&["|", "/", "-", "\\", "|"])
+    }
+}
+
+/// `compiling 2: scale large: VEC=2 (3 s), judging …`: of each verb how many and the oldest.
+pub(super) fn doing(all: &[Activity]) -> String {
+    let mut verbs: Vec<&str> = Vec::new();
+    for one in all {
+        if !verbs.contains(&one.verb) {
+            verbs.push(one.verb);
+        }
+    }
+    let parts = verbs.into_iter().filter_map(|verb| {
+        let mut same = all.iter().filter(|one| one.verb == verb);
+        let first = same.next()?;
+        let count = match same.count() {
+            0 => String::new(),
+            more => format!("{}: ", more + 1),
+        };
+        let time = match first.since.elapsed().as_secs() {
+            0 => String::new(),
+            seconds => format!(" ({seconds} s)"),
+        };
+        Some(format!("{verb} {count}{}{time}", first.object))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_locale_says_which_characters_there_are() {
+        let with = |set: &[(&str, &str)]| {
+            let find = |name: &str| set.iter().find(|(known, _)| *known == name);
+            unicode(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(with(&[]));
+        assert!(with(&[("LANG", "de_DE.UTF-8")]));
+        assert!(with(&[("LC_ALL", ""), ("LANG", "C.utf8")]));
+        assert!(!with(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(!with(&[("LANG", "POSIX")]));
+    }
+
+    #[test]
+    fn messages_and_verdicts_are_coloured_where_they_stand() {
+        let red = |text: &str| in_style(RED, text);
+        let text = "a.yaml:1:2: error: no\n 1 | x\n   | ^^\n  help: say error: no\n";
+        let expected = format!(
+            "a.yaml:1:2: {} no\n 1 | x\n   | {}\n  help: say {} no\n",
+            red("error:"),
+            red("^^"),
+            red("error:")
+        );
+        let expected = expected.replace(
+            &format!("help: say {}", red("error:")),
+            &format!("{} say error:", in_style(CYAN, "help:")),
+        );
+        assert_eq!(message(text), expected);
+        assert_eq!(
+            painted(" k  p  race  12\n\"ok\" \n  best     1 us\n"),
+            format!(
+                " k  p  {}  12\n\"ok\" \n  best     {}\n",
+                red("race"),
+                in_style(GREEN, "1 us")
+            )
+        );
+    }
+
+    #[test]
+    fn of_each_kind_of_work_the_oldest_is_named() {
+        let one = |verb, object: &str| Activity {
+            verb,
+            object: object.to_owned(),
+            since: Instant::now() - Duration::from_millis(3500),
+        };
+        let all = [
+            one("compiling", "a"),
+            one("compiling", "b"),
+            one("judging", "c"),
+        ];
+        assert_eq!(doing(&all), "compiling 2: a (3 s), judging c (3 s)");
+    }
+}

@@ -1,0 +1,588 @@
+//! How kernels of other projects are described: sizes as arguments, no parameters, no reference.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs `tuner` in a folder, with the compiler of the project.
+fn tuner(folder: &Path, arguments: &[&str]) -> Output {
+    let project = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+    command.current_dir(folder).args(arguments);
+    if std::env::var_os("TUNER_NVRTC").is_none() && project.join(".cuda").exists() {
+        std::os::unix::fs::symlink(project.join(".cuda"), folder.join(".cuda")).ok();
+    }
+    command.output().expect("tuner runs")
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("the file is written");
+    }
+    folder
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("an exit code")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The rows of `check`, and its exit code.
+fn check(folder: &Path) -> (Vec<serde_json::Value>, i32) {
+    let output = tuner(folder, &["check", "k.yaml", "--format", "json"]);
+    let rows = serde_json::from_slice(&output.stdout);
+    let rows = rows.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    (rows, code(&output))
+}
+
+/// Its own sizes as parameters, and nothing to tune.
+const ADD: &str = "\
+extern \"C\" __global__ void add(const float* a, const float* b, float* c, int n, float scale) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + scale * b[i];
+}
+";
+
+const SPACE: &str = "\
+version: 1
+kernel: add
+source: k.cu
+sizes: argument
+problems: { large: { n: 5000 }, small: { n: 700 } }
+check_problems: { ragged: { n: 1001 } }
+arguments:
+  - { name: a, type: f32, role: input, shape: [n] }
+  - { name: b, type: f32, role: input, shape: [n] }
+  - { name: c, type: f32, role: output, shape: [n] }
+  - { name: n, type: i32, role: scalar }
+  - { name: scale, type: f32, role: scalar, value: 2 }
+launches:
+  - { entry: add, grid: [\"ceil_div(n, 128)\"], block: [128] }
+reference: { source: r.cu, entry: add, grid: [\"ceil_div(n, 64)\"], block: [64] }
+";
+
+fn no_reference(space: &str) -> String {
+    let (front, _) = space.split_once("reference:").expect("a reference");
+    format!("{front}reference: none\n")
+}
+
+#[test]
+fn a_kernel_that_takes_its_sizes_needs_neither_macros_nor_parameters() {
+    let folder = folder(&[("k.cu", ADD), ("r.cu", ADD), ("k.yaml", SPACE)]);
+    let (rows, exit) = check(folder.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+    assert_eq!(rows.len(), 3, "one a problem: {rows:#?}");
+    assert!(rows.iter().all(|row| row["verdict"] == "ok"), "{rows:#?}");
+    // One compilation serves all problems.
+    let hashes: std::collections::BTreeSet<_> = rows
+        .iter()
+        .map(|row| row["cubin_hash"].as_str().expect("a hash"))
+        .collect();
+    assert_eq!(hashes.len(), 1);
+    // What has no parameters can be run all the same.
+    let run = [
+        "run",
+        "k.yaml",
+        "--evals",
+        "3",
+        "--device",
+        "vgpu:h100",
+        "--db",
+        "t.db",
+    ];
+    let run = tuner(folder.path(), &run);
+    assert_eq!(code(&run), 0, "{}", stderr(&run));
+}
+
+#[test]
+fn a_kernel_that_ignores_its_size_argument_is_caught() {
+    let wrong = ADD.replace("i < n", "i < 1024");
+    let folder = folder(&[("k.cu", &wrong), ("r.cu", ADD), ("k.yaml", SPACE)]);
+    let (rows, exit) = check(folder.path());
+    assert_eq!(exit, 4);
+    let ragged = rows
+        .iter()
+        .find(|row| row["problem"] == "ragged")
+        .expect("a row");
+    assert_eq!(ragged["verdict"], "out_of_bounds", "{ragged:#}");
+}
+
+#[test]
+fn a_size_that_the_kernel_declares_is_told_before_the_compiler_stumbles_over_it() {
+    let space = SPACE.replace("sizes: argument\n", "").replace(
+        "  - { name: n, type: i32, role: scalar }",
+        "  - { name: n, type: i32, role: scalar, value: n }",
+    );
+    let sources = [
+        ADD.to_owned(),
+        "struct Config { int n; };\n".to_owned()
+            + &ADD.replace("int n,", "int m,").replace("i < n", "i < m"),
+        ADD.replace("int n,", "Config c2,")
+            .replace("i < n", "i < c2.n"),
+        "template <int n> __device__ int f() { return 1; }\n".to_owned()
+            + &ADD.replace("int n,", "int m,").replace("i < n", "i < m"),
+    ];
+    for source in &sources {
+        let folder = folder(&[("k.cu", source), ("r.cu", ADD), ("k.yaml", &space)]);
+        let output = tuner(folder.path(), &["check", "k.yaml"]);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 2, "{said}");
+        for part in [
+            "k.cu:",
+            "`n` is a macro, the problem size of the search space, and names nothing here",
+            "write `sizes: argument`",
+        ] {
+            assert!(said.contains(part), "{source}\n{said}");
+        }
+        assert!(!said.contains("expected an identifier"), "{said}");
+    }
+}
+
+#[test]
+fn a_macro_that_is_only_used_collides_with_nothing() {
+    let source = "\
+#ifndef n
+#define n 256
+#endif
+#if 0
+int n = 5;
+#endif
+__device__ int twice(int a, unsigned b) { return a * n + int(n) + (unsigned)n + b; }
+extern \"C\" __global__ void add(const float* a, const float* b, float* c, int m, float scale) {
+  int k = n; float t[n > 4 ? 4 : n]; t[0] = scale; while (k-->n) { t[0] += twice(k, n); }
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + t[0] * b[i];
+}
+";
+    let space = SPACE.replace("sizes: argument\n", "").replace(
+        "  - { name: n, type: i32, role: scalar }",
+        "  - { name: m, type: i32, role: scalar, value: n }",
+    );
+    let folder = folder(&[("k.cu", source), ("r.cu", source), ("k.yaml", &space)]);
+    let (rows, exit) = check(folder.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+}
+
+#[test]
+fn without_a_reference_hazards_are_found_and_nothing_is_said_of_results() {
+    let space = no_reference(SPACE);
+    let right = folder(&[("k.cu", ADD), ("k.yaml", &space)]);
+    let (rows, exit) = check(right.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+    for row in &rows {
+        assert_eq!(row["verdict"], "unchecked", "{row:#}");
+        let detail = row["detail"].as_str().expect("a detail");
+        assert!(
+            detail.starts_with("hazards only, results not compared"),
+            "{detail}"
+        );
+    }
+    let wrong = ADD.replace("i < n", "i <= n");
+    let wrong = folder(&[("k.cu", &wrong), ("k.yaml", &space)]);
+    let (rows, exit) = check(wrong.path());
+    assert_eq!(exit, 4);
+    let ragged = rows
+        .iter()
+        .find(|row| row["problem"] == "ragged")
+        .expect("a row");
+    assert_eq!(ragged["verdict"], "out_of_bounds", "{ragged:#}");
+}
+
+#[test]
+fn without_a_reference_no_output_is_needed_and_what_is_left_unwritten_is_told() {
+    let scratch = no_reference(SPACE).replace("role: output", "role: scratch");
+    let scratch = folder(&[("k.cu", ADD), ("k.yaml", &scratch)]);
+    let (rows, exit) = check(scratch.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+    let half = ADD.replace("if (i < n)", "if (i < n && i % 2)");
+    let half = folder(&[("k.cu", &half), ("k.yaml", &no_reference(SPACE))]);
+    let (rows, exit) = check(half.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+    let detail = rows[0]["detail"].as_str().expect("a detail");
+    assert!(detail.contains("were written by nobody"), "{detail}");
+    let compared = SPACE.replace("role: output", "role: scratch");
+    let compared = folder(&[("k.cu", ADD), ("r.cu", ADD), ("k.yaml", &compared)]);
+    let refused = tuner(compared.path(), &["check", "k.yaml"]);
+    assert_eq!(code(&refused), 2);
+    assert!(
+        stderr(&refused).contains("write `reference: none`"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn what_has_no_reference_is_never_ranked() {
+    let folder = folder(&[("k.cu", ADD), ("k.yaml", &no_reference(SPACE))]);
+    let run = [
+        "run",
+        "k.yaml",
+        "--evals",
+        "1",
+        "--device",
+        "vgpu:h100",
+        "--db",
+        "t.db",
+    ];
+    let run = tuner(folder.path(), &run);
+    assert_eq!(code(&run), 2, "{}", stderr(&run));
+    assert!(
+        stderr(&run).contains("`reference: none` compares no results"),
+        "{}",
+        stderr(&run)
+    );
+    let predict = tuner(folder.path(), &["predict", "k.yaml", "--format", "json"]);
+    assert_eq!(code(&predict), 0, "{}", stderr(&predict));
+    assert!(
+        stderr(&predict).contains("results are not compared"),
+        "{}",
+        stderr(&predict)
+    );
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&predict.stdout).expect("JSON");
+    assert!(rows[0]["time_us"].as_f64().expect("a time") > 0.0);
+}
+
+#[test]
+fn a_wrong_word_for_sizes_or_reference_is_shown_with_what_to_write() {
+    for (from, to, says) in [
+        (
+            "sizes: argument",
+            "sizes: arguments",
+            "did you mean `argument`?",
+        ),
+        ("reference: {", "reference: nothing #", "or the word none"),
+        ("role: input", "role: in_out", "did you mean `inout`?"),
+    ] {
+        let folder = folder(&[
+            ("k.cu", ADD),
+            ("r.cu", ADD),
+            ("k.yaml", &SPACE.replace(from, to)),
+        ]);
+        let output = tuner(folder.path(), &["check", "k.yaml"]);
+        assert_eq!(code(&output), 2);
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+        assert!(stderr(&output).contains("k.yaml:"), "{}", stderr(&output));
+    }
+}
+
+/// A kernel with parameters, for `predict --configs`.
+const TUNED: &str = "\
+#ifndef BLOCK
+#define BLOCK 128
+#define WIDE 1
+#define n 4096
+#endif
+extern \"C\" __global__ void add(const float* a, float* c) {
+  for (int w = 0; w < WIDE; ++w) {
+    const int i = (blockIdx.x * WIDE + w) * BLOCK + threadIdx.x;
+    if (i < n) c[i] = 2 * a[i];
+  }
+}
+";
+
+const TUNED_SPACE: &str = "\
+version: 1
+kernel: add
+source: k.cu
+problems: { large: { n: 4096 } }
+parameters:
+  BLOCK: { values: [64, 128, 256], default: 128 }
+  WIDE: { values: [1, 2, 4] }
+constraints:
+  - { rule: \"BLOCK * WIDE <= 512\", why: the test says so }
+arguments:
+  - { name: a, type: f32, role: input, shape: [n] }
+  - { name: c, type: f32, role: output, shape: [n] }
+launches:
+  - { entry: add, grid: [\"ceil_div(n, BLOCK * WIDE)\"], block: [BLOCK] }
+reference: none
+";
+
+#[test]
+fn predict_takes_what_other_programs_write_and_leaves_out_what_is_no_configuration() {
+    let folder = folder(&[
+        ("k.cu", TUNED),
+        ("k.yaml", TUNED_SPACE),
+        (
+            "c.csv",
+            "time,BLOCK,WIDE,note\n1.5,64.0,2,fast\n0.5,256,4,outside\n2,99,1,no value\n3,256,1,\n",
+        ),
+        ("typo.csv", "BLOK,WIDE\n64,1\n"),
+        (
+            "cache.json",
+            r#"{"device_name": "X", "kernel_name": "add", "problem_size": "4096",
+            "tune_params_keys": ["BLOCK", "WIDE", "other"],
+            "tune_params": {"BLOCK": [64, 512], "WIDE": [1], "other": [7]},
+            "objective": "time",
+            "cache": {"64,1,7": {"BLOCK": 64, "WIDE": 1, "other": 7, "time": 0.2},
+                      "512,1,7": {"BLOCK": 512, "WIDE": 1, "other": 7, "time": 0.3}}}"#,
+        ),
+    ]);
+    let predict = |more: &[&str]| {
+        let all: Vec<&str> = ["predict", "k.yaml", "--format", "csv", "--configs"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
+        tuner(folder.path(), &all)
+    };
+    let csv = predict(&["c.csv"]);
+    assert_eq!(code(&csv), 0, "{}", stderr(&csv));
+    let lines: Vec<String> = stdout(&csv).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:#?}");
+    assert!(
+        lines[1].starts_with("64,2,") && lines[2].starts_with("256,1,"),
+        "{lines:#?}"
+    );
+    for part in [
+        "time, note",
+        "2 of 4 rows are outside the space",
+        "c.csv:3:",
+    ] {
+        assert!(stderr(&csv).contains(part), "{}", stderr(&csv));
+    }
+    for (arguments, says) in [
+        (&["c.csv", "--strict"][..], "`time` is no parameter"),
+        (&["typo.csv"], "did you mean `BLOCK`?"),
+        (&["cache.json", "--strict"], "`other` is no parameter"),
+    ] {
+        let refused = predict(arguments);
+        assert_eq!((code(&refused), stdout(&refused)), (2, String::new()));
+        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+    let cache = predict(&["cache.json"]);
+    assert_eq!(code(&cache), 0, "{}", stderr(&cache));
+    assert_eq!(stdout(&cache).lines().count(), 2, "{}", stdout(&cache));
+    assert!(stderr(&cache).contains("1 of 2 rows"), "{}", stderr(&cache));
+}
+
+/// A sparse matrix times a vector, with a check of what the graph is: the output counts what is wrong
+/// with it.
+const GRAPH: &str = "\
+extern \"C\" __global__ void make_x(float* out, unsigned long long count, unsigned long long seed) {
+  const unsigned long long i = blockIdx.x * 256ull + threadIdx.x;
+  if (i < count) out[i] = (float)((i * 7 + seed % 5) % 11) - 5.0f;
+}
+extern \"C\" __global__ void spmv(const int* offsets, const int* columns, const float* values, const float* x,
+                                const int* order, const float* sorted, const float4* boxes, float* y, int* wrong) {
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  if (row >= ROWS) return;
+  float sum = 0;
+  int bad = offsets[0] != 0 || offsets[ROWS] != NNZ || offsets[row] > offsets[row + 1];
+  for (int k = offsets[row]; k < offsets[row + 1]; ++k) {
+    sum += values[k] * x[columns[k]];
+    bad |= k > offsets[row] && columns[k] <= columns[k - 1];
+  }
+  bad |= row > 0 && sorted[row] < sorted[row - 1];
+  bad |= boxes[row].x >= boxes[row].z || boxes[row].y >= boxes[row].w;
+  bad |= x[row] < -5 || x[row] > 5 || x[row] != (int)x[row];
+  y[order[row]] = sum;
+  wrong[row] = bad;
+}
+";
+
+const GRAPH_REFERENCE: &str = "\
+extern \"C\" __global__ void reference(const int* offsets, const int* columns, const float* values, const float* x,
+                                     const int* order, const float* sorted, const float4* boxes, float* y, int* wrong) {
+  for (int row = 0; row < ROWS; ++row) {
+    float sum = 0;
+    for (int k = offsets[row]; k < offsets[row + 1]; ++k) sum += values[k] * x[columns[k]];
+    y[order[row]] = sum;
+    wrong[row] = 0;
+  }
+}
+";
+
+const GRAPH_SPACE: &str = "\
+version: 1
+kernel: spmv
+source: k.cu
+problems: { main: { ROWS: 300, NNZ: 2000 } }
+arguments:
+  - { name: offsets, type: i32, role: input, shape: [\"ROWS + 1\"], fill: { csr: { offsets: NNZ } } }
+  - { name: columns, type: i32, role: input, shape: [NNZ], fill: { csr: { rows: ROWS, columns: ROWS } } }
+  - { name: values, type: f32, role: input, shape: [NNZ], fill: { file: values.npy } }
+  - { name: x, type: f32, role: input, shape: [ROWS], fill: { kernel: make_x } }
+  - { name: order, type: i32, role: input, shape: [ROWS], fill: permutation }
+  - { name: sorted, type: f32, role: input, shape: [ROWS], fill: sorted }
+  - { name: boxes, type: float4, role: input, shape: [ROWS], fill: boxes }
+  - { name: y, type: f32, role: output, shape: [ROWS] }
+  - { name: wrong, type: i32, role: output, shape: [ROWS] }
+launches:
+  - { entry: spmv, grid: [\"ceil_div(ROWS, 64)\"], block: [64] }
+reference: { source: r.cu, entry: reference, grid: [1], block: [1] }
+";
+
+/// A NumPy file of float32 numbers.
+fn npy(count: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}\n");
+    let mut content = b"\x93NUMPY\x01\x00".to_vec();
+    content.extend((header.len() as u16).to_le_bytes());
+    content.extend(header.as_bytes());
+    content.extend((0..count).flat_map(|i| (i as f32 * 0.25).to_le_bytes()));
+    content
+}
+
+#[test]
+fn data_comes_from_files_generators_and_structured_fills() {
+    let folder = folder(&[
+        ("k.cu", GRAPH),
+        ("r.cu", GRAPH_REFERENCE),
+        ("k.yaml", GRAPH_SPACE),
+    ]);
+    std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
+    let (rows, exit) = check(folder.path());
+    assert_eq!(exit, 0, "{rows:#?}");
+    assert_eq!(rows[0]["verdict"], "ok", "{rows:#?}");
+    let predict = tuner(folder.path(), &["predict", "k.yaml", "--format", "json"]);
+    assert_eq!(code(&predict), 0, "{}", stderr(&predict));
+    let predicted: Vec<serde_json::Value> = serde_json::from_slice(&predict.stdout).expect("JSON");
+    assert_eq!(predicted[0]["verdict"], "ok", "{predicted:#?}");
+    // A kernel that takes a wrong row is caught on this data.
+    let wrong = GRAPH.replace("y[order[row]]", "y[row]");
+    std::fs::write(folder.path().join("k.cu"), wrong).expect("written");
+    let (rows, exit) = check(folder.path());
+    assert_eq!(
+        (exit, &rows[0]["verdict"]),
+        (4, &serde_json::json!("incorrect")),
+        "{rows:#?}"
+    );
+}
+
+#[test]
+fn data_that_does_not_fit_is_told_with_what_to_do() {
+    let cases = [
+        (
+            "NNZ: 2000",
+            "NNZ: 1999",
+            "and 1999 elements of f32 take 7996",
+        ),
+        (
+            "values.npy",
+            "missing.npy",
+            "cannot read the data of `values`",
+        ),
+        (
+            "type: f32, role: input, shape: [NNZ]",
+            "type: i32, role: input, shape: [NNZ]",
+            "write `type: f32` here",
+        ),
+        ("kernel: make_x }", "kernel: make_z }", "make_z"),
+        (
+            "{ csr: { offsets: NNZ } }",
+            "{ csr: { rows: NNZ } }",
+            "write `csr: { offsets: NNZ }`",
+        ),
+        (
+            "fill: boxes",
+            "fill: { boxes: { min: 3, max: 1 } }",
+            "`min` is larger than `max`",
+        ),
+        (
+            "fill: sorted",
+            "fill: { sparse: { rate: 3 } }",
+            "write a number from 0 to 1",
+        ),
+        ("fill: sorted", "fill: sortd", "did you mean `sorted`?"),
+        ("fill: sorted", "fill: csr", "`csr` needs a value"),
+    ];
+    for (from, to, says) in cases {
+        let space = GRAPH_SPACE.replace(from, to);
+        let folder = folder(&[
+            ("k.cu", GRAPH),
+            ("r.cu", GRAPH_REFERENCE),
+            ("k.yaml", &space),
+        ]);
+        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
+        let output = tuner(folder.path(), &["check", "k.yaml"]);
+        let said = stderr(&output) + &stdout(&output);
+        assert!(matches!(code(&output), 2 | 4), "{to}: {said}");
+        assert!(said.contains(says), "{to}: {said}");
+    }
+}
+
+#[test]
+fn a_generator_that_does_wrong_is_named() {
+    for (from, to, says) in [
+        (
+            "if (i < count)",
+            "if (i < count && i != 7)",
+            "leaves element 7 unwritten",
+        ),
+        ("if (i < count)", "if (i <= count)", "out_of_bounds"),
+        (
+            "unsigned long long count",
+            "int count",
+            "a generator is `void make_x(T* out",
+        ),
+    ] {
+        let source = GRAPH.replacen(from, to, 1);
+        let folder = folder(&[
+            ("k.cu", &source),
+            ("r.cu", GRAPH_REFERENCE),
+            ("k.yaml", GRAPH_SPACE),
+        ]);
+        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
+        let output = tuner(folder.path(), &["check", "k.yaml"]);
+        let said = stderr(&output) + &stdout(&output);
+        assert_ne!(code(&output), 0, "{said}");
+        assert!(said.contains(says), "{to}: {said}");
+    }
+}
+
+#[test]
+fn a_texture_is_refused_by_name() {
+    let source = "extern \"C\" __global__ void add(cudaTextureObject_t image, float* c, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < n) c[i] = tex1Dfetch<float>(image, i);
+}
+";
+    let space = no_reference(SPACE)
+        .replace("  - { name: b, type: f32, role: input, shape: [n] }\n", "")
+        .replace(
+            "  - { name: scale, type: f32, role: scalar, value: 2 }\n",
+            "",
+        );
+    let folder = folder(&[("k.cu", source), ("k.yaml", &space)]);
+    let output = tuner(folder.path(), &["check", "k.yaml"]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains("k.cu:1:") && said.contains("`image` of the kernel `add`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_size_that_a_header_of_the_installation_declares_is_told_by_its_name() {
+    // As `template <unsigned int N>` stands in headers of CUDA, outside of the project.
+    let elsewhere = folder(&[(
+        "vendor.cuh",
+        "template <unsigned int n> struct Vendor { };\n",
+    )]);
+    let header = elsewhere.path().join("vendor.cuh");
+    let source = format!(
+        "#define VENDOR \"{}\"\n#include VENDOR\n{}",
+        header.display(),
+        ADD.replace("int n,", "int m,").replace("i < n", "i < m")
+    );
+    let space = SPACE.replace("sizes: argument\n", "").replace(
+        "  - { name: n, type: i32, role: scalar }",
+        "  - { name: m, type: i32, role: scalar, value: n }",
+    );
+    let folder = folder(&[("k.cu", &source), ("r.cu", &source), ("k.yaml", &space)]);
+    let output = tuner(folder.path(), &["check", "k.yaml"]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 2, "{said}");
+    assert!(
+        said.contains("vendor.cuh:1:") && said.contains("`n` is a macro"),
+        "{said}"
+    );
+}
