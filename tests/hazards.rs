@@ -51,9 +51,12 @@ fn own_folder(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// A case and its machine code, or why there is none.
+type Compiled = (Case, Result<Module, Box<Judgement>>);
+
 /// Every case of a folder with its module, or the judgement that refuses it; `None` where there is
 /// no compiler.
-fn compiled(folder: &Path) -> Option<Vec<(Case, Result<Module, Box<Judgement>>)>> {
+fn compiled(folder: &Path) -> Option<Vec<Compiled>> {
     let Some(compilers) = Compilers::find() else {
         eprintln!("skipped: TUNER_NO_NVRTC is set");
         return None;
@@ -66,8 +69,8 @@ fn compiled(folder: &Path) -> Option<Vec<(Case, Result<Module, Box<Judgement>>)>
 }
 
 /// The suite's own cases, compiled once for all tests of this process.
-fn own(name: &'static str) -> Option<&'static [(Case, Result<Module, Box<Judgement>>)]> {
-    type Cases = Option<Vec<(Case, Result<Module, Box<Judgement>>)>>;
+fn own(name: &'static str) -> Option<&'static [Compiled]> {
+    type Cases = Option<Vec<Compiled>>;
     static WRONG: OnceLock<Cases> = OnceLock::new();
     static RIGHT: OnceLock<Cases> = OnceLock::new();
     let place = if name == "wrong" { &WRONG } else { &RIGHT };
@@ -75,10 +78,7 @@ fn own(name: &'static str) -> Option<&'static [(Case, Result<Module, Box<Judgeme
 }
 
 /// Judges every case, prints the table, and panics with all that failed.
-fn suite(
-    cases: Option<&[(Case, Result<Module, Box<Judgement>>)]>,
-    check: impl Fn(&Case, &Judgement) -> Result<(), String>,
-) {
+fn suite(cases: Option<&[Compiled]>, check: impl Fn(&Case, &Judgement) -> Result<(), String>) {
     let mut failures = Vec::new();
     let cases = cases.unwrap_or_default();
     for (case, module) in cases {

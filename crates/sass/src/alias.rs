@@ -1,12 +1,11 @@
 //! Names that an operation takes on for certain operands.
 
-use crate::decode::Reader;
 use crate::instruction::{Instruction, Operand};
 
 /// Renames an instruction whose operands make it a simpler one.
-pub(crate) fn apply(instruction: &mut Instruction, reader: &Reader) {
+pub(crate) fn apply(instruction: &mut Instruction) {
     if instruction.opcode == "IMAD" && instruction.modifiers.iter().all(|m| *m == "U32") {
-        multiply_add(instruction, reader);
+        multiply_add(instruction);
     }
 }
 
@@ -15,24 +14,23 @@ fn zero(operand: &Operand) -> bool {
 }
 
 /// `IMAD` as a move, an addition or a shift.
-fn multiply_add(instruction: &mut Instruction, reader: &Reader) {
+fn multiply_add(instruction: &mut Instruction) {
     let [_, a, b, c] = instruction.operands.as_slice() else {
         return;
     };
     let factor = match b {
-        Operand::Immediate(value) => Some(*value as u32),
+        Operand::Immediate(value) => u32::try_from(*value).ok(),
         _ => None,
     };
     let plain = !matches!(c, Operand::Register(r) if r.uniform);
-    let name = if zero(a) && zero(b) && plain {
+    let name = if (zero(a) || zero(b)) && plain {
         "MOV"
     } else if factor == Some(1) {
         "IADD"
-    } else if zero(c) && factor.is_some_and(u32::is_power_of_two) {
+    } else if zero(c) && factor.is_some_and(|f| f.is_power_of_two() && f != 0x10000) {
         "SHL"
     } else {
         return;
     };
-    let _ = reader;
     instruction.modifiers.insert(0, name);
 }

@@ -165,8 +165,9 @@ fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
         opcode: line.name,
         modifiers: Vec::new(),
         operands: Vec::new(),
-        control: control(reader.word),
+        control: Control::of(reader.word),
         unit: line.unit,
+        word: reader.word,
     };
     for modifier in &line.modifiers {
         let text = match modifier {
@@ -179,22 +180,8 @@ fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
     for field in &line.fields {
         operand(reader, field, address, &mut out.operands)?;
     }
-    crate::alias::apply(&mut out, reader);
+    crate::alias::apply(&mut out);
     Some(out)
-}
-
-/// The scheduling bits, which every instruction has.
-fn control(word: u128) -> Control {
-    let bits = (word >> 105) as u32;
-    let barrier = |at: u32| Some((bits >> at & 7) as u8).filter(|index| *index != 7);
-    Control {
-        stall: (bits & 0xf) as u8,
-        yield_: bits >> 4 & 1 == 1,
-        write_barrier: barrier(5),
-        read_barrier: barrier(8),
-        wait_mask: (bits >> 11 & 0x3f) as u8,
-        reuse: (bits >> 17 & 0xf) as u8,
-    }
 }
 
 pub(crate) fn chosen(reader: &mut Reader, choice: &Choice) -> Option<&'static str> {
@@ -273,6 +260,11 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
         }
         Field::Fixed(text) => out.push(Operand::Text(text)),
         Field::Base(at) => out.push(place::base(reader, *at)),
+        Field::Uniform(at) => out.push(place::uniform(reader, *at)),
+        Field::FarTarget => {
+            let target = next.wrapping_add(reader.signed(24, 58));
+            out.push(Operand::Target(target as u64));
+        }
         Field::Wide(bits) => out.push(Operand::Immediate64(reader.bits(bits))),
         Field::Place(name) => out.push(place::read(reader, name)?),
     }
@@ -350,7 +342,10 @@ fn marks(reader: &mut Reader, source: &Source, at: u8) -> Option<Marks> {
 fn source_operand(reader: &mut Reader, source: &Source, out: &mut Vec<Operand>) -> Option<()> {
     match kind(reader.form, source.slot)? {
         Kind::Register(at) => {
-            let register = reader.register(at, source.uniform);
+            let mut register = reader.register(at, source.uniform);
+            if source.slot == Slot::Either {
+                register.reuse = reader.bit(124);
+            }
             register_operand(reader, source, at, register, out)?;
         }
         Kind::Uniform => {
@@ -367,7 +362,7 @@ fn source_operand(reader: &mut Reader, source: &Source, out: &mut Vec<Operand>) 
                     Bank::Number(reader.get(54, 5) as u8)
                 },
                 base: None,
-                offset: reader.get(38, 16) as i64,
+                offset: reader.signed(40, 14) * 4,
                 negate: marks.negate,
                 absolute: marks.absolute,
                 invert: marks.invert,

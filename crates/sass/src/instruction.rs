@@ -23,6 +23,8 @@ pub struct Instruction {
     pub control: Control,
     /// What executes it.
     pub unit: Unit,
+    /// Its 128 bits.
+    pub word: u128,
 }
 
 /// An encoding that is not known, or bytes that are no instruction.
@@ -197,6 +199,22 @@ pub struct Address {
     pub offset: i64,
 }
 
+impl Control {
+    /// The scheduling bits of an instruction; every encoding has them at the same place.
+    pub fn of(word: u128) -> Control {
+        let bits = (word >> 105) as u32;
+        let barrier = |at: u32| Some((bits >> at & 7) as u8).filter(|index| *index != 7);
+        Control {
+            stall: (bits & 0xf) as u8,
+            yield_: bits >> 4 & 1 == 1,
+            write_barrier: barrier(5),
+            read_barrier: barrier(8),
+            wait_mask: (bits >> 11 & 0x3f) as u8,
+            reuse: (bits >> 17 & 0xf) as u8,
+        }
+    }
+}
+
 impl Instruction {
     /// Whether one of the name's endings is `modifier`.
     pub fn has(&self, modifier: &str) -> bool {
@@ -251,8 +269,11 @@ impl Display for Instruction {
         }
         for (index, operand) in self.operands.iter().enumerate() {
             // An indirect branch writes register and offset as one operand.
-            let joined = matches!(self.opcode, "BRX" | "JMX" | "BRXU" | "JMXU" | "RET")
-                && matches!(operand, Operand::Immediate(_) | Operand::Target(_));
+            let before = index
+                .checked_sub(1)
+                .and_then(|before| self.operands.get(before));
+            let joined = matches!(self.opcode, "BRX" | "JMX" | "RET" | "CALL")
+                && matches!(before, Some(Operand::Register(_)));
             let between = if index == 0 || joined { " " } else { ", " };
             write!(f, "{between}{operand}")?;
         }
@@ -280,7 +301,7 @@ impl Display for Operand {
             Operand::Constant(constant) => constant.fmt(f),
             Operand::Address(address) => address.fmt(f),
             Operand::Special(text) | Operand::Text(text) => f.write_str(text),
-            Operand::Target(address) => write!(f, "{address:#x}"),
+            Operand::Target(address) => f.write_str(&signed(*address as i64)),
         }
     }
 }
@@ -317,17 +338,25 @@ impl Display for Register {
             ZERO => format!("{file}Z"),
             index => format!("{file}{index}"),
         };
-        within(f, (self.negate, self.invert, self.absolute), &name)?;
+        let mut parts = String::new();
         if self.reuse {
-            f.write_str(".reuse")?;
+            parts.push_str(".reuse");
         }
         if self.wide {
-            f.write_str(".64")?;
+            parts.push_str(".64");
         }
         if !self.selector.is_empty() {
-            write!(f, ".{}", self.selector)?;
+            parts.push('.');
+            parts.push_str(self.selector);
         }
-        Ok(())
+        let signs = (self.negate, self.invert, self.absolute);
+        // Only a uniform register has its part within the bars.
+        if self.uniform {
+            within(f, signs, &format!("{name}{parts}"))
+        } else {
+            within(f, signs, &name)?;
+            f.write_str(&parts)
+        }
     }
 }
 
@@ -355,14 +384,15 @@ impl Display for Constant {
         };
         let space = if self.spaced { " " } else { "" };
         let text = format!("{bank}{space}[{place}]");
-        within(f, (self.negate, self.invert, self.absolute), &text)?;
+        let mut text = text;
         if self.wide {
-            f.write_str(".64")?;
+            text.push_str(".64");
         }
         if !self.selector.is_empty() {
-            write!(f, ".{}", self.selector)?;
+            text.push('.');
+            text.push_str(self.selector);
         }
-        Ok(())
+        within(f, (self.negate, self.invert, self.absolute), &text)
     }
 }
 
@@ -407,6 +437,9 @@ impl Display for Float {
             let kind = if quiet & 1 == 1 { "QNAN" } else { "SNAN" };
             return write!(f, "{sign}{kind} ");
         }
+        if value == 0.0 && value.is_sign_negative() {
+            return f.write_str("-0.0 ");
+        }
         f.write_str(&decimal(value))
     }
 }
@@ -432,9 +465,9 @@ impl Float {
     }
 }
 
-/// Twenty significant digits as C's `%.20g`, and numbers beyond 32-bit integers as `%.20e`.
+/// Twenty significant digits as C's `%.20g`, and numbers from 1e9 on as `%.20e`.
 fn decimal(value: f64) -> String {
-    if value.abs() >= 2_147_483_648.0 {
+    if value.abs() >= 1e9 {
         return exponent(&format!("{value:.20e}"));
     }
     let text = format!("{value:.19e}");

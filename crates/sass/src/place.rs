@@ -3,32 +3,45 @@
 use crate::decode::Reader;
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};
 
+/// Whether the register of an address is 64 bits wide.
+#[derive(Clone, Copy)]
+enum Width {
+    /// Always.
+    Wide,
+    /// If bit 90 says so, else 32 bits.
+    Bit90,
+}
+
 /// An operand by the name of its layout in the table.
 pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
     Some(match name {
-        "shared32" => shared(reader, 32, false),
-        "shared64" => shared(reader, 64, false),
-        "shared64z" => shared(reader, 64, true),
+        "shared32" => shared(reader, 32),
+        "shared64" => shared(reader, 64),
+        "plain32" => plain(reader, 32),
+        "plain64" => plain(reader, 64),
+        "uniform24" => uniform24(reader),
+        "wide24" => wide(reader),
+        "absolute" => absolute(reader),
         "local32" => local(reader, 32),
         "local64" => local(reader, 64),
         "old32" => old(reader, 32),
         "old64" => old(reader, 64),
-        "desc32" => global(reader, 32, 76)?,
-        "desc64" => global(reader, 64, 76)?,
+        "desc32" => global(reader, 32, 76, Width::Bit90)?,
+        "desc64" => global(reader, 64, 76, Width::Bit90)?,
         "atomg" if reader.sm < 80 => atomic_old(reader),
         "atomg" if reader.sm < 100 => {
             reader.get(70, 1);
-            global(reader, 64, 71)?
+            global(reader, 64, 71, Width::Wide)?
         }
-        "atomg" => global(reader, 64, 76)?,
+        "atomg" => atomic(reader, 76)?,
         "atomf" if reader.sm < 100 => {
             reader.get(70, 1);
-            global(reader, 64, 71)?
+            global(reader, 64, 71, Width::Wide)?
         }
-        "atomf" => global(reader, 64, 90)?,
+        "atomf" => atomic(reader, 90)?,
         "redg" if reader.sm < 80 => old(reader, 64),
-        "redg" if reader.sm < 100 => global(reader, 64, 71)?,
-        "redg" => global(reader, 64, 81)?,
+        "redg" if reader.sm < 100 => global(reader, 64, 71, Width::Bit90)?,
+        "redg" => global(reader, 64, 81, Width::Bit90)?,
         "ldgsts" => copy_target(reader),
         "source" => copy_source(reader)?,
         "const" => constant(reader, false, 38),
@@ -43,13 +56,13 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
 pub(crate) fn base(reader: &mut Reader, at: u8) -> Operand {
     let register = reader.register(at, false);
     let offset = reader.signed(40, 24);
-    bracket(register, None, offset, false)
+    bracket(register, None, offset)
 }
 
 /// An address; a base that is zero is not written where something else is.
-fn bracket(base: Register, uniform: Option<Register>, offset: i64, always: bool) -> Operand {
+fn bracket(base: Register, uniform: Option<Register>, offset: i64) -> Operand {
     let alone = uniform.is_none() && offset == 0;
-    let written = always || alone || !base.is_zero() || !base.selector.is_empty();
+    let written = alone || !base.is_zero() || !base.selector.is_empty();
     Operand::Address(Address {
         kind: "",
         descriptor: None,
@@ -60,7 +73,7 @@ fn bracket(base: Register, uniform: Option<Register>, offset: i64, always: bool)
 }
 
 /// `[R+UR+offset]`; the uniform register stands at `at`.
-fn shared(reader: &mut Reader, at: u8, always: bool) -> Operand {
+fn shared(reader: &mut Reader, at: u8) -> Operand {
     let scale = ["", "X4", "X8", "X16"][reader.get(78, 2) as usize & 3];
     let base = Register {
         selector: scale,
@@ -68,8 +81,49 @@ fn shared(reader: &mut Reader, at: u8, always: bool) -> Operand {
     };
     let uniform = reader.bit(91).then(|| reader.register(at, true));
     let offset = reader.signed(40, 24);
-    let _ = always;
-    bracket(base, uniform, offset, false)
+    bracket(base, uniform, offset)
+}
+
+/// The same without a scale.
+fn plain(reader: &mut Reader, at: u8) -> Operand {
+    let base = reader.register(24, false);
+    let uniform = reader.bit(91).then(|| reader.register(at, true));
+    let offset = reader.signed(40, 24);
+    bracket(base, uniform, offset)
+}
+
+/// `[UR]`
+pub(crate) fn uniform(reader: &mut Reader, at: u8) -> Operand {
+    let uniform = reader.register(at, true);
+    bracket(Register::new(ZERO, false), Some(uniform), 0)
+}
+
+/// `[UR+offset]`
+fn uniform24(reader: &mut Reader) -> Operand {
+    let uniform = reader.register(24, true);
+    let offset = reader.signed(40, 24);
+    bracket(Register::new(ZERO, false), Some(uniform), offset)
+}
+
+/// `[R.64+offset]`
+fn wide(reader: &mut Reader) -> Operand {
+    reader.get(90, 1);
+    let base = Register {
+        wide: true,
+        ..reader.register(24, false)
+    };
+    let offset = reader.signed(40, 24);
+    bracket(base, None, offset)
+}
+
+/// `[R+offset]` with an offset of 32 bits.
+fn absolute(reader: &mut Reader) -> Operand {
+    if reader.sm >= 80 {
+        reader.get(76, 1);
+    }
+    let base = reader.register(24, false);
+    let offset = reader.signed(32, 32);
+    bracket(base, None, offset)
 }
 
 fn local(reader: &mut Reader, at: u8) -> Operand {
@@ -78,81 +132,98 @@ fn local(reader: &mut Reader, at: u8) -> Operand {
     let base = reader.register(24, false);
     let uniform = reader.bit(91).then(|| reader.register(at, true));
     let offset = reader.signed(40, 24);
-    bracket(base, uniform, offset, false)
+    bracket(base, uniform, offset)
 }
 
-/// Global memory before compute capability 8.0: `[R+UR+offset]`, without a descriptor.
+/// Global memory before compute capability 8.0: `[R.64+UR+offset]`, without a descriptor.
 fn old(reader: &mut Reader, at: u8) -> Operand {
-    let base = reader.register(24, false);
     let uniform = reader.bit(91).then(|| reader.register(at, true));
+    let wide = uniform.is_some() && reader.bit(90);
+    let narrow = uniform.is_some() && !wide;
+    let base = Register {
+        wide,
+        selector: if narrow { "U32" } else { "" },
+        ..reader.register(24, false)
+    };
     let offset = reader.signed(40, 24);
-    reader.get(90, 1);
-    bracket(base, uniform, offset, false)
+    bracket(base, uniform, offset)
 }
 
 fn atomic_old(reader: &mut Reader) -> Operand {
-    reader.get(70, 1);
-    let base = reader.register(24, false);
-    let uniform = reader.bit(91).then(|| reader.register(64, true));
+    let uniform = reader.bit(91).then(|| {
+        reader.get(70, 1);
+        reader.register(64, true)
+    });
+    let base = Register {
+        wide: uniform.is_some(),
+        ..reader.register(24, false)
+    };
     let offset = reader.signed(40, 24);
-    bracket(base, uniform, offset, false)
+    bracket(base, uniform, offset)
 }
 
 /// `desc[UR][R.64+offset]`, or without a descriptor `[R.64+UR+offset]`: which of the two, the bit
 /// `by_descriptor` says. Until compute capability 8.9 the descriptor is there but not written.
-fn global(reader: &mut Reader, at: u8, by_descriptor: u8) -> Option<Operand> {
-    if !reader.bit(91) {
-        return None;
-    }
-    if by_descriptor != 90 {
-        reader.get(90, 1);
-    }
-    let base = reader.register(24, false);
-    let uniform = reader.register(at, true);
+fn global(reader: &mut Reader, at: u8, by_descriptor: u8, width: Width) -> Option<Operand> {
     let offset = reader.signed(40, 24);
-    Some(described(reader, base, uniform, offset, by_descriptor))
+    described(reader, at, offset, by_descriptor, width)
+}
+
+/// Atomics since compute capability 10.0: bit 63 is not part of the offset.
+fn atomic(reader: &mut Reader, by_descriptor: u8) -> Option<Operand> {
+    reader.get(63, 1);
+    let offset = reader.signed(40, 23);
+    described(reader, 64, offset, by_descriptor, Width::Wide)
 }
 
 fn described(
     reader: &mut Reader,
-    base: Register,
-    uniform: Register,
+    at: u8,
     offset: i64,
     by_descriptor: u8,
-) -> Operand {
-    let base = Register { wide: true, ..base };
+    width: Width,
+) -> Option<Operand> {
+    if !reader.bit(91) {
+        return None;
+    }
+    let base = reader.register(24, false);
+    let uniform = reader.register(at, true);
+    let wide = match width {
+        Width::Wide => true,
+        Width::Bit90 => reader.bit(90),
+    };
+    let base = Register {
+        wide,
+        selector: if wide { "" } else { "U32" },
+        ..base
+    };
     if !reader.bit(by_descriptor) {
-        return bracket(base, Some(uniform), offset, false);
+        return Some(bracket(base, Some(uniform), offset));
     }
     let written = reader.sm >= 90 || reader.bit(101);
-    Operand::Address(Address {
+    Some(Operand::Address(Address {
         kind: "",
         descriptor: written.then_some(uniform),
         base: Some(base),
         uniform: None,
         offset,
-    })
+    }))
 }
 
 /// Where an asynchronous copy writes: `[R+offset]`.
 fn copy_target(reader: &mut Reader) -> Operand {
     let base = reader.register(16, false);
-    let offset = reader.get(44, 20) as i64;
-    bracket(base, None, offset, false)
+    let offset = reader.signed(44, 20);
+    bracket(base, None, offset)
 }
 
 /// Where an asynchronous copy reads.
 fn copy_source(reader: &mut Reader) -> Option<Operand> {
-    if !reader.bit(91) {
-        return None;
-    }
     if reader.sm < 100 {
         reader.get(70, 1);
     }
-    let base = reader.register(24, false);
-    let uniform = reader.register(64, true);
     let offset = reader.signed(32, 12);
-    Some(described(reader, base, uniform, offset, 76))
+    described(reader, 64, offset, 76, Width::Wide)
 }
 
 /// `c[bank][R+offset]`; the offset ends at bit 53.
@@ -162,8 +233,10 @@ fn constant(reader: &mut Reader, uniform: bool, at: u8) -> Operand {
     } else {
         reader.register(24, uniform)
     };
-    let offset = reader.get(at, 54 - at) as i64;
-    let shown = !base.is_zero() || (!uniform && offset == 0);
+    let length = 54 - at;
+    let offset = reader.signed(at, length);
+    let indexed = !uniform || at == 37;
+    let shown = !base.is_zero() || (indexed && offset == 0);
     Operand::Constant(Constant {
         bank: Bank::Number(reader.get(54, 5) as u8),
         base: shown.then_some(base),

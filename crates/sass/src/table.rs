@@ -115,6 +115,10 @@ pub(crate) enum Field {
     Fixed(&'static str),
     /// An address in a register, with an offset at bit 40.
     Base(u8),
+    /// An address in a uniform register.
+    Uniform(u8),
+    /// An address relative to the next instruction, in bytes, of 58 bits.
+    FarTarget,
     /// A number of 64 bits.
     Wide(Bits),
     /// An address or a constant, by the name of its layout.
@@ -305,6 +309,8 @@ fn field(token: &'static str) -> Option<Field> {
         '@' => Field::Place(rest),
         '=' => Field::Fixed(rest),
         '[' => Field::Base(rest.parse().ok()?),
+        '<' => Field::Uniform(rest.parse().ok()?),
+        'L' => Field::FarTarget,
         'I' => Field::Wide(bits(rest)?),
         '0'..='9' => Field::Text(choice(token)?),
         'P' | 'Q' => {
@@ -389,6 +395,7 @@ fn source(token: &'static str) -> Option<Source> {
             '*' => out.wide = true,
             '_' => out.spaced = true,
             'h' => (out.halves, out.spaced) = (true, true),
+            'g' => out.halves = true,
             '#' => {
                 let kind = rest.chars().next()?;
                 rest = rest.get(1..)?;

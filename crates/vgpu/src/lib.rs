@@ -17,6 +17,7 @@ pub mod counters;
 pub mod exec;
 mod module;
 pub mod sass;
+pub mod machine;
 pub mod model;
 
 pub use arch::Arch;

@@ -77,6 +77,7 @@ pub struct Module {
     entries: Vec<Entry>,
     programs: Vec<Result<Program, Unsupported>>,
     globals: Vec<Global>,
+    rounding_open: bool,
 }
 
 /// A `.global` or `.const` variable.
@@ -87,6 +88,17 @@ struct Global {
     /// Addresses to fill in: byte offset, variable, offset added.
     pointers: Vec<(usize, usize, u64)>,
 }
+
+/// Products that may be rounded together with the sum that they go into.
+const ROUNDED_BY_CHOICE: [&str; 7] = [
+    "mul.f32",
+    "mul.ftz.f32",
+    "mul.f64",
+    "mul.f16",
+    "mul.f16x2",
+    "mul.bf16",
+    "mul.bf16x2",
+];
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -113,7 +125,13 @@ impl Module {
             entries,
             programs,
             globals,
+            rounding_open: ROUNDED_BY_CHOICE.iter().any(|name| ptx.contains(name)),
         })
+    }
+
+    /// Whether the assembler may round a product and a sum once: PTX says so by leaving `.rn` out.
+    pub(crate) fn leaves_rounding_open(&self) -> bool {
+        self.rounding_open
     }
 
     /// The `.target` of the PTX, such as `sm_80`.
@@ -237,6 +255,21 @@ impl Module {
         self.place_globals(memory)?;
         let placed = self.placed(memory).unwrap_or_default();
         Ok(placed.get(index).map(|id| (*id, memory.len(*id))))
+    }
+
+    /// The module's variables in a memory, by name. Places them there as a launch does.
+    pub(crate) fn named_variables(
+        &self,
+        memory: &mut GlobalMemory,
+    ) -> Result<Vec<(&str, BufferId)>, MemoryError> {
+        self.place_globals(memory)?;
+        let placed = self.placed(memory).unwrap_or_default();
+        Ok(self
+            .globals
+            .iter()
+            .map(|g| g.name.as_str())
+            .zip(placed)
+            .collect())
     }
 
     /// Addresses of the module's variables in a memory; made at the first launch.

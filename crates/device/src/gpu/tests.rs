@@ -190,6 +190,8 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     let mut together = plan.clone();
     together.launches[0].cooperative = true;
     run(session, &together)?;
+    // Code that nobody holds any more is unloaded.
+    drop(together);
     let subject = session.load_subject(&plan, 7)?;
     for cache in [CacheMode::Warm, CacheMode::Cold] {
         session.sample(subject, cache, 3)?;

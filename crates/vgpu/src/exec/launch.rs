@@ -455,7 +455,8 @@ fn check_local(program: &Program, entry: &Entry) -> Result<(), LaunchError> {
     Ok(())
 }
 
-fn parameters(
+/// The parameter block of a launch.
+pub(crate) fn parameters(
     launch: &Launch,
     entry: &Entry,
     memory: &GlobalMemory,

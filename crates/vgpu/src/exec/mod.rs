@@ -19,7 +19,7 @@ mod device;
 mod order;
 mod transfer;
 mod rows;
-mod traffic;
+pub(crate) mod traffic;
 pub mod trace;
 mod partial;
 mod atomics;

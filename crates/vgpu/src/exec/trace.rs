@@ -96,12 +96,12 @@ impl WarpTrace {
     }
 
     /// A run begins at `pc`.
-    pub(super) fn open(&mut self, pc: u32) {
+    pub(crate) fn open(&mut self, pc: u32) {
         self.open = pc;
     }
 
     /// The run under way ends before `end`.
-    pub(super) fn close(&mut self, end: u32) {
+    pub(crate) fn close(&mut self, end: u32) {
         let length = u64::from(end.saturating_sub(self.open));
         if length == 0 {
             return;
@@ -143,6 +143,65 @@ impl WarpTrace {
             write,
             target,
         });
+    }
+}
+
+impl WarpTrace {
+    /// Notes a global access at `base` and the offsets `at`.
+    pub(crate) fn global(
+        &mut self,
+        pc: u32,
+        at: &[u64; 32],
+        base: u64,
+        mask: u32,
+        bytes: u32,
+        write: bool,
+    ) {
+        if self.accesses.len() >= ACCESSES_MAX {
+            self.dropped += 1;
+            return;
+        }
+        let first = self.sectors.len();
+        for lane in lanes(mask) {
+            let start = at[lane].wrapping_add(base);
+            for sector in start / 32..=(start + u64::from(bytes) - 1) / 32 {
+                if !self.sectors[first..].contains(&sector) {
+                    self.sectors.push(sector);
+                }
+            }
+        }
+        let count = (self.sectors.len() - first).min(255) as u8;
+        let first = first as u32;
+        let lookups = lookups(at, base, mask, bytes);
+        let target = Target::Global {
+            first,
+            count,
+            lookups,
+        };
+        self.push(pc, bytes, mask, write, target);
+        if !write {
+            self.note(pc);
+        }
+    }
+
+    /// Notes a shared access of so many wavefronts, and those of them that conflicts cost.
+    pub(crate) fn shared(
+        &mut self,
+        pc: u32,
+        (wavefronts, conflicts): (u64, u64),
+        mask: u32,
+        bytes: u32,
+        write: bool,
+    ) {
+        if self.accesses.len() >= ACCESSES_MAX {
+            self.dropped += 1;
+            return;
+        }
+        let target = Target::Shared {
+            wavefronts: wavefronts.min(u64::from(u16::MAX)) as u16,
+            conflicts: conflicts.min(u64::from(u16::MAX)) as u16,
+        };
+        self.push(pc, bytes, mask, write, target);
     }
 }
 
@@ -211,33 +270,8 @@ impl Cta<'_> {
         write: bool,
     ) {
         let pc = self.pc;
-        let Some(trace) = self.warp_trace() else {
-            return;
-        };
-        if trace.accesses.len() >= ACCESSES_MAX {
-            trace.dropped += 1;
-            return;
-        }
-        let first = trace.sectors.len();
-        for lane in lanes(mask) {
-            let start = at[lane].wrapping_add(base);
-            for sector in start / 32..=(start + u64::from(bytes) - 1) / 32 {
-                if !trace.sectors[first..].contains(&sector) {
-                    trace.sectors.push(sector);
-                }
-            }
-        }
-        let count = (trace.sectors.len() - first).min(255) as u8;
-        let first = first as u32;
-        let lookups = lookups(at, base, mask, bytes);
-        let target = Target::Global {
-            first,
-            count,
-            lookups,
-        };
-        trace.push(pc, bytes, mask, write, target);
-        if !write {
-            trace.note(pc);
+        if let Some(trace) = self.warp_trace() {
+            trace.global(pc, at, base, mask, bytes, write);
         }
     }
 
@@ -252,17 +286,8 @@ impl Cta<'_> {
         write: bool,
     ) {
         let pc = self.pc;
-        let Some(trace) = self.warp_trace() else {
-            return;
-        };
-        if trace.accesses.len() >= ACCESSES_MAX {
-            trace.dropped += 1;
-            return;
+        if let Some(trace) = self.warp_trace() {
+            trace.shared(pc, (wavefronts, conflicts), mask, bytes, write);
         }
-        let target = Target::Shared {
-            wavefronts: wavefronts.min(u64::from(u16::MAX)) as u16,
-            conflicts: conflicts.min(u64::from(u16::MAX)) as u16,
-        };
-        trace.push(pc, bytes, mask, write, target);
     }
 }

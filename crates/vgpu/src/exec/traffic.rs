@@ -89,18 +89,23 @@ impl Cta<'_> {
     /// groups.
     pub(super) fn count_shared(&mut self, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
         self.counters.shared_bytes += u64::from(bytes) * u64::from(mask.count_ones());
-        let (groups, extra) = match bytes {
-            8 if !write && merges(at, mask) => wavefronts::<8, 32>(at, mask),
-            8 => wavefronts::<8, 16>(at, mask),
-            16 if !write => quads(at, mask),
-            16 => wavefronts::<16, 8>(at, mask),
-            _ => wavefronts::<4, 32>(at, mask),
-        };
+        let (groups, extra) = shared_wavefronts(at, mask, bytes, write);
         self.counters.shared_wavefronts += groups + extra;
         self.counters.bank_conflicts += extra;
         if self.trace.is_some() {
             self.trace_shared(groups + extra, extra, mask, bytes, write);
         }
+    }
+}
+
+/// Groups in which the lanes of a shared access go, and the wavefronts beyond one each.
+pub(crate) fn shared_wavefronts(at: &[u64; 32], mask: u32, bytes: u32, write: bool) -> (u64, u64) {
+    match bytes {
+        8 if !write && merges(at, mask) => wavefronts::<8, 32>(at, mask),
+        8 => wavefronts::<8, 16>(at, mask),
+        16 if !write => quads(at, mask),
+        16 => wavefronts::<16, 8>(at, mask),
+        _ => wavefronts::<4, 32>(at, mask),
     }
 }
 

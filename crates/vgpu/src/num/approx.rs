@@ -152,6 +152,53 @@ pub fn cos(x: f32) -> f32 {
     canonical(r as f32)
 }
 
+/// The sine of an angle in whole turns: what the unit computes after `sin.approx` was divided by 2π.
+#[inline(always)]
+pub fn sin_turns(x: f32) -> f32 {
+    let (quadrant, t) = quarters_of_turns(x);
+    let r = if quadrant & 1 == 0 {
+        sine(t)
+    } else {
+        cosine(t)
+    };
+    let r = if quadrant & 2 == 0 { r } else { -r };
+    // Keeps the sign of zero.
+    if x == 0.0 { x } else { canonical(r as f32) }
+}
+
+/// The cosine of an angle in whole turns.
+#[inline(always)]
+pub fn cos_turns(x: f32) -> f32 {
+    let (quadrant, t) = quarters_of_turns(x);
+    let r = if quadrant & 1 == 0 {
+        cosine(t)
+    } else {
+        sine(t)
+    };
+    let r = if quadrant.wrapping_add(1) & 2 == 0 {
+        r
+    } else {
+        -r
+    };
+    canonical(r as f32)
+}
+
+/// The nearest quarter of a turn (modulo 2^32) and what remains, in radians.
+#[inline(always)]
+fn quarters_of_turns(x: f32) -> (u32, f64) {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let wide = f64::from(x) * 4.0;
+    // Beyond 2^51 the magic number no longer rounds: such arguments are whole turns.
+    let wide = if wide.abs() < 2_251_799_813_685_248.0 {
+        wide
+    } else {
+        wide * 0.0
+    };
+    let shifted = wide + MAGIC;
+    let t = (wide - (shifted - MAGIC)) * std::f64::consts::FRAC_PI_2;
+    (shifted.to_bits() as u32, t)
+}
+
 /// The nearest multiple of π/2 (modulo 2^32) and what remains.
 ///
 /// π/2 is taken in two parts, so the remainder is good to 2^-30 up to |x| = 2^27; beyond that the

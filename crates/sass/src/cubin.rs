@@ -1,0 +1,236 @@
+//! A cubin: its kernels with their code, constants, attributes and relocations.
+
+use crate::decode::decode;
+use crate::elf::{Elf, Section, number};
+use crate::info::Info;
+use crate::instruction::{Instruction, Unknown};
+use crate::lines;
+use std::collections::BTreeMap;
+
+/// Bytes that are no 64-bit ELF file, or are cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CubinError;
+
+impl std::fmt::Display for CubinError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no complete ELF file")
+    }
+}
+
+impl std::error::Error for CubinError {}
+
+/// The contents of a cubin.
+#[derive(Debug, Clone, Default)]
+pub struct Cubin {
+    /// Compute capability times ten.
+    pub sm: u32,
+    /// Kernels, and functions with a section of their own, by name.
+    pub kernels: BTreeMap<String, Kernel>,
+    /// Variables in global memory and in the user's constant bank.
+    pub globals: Vec<Global>,
+    /// First bytes of global memory that variables start with, from `.nv.global.init`.
+    pub initial: Vec<u8>,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, Default)]
+pub struct Kernel {
+    /// Whether it can be launched; other functions can only be called.
+    pub entry: bool,
+    /// Its instructions, in order of address, 16 bytes each.
+    pub code: Vec<Result<Instruction, Unknown>>,
+    /// Functions within its code, in order of address; the kernel itself is the first.
+    pub functions: Vec<Function>,
+    /// Constant banks by number: 0 the launch's parameters (zeros here), 2 the compiler's, 3 the
+    /// user's, 4 addresses of variables, which relocations fill in.
+    pub constants: BTreeMap<u8, Vec<u8>>,
+    /// Its attributes.
+    pub info: Info,
+    /// Bytes of shared memory that it declares.
+    pub shared: u64,
+    /// What a loader has to fill in.
+    pub relocations: Vec<Relocation>,
+    /// Address of an instruction and PTX line from there on, in order; empty where the file has none.
+    pub lines: Vec<(u32, u32)>,
+}
+
+/// A function within a kernel's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its first instruction.
+    pub address: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// A variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Global {
+    /// Its name.
+    pub name: String,
+    /// The section that holds it, for example `.nv.global.init` or `.nv.constant3`.
+    pub section: String,
+    /// Bytes from the section's beginning.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Where a relocation writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the kernel's code.
+    Code,
+    /// In a constant bank.
+    Constant(u8),
+}
+
+/// A value that a loader writes: the address of a symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relocation {
+    /// Where.
+    pub place: Place,
+    /// Bytes from there.
+    pub offset: u64,
+    /// NVIDIA's number of the kind, for example 2 for a 64-bit address.
+    pub kind: u32,
+    /// What the address is of.
+    pub symbol: String,
+    /// Added to it.
+    pub addend: i64,
+}
+
+impl Cubin {
+    /// Reads a cubin. Instructions that are not known are in the code as such.
+    ///
+    /// # Errors
+    /// Bytes that are no 64-bit ELF file, or are cut short.
+    pub fn read(bytes: &[u8]) -> Result<Cubin, CubinError> {
+        let elf = Elf::read(bytes).ok_or(CubinError)?;
+        let mut lines = lines::read(&elf);
+        let mut out = Cubin {
+            sm: elf.sm,
+            initial: data(&elf, ".nv.global.init"),
+            ..Cubin::default()
+        };
+        for (index, section) in elf.sections.iter().enumerate() {
+            if let Some(name) = section.name.strip_prefix(".text.") {
+                let mut kernel = kernel(&elf, index, section, name);
+                kernel.lines = lines.remove(name).unwrap_or_default();
+                out.kernels.insert(name.to_owned(), kernel);
+            }
+        }
+        let objects = elf.symbols.iter().filter(|symbol| symbol.kind == 1);
+        out.globals = objects
+            .filter_map(|symbol| {
+                Some(Global {
+                    name: symbol.name.clone(),
+                    section: elf.sections.get(symbol.section)?.name.clone(),
+                    offset: symbol.value,
+                    size: symbol.size,
+                })
+            })
+            .collect();
+        Ok(out)
+    }
+}
+
+fn data(elf: &Elf<'_>, name: &str) -> Vec<u8> {
+    elf.section(name)
+        .map(|section| section.data.to_vec())
+        .unwrap_or_default()
+}
+
+fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Kernel {
+    let words = section.data.as_chunks::<16>().0.iter();
+    let code = words
+        .zip((0..).step_by(16))
+        .map(|(word, address)| decode(u128::from_le_bytes(*word), address, elf.sm))
+        .collect();
+    let mut functions: Vec<Function> = elf
+        .symbols
+        .iter()
+        .filter(|symbol| symbol.section == index && symbol.kind == 2)
+        .map(|symbol| Function {
+            name: symbol.name.clone(),
+            address: symbol.value as u32,
+            size: symbol.size as u32,
+        })
+        .collect();
+    functions.sort_by(|a, b| (a.address, b.size).cmp(&(b.address, a.size)));
+    let symbol = elf.symbols.iter().position(|symbol| symbol.name == name);
+    let entry = symbol.and_then(|symbol| elf.symbols.get(symbol));
+    let own = data(elf, &format!(".nv.info.{name}"));
+    Kernel {
+        entry: entry.is_some_and(|symbol| symbol.entry),
+        code,
+        functions,
+        constants: constants(elf, name),
+        info: Info::read(&own, &data(elf, ".nv.info"), symbol.unwrap_or(usize::MAX)),
+        shared: elf
+            .section(&format!(".nv.shared.{name}"))
+            .map_or(0, |section| section.size),
+        relocations: relocations(elf, index, name),
+        lines: Vec::new(),
+    }
+}
+
+/// The bank and the kernel that a section of constants names; no kernel where all share it.
+fn bank(section: &str) -> Option<(u8, Option<&str>)> {
+    let rest = section.strip_prefix(".nv.constant")?;
+    match rest.split_once('.') {
+        Some((number, kernel)) => Some((number.parse().ok()?, Some(kernel))),
+        None => Some((rest.parse().ok()?, None)),
+    }
+}
+
+fn constants(elf: &Elf<'_>, name: &str) -> BTreeMap<u8, Vec<u8>> {
+    let sections = elf.sections.iter();
+    sections
+        .filter_map(|section| {
+            let (number, kernel) = bank(&section.name)?;
+            let ours = kernel.is_none_or(|kernel| kernel == name);
+            ours.then(|| (number, section.data.to_vec()))
+        })
+        .collect()
+}
+
+fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
+    let mut out = Vec::new();
+    for section in &elf.sections {
+        let entry = if section.name.starts_with(".rela.") {
+            24
+        } else if section.name.starts_with(".rel.") {
+            16
+        } else {
+            continue;
+        };
+        let Some(target) = elf.sections.get(section.info) else {
+            continue;
+        };
+        let place = if section.info == code {
+            Place::Code
+        } else {
+            match bank(&target.name) {
+                Some((number, kernel)) if kernel.is_none_or(|kernel| kernel == name) => {
+                    Place::Constant(number)
+                }
+                _ => continue,
+            }
+        };
+        out.extend(section.data.chunks_exact(entry).map(|entry| {
+            let field = |at| number::<4>(entry, at).unwrap_or(0);
+            let symbol = elf.symbols.get(field(12) as usize);
+            Relocation {
+                place,
+                offset: number::<8>(entry, 0).unwrap_or(0),
+                kind: field(8) as u32,
+                symbol: symbol.map(|symbol| symbol.name.clone()).unwrap_or_default(),
+                addend: number::<8>(entry, 16).unwrap_or(0) as i64,
+            }
+        }));
+    }
+    out
+}

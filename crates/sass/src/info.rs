@@ -1,0 +1,155 @@
+//! A kernel's attributes: sections `.nv.info` and `.nv.info.KERNEL`, a list of entries of a format
+//! byte, an attribute byte, and a value or the length of what follows.
+
+use crate::elf::number;
+
+/// What a kernel's attributes say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Where the parameters begin in constant bank 0, in bytes.
+    pub parameter_base: u32,
+    /// Bytes of all parameters.
+    pub parameter_size: u32,
+    /// The parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Registers a lane.
+    pub registers: u32,
+    /// Bytes of stack that its own frame takes; functions that it calls take theirs.
+    pub frame: u32,
+    /// Bytes of stack with everything that it calls, where they are known.
+    pub stack: u32,
+    /// Barriers of the block.
+    pub barriers: u32,
+    /// Addresses of the instructions that end lanes.
+    pub exits: Vec<u32>,
+    /// Where each indirect branch may go.
+    pub indirect: Vec<Indirect>,
+}
+
+/// One parameter of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Bytes from the first parameter.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// An indirect branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indirect {
+    /// Its address.
+    pub address: u32,
+    /// Where it may go.
+    pub targets: Vec<u32>,
+}
+
+/// One attribute.
+pub(crate) struct Entry<'a> {
+    kind: u8,
+    /// The value of a short entry.
+    value: u32,
+    /// What follows a long entry.
+    data: &'a [u8],
+}
+
+/// The entries of a section; ends where one is cut short.
+pub(crate) fn entries(section: &[u8]) -> Vec<Entry<'_>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(head) = section.get(at..at + 4) {
+        let value = u32::from(head[2]) | u32::from(head[3]) << 8;
+        at += 4;
+        let mut data = &[][..];
+        match head[0] {
+            1 => {}
+            2 => {}
+            3 => {}
+            4 => {
+                let Some(bytes) = section.get(at..at + value as usize) else {
+                    return out;
+                };
+                data = bytes;
+                at += value as usize;
+            }
+            _ => return out,
+        }
+        out.push(Entry {
+            kind: head[1],
+            value: if head[0] == 2 { value & 0xff } else { value },
+            data,
+        });
+    }
+    out
+}
+
+fn word(data: &[u8], index: usize) -> Option<u32> {
+    number::<4>(data, index.checked_mul(4)?).map(|value| value as u32)
+}
+
+impl Info {
+    /// Reads the attributes that belong to a kernel: its own, and of the file's those that name
+    /// its symbol.
+    pub(crate) fn read(own: &[u8], file: &[u8], symbol: usize) -> Info {
+        let mut info = Info::default();
+        for entry in entries(own) {
+            info.own(&entry);
+        }
+        for entry in entries(file) {
+            if word(entry.data, 0) != Some(symbol as u32) {
+                continue;
+            }
+            let value = word(entry.data, 1).unwrap_or(0);
+            match entry.kind {
+                0x2f => info.registers = value,
+                0x11 => info.frame = value,
+                0x12 => info.stack = value,
+                _ => {}
+            }
+        }
+        info.parameters.sort_by_key(|parameter| parameter.offset);
+        info
+    }
+
+    fn own(&mut self, entry: &Entry<'_>) {
+        match entry.kind {
+            0x0a => {
+                let place = word(entry.data, 1).unwrap_or(0);
+                self.parameter_base = place & 0xffff;
+                self.parameter_size = place >> 16;
+            }
+            0x17 => {
+                let offset = word(entry.data, 1).unwrap_or(0) >> 16;
+                let size = word(entry.data, 2).unwrap_or(0) >> 18;
+                self.parameters.push(Parameter { offset, size });
+            }
+            0x4c => self.barriers = entry.value,
+            0x1c => {
+                let count = entry.data.len() / 4;
+                self.exits = (0..count).filter_map(|i| word(entry.data, i)).collect();
+            }
+            0x34 => {
+                let mut at = 0;
+                while let Some(indirect) = indirect(entry.data, &mut at) {
+                    self.indirect.push(indirect);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn indirect(data: &[u8], at: &mut usize) -> Option<Indirect> {
+    let address = word(data, *at)?;
+    let count = word(data, *at + 2)? as usize;
+    let first = *at + 3;
+    if count > data.len() / 4 {
+        return None;
+    }
+    *at = first + count;
+    let targets = (first..*at).map(|i| word(data, i));
+    Some(Indirect {
+        address,
+        targets: targets.collect::<Option<_>>()?,
+    })
+}

@@ -1,0 +1,61 @@
+//! What a cubin says of a kernel beside its code: constants, and what a block takes.
+
+use sass::{Cubin, Instruction, Unknown};
+
+use crate::sass::SassError;
+
+/// A kernel as it is in a cubin.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Image {
+    /// Compute capability times ten.
+    pub(super) sm: u32,
+    pub(super) code: Vec<Result<Instruction, Unknown>>,
+    /// Constant bank 0 without what a launch writes there.
+    pub(super) bank0: Vec<u8>,
+    /// Where the parameters are in it.
+    pub(super) parameters: usize,
+    /// Literals of the kernel.
+    pub(super) bank2: Vec<u8>,
+    /// Variables in constant memory.
+    pub(super) bank3: Vec<u8>,
+    /// Addresses of variables.
+    pub(super) bank4: Vec<u8>,
+    pub(super) shared_bytes: u64,
+    pub(super) local_bytes: u32,
+    /// Variables in bank 3: name, offset, bytes.
+    pub(super) constants: Vec<(String, u64, u64)>,
+    /// Addresses to write: offset in bank 4, variable, what is added.
+    pub(super) pointers: Vec<(u64, String, i64)>,
+}
+
+impl Image {
+    /// The kernel `name`.
+    ///
+    /// # Errors
+    /// Bytes that are no cubin, or one without that kernel.
+    pub(super) fn read(cubin: &[u8], name: &str) -> Result<Image, SassError> {
+        let mut cubin = Cubin::read(cubin).map_err(|error| SassError(error.to_string()))?;
+        let Some(mut kernel) = cubin.kernels.remove(name) else {
+            return Err(SassError(format!("there is no kernel {name}")));
+        };
+        let mut bank = |number: u8| kernel.constants.remove(&number).unwrap_or_default();
+        let (bank0, bank2, bank3, bank4) = (bank(0), bank(2), bank(3), bank(4));
+        let user = cubin.globals.into_iter();
+        let user = user.filter(|global| global.section == ".nv.constant3");
+        let addresses = kernel.relocations.into_iter();
+        let addresses = addresses.filter(|r| r.place == sass::Place::Constant(4));
+        Ok(Image {
+            sm: cubin.sm,
+            code: kernel.code,
+            bank0,
+            parameters: kernel.info.parameter_base as usize,
+            bank2,
+            bank3,
+            bank4,
+            shared_bytes: kernel.shared,
+            local_bytes: kernel.info.frame.max(kernel.info.stack),
+            constants: user.map(|g| (g.name, g.offset, g.size)).collect(),
+            pointers: addresses.map(|r| (r.offset, r.symbol, r.addend)).collect(),
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! Conversions between number formats.
+
+use sass::Instruction;
+
+use super::{Form, Run};
+use crate::machine::registers::{Part, Registers, Source};
+use crate::num::convert::{self, IntType};
+use crate::num::half::{self, Bfloat16, Fp16, Half};
+use crate::num::small::{self, Small};
+use crate::num::{Overflow, Round, single};
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "F2F" => float_to_float(i),
+        "F2I" | "F2IP" => float_to_int(i),
+        "I2F" | "I2FP" => int_to_float(i),
+        "FRND" => integral(i),
+        "F2FP" => packed(i),
+        "I2I" => int_to_int(i),
+        _ => None,
+    }
+}
+
+/// A type that an instruction's ending names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    F16,
+    Bf16,
+    F32,
+    F64,
+    Int(IntType),
+}
+
+impl Type {
+    fn of(name: &str) -> Option<Type> {
+        let int = |bits, signed| Some(Type::Int(IntType { bits, signed }));
+        match name {
+            "F16" => Some(Type::F16),
+            "BF16" => Some(Type::Bf16),
+            "F32" => Some(Type::F32),
+            "F64" => Some(Type::F64),
+            "U8" => int(8, false),
+            "S8" => int(8, true),
+            "U16" => int(16, false),
+            "S16" => int(16, true),
+            "U32" => int(32, false),
+            "S32" => int(32, true),
+            "U64" => int(64, false),
+            "S64" => int(64, true),
+            _ => None,
+        }
+    }
+
+    /// The types that are named, in their order.
+    fn named(i: &Instruction) -> Vec<Type> {
+        i.modifiers.iter().filter_map(|m| Type::of(m)).collect()
+    }
+
+    fn is_wide(self) -> bool {
+        match self {
+            Type::F64 => true,
+            Type::Int(int) => int.bits == 64,
+            _ => false,
+        }
+    }
+
+    /// A float of this type as a double.
+    fn widen(self, bits: u64) -> f64 {
+        match self {
+            Type::F16 => f64::from(half::f16_to_f32(bits as u16)),
+            Type::Bf16 => f64::from(half::bf16_to_f32(bits as u16)),
+            Type::F64 => f64::from_bits(bits),
+            _ => f64::from(f32::from_bits(bits as u32)),
+        }
+    }
+}
+
+fn round(i: &Instruction) -> Round {
+    match () {
+        () if i.has("TRUNC") || i.has("RZ") => Round::Rz,
+        () if i.has("FLOOR") || i.has("RM") => Round::Rm,
+        () if i.has("CEIL") || i.has("RP") => Round::Rp,
+        () => Round::Rn,
+    }
+}
+
+/// A float operand's bits, of 64 or fewer bits.
+fn bits(r: &Registers, s: &Source, ty: Type) -> [u64; 32] {
+    match ty {
+        Type::F64 => r.double(s),
+        Type::F16 | Type::Bf16 => {
+            let part = if s.part == Part::Whole {
+                Part::Low
+            } else {
+                s.part
+            };
+            r.halves(&Source { part, ..*s })
+                .map(|v| u64::from(v & 0xffff))
+        }
+        _ => r.float(s).map(u64::from),
+    }
+}
+
+/// A conversion of each lane's value, of any width.
+fn each_value(
+    form: &Form,
+    wide: bool,
+    read: impl Fn(&Registers, &Source) -> [u64; 32] + Send + Sync + 'static,
+    f: impl Fn(u64) -> u64 + Send + Sync + 'static,
+) -> Option<Run> {
+    let (d, a) = (form.dest?, form.source(0)?);
+    Some(Box::new(move |r, mask| {
+        let out = read(r, &a).map(&f);
+        if wide {
+            r.set_wide(d, mask, &out);
+        } else {
+            r.set(d, mask, &out.map(|v| v as u32));
+        }
+    }))
+}
+
+fn float_to_float(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let &[to, from] = Type::named(i).as_slice() else {
+        return None;
+    };
+    let (ftz, round, sat) = (i.has("FTZ"), round(i), i.has("SAT"));
+    let read = move |r: &Registers, s: &Source| bits(r, s, from);
+    if from == to && from == Type::F32 || sat {
+        return None;
+    }
+    each_value(&form, to.is_wide(), read, move |bits| match (to, from) {
+        (Type::F32, Type::F64) => {
+            let x = convert::f64_to_f32(f64::from_bits(bits), round);
+            (if ftz { single::ftz(x) } else { x }).to_bits().into()
+        }
+        (Type::F64, _) => {
+            let x = from.widen(bits) as f32;
+            convert::f32_to_f64(if ftz { single::ftz(x) } else { x }).to_bits()
+        }
+        (Type::F16, Type::F64) => f64_to_half(bits, round, crate::num::soft::F16),
+        (Type::Bf16, Type::F64) => f64_to_half(bits, round, crate::num::soft::BF16),
+        (Type::F16, _) => {
+            half::from_f32::<Fp16>(f32::from_bits(bits as u32), round, Overflow::Infinite).into()
+        }
+        (Type::Bf16, _) => {
+            half::from_f32::<Bfloat16>(f32::from_bits(bits as u32), round, Overflow::Infinite)
+                .into()
+        }
+        _ => single::canonical(from.widen(bits) as f32).to_bits().into(),
+    })
+}
+
+fn f64_to_half(bits: u64, round: Round, to: crate::num::soft::Format) -> u64 {
+    use crate::num::soft;
+    if f64::from_bits(bits).is_nan() {
+        return u64::from(half::NAN);
+    }
+    soft::convert(soft::F64, to, bits, round, Overflow::Infinite)
+}
+
+fn float_to_int(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let mut to = IntType {
+        bits: 32,
+        signed: true,
+    };
+    let mut from = Type::F32;
+    for ty in Type::named(i) {
+        match ty {
+            Type::Int(int) => to = int,
+            float => from = float,
+        }
+    }
+    if i.opcode == "F2IP" {
+        return None;
+    }
+    let (round, ftz, zero) = (round(i), i.has("FTZ"), i.has("NTZ"));
+    let read = move |r: &Registers, s: &Source| bits(r, s, from);
+    each_value(&form, to.bits == 64, read, move |bits| {
+        let mut x = from.widen(bits);
+        if ftz && from == Type::F32 {
+            x = f64::from(single::ftz(x as f32));
+        }
+        // Whether a NaN gives zero or the highest bit is the instruction's choice.
+        if x.is_nan() && zero {
+            return 0;
+        }
+        convert::float_to_int(x, true, to, round)
+    })
+}
+
+fn int_to_float(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let mut from = IntType {
+        bits: 32,
+        signed: true,
+    };
+    let mut to = Type::F32;
+    for ty in Type::named(i) {
+        match ty {
+            Type::Int(int) => from = int,
+            float => to = float,
+        }
+    }
+    let round = round(i);
+    let wide = from.bits == 64;
+    let read = move |r: &Registers, s: &Source| match wide {
+        true => r.wide(s),
+        false => r.int(s).map(u64::from),
+    };
+    each_value(&form, to.is_wide(), read, move |v| match to {
+        Type::F64 => convert::int_to_f64(v, from, round).to_bits(),
+        Type::F16 => convert::int_to_f16(v, from, round).into(),
+        Type::Bf16 => convert::int_to_float(v, from, crate::num::soft::BF16, round),
+        _ => convert::int_to_f32(v, from, round).to_bits().into(),
+    })
+}
+
+fn integral(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let ty = Type::named(i).first().copied().unwrap_or(Type::F32);
+    let (round, ftz) = (round(i), i.has("FTZ"));
+    let read = move |r: &Registers, s: &Source| bits(r, s, ty);
+    each_value(&form, ty.is_wide(), read, move |bits| match ty {
+        Type::F64 => convert::integral_f64(f64::from_bits(bits), round).to_bits(),
+        Type::F16 => {
+            half::f32_to_f16(convert::integral_f32(half::f16_to_f32(bits as u16), round)).into()
+        }
+        Type::Bf16 => {
+            half::f32_to_bf16(convert::integral_f32(half::bf16_to_f32(bits as u16), round)).into()
+        }
+        _ => {
+            let x = f32::from_bits(bits as u32);
+            let x = if ftz { single::ftz(x) } else { x };
+            convert::integral_f32(x, round).to_bits().into()
+        }
+    })
+}
+
+fn small(name: &str) -> Option<Small> {
+    match name {
+        "E4M3" => Some(Small::E4m3),
+        "E5M2" => Some(Small::E5m2),
+        _ => None,
+    }
+}
+
+/// Two numbers in one register.
+fn packed(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let format = i.modifiers.iter().find_map(|m| small(m));
+    if i.has("UNPACK_B") {
+        return unpacked(i, &form, format?);
+    }
+    let relu = i.has("RELU");
+    let round = round(i);
+    let overflow = if i.has("SATFINITE") {
+        Overflow::Finite
+    } else {
+        Overflow::Infinite
+    };
+    let (d, high, low) = (form.dest?, form.source(0)?, form.source(1)?);
+    if let Some(format) = format {
+        let kept = form.source(2);
+        let merged = i.has("PACK_AB_MERGE_C");
+        if i.has("F16") || i.has("BF16") || !merged {
+            return None;
+        }
+        return Some(Box::new(move |r, mask| {
+            let (high, low) = (r.float(&high), r.float(&low));
+            let kept = kept.map_or([0; 32], |c| r.int(&c));
+            let out = std::array::from_fn(|l| {
+                let code =
+                    |bits: u32| u32::from(small::from_f32(format, f32::from_bits(bits), relu));
+                // The pair goes into the lower half; the upper one is that of the third operand.
+                kept[l] << 16 | code(high[l]) << 8 | code(low[l])
+            });
+            r.set(d, mask, &out);
+        }));
+    }
+    if i.has("TF32") || !(i.has("PACK_AB") || i.has("PACK_B")) {
+        return None;
+    }
+    let brain = i.has("BF16") || i.has("BF16_V2");
+    Some(Box::new(move |r, mask| {
+        let (high, low) = (r.float(&high), r.float(&low));
+        let out = std::array::from_fn(|l| {
+            let code = |bits: u32| match brain {
+                true => code::<Bfloat16>(bits, round, overflow, relu),
+                false => code::<Fp16>(bits, round, overflow, relu),
+            };
+            code(high[l]) << 16 | code(low[l])
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+fn code<H: Half>(bits: u32, round: Round, overflow: Overflow, relu: bool) -> u32 {
+    let x = half::from_f32::<H>(f32::from_bits(bits), round, overflow);
+    u32::from(if relu { half::relu::<H>(x) } else { x })
+}
+
+/// Two bytes as two halves.
+fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
+    let (d, a) = (form.dest?, form.source(0)?);
+    if i.has("BF16") {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let row = r.int(&Source {
+            part: Part::Whole,
+            ..a
+        });
+        let shift = if a.part == Part::High { 16 } else { 0 };
+        let out = row.map(|v| {
+            let one = |n: u32| {
+                let code = (v >> (shift + 8 * n)) as u8;
+                u32::from(half::f32_to_f16(small::to_f32(format, code)))
+            };
+            one(1) << 16 | one(0)
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+fn int_to_int(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let types: Vec<IntType> = Type::named(i)
+        .into_iter()
+        .filter_map(|ty| match ty {
+            Type::Int(int) => Some(int),
+            _ => None,
+        })
+        .collect();
+    let &[to, from] = types.as_slice() else {
+        return None;
+    };
+    let sat = i.has("SAT");
+    let wide = from.bits == 64;
+    let read = move |r: &Registers, s: &Source| match wide {
+        true => r.wide(s),
+        false => r.int(s).map(u64::from),
+    };
+    each_value(&form, to.bits == 64, read, move |v| {
+        convert::int_to_int(v, from, to, sat)
+    })
+}

@@ -1,0 +1,297 @@
+//! The machine code itself, executed: what it leaves in memory, instruction by instruction.
+//!
+//! ```text
+//! cubin ─image─► code, constants ─sass─► instructions ─lower─► program ─block, warp─► memory,
+//!                                                                                trace, counts
+//! ```
+//! Execution is functional and in order: no hazards, no time. Lanes part at branches and meet at
+//! convergence barriers (`BSSY`, `BSYNC`), as the assembler wrote it. An instruction that is not
+//! known is an error that names it. [`prove`] executes a launch on both levels, as PTX and as
+//! machine code, and compares what they leave in global memory.
+
+mod atomics;
+mod block;
+mod image;
+mod lower;
+mod memory;
+mod operand;
+mod program;
+mod proof;
+mod registers;
+mod sync;
+mod warp;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use block::Fault;
+pub use program::Unavailable;
+pub use proof::{Difference, Proof, prove};
+
+use crate::exec::launch::{BlockSet, Launch, LaunchError, parameters};
+use crate::exec::trace::BlockTrace;
+use crate::memory::{GlobalMemory, MemoryError};
+use crate::module::Module;
+use crate::sass::SassError;
+use block::{Block, Counts, Setting};
+use image::Image;
+use memory::{Memory, Written};
+use program::{LOCAL_WINDOW, Program, SHARED_WINDOW};
+use registers::Banks;
+
+/// Shared memory that the system takes, from compute capability 9.0 on at the beginning, bytes.
+const SYSTEM_SHARED: u64 = 1024;
+/// Local memory beside a kernel's frame, for the functions that it calls, bytes.
+const STACK_SLACK: u32 = 512;
+/// Most local memory of a thread, bytes.
+const MAX_LOCAL: u32 = 512 << 10;
+/// Most shared memory of a block, bytes: more than any GPU has.
+const MAX_SHARED: u64 = 1 << 20;
+
+/// Why machine code was not executed to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// The cubin cannot be read.
+    #[error(transparent)]
+    Cubin(#[from] SassError),
+    /// An instruction that cannot be executed.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// It was stopped.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The launch was refused.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The module's variables do not fit.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// A kernel's machine code, ready to run.
+pub struct Machine {
+    image: Image,
+    program: Program,
+}
+
+/// What an execution left beside memory.
+#[derive(Debug, Clone, Default)]
+pub struct Execution {
+    /// Instructions that warps executed, by opcode: `smsp__inst_executed`.
+    pub by_opcode: BTreeMap<&'static str, u64>,
+    /// Instructions that warps executed.
+    pub warp_instructions: u64,
+    /// Instructions that threads executed, those with a false predicate as well.
+    pub thread_instructions: u64,
+    /// What the warps did, where the launch asked for it.
+    pub traces: Vec<BlockTrace>,
+    /// Words stored, with what was there before, in the order of the stores.
+    written: Vec<Written>,
+}
+
+impl Machine {
+    /// Reads the kernel `entry` of a cubin.
+    ///
+    /// # Errors
+    /// Bytes that are no cubin, and instructions that are not known.
+    pub fn load(cubin: &[u8], entry: &str) -> Result<Machine, MachineError> {
+        let image = Image::read(cubin, entry)?;
+        let program = Program::new(&image.code)?;
+        Ok(Machine { image, program })
+    }
+
+    /// Executes the blocks of a launch one after the other, those that wait for others in turns.
+    /// Checks are those of a GPU alone: an access outside all buffers ends it.
+    ///
+    /// # Errors
+    /// A launch that is refused, code that does not end.
+    pub fn run(
+        &self,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        launch: &Launch,
+    ) -> Result<Execution, MachineError> {
+        let (entry, _) = module.program(&launch.entry)?;
+        let parameters = parameters(launch, entry, memory)?;
+        let banks = Arc::new(self.banks(module, memory, launch, &parameters)?);
+        let setting = Setting {
+            program: &self.program,
+            banks,
+            grid: launch.grid,
+            block: launch.block,
+            local_bytes: self.local_bytes() as usize,
+            traced: launch.trace,
+            barriers_count_bytes: self.image.sm >= 90,
+        };
+        let all: u64 = launch
+            .grid
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product();
+        let blocks: Vec<u64> = match &launch.blocks {
+            BlockSet::All => (0..all).collect(),
+            BlockSet::List(list) => list.clone(),
+        };
+        let shared =
+            self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED;
+        if shared > MAX_SHARED {
+            let what = format!("a block wants {shared} bytes of shared memory");
+            return Err(SassError(what).into());
+        }
+        let mut counts = Counts {
+            warps: vec![0; self.program.steps.len()],
+            threads: vec![0; self.program.steps.len()],
+        };
+        let mut done = Execution::default();
+        let result = run_blocks(
+            &setting,
+            memory,
+            (&blocks, shared as usize),
+            launch,
+            &mut counts,
+            &mut done,
+        );
+        if let Err(fault) = result {
+            done.undo(memory);
+            return Err(fault.into());
+        }
+        for (opcode, count) in self.program.opcodes.iter().zip(&counts.warps) {
+            if *count > 0 {
+                *done.by_opcode.entry(opcode).or_default() += count;
+            }
+        }
+        done.warp_instructions = counts.warps.iter().sum();
+        done.thread_instructions = counts.threads.iter().sum();
+        Ok(done)
+    }
+
+    fn local_bytes(&self) -> u32 {
+        self.image
+            .local_bytes
+            .min(MAX_LOCAL)
+            .saturating_add(STACK_SLACK)
+            .next_multiple_of(16)
+            .min(MAX_LOCAL)
+    }
+
+    /// The constant banks of a launch.
+    fn banks(
+        &self,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        launch: &Launch,
+        parameters: &[u8],
+    ) -> Result<Banks, MemoryError> {
+        let image = &self.image;
+        let variables = module.named_variables(memory)?;
+        let mut bank0 = image.bank0.clone();
+        let mut put = |offset: usize, bytes: &[u8]| {
+            if bank0.len() < offset + bytes.len() {
+                bank0.resize(offset + bytes.len(), 0);
+            }
+            bank0[offset..offset + bytes.len()].copy_from_slice(bytes);
+        };
+        // Where a launch writes the shape of the grid and the rest, by generation.
+        let (block, grid, stack) = match image.sm {
+            0..=99 => (0x0, 0xc, 0x28),
+            _ => (0x360, 0x370, 0x37c),
+        };
+        for (n, (extent, count)) in launch.block.iter().zip(launch.grid).enumerate() {
+            put(block + 4 * n, &extent.to_le_bytes());
+            put(grid + 4 * n, &count.to_le_bytes());
+        }
+        put(stack, &self.local_bytes().to_le_bytes());
+        if image.sm < 90 {
+            put(0x18, &SHARED_WINDOW.to_le_bytes());
+            put(0x20, &LOCAL_WINDOW.to_le_bytes());
+        }
+        put(image.parameters, parameters);
+        let mut bank3 = image.bank3.clone();
+        for (name, offset, bytes) in &image.constants {
+            let found = variables.iter().find(|(variable, _)| variable == name);
+            let (offset, bytes) = (*offset as usize, *bytes as usize);
+            if let (Some((_, id)), Some(slot)) =
+                (found, bank3.get_mut(offset..offset.saturating_add(bytes)))
+            {
+                let now = memory.read(*id);
+                let count = now.len().min(bytes);
+                slot[..count].copy_from_slice(&now[..count]);
+            }
+        }
+        let mut bank4 = image.bank4.clone();
+        for (offset, name, added) in &image.pointers {
+            let found = variables.iter().find(|(variable, _)| variable == name);
+            if let (Some((_, id)), Some(slot)) = (
+                found,
+                bank4.get_mut(*offset as usize..(*offset as usize).saturating_add(8)),
+            ) {
+                let address = memory.address(*id).wrapping_add_signed(*added);
+                slot.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        let mut banks = Banks::default();
+        banks.0[0] = bank0;
+        banks.0[2] = image.bank2.clone();
+        banks.0[3] = bank3;
+        banks.0[4] = bank4;
+        Ok(banks)
+    }
+}
+
+/// Instructions of a block before the others have a turn.
+const SLICE: u64 = 1 << 22;
+
+/// Runs the blocks; the words that they stored are noted also where one is stopped.
+fn run_blocks(
+    setting: &Setting<'_>,
+    memory: &GlobalMemory,
+    (blocks, shared): (&[u64], usize),
+    launch: &Launch,
+    counts: &mut Counts,
+    done: &mut Execution,
+) -> Result<(), Fault> {
+    let mut waiting: Vec<Block<'_>> = Vec::new();
+    for index in blocks {
+        let own = Memory {
+            global: memory,
+            shared: vec![0; shared],
+            barriers_count_bytes: setting.barriers_count_bytes,
+            journal: std::mem::take(&mut done.written),
+            last: 0,
+        };
+        let mut block = Block::new(setting.clone(), *index, own);
+        let ended = block.run(SLICE, counts);
+        done.written = std::mem::take(&mut block.memory.journal);
+        let ended = ended?;
+        if !ended {
+            waiting.push(block);
+        } else if setting.traced {
+            done.traces.push(block.trace());
+        }
+    }
+    // A block that was not done in its slice is long, or waits for another one.
+    let mut spent = 0;
+    while !waiting.is_empty() {
+        let mut rest = Vec::new();
+        for mut block in waiting {
+            block.memory.journal = std::mem::take(&mut done.written);
+            let ended = block.run(SLICE, counts);
+            done.written = std::mem::take(&mut block.memory.journal);
+            let ended = ended?;
+            if !ended {
+                rest.push(block);
+            } else if setting.traced {
+                done.traces.push(block.trace());
+            }
+        }
+        waiting = rest;
+        spent += SLICE;
+        let late = launch
+            .wall_deadline
+            .is_some_and(|at| std::time::Instant::now() > at);
+        if !waiting.is_empty() && (spent > launch.instruction_budget || late) {
+            return Err(Fault::Budget(spent));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Operands: where they are read and written.
+
+use sass::{Bank, Constant, Float, FloatFormat, Operand, Predicate, Register, ZERO};
+
+/// The predicate that is always true.
+pub(super) const TRUE: u8 = 7;
+
+/// Where an operand is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Origin {
+    Row(u8),
+    Uniform(u8),
+    Constant {
+        bank: u8,
+        offset: u32,
+    },
+    /// Of a constant bank, at a register's value and an offset.
+    Indexed {
+        bank: u8,
+        base: u8,
+        uniform: bool,
+        offset: i64,
+    },
+    Value(u64),
+}
+
+/// Part of a register that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Part {
+    #[default]
+    Whole,
+    /// The lower half, twice.
+    Low,
+    /// The upper half, twice.
+    High,
+    /// A single-precision number where halves are expected.
+    Single,
+    Byte(u8),
+}
+
+/// A source operand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Source {
+    pub(super) from: Origin,
+    pub(super) negate: bool,
+    pub(super) absolute: bool,
+    pub(super) invert: bool,
+    pub(super) part: Part,
+}
+
+/// Where a result goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dest {
+    Row(u8),
+    Uniform(u8),
+}
+
+/// A predicate as an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Truth {
+    pub(super) index: u8,
+    pub(super) uniform: bool,
+    pub(super) invert: bool,
+}
+
+fn part(selector: &str) -> Option<Part> {
+    Some(match selector {
+        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" => Part::Whole,
+        "H0_H0" | "H0" => Part::Low,
+        "H1_H1" | "H1" => Part::High,
+        "F32" => Part::Single,
+        "B0" => Part::Byte(0),
+        "B1" => Part::Byte(1),
+        "B2" => Part::Byte(2),
+        "B3" => Part::Byte(3),
+        _ => return None,
+    })
+}
+
+impl Origin {
+    /// The register `n` places on; zero and values stay what they are in the first place only.
+    pub(super) fn ahead(self, n: u8) -> Origin {
+        match self {
+            _ if n == 0 => self,
+            Origin::Row(r) => Origin::Row(r.saturating_add(n)),
+            Origin::Uniform(r) => Origin::Uniform(r.saturating_add(n)),
+            Origin::Value(value) => {
+                Origin::Value(value.checked_shr(32 * u32::from(n)).unwrap_or(0))
+            }
+            other => other,
+        }
+    }
+}
+
+impl Source {
+    pub(super) fn value(value: u64) -> Source {
+        Source {
+            from: Origin::Value(value),
+            negate: false,
+            absolute: false,
+            invert: false,
+            part: Part::Whole,
+        }
+    }
+
+    /// `None` for what is no operand that can be read.
+    pub(super) fn of(operand: &Operand) -> Option<Source> {
+        match operand {
+            Operand::Register(r) => Source::register(r),
+            Operand::Constant(c) => Source::constant(c),
+            Operand::Immediate(value) => Some(Source::value(*value as u64)),
+            Operand::Target(value) => Some(Source::value(*value)),
+            Operand::Float(Float { bits, format }) => Some(Source::value(match format {
+                FloatFormat::Half | FloatFormat::Brain => bits & 0xffff,
+                FloatFormat::Single | FloatFormat::Double => *bits,
+            })),
+            _ => None,
+        }
+    }
+
+    fn register(r: &Register) -> Option<Source> {
+        Some(Source {
+            from: match (r.index, r.uniform) {
+                (ZERO, _) => Origin::Value(0),
+                (index, true) => Origin::Uniform(index),
+                (index, false) => Origin::Row(index),
+            },
+            negate: r.negate,
+            absolute: r.absolute,
+            invert: r.invert,
+            part: part(r.selector)?,
+        })
+    }
+
+    fn constant(c: &Constant) -> Option<Source> {
+        let Bank::Number(bank) = c.bank else {
+            return None;
+        };
+        Some(Source {
+            from: match c.base {
+                Some(base) if !base.is_zero() => Origin::Indexed {
+                    bank,
+                    base: base.index,
+                    uniform: base.uniform,
+                    offset: c.offset,
+                },
+                _ => Origin::Constant {
+                    bank,
+                    offset: u32::try_from(c.offset).ok()?,
+                },
+            },
+            negate: c.negate,
+            absolute: c.absolute,
+            invert: c.invert,
+            part: part(c.selector)?,
+        })
+    }
+}
+
+impl Dest {
+    pub(super) fn of(operand: &Operand) -> Option<Dest> {
+        let Operand::Register(r) = operand else {
+            return None;
+        };
+        Some(if r.uniform {
+            Dest::Uniform(r.index)
+        } else {
+            Dest::Row(r.index)
+        })
+    }
+
+    /// The register `n` places on.
+    pub(super) fn next(self, n: u8) -> Dest {
+        match self {
+            Dest::Row(ZERO) | Dest::Uniform(ZERO) => self,
+            Dest::Row(r) => Dest::Row(r.saturating_add(n)),
+            Dest::Uniform(r) => Dest::Uniform(r.saturating_add(n)),
+        }
+    }
+}
+
+impl Truth {
+    pub(super) const ALWAYS: Truth = Truth {
+        index: TRUE,
+        uniform: false,
+        invert: false,
+    };
+
+    pub(super) fn of(operand: &Operand) -> Option<Truth> {
+        let Operand::Predicate(p) = operand else {
+            return None;
+        };
+        Some(Truth::predicate(p))
+    }
+
+    pub(super) fn predicate(p: &Predicate) -> Truth {
+        Truth {
+            index: p.index & 7,
+            uniform: p.uniform,
+            invert: p.invert,
+        }
+    }
+
+    pub(super) fn is_always(self) -> bool {
+        self.index == TRUE && !self.invert
+    }
+}
