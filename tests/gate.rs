@@ -387,7 +387,8 @@ fn what_timed_launches_left_is_looked_at_again() {
     let plan = plan();
     let mut references = References::default();
     let mut look = |bytes: Vec<u8>| {
-        recheck(&plan, 1, &[vec![(1, bytes)]], &mut references).expect("the oracle fits")
+        let set = vec![(1, tuner_judge::session::Contents::Host(bytes))];
+        recheck(&plan, 1, &[set], &mut references, None).expect("the oracle fits")
     };
     // A graph that never ran leaves the poison, and one that ran half leaves some of it.
     let poison = [0xff, 0xff, 0xff, 0x7f].repeat(ROWS);

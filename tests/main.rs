@@ -16,6 +16,7 @@ mod check;
 mod compile;
 mod cuda;
 mod declarations;
+mod device_gate;
 mod defects;
 mod doctor;
 mod engine;

@@ -5,6 +5,7 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::Proof;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
+use tuner_judge::session::Contents;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
 use tuner_judge::timing::executor;
@@ -98,14 +99,9 @@ fn session(clock: &mut SyntheticClock, calibration: Option<Calibration>) -> Timi
 }
 
 fn time(clock: &mut dyn Stopwatch, session: &mut TimingSession) -> executor::Timed {
-    time_candidate(
-        &Given,
-        clock,
-        session,
-        CHALLENGER,
-        &NO_WORK,
-        &mut |_| Ok(()),
-    )
+    time_candidate(&Given, clock, session, CHALLENGER, &NO_WORK, &mut |_, _| {
+        Ok(())
+    })
     .expect("not refused")
 }
 
@@ -242,7 +238,7 @@ fn a_time_below_the_floor_of_physics_is_refused() {
             &mut session,
             CHALLENGER,
             &work(bytes),
-            &mut |_| Ok(()),
+            &mut |_, _| Ok(()),
         );
         match (timed, expected) {
             (Ok(_), None) => {}
@@ -290,7 +286,7 @@ impl Stopwatch for Odd {
 
     fn outputs(&mut self, _subject: Subject) -> Result<Vec<OutputSet>, Judgement> {
         self.events.push("outputs");
-        Ok(vec![vec![(1, vec![0xff; 4])]])
+        Ok(vec![vec![(1, Contents::Host(vec![0xff; 4]))]])
     }
 }
 
@@ -310,8 +306,9 @@ fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
         &mut session,
         CHALLENGER,
         &NO_WORK,
-        &mut |sets| {
-            assert_eq!(sets[0][0].1, [0xff; 4]);
+        &mut |watch, subject| {
+            let sets = watch.outputs(subject)?;
+            assert_eq!(sets[0][0].1, Contents::Host(vec![0xff; 4]));
             Err(Judgement::new(
                 Verdict::Incorrect,
                 "the timed launches wrote nothing",
@@ -340,7 +337,7 @@ fn a_clock_that_gives_no_time_is_implausible() {
             &mut session,
             CHALLENGER,
             &NO_WORK,
-            &mut |_| Ok(()),
+            &mut |_, _| Ok(()),
         )
         .unwrap_err();
         assert_eq!(fault.verdict, Verdict::Implausible);

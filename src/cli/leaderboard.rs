@@ -174,7 +174,7 @@ fn table(board: &Board) -> String {
 /// A column of the table: heading, and a row's cell, `-` where there is nothing to say.
 type Cell = (&'static str, fn(&LeaderboardRow) -> String);
 
-const CELLS: [Cell; 9] = [
+const CELLS: [Cell; 10] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
@@ -184,6 +184,9 @@ const CELLS: [Cell; 9] = [
     ("x default", |row| {
         row.speedup_vs_default
             .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+    }),
+    ("gate", |row| {
+        row.gate.clone().unwrap_or_else(|| "-".to_owned())
     }),
     ("regs", |row| {
         row.registers
@@ -225,7 +228,7 @@ fn digits(us: f64) -> String {
 }
 
 /// The JSON's keys as columns, the interval as two.
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 29] = [
     "rank",
     "kernel",
     "problem",
@@ -254,6 +257,7 @@ const COLUMNS: [&str; 28] = [
     "measured_at",
     "diff_hash",
     "stale",
+    "gate",
 ];
 
 fn flat(format: Format, boards: &[Board]) -> String {

@@ -74,7 +74,8 @@ extern "C" __global__ void planted(float* x, float* y, int n) {
     result += ((volatile float*)tile)[threadIdx.x] * 1e-3f;
 #endif
 #if DEFECT == 12
-    result += (float)((unsigned int)clock64() % 16) * 1e-6f;
+    // At most 3.6e-6, a third of the tolerance: wrong only because no two runs agree.
+    result += (float)((unsigned int)(clock64() >> 4) % 61) * 6e-8f;
 #endif
 #if DEFECT == 14
     if (i % 2 == 1) return;

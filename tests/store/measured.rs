@@ -29,6 +29,7 @@ fn measured(start: &RunStart, sequence: u64, tile: i64, unit: f64, ratio: f64) -
         reference_ratios: ratios,
         reference_us: Some(unit),
         flags: vec!["bimodal".into()],
+        gate: Some("timing".into()),
         other: Some(OtherMode {
             cache: CacheMode::Cold,
             p50: time(0.1 + 0.2),

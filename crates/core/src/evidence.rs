@@ -8,7 +8,12 @@ use serde::Serialize;
 /// Proof that a candidate's results were judged right. In this program only the gate's `Verified`
 /// is one, which nothing but the gate can make (`tests/gate.rs` holds that no other type
 /// implements it); tests have proofs of their own.
-pub trait Proof {}
+pub trait Proof {
+    /// How hard the gate has looked, by the name of its level; `None` where that says nothing.
+    fn level(&self) -> Option<&'static str> {
+        None
+    }
+}
 
 /// A time of a candidate that passed the gate, with its samples and how it came to be.
 ///
@@ -36,7 +41,10 @@ pub struct Measured {
 impl Measured {
     /// A time with its samples and evidence.
     #[must_use]
-    pub fn new(_proof: &dyn Proof, record: Measurement) -> Self {
+    pub fn new(proof: &dyn Proof, mut record: Measurement) -> Self {
+        if let (Some(evidence), Some(level)) = (&mut record.evidence, proof.level()) {
+            evidence.gate = Some(level.to_owned());
+        }
         Self { record }
     }
 

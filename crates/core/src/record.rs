@@ -198,9 +198,14 @@ pub struct TimingEvidence {
     pub reference_ratios: Vec<f64>,
     /// Median time of the reference in this session, microseconds: the unit of the ratios.
     pub reference_us: Option<f64>,
-    /// What a reader should know, each one of `bimodal`, `unsteady`, `throttled`, `raced` (dropped
-    /// early as a clear loser, few samples) and `cycles_disagree`.
+    /// What a reader should know, each one of `bimodal`, `unsteady`, `throttled`, `late` (the host was
+    /// late to queue a sample), `raced` (dropped early as a clear loser, few samples) and
+    /// `cycles_disagree`.
     pub flags: Vec<String>,
+    /// How hard the gate had looked before: `first` (one seed, one run), `timing` (three seeds,
+    /// repeated) or `final` (everything). `None`: not noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
     /// The other cache mode, where it was timed as well.
     pub other: Option<OtherMode>,
 }
@@ -366,6 +371,10 @@ pub struct LeaderboardRow {
     pub run_id: String,
     /// When, RFC 3339 UTC.
     pub measured_at: String,
+    /// How hard the gate had looked before the time was taken, of measured times: `first` (one seed,
+    /// one run), `timing` (three seeds, repeated) or `final` (everything).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
 }
 
 /// A configuration as a JSON object in parameter order.

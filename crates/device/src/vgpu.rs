@@ -291,11 +291,7 @@ impl Session for VirtualGpu {
         let own = run.budget;
         let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
         let launch = Launch {
-            entry: run.launch.entry.clone(),
-            grid: run.launch.grid,
-            block: run.launch.block,
             dynamic_shared_bytes: run.launch.shared_bytes,
-            args: self.arguments(run),
             blocks: match &run.blocks {
                 Blocks::All => BlockSet::All,
                 Blocks::Some(list) => BlockSet::List(list.clone()),
@@ -315,9 +311,13 @@ impl Session for VirtualGpu {
                 same_value_writes_allowed: run.plan.gate.same_value_writes,
                 ..Checks::default()
             },
-            trace: false,
-            depth: vgpu::Depth::Whole,
             cooperative: run.launch.cooperative,
+            ..Launch::new(
+                &run.launch.entry,
+                run.launch.grid,
+                run.launch.block,
+                self.arguments(run),
+            )
         };
         let report =
             vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {

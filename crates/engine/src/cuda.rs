@@ -5,9 +5,11 @@ use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tuner_core::plan::Plan;
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
+use tuner_device::gpu::meter::Spent;
 use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, RelativeTime, TimingComparison,
@@ -38,6 +40,18 @@ pub(crate) struct CudaEvaluator {
     freed: Condvar,
     devices: usize,
     known: Known,
+    usage: Mutex<Usage>,
+}
+
+/// What the GPUs did so far.
+#[derive(Debug, Clone, Default)]
+struct Usage {
+    spent: Spent,
+    candidates: u64,
+    /// From the first candidate on.
+    began: Option<Instant>,
+    /// Until the last one was done.
+    ended: Option<Instant>,
 }
 
 /// A task's reference.
@@ -82,7 +96,16 @@ impl CudaEvaluator {
             idle: Mutex::new(workers.into_iter().map(bench).collect()),
             freed: Condvar::new(),
             known: Known::default(),
+            usage: Mutex::default(),
         }
+    }
+
+    /// How busy the GPUs were from the first candidate to the last, and where the rest of the time
+    /// went; `None` before there was one.
+    pub(crate) fn usage(&self) -> Option<String> {
+        let usage = locked(&self.usage).clone();
+        let all = usage.ended?.duration_since(usage.began?) * u32::try_from(self.devices).ok()?;
+        Some(usage_line(&usage.spent, usage.candidates, all))
     }
 
     /// Does something with a worker that nobody else uses.
@@ -171,9 +194,16 @@ impl CudaEvaluator {
             reference,
             incumbent: bench.rivals.get(&task).cloned(),
         };
+        locked(&self.usage).began.get_or_insert_with(Instant::now);
         let measured = bench.worker.measure(measuring);
-        let (judgement, standing) =
+        let (judgement, standing, spent) =
             measured.map_err(|error| self.tasks[task].task.blame(error.into()))?;
+        {
+            let mut usage = locked(&self.usage);
+            usage.spent.add(&spent);
+            usage.candidates += 1;
+            usage.ended = Some(Instant::now());
+        }
         if let (Some(plan), Some(standing)) = (plan, standing) {
             if own {
                 let mut fixed = locked(&self.references[task]);
@@ -190,20 +220,34 @@ impl CudaEvaluator {
     }
 
     /// What a task's fixed reference takes now, microseconds, and what it is: the unit that drift is
-    /// taken out by. `None` before there is one, and where it cannot be timed.
-    #[must_use]
-    pub(crate) fn reference_time(&self, task: usize) -> Option<(f64, ContentHash)> {
+    /// taken out by. `None` before there is one.
+    ///
+    /// # Errors
+    /// Why it cannot be timed.
+    pub(crate) fn reference_time(&self, task: usize) -> Result<Option<(f64, ContentHash)>, String> {
         self.with_bench(|bench| {
-            let plan = self.reference(task, bench).ok()??;
+            let plan = self.reference(task, bench).map_err(|why| why.to_string())?;
+            let Some(plan) = plan else {
+                return Ok(None);
+            };
             let contest = TimingComparison {
                 reference: Some(plan.clone()),
                 plans: vec![plan],
                 seed: SEEDS[0],
+                // It passed the gate when it became the reference; its time is all that is asked.
+                level: Level::Screening,
             };
-            let times = bench.worker.finale(contest).ok()?;
-            let time = times.into_iter().next()?.measured?;
-            let evidence = time.record().evidence.as_ref()?;
-            Some((evidence.reference_us?, evidence.reference.clone()?))
+            let times = bench
+                .worker
+                .finale(contest)
+                .map_err(|why| why.to_string())?;
+            let time = times.into_iter().next();
+            let time = time.ok_or_else(|| "it gave no time".to_owned())?;
+            let why = time.judgement.to_string();
+            let evidence = time.measured.as_ref().map(|time| time.record());
+            let evidence = evidence.and_then(|time| time.evidence.as_ref());
+            let found = evidence.and_then(|e| e.reference_us.zip(e.reference.clone()));
+            found.map(Some).ok_or(why)
         })
     }
 
@@ -222,6 +266,7 @@ impl CudaEvaluator {
             reference: None,
             plans: self.plans(task, [challenger, incumbent])?,
             seed,
+            level: Level::Screening,
         };
         self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
     }
@@ -244,10 +289,33 @@ impl CudaEvaluator {
                 reference,
                 plans,
                 seed,
+                // What is published has passed everything.
+                level: Level::Final,
             };
             bench.worker.finale(contest).map_err(BoxError::from)
         })
     }
+}
+
+/// `GPU busy 91 % of 12.0 s (…); 10.2 candidates a second of it, 33,100 an hour`.
+fn usage_line(spent: &Spent, candidates: u64, all: Duration) -> String {
+    let seconds = all.as_secs_f64().max(1e-9);
+    let share = |part: Duration| 100.0 * part.as_secs_f64() / seconds;
+    let idle = all.saturating_sub(spent.total);
+    format!(
+        "GPU busy {:.0} % of {:.1} s (timing {:.0} %, gate {:.0} %); the rest: waiting for compiled \
+         candidates {:.0} %, comparing on the host {:.0} %, copies {:.0} %, loading code {:.0} %; \
+         {:.0} candidates an hour",
+        share(spent.busy()),
+        seconds,
+        share(spent.timing),
+        share(spent.gate),
+        share(idle),
+        share(spent.host()),
+        share(spent.copies),
+        share(spent.load),
+        candidates as f64 / seconds * 3600.0,
+    )
 }
 
 impl Evaluator for CudaEvaluator {
@@ -314,11 +382,37 @@ impl CudaEvaluator {
             }
             if !health.slowed.is_empty() {
                 notes.push(format!(
-                    "note: the clocks of {place} are held down by: {}; timing pauses while that lasts",
+                    "note: the clocks of {place} are held down by: {}; samples far below its usual clock are discarded",
                     health.slowed.join(", ")
                 ));
             }
         }
         Ok(notes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_of_a_gpu_adds_up() {
+        let seconds = Duration::from_secs;
+        let spent = Spent {
+            gate: seconds(10),
+            timing: seconds(60),
+            copies: seconds(5),
+            load: seconds(1),
+            total: seconds(80),
+        };
+        let line = usage_line(&spent, 500, seconds(100));
+        for part in [
+            "busy 70 % of 100.0 s (timing 60 %, gate 10 %)",
+            "waiting for compiled candidates 20 %",
+            "host 4 %, copies 5 %, loading code 1 %",
+            "18000 candidates an hour",
+        ] {
+            assert!(line.contains(part), "{line}");
+        }
     }
 }

@@ -86,7 +86,7 @@ impl From<Received> for TimedJudgement {
         // A wrong one with a time contradicts itself: whoever asked refuses it.
         let time = received.measured;
         Self {
-            measured: time.map(|time| Measured::new(&Verified::checked(), time)),
+            measured: time.map(|time| Measured::new(&Verified::checked(None), time)),
             judgement: received.judgement,
             explanation: received.explanation,
             unproven: received.unproven,

@@ -2,9 +2,12 @@
 //! fakes are judged by the same code.
 
 use std::ops::Range;
+use std::sync::Arc;
+use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch};
-use tuner_core::record::Hazard;
+use tuner_core::record::{Hazard, Verdict};
+use tuner_core::units::ContentHash;
 
 /// A buffer of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,6 +95,56 @@ pub struct Run<'a> {
     pub budget: Option<u64>,
 }
 
+/// Contents of a buffer that stay on the device while the gate looks at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kept(pub usize);
+
+/// What a run left in an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contents {
+    /// Its bytes.
+    Host(Vec<u8>),
+    /// It, on the device.
+    Device(Kept),
+}
+
+/// What elements of an output are expected to be, in the form in which a device compares them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wanted {
+    /// Value and tolerance of each element that is compared.
+    pub values: Vec<[f64; 2]>,
+    /// Which elements these are, in runs.
+    pub units: Vec<Unit>,
+}
+
+/// A run of elements that are compared one after the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    /// The first one's index in the output.
+    pub start: u64,
+    /// Its index in [`Wanted::values`].
+    pub at: u64,
+    /// How many.
+    pub count: u64,
+    /// Largest sum of their squared errors; 0 where they are not judged by their norm.
+    pub bound: f64,
+}
+
+/// What a device's comparison came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tally {
+    /// Elements outside their tolerance.
+    pub wrong: u64,
+    /// Largest error over its tolerance, or norm of a run over its bound.
+    pub max_error: f64,
+    /// The first wrong element.
+    pub first_wrong: Option<u64>,
+}
+
+fn nothing_kept() -> Judgement {
+    Judgement::new(Verdict::Crashed, "the device keeps no contents".to_owned())
+}
+
 /// A device as the gate sees it.
 pub trait Session {
     /// Frees every buffer.
@@ -108,6 +161,79 @@ pub trait Session {
     /// # Errors
     /// The device's own faults.
     fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement>;
+
+    /// Writes an input, which many candidates get: a device may have kept it.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn upload_input(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<(), Judgement> {
+        self.upload(slot, bytes)
+    }
+
+    /// Whether an input still holds what [`Session::upload_input`] wrote.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn is_unchanged(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<bool, Judgement> {
+        Ok(self.download(slot)?.as_slice() == bytes.as_ref())
+    }
+
+    /// Keeps a buffer's contents on the device when all buffers are freed; `None` where it does not
+    /// do so, and the host reads them.
+    fn keep(&mut self, _slot: Slot) -> Option<Kept> {
+        None
+    }
+
+    /// Frees what was kept.
+    fn release(&mut self, _kept: Kept) {}
+
+    /// Frees everything that was kept.
+    fn release_all(&mut self) {}
+
+    /// Reads what was kept.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn fetch(&mut self, _kept: Kept) -> Result<Vec<u8>, Judgement> {
+        Err(nothing_kept())
+    }
+
+    /// Whether two kept contents are the same bits.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn equal(&mut self, _one: Kept, _two: Kept) -> Result<bool, Judgement> {
+        Err(nothing_kept())
+    }
+
+    /// The first element of a run of so many that hold this pattern.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn first_run(
+        &mut self,
+        _kept: Kept,
+        _pattern: &[u8],
+        _run: u64,
+    ) -> Result<Option<u64>, Judgement> {
+        Err(nothing_kept())
+    }
+
+    /// Compares what was kept with what is wanted, as [`crate::gate::compare`] does, bit for bit.
+    /// `key` identifies what is wanted, which `make` gives where the device has not kept it. `None`
+    /// where the host must compare.
+    ///
+    /// # Errors
+    /// The device's own faults.
+    fn tally(
+        &mut self,
+        _kept: Kept,
+        _element: Element,
+        _key: &ContentHash,
+        _make: &mut dyn FnMut() -> Wanted,
+    ) -> Result<Option<Tally>, Judgement> {
+        Ok(None)
+    }
 
     /// Fills a buffer with repeats of `pattern` and marks it as written by nobody.
     ///

@@ -6,6 +6,7 @@
 //! order, what to throw away and when to stop is the plan's business ([`crate::timing::race`],
 //! [`crate::timing::paired`]).
 
+use crate::session::{Contents, Session};
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
@@ -26,9 +27,12 @@ pub struct Sample {
     pub cycles: Option<f64>,
     /// Mean clock of the multiprocessors during the sample, MHz.
     pub clock_mhz: Option<f64>,
-    /// The device says that it slowed itself down (power, heat) during the sample. A clock that is
-    /// low for want of load is none.
+    /// The device says that it slowed itself down for heat or a fault during the sample. A clock
+    /// that is low for want of load is none, nor is one that a power limit holds down: that is how
+    /// such a device runs.
     pub throttled: bool,
+    /// The host had not queued everything when the sample began, so it may have waited for the host.
+    pub late: bool,
 }
 
 impl Sample {
@@ -40,12 +44,13 @@ impl Sample {
             cycles: None,
             clock_mhz: None,
             throttled: false,
+            late: false,
         }
     }
 }
 
 /// The outputs of one buffer set: contents by argument index of the plan, ascending.
-pub type OutputSet = Vec<(usize, Vec<u8>)>;
+pub type OutputSet = Vec<(usize, Contents)>;
 
 /// A device that times.
 pub trait Stopwatch {
@@ -88,4 +93,9 @@ pub trait Stopwatch {
     /// # Errors
     /// The device failed.
     fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement>;
+
+    /// The same device as the gate sees it, where it can look at what it keeps.
+    fn as_session(&mut self) -> Option<&mut dyn Session> {
+        None
+    }
 }

@@ -11,6 +11,7 @@
 
 mod ending;
 mod frame;
+mod memory;
 mod oom;
 mod pipes;
 mod process;
@@ -19,6 +20,7 @@ mod worker;
 
 pub use ending::{Ending, Failure};
 pub use frame::{Decoder, Parts, encode, from_json, to_json};
+pub use memory::free_memory;
 pub use pipes::{Program, start_error};
 pub use process::{ATTEMPTS, Limits, Process, pause};
 pub use run::{Finished, run};

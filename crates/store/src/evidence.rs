@@ -23,9 +23,9 @@ pub(super) async fn insert_evidence(
         connection,
         "INSERT OR REPLACE INTO timing_evidence (verdict, stage, cache, launches, cycles, \
          clock_mhz, reference, reference_us, ratios, ratio, ratio_low, ratio_high, flags, \
-         other_cache, other_p50_us, other_p90_us, other_low_us, other_high_us, other_samples) \
-         VALUES ",
-        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+         other_cache, other_p50_us, other_p90_us, other_low_us, other_high_us, other_samples, \
+         gate) VALUES ",
+        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         "",
         rows,
         |values, (verdict, evidence)| {
@@ -49,7 +49,8 @@ pub(super) async fn insert_evidence(
             values.add(other.map(|mode| mode.p90.get()))?;
             values.add(other.map(|mode| mode.ci95[0].get()))?;
             values.add(other.map(|mode| mode.ci95[1].get()))?;
-            values.add(other.map(|mode| samples_text(&mode.samples)))
+            values.add(other.map(|mode| samples_text(&mode.samples)))?;
+            values.add(evidence.gate.clone())
         },
     )
     .await
@@ -97,6 +98,7 @@ pub(super) fn evidence_from_row(
         reference_us: row.try_get("reference_us")?,
         reference_ratios: numbers("ratios")?,
         flags: serde_json::from_str(&flags).unwrap_or_default(),
+        gate: row.try_get("gate")?,
         other,
     })))
 }

@@ -340,7 +340,7 @@ async fn full_row(
     let row = sqlx::query(
         "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
             o.git_commit, o.dirty, o.diff_hash, o.driver, k.template_hash, x.cubin_hash, x.registers,
-            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at
+            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate
          FROM verdicts v
          JOIN times m ON m.verdict = v.id
          JOIN candidates c ON c.id = v.candidate
@@ -350,6 +350,7 @@ async fn full_row(
          JOIN runs r ON r.id = t.run
          JOIN provenance o ON o.id = v.provenance
          LEFT JOIN compilations x ON x.candidate = c.id
+         LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
          WHERE v.id = ?",
     )
     .bind(verdict)
@@ -390,6 +391,7 @@ async fn full_row(
         seed: Seed(row.try_get::<Text<u64>, _>("seed")?.0),
         run_id: row.try_get("name")?,
         measured_at: row.try_get("judged_at")?,
+        gate: row.try_get("gate")?,
     };
     Ok((row.try_get("driver")?, leaderboard_row))
 }

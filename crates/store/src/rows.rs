@@ -367,7 +367,7 @@ pub(super) const TRIAL_COLUMNS: &str =
         m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.protocol, m.reused, m.samples_us,
         e.cache, e.launches, e.cycles, e.clock_mhz, e.reference, e.reference_us, e.ratios, e.flags,
         e.other_cache, e.other_p50_us, e.other_p90_us, e.other_low_us, e.other_high_us,
-        e.other_samples,
+        e.other_samples, e.gate,
         n.body AS counters,
         (SELECT json_group_array(json(body) ORDER BY ordinal) FROM hazards WHERE verdict = v.id)
             AS hazards

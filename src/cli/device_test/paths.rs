@@ -17,7 +17,7 @@ use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
 use tuner_device::gpu::{GpuFacts, open_driver};
 use tuner_device::worker::host::Settings;
-use tuner_judge::session::{Blocks, Order, Run, RunReport, Session};
+use tuner_judge::session::{Blocks, Contents, Order, Run, RunReport, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Calibration, Probe, Prober};
 
@@ -394,11 +394,17 @@ fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
         Stopwatch::poison(&mut tried.session, subject)?;
         let many = tried.session.sample(subject, cache, 400)?;
         let sets = tried.session.outputs(subject)?;
+        let mut written = true;
+        for set in &sets {
+            let bytes = match set.first() {
+                Some((_, Contents::Host(bytes))) => bytes.clone(),
+                Some((_, Contents::Device(kept))) => tried.session.fetch(*kept)?,
+                None => Vec::new(),
+            };
+            written &= bytes.get(4..8) == Some(&3f32.to_le_bytes()[..]);
+        }
+        tried.session.release_all();
         tried.session.drop_subject(subject);
-        let written = sets.iter().all(|set| {
-            let bytes = set.first().map_or(&[][..], |(_, bytes)| &bytes[..]);
-            bytes.get(4..8) == Some(&3f32.to_le_bytes()[..])
-        });
         let mhz = many.clock_mhz.unwrap_or(0.0);
         let agree = (few.micros / many.micros).ln().abs() < 0.7;
         let detail = format!(

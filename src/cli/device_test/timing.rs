@@ -6,6 +6,7 @@ use crate::cli::CliError;
 use serde_json::{Value, json};
 use tuner_core::evidence::Measured;
 use tuner_device::worker::protocol::TimingComparison;
+use tuner_judge::gate::level::Level;
 use tuner_judge::timing::paired::Decision;
 
 /// What `duel` takes.
@@ -54,6 +55,7 @@ pub(super) fn duel(ordinal: u32, args: &DuelArgs) -> Result<(Value, bool), CliEr
             reference: None,
             plans: plans.clone(),
             seed: 1,
+            level: Level::Screening,
         };
         let Some(result) = bench.worker.duel(contest).map_err(failed)? else {
             continue;
@@ -106,6 +108,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
         reference: None,
         plans,
         seed: args.seed,
+        level: Level::Final,
     };
     let times = bench.worker.finale(contest).map_err(failed)?;
     let mut passed = true;

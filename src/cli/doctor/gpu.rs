@@ -90,7 +90,7 @@ fn calibration(facts: &GpuFacts) -> Finding {
     }
 }
 
-fn describe(facts: &GpuFacts) -> String {
+pub(super) fn describe(facts: &GpuFacts) -> String {
     let limits = facts.limits();
     let clock = facts
         .max_clock_mhz

@@ -1,5 +1,6 @@
 //! `tuner doctor`: what is here, what is missing, and the command that fixes it.
 
+mod device;
 mod gpu;
 
 use super::output::{self, Format};
@@ -10,6 +11,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
     Surroundings, Template, install_command, render,
@@ -19,7 +21,9 @@ use tuner_store::Store;
 
 /// Show what is installed, what is missing, and how to get it
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  tuner doctor\n  tuner doctor --format json")]
+#[command(
+    after_help = "Example:\n  tuner doctor\n  tuner doctor --device cuda:0\n  tuner doctor --format json"
+)]
 pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
@@ -27,6 +31,10 @@ pub(crate) struct Args {
     /// Database of results.
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
+    /// Examines one GPU in a minute instead: rates, floors, its clock under load, power limit, MIG,
+    /// ECC, other processes, and whether the host keeps up. Ends with code 4 where a check fails.
+    #[arg(long, value_name = "cuda:N")]
+    device: Option<DeviceSelector>,
 }
 
 /// How a finding is to be taken.
@@ -39,6 +47,10 @@ enum Status {
     Absent,
     /// Not here or broken, and something needs it.
     Missing,
+    /// Of an examined GPU: it works, and times may suffer.
+    Warn,
+    /// Of an examined GPU: it cannot be timed like this.
+    Fail,
 }
 
 /// One line of the report.
@@ -70,6 +82,20 @@ impl Finding {
         }
     }
 
+    fn warn(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            status: Status::Warn,
+            ..Self::missing(check, detail, fix)
+        }
+    }
+
+    fn fail(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            status: Status::Fail,
+            ..Self::missing(check, detail, fix)
+        }
+    }
+
     fn missing(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             check,
@@ -80,11 +106,17 @@ impl Finding {
     }
 }
 
-/// Looks and prints. Always ends with success: what is missing is the result.
+/// Looks and prints. What is missing is the result and no failure; an examined GPU may fail.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    if let Some(selector) = &args.device {
+        let findings = device::findings(selector)?;
+        let failed = findings.iter().any(|found| found.status == Status::Fail);
+        print(&findings, args.format)?;
+        return Ok(if failed { exit::NOT_OK } else { exit::DONE });
+    }
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
     findings.push(program(
@@ -99,15 +131,20 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     ));
     findings.push(database(&args.db)?);
     findings.push(cache());
-    let text = match args.format {
-        Format::Json => serde_json::to_string_pretty(&findings).context("cannot make JSON")?,
+    print(&findings, args.format)?;
+    Ok(exit::DONE)
+}
+
+fn print(findings: &[Finding], format: Format) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Json => serde_json::to_string_pretty(findings).context("cannot make JSON")?,
         format => {
             let cells: Vec<Vec<String>> = findings.iter().map(cells).collect();
             rows(format, &["check", "status", "detail", "fix"], &cells)
         }
     };
     output::print(&text).context("cannot write to standard output")?;
-    Ok(exit::DONE)
+    Ok(())
 }
 
 fn cells(finding: &Finding) -> Vec<String> {
@@ -115,6 +152,8 @@ fn cells(finding: &Finding) -> Vec<String> {
         Status::Ok => "ok",
         Status::Absent => "absent",
         Status::Missing => "MISSING",
+        Status::Warn => "warn",
+        Status::Fail => "FAIL",
     };
     vec![
         finding.check.to_owned(),

@@ -1,6 +1,6 @@
 //! `tuner profile`: what the winner does on the device, metric by metric.
 
-mod ncu;
+pub(crate) mod ncu;
 mod target;
 mod virtual_gpu;
 

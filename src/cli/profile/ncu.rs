@@ -70,7 +70,7 @@ fn stall_metric(reason: &str) -> String {
 }
 
 /// The profiler: the file named, else on PATH, else where the toolkit puts it.
-pub(super) fn find(named: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
     if let Some(path) = named {
         return path.is_file().then(|| path.to_owned());
     }
@@ -141,18 +141,35 @@ pub(super) fn profile(
         ))
     })?;
     let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || text.contains("ERR_NVGPUCTRPERM") {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(failure(program, &text, &words));
-    }
-    let metrics = read(&text)
-        .map_err(|why| CliError::Failed(anyhow::anyhow!("{}: {why}", program.display())))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    let metrics = taken(program, &text, &words, output.status.success())?;
     Ok(Profile {
         source: ProfileSource::Ncu,
         tool: version(program),
         metrics,
         profiled_at: String::new(),
     })
+}
+
+/// The metrics of what the profiler printed. It fails where a process of the target ends by a signal,
+/// as a device worker does when it is ended, though it has profiled all that was asked for.
+fn taken(
+    program: &Path,
+    out: &str,
+    err: &str,
+    success: bool,
+) -> Result<Map<String, Json>, CliError> {
+    if out.contains("ERR_NVGPUCTRPERM") || err.contains("ERR_NVGPUCTRPERM") {
+        return Err(failure(program, out, err));
+    }
+    match read(out) {
+        Ok(metrics) => Ok(metrics),
+        Err(_) if !success => Err(failure(program, out, err)),
+        Err(why) => Err(CliError::Failed(anyhow::anyhow!(
+            "{}: {why}",
+            program.display()
+        ))),
+    }
 }
 
 fn failure(program: &Path, out: &str, err: &str) -> CliError {
@@ -179,7 +196,7 @@ fn failure(program: &Path, out: &str, err: &str) -> CliError {
     ))
 }
 
-fn version(program: &Path) -> String {
+pub(crate) fn version(program: &Path) -> String {
     let output = Command::new(program).arg("--version").output().ok();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = text
@@ -297,7 +314,24 @@ fn metrics(
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{read, taken};
+    use std::path::Path;
+
+    #[test]
+    fn a_profile_is_kept_though_the_worker_was_ended_by_a_signal() {
+        let table = "==PROF== Connected to process 1\n\
+            \"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\
+            \"\",\"\",\"ns\"\n\
+            \"0\",\"gemm\",\"3000\"\n\
+            ==ERROR== The application returned an error code (9).\n";
+        let ncu = Path::new("ncu");
+        let metrics = taken(ncu, table, "", false).unwrap();
+        assert_eq!(metrics["duration_us"], 3.0);
+        let nothing = taken(ncu, "==ERROR== no kernel\n", "", false);
+        assert!(nothing.unwrap_err().to_string().contains("no kernel"));
+        let refused = format!("{table}==ERROR== ERR_NVGPUCTRPERM\n");
+        assert!(taken(ncu, &refused, "", true).is_err());
+    }
 
     #[test]
     fn launches_are_put_together_by_their_durations() {

@@ -39,8 +39,19 @@ pub enum DriverAbsent {
     TooOld(&'static str),
 }
 
+/// cudarc's binding of a function. CUDA 13 has dropped names that every driver still exports; their
+/// signature is that of the name given besides.
+macro_rules! binding {
+    ($name:ident) => {
+        sys::$name
+    };
+    ($name:ident = $binding:ident) => {
+        sys::$binding
+    };
+}
+
 macro_rules! functions {
-    ($($name:ident($($argument:ty),*);)*) => {
+    ($($name:ident($($argument:ty),*) $(= $binding:ident)?;)*) => {
         #[expect(non_snake_case, reason = "the driver's own names")]
         struct Functions {
             $($name: unsafe extern "C" fn($($argument),*) -> u32,)*
@@ -72,7 +83,7 @@ macro_rules! functions {
         }
 
         // The signatures are cudarc's, or this does not compile.
-        $(const _: unsafe fn($($argument),*) -> sys::CUresult = sys::$name;)*
+        $(const _: unsafe fn($($argument),*) -> sys::CUresult = binding!($name $(= $binding)?);)*
         const _: unsafe fn(CUfunction, usize, *mut usize, *mut usize) -> sys::CUresult =
             sys::cuFuncGetParamInfo;
         const _: unsafe fn(CUfunction) -> sys::CUresult = sys::cuFuncLoad;
@@ -88,7 +99,7 @@ functions! {
     cuDeviceGetCount(*mut c_int);
     cuDeviceGet(*mut CUdevice, c_int);
     cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceGetUuid(*mut CUuuid, CUdevice);
+    cuDeviceGetUuid_v2(*mut CUuuid, CUdevice);
     cuDeviceTotalMem_v2(*mut usize, CUdevice);
     cuDeviceGetAttribute(*mut c_int, CUdevice_attribute, CUdevice);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
@@ -118,11 +129,13 @@ functions! {
     cuEventCreate(*mut CUevent, c_uint);
     cuEventRecord(CUevent, CUstream);
     cuEventSynchronize(CUevent);
-    cuEventElapsedTime(*mut f32, CUevent, CUevent);
+    cuEventQuery(CUevent);
+    cuEventElapsedTime(*mut f32, CUevent, CUevent) = cuEventElapsedTime_v2;
     cuEventDestroy_v2(CUevent);
     cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
     cuStreamEndCapture(CUstream, *mut CUgraph);
     cuGraphInstantiateWithFlags(*mut CUgraphExec, CUgraph, c_ulonglong);
+    cuGraphUpload(CUgraphExec, CUstream);
     cuGraphLaunch(CUgraphExec, CUstream);
     cuGraphDestroy(CUgraph);
     cuGraphExecDestroy(CUgraphExec);
@@ -253,7 +266,7 @@ impl Driver for CudaDriver {
 
     fn device_uuid(&mut self, device: Device) -> Answer<[u8; 16]> {
         let mut uuid = CUuuid { bytes: [0; 16] };
-        call!(self, cuDeviceGetUuid(&raw mut uuid, device.0))?;
+        call!(self, cuDeviceGetUuid_v2(&raw mut uuid, device.0))?;
         Ok(uuid.bytes.map(|byte| byte as u8))
     }
 
@@ -495,7 +508,7 @@ impl Driver for CudaDriver {
             }));
         }
         let end = values.len();
-        values.resize(end + PARAMETER_BYTES_MAX.div_ceil(8), 0u64);
+        values.resize(end + spare.div_ceil(8) + 1, 0u64);
         let first = values.as_mut_ptr();
         let mut pointers: Vec<*mut c_void> = (0..given.len() + spare)
             // SAFETY: every start is at most `end`, which is within `values`.
@@ -552,6 +565,14 @@ impl Driver for CudaDriver {
         )
     }
 
+    fn event_is_over(&mut self, event: Event) -> Answer<bool> {
+        self.alive("cuEventQuery", Kind::Event, event.0)?;
+        match call!(self, cuEventQuery(event.0 as CUevent)) {
+            Err(error) if error.code == code::NOT_READY => Ok(false),
+            answer => answer.map(|()| true),
+        }
+    }
+
     fn event_synchronize(&mut self, event: Event) -> Answer<()> {
         self.alive("cuEventSynchronize", Kind::Event, event.0)?;
         call!(self, cuEventSynchronize(event.0 as CUevent))
@@ -596,6 +617,15 @@ impl Driver for CudaDriver {
         )?;
         self.living.insert((Kind::Exec, exec as u64));
         Ok(GraphExec(exec as u64))
+    }
+
+    fn graph_upload(&mut self, exec: GraphExec, stream: Stream) -> Answer<()> {
+        self.alive("cuGraphUpload", Kind::Exec, exec.0)?;
+        self.alive("cuGraphUpload", Kind::Stream, stream.0)?;
+        call!(
+            self,
+            cuGraphUpload(exec.0 as CUgraphExec, stream.0 as CUstream)
+        )
     }
 
     fn graph_launch(&mut self, exec: GraphExec, stream: Stream) -> Answer<()> {

@@ -89,7 +89,7 @@ pub trait Driver {
     fn device(&mut self, ordinal: i32) -> Answer<Device>;
     /// `cuDeviceGetName`.
     fn device_name(&mut self, device: Device) -> Answer<String>;
-    /// `cuDeviceGetUuid`.
+    /// `cuDeviceGetUuid_v2`: of a MIG instance its own, not that of the GPU around it.
     fn device_uuid(&mut self, device: Device) -> Answer<[u8; 16]>;
     /// `cuDeviceTotalMem`: bytes.
     fn device_memory(&mut self, device: Device) -> Answer<u64>;
@@ -178,6 +178,8 @@ pub trait Driver {
     fn event_create(&mut self) -> Answer<Event>;
     /// `cuEventRecord`.
     fn event_record(&mut self, event: Event, stream: Stream) -> Answer<()>;
+    /// `cuEventQuery`: whether everything before the event has ended.
+    fn event_is_over(&mut self, event: Event) -> Answer<bool>;
     /// `cuEventSynchronize`.
     fn event_synchronize(&mut self, event: Event) -> Answer<()>;
     /// `cuEventElapsedTime`: milliseconds from one event to the other.
@@ -191,6 +193,8 @@ pub trait Driver {
     fn capture_end(&mut self, stream: Stream) -> Answer<Graph>;
     /// `cuGraphInstantiateWithFlags`.
     fn graph_instantiate(&mut self, graph: Graph) -> Answer<GraphExec>;
+    /// `cuGraphUpload`: what a first launch would do besides launching.
+    fn graph_upload(&mut self, exec: GraphExec, stream: Stream) -> Answer<()>;
     /// `cuGraphLaunch`.
     fn graph_launch(&mut self, exec: GraphExec, stream: Stream) -> Answer<()>;
     /// `cuGraphDestroy`.

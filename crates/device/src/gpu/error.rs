@@ -35,15 +35,9 @@ pub mod code {
             /// All of them: number, the driver's name, what it means.
             pub const ALL: &[(u32, &str, &str)] = &[
                 $(($name, stringify!($result), $meaning),)*
-                (TENSOR_MEMORY_LEAK, "CUDA_ERROR_TENSOR_MEMORY_LEAK", "tensor memory was not freed"),
-                (CONTAINED, "CUDA_ERROR_CONTAINED", "an error was contained; the context is lost"),
             ];
         };
     }
-    /// `CUDA_ERROR_TENSOR_MEMORY_LEAK`, newer than the bindings.
-    pub const TENSOR_MEMORY_LEAK: u32 = 721;
-    /// `CUDA_ERROR_CONTAINED`, newer than the bindings.
-    pub const CONTAINED: u32 = 226;
     codes! {
         INVALID_VALUE = CUDA_ERROR_INVALID_VALUE, "an argument is over a limit of the device";
         OUT_OF_MEMORY = CUDA_ERROR_OUT_OF_MEMORY, "the GPU's memory is full";
@@ -89,6 +83,8 @@ pub mod code {
         MPS_SERVER_NOT_READY = CUDA_ERROR_MPS_SERVER_NOT_READY, "the MPS server is not ready";
         MPS_CLIENT_TERMINATED = CUDA_ERROR_MPS_CLIENT_TERMINATED, "the MPS server ended this client";
         STREAM_CAPTURE_INVALIDATED = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the recording of launches failed";
+        TENSOR_MEMORY_LEAK = CUDA_ERROR_TENSOR_MEMORY_LEAK, "tensor memory was not freed";
+        CONTAINED = CUDA_ERROR_CONTAINED, "an error was contained; the context is lost";
         EXTERNAL_DEVICE = CUDA_ERROR_EXTERNAL_DEVICE, "another device failed";
         UNKNOWN = CUDA_ERROR_UNKNOWN, "an unknown error of the driver";
     }

@@ -13,7 +13,7 @@ pub struct GpuFacts {
     pub ordinal: u32,
     /// Its name, such as `NVIDIA H200`.
     pub name: String,
-    /// Its identity, `GPU-…`.
+    /// Its identity, `GPU-…`; of a MIG instance `MIG-…`.
     pub uuid: String,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
@@ -102,7 +102,7 @@ impl GpuFacts {
     fn of(driver: &mut dyn Driver, ordinal: u32, device: Device) -> Result<Self, CudaError> {
         let version = driver.version()?;
         let name = driver.device_name(device)?;
-        let uuid = uuid(driver.device_uuid(device)?);
+        let uuid = uuid(&name, driver.device_uuid(device)?);
         let memory_bytes = driver.device_memory(device)?;
         let mut ask = |attribute: A| -> Result<u32, CudaError> {
             Ok(u32::try_from(driver.device_attribute(device, attribute)?).unwrap_or(0))
@@ -231,17 +231,25 @@ fn cuda_version(number: i32) -> (u32, u32) {
     (number / 1000, number % 1000 / 10)
 }
 
-/// The way `nvidia-smi -L` writes it.
-fn uuid(bytes: [u8; 16]) -> String {
+/// The way `nvidia-smi -L` writes it. A part of a GPU (MIG) says so in its name: `NVIDIA A100-SXM4-40GB
+/// MIG 1g.5gb`.
+fn uuid(name: &str, bytes: [u8; 16]) -> String {
+    let kind = if is_mig(name) { "MIG" } else { "GPU" };
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!(
-        "GPU-{}-{}-{}-{}-{}",
+        "{kind}-{}-{}-{}-{}-{}",
         &hex[..8],
         &hex[8..12],
         &hex[12..16],
         &hex[16..20],
         &hex[20..]
     )
+}
+
+/// Whether the device of that name is a part of a GPU.
+#[must_use]
+pub fn is_mig(name: &str) -> bool {
+    name.split_whitespace().any(|word| word == "MIG")
 }
 
 /// The word with digits and dots on the first line of the driver's `/proc` file.
@@ -273,7 +281,10 @@ mod tests {
         assert_eq!(cuda_version(12_040), (12, 4));
         assert_eq!(cuda_version(13_000), (13, 0));
         let bytes: [u8; 16] = std::array::from_fn(|index| index as u8);
-        assert_eq!(uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+        let tail = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+        assert_eq!(uuid("NVIDIA H200", bytes), format!("GPU-{tail}"));
+        let part = "NVIDIA A100-SXM4-40GB MIG 1g.5gb";
+        assert_eq!(uuid(part, bytes), format!("MIG-{tail}"));
         let text = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release";
         assert_eq!(version_in(text).as_deref(), Some("580.65.06"));
     }

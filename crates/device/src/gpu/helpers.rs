@@ -3,6 +3,7 @@
 use super::context::Gpu;
 use super::driver::{Function, LaunchConfig};
 use super::session::GpuSession;
+use std::collections::HashMap;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
 use tuner_kernel::build::code;
@@ -11,7 +12,7 @@ use tuner_kernel::compile::{
 };
 
 /// Source of the kernels.
-const SOURCE: &str = include_str!("helpers.cu");
+const SOURCE: &str = concat!(include_str!("helpers.cu"), include_str!("scan.cu"));
 
 /// The kernels, with the names that the source gives them.
 pub(super) mod entry {
@@ -23,12 +24,18 @@ pub(super) mod entry {
     pub(in super::super) const READ: &str = "tuner_read";
     pub(in super::super) const SINGLE: &str = "tuner_single";
     pub(in super::super) const TENSOR: &str = "tuner_tensor";
+    pub(in super::super) const GUARD: &str = "tuner_guard";
+    pub(in super::super) const DIFFER: &str = "tuner_differ";
+    pub(in super::super) const RUN: &str = "tuner_run";
+    pub(in super::super) const COMPARE: &str = "tuner_compare";
 }
 
 /// Compiled helper kernels.
 #[derive(Debug, Clone)]
 pub struct Helpers {
     code: Code,
+    /// Kernels that were used before. The code stays loaded as long as this holds it.
+    resolved: HashMap<&'static str, Function>,
 }
 
 /// Why there are none.
@@ -92,19 +99,26 @@ impl Helpers {
     /// Takes what [`Helpers::compile`] made, in the worker.
     #[must_use]
     pub fn new(code: Code) -> Self {
-        Self { code }
+        Self {
+            code,
+            resolved: HashMap::new(),
+        }
     }
 
-    /// Queues one of the kernels.
-    pub(super) fn launch(
-        &self,
+    /// One of the kernels, ready to be queued: looking it up takes as long as several launches.
+    fn resolve(
+        &mut self,
         gpu: &mut Gpu,
-        entry: &str,
-        config: &LaunchConfig,
-    ) -> Result<(), Judgement> {
+        entry: &'static str,
+        shared_bytes: u32,
+    ) -> Result<Function, Judgement> {
+        if let Some(known) = self.resolved.get(entry) {
+            return Ok(*known);
+        }
         let function = gpu.function(&self.code, entry)?;
-        gpu.opt_in(function, u64::from(config.shared_bytes))?;
-        gpu.call(|driver, stream| driver.launch(function, stream, config))
+        gpu.opt_in(function, u64::from(shared_bytes))?;
+        self.resolved.insert(entry, function);
+        Ok(function)
     }
 }
 
@@ -121,8 +135,21 @@ pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> Lau
 
 impl GpuSession {
     /// One of our kernels, loaded.
-    pub(super) fn helper(&mut self, entry: &str) -> Result<Function, Judgement> {
-        self.gpu.function(&self.helpers.code, entry)
+    pub(super) fn helper(&mut self, entry: &'static str) -> Result<Function, Judgement> {
+        self.helpers.resolve(&mut self.gpu, entry, 0)
+    }
+
+    /// Queues one of our kernels.
+    pub(super) fn queue(
+        &mut self,
+        entry: &'static str,
+        config: &LaunchConfig,
+    ) -> Result<(), Judgement> {
+        let function = self
+            .helpers
+            .resolve(&mut self.gpu, entry, config.shared_bytes)?;
+        self.gpu
+            .call(|driver, stream| driver.launch(function, stream, config))
     }
 
     /// Fills the shared memory of all multiprocessors with NaN: a block takes all of one, and
@@ -135,7 +162,6 @@ impl GpuSession {
             shared_bytes: bytes,
             ..config(facts.sm_count * 2, 256, vec![words])
         };
-        self.helpers
-            .launch(&mut self.gpu, entry::POISON_SHARED, &config)
+        self.queue(entry::POISON_SHARED, &config)
     }
 }

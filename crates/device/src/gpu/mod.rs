@@ -4,19 +4,24 @@
 //! facts: what the driver says     nvml: clocks, heat, others     helpers: kernels of our own
 //!    └───────────────┬────────────────────────┴───────────────────────┘
 //!                 context: one GPU, its modules, what spoiled it
-//!                    ├── session: guarded buffers, launches      (the gate drives it)
+//!                    ├── session, gated: buffers, launches       (the gate drives it)
+//!                    │      └── scan: what the gate looks at, on the device
 //!                    └── stopwatch: graphs, events, clock stamps (timing drives it)
 //! ```
 
 pub mod context;
 pub mod driver;
 pub mod error;
+pub mod examine;
 pub mod facts;
 pub mod fake;
+mod gated;
 pub mod helpers;
 mod launches;
+pub mod meter;
 pub mod nvml;
 mod prober;
+mod scan;
 pub mod session;
 mod stopwatch;
 mod subject;

@@ -1,10 +1,10 @@
 //! Health of a GPU through NVML, where that library is: clocks, heat, who else is on it. Everything
 //! here is optional; without NVML nothing is known and nothing fails.
 
-use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::{Device, Nvml};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
@@ -28,7 +28,19 @@ pub struct Health {
     pub temperature_c: Option<u32>,
     /// Power drawn, W.
     pub power_w: Option<f64>,
-    /// Why the clocks are lower than they could be, idleness aside.
+    /// The most it may draw, W.
+    #[serde(default)]
+    pub power_limit_w: Option<f64>,
+    /// It is at that limit.
+    #[serde(default)]
+    pub power_capped: bool,
+    /// Error correction is on.
+    #[serde(default)]
+    pub ecc: Option<bool>,
+    /// The GPU is divided into instances (MIG).
+    #[serde(default)]
+    pub mig: Option<bool>,
+    /// Why the clocks are lower than they could be, idleness and power limits aside.
     pub slowed: Vec<String>,
     /// Processes with a context on it.
     pub processes: Vec<Process>,
@@ -69,11 +81,21 @@ impl Monitor {
         }
     }
 
+    /// The GPU. A part of one (MIG) knows no clocks, heat and power: those are the whole GPU's.
+    fn device(&self) -> Option<Device<'_>> {
+        let nvml = self.nvml.as_ref()?;
+        let device = nvml.device_by_uuid(self.uuid.as_str()).ok()?;
+        match device.mig_is_mig_device_handle() {
+            Ok(true) => device.mig_parent_device().ok(),
+            _ => Some(device),
+        }
+    }
+
     /// How the GPU is now; `None` without NVML.
     #[must_use]
     pub fn health(&self) -> Option<Health> {
         let nvml = self.nvml.as_ref()?;
-        let device = nvml.device_by_uuid(self.uuid.as_str()).ok()?;
+        let device = self.device()?;
         let process = |info: nvml_wrapper::struct_wrappers::device::ProcessInfo| Process {
             pid: info.pid,
             name: nvml.sys_process_name(info.pid, 64).ok(),
@@ -88,6 +110,18 @@ impl Monitor {
             memory_clock_mhz: device.clock_info(Clock::Memory).ok(),
             temperature_c: device.temperature(TemperatureSensor::Gpu).ok(),
             power_w: device.power_usage().ok().map(|mw| f64::from(mw) / 1e3),
+            power_limit_w: device
+                .enforced_power_limit()
+                .ok()
+                .map(|mw| f64::from(mw) / 1e3),
+            power_capped: device
+                .current_throttle_reasons()
+                .is_ok_and(|reasons| reasons.contains(ThrottleReasons::SW_POWER_CAP)),
+            ecc: device
+                .is_ecc_enabled()
+                .ok()
+                .map(|state| state.currently_enabled),
+            mig: device.mig_mode().ok().map(|mode| mode.current != 0),
             slowed: self.slowed(),
             processes: device
                 .running_compute_processes()
@@ -101,20 +135,18 @@ impl Monitor {
     /// Why the clocks are held down at this moment; empty without NVML.
     #[must_use]
     pub fn slowed(&self) -> Vec<String> {
-        let device = self
-            .nvml
-            .as_ref()
-            .and_then(|nvml| nvml.device_by_uuid(self.uuid.as_str()).ok());
-        let reasons = device.and_then(|device| device.current_throttle_reasons().ok());
+        let reasons = self
+            .device()
+            .and_then(|device| device.current_throttle_reasons().ok());
         names(reasons.unwrap_or(ThrottleReasons::NONE))
     }
 }
 
 /// Reasons that make times worse than the GPU can do. Idleness is none, nor are clocks that an
-/// administrator has set: those are steady.
+/// administrator has set, nor a power limit: a card of 72 W is at its own almost always, and what it
+/// can do is what it does there.
 fn names(reasons: ThrottleReasons) -> Vec<String> {
     [
-        (ThrottleReasons::SW_POWER_CAP, "power limit"),
         (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
         (ThrottleReasons::SW_THERMAL_SLOWDOWN, "heat"),
         (ThrottleReasons::HW_THERMAL_SLOWDOWN, "heat (hardware)"),
@@ -155,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn idleness_and_set_clocks_are_no_throttling() {
+    fn idleness_set_clocks_and_a_power_limit_are_no_throttling() {
         let reasons = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
-        assert!(names(reasons).is_empty());
+        assert!(names(reasons | ThrottleReasons::SW_POWER_CAP).is_empty());
         assert_eq!(
-            names(reasons | ThrottleReasons::SW_POWER_CAP),
-            ["power limit"]
+            names(reasons | ThrottleReasons::SW_THERMAL_SLOWDOWN),
+            ["heat"]
         );
     }
 }

@@ -92,13 +92,13 @@ impl GpuSession {
     /// Times `count` launches of one of our kernels, queued one after the other.
     fn launches(
         &mut self,
-        entry: &str,
+        entry: &'static str,
         config: &LaunchConfig,
         count: u32,
     ) -> Result<Sample, Judgement> {
-        let helpers = self.helpers.clone();
+        self.helper(entry)?;
         let span = self.timed(count, &mut |session| {
-            (0..count).try_for_each(|_| helpers.launch(&mut session.gpu, entry, config))
+            (0..count).try_for_each(|_| session.queue(entry, config))
         })?;
         let micros = span.micros / f64::from(count);
         Ok(Sample {
@@ -163,7 +163,7 @@ impl GpuSession {
 
     fn arithmetic(
         &mut self,
-        entry: &str,
+        entry: &'static str,
         rounds: u32,
         work: u64,
     ) -> Result<(Sample, f64), Judgement> {

@@ -2,18 +2,18 @@
 
 use super::context::Gpu;
 use super::driver::DevicePointer;
+use super::examine::Margin;
 use super::helpers::Helpers;
-use super::launches::ready;
+use super::meter::{Spent, note};
 use super::nvml::Monitor;
+use super::scan::Resident;
 use super::stopwatch::STAMPS_BYTES;
 use super::subject::Subjects;
 use crate::step::Step;
-use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::Code;
 use tuner_core::record::{Hazard, Verdict};
-use tuner_judge::session::{Run, RunReport, Session, Slot, Work};
+use tuner_judge::session::{Contents, Session as _};
 
 /// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
 /// still lands in them.
@@ -51,8 +51,13 @@ impl Buffer {
         self.allocation.plus(self.front)
     }
 
+    /// What its guard regions hold.
+    pub(super) fn guard(&self) -> u8 {
+        self.guard
+    }
+
     /// Where a guard region begins and how long it is: before, behind.
-    fn guards(&self) -> [(DevicePointer, u64); 2] {
+    pub(super) fn guards(&self) -> [(DevicePointer, u64); 2] {
         let behind = self.front + self.bytes;
         [
             (self.allocation, self.front),
@@ -66,10 +71,23 @@ pub struct GpuSession {
     pub(super) gpu: Gpu,
     pub(super) helpers: Helpers,
     pub(super) monitor: Monitor,
-    buffers: Vec<Buffer>,
+    pub(super) buffers: Vec<Buffer>,
+    /// Buffers whose contents are kept: they are no longer the run's to free.
+    pub(super) taken: Vec<bool>,
+    pub(super) resident: Resident,
+    /// Whether the device looks at what kernels leave, or the host does.
+    pub(super) looks: bool,
     pub(super) subjects: Subjects,
-    resets: u64,
+    pub(super) resets: u64,
     stamps: Option<Buffer>,
+    /// What is written to before a cold sample.
+    pub(super) flush: Option<Buffer>,
+    /// Factor of the time for which the device waits for the host to queue.
+    pub(super) patience: u32,
+    /// How closely the host has kept ahead.
+    pub(super) margin: Margin,
+    /// Where the time goes.
+    pub(super) spent: Spent,
     /// Launches of the stamping kernel so far.
     pub(super) ticket: u64,
     /// Told when a launch begins and when it has ended.
@@ -85,11 +103,27 @@ impl GpuSession {
             helpers,
             monitor,
             buffers: Vec::new(),
+            taken: Vec::new(),
+            resident: Resident::default(),
+            looks: true,
             subjects: Subjects::default(),
             resets: 0,
             stamps: None,
+            flush: None,
+            patience: 1,
+            margin: Margin::default(),
+            spent: Spent::default(),
             ticket: 0,
             announce: None,
+        }
+    }
+
+    /// The same with everything compared on the host.
+    #[must_use]
+    pub fn comparing_on_host(self) -> Self {
+        Self {
+            looks: false,
+            ..self
         }
     }
 
@@ -99,7 +133,7 @@ impl GpuSession {
         self.announce = Some(announce);
     }
 
-    fn announce(&mut self, step: Step) {
+    pub(super) fn announce(&mut self, step: Step) {
         if let Some(announce) = &mut self.announce {
             announce(step);
         }
@@ -173,10 +207,15 @@ impl GpuSession {
                 Err(fault) if fault.verdict != Verdict::OutOfMemory => return Err(fault),
                 Err(fault) => fault,
             };
+            // What stays for its speed alone makes room first.
+            if self.evict() {
+                continue;
+            }
             let (free, all) = self.gpu.call(|driver, _| driver.memory_info())?;
             let ours: u64 = self.buffers.iter().map(|buffer| buffer.total).sum();
-            let held = all.saturating_sub(free + ours + self.subjects.bytes());
-            let fits = ours + self.subjects.bytes() + total + MEMORY_RESERVE < all;
+            let ours = ours + self.subjects.bytes() + self.resident.bytes();
+            let held = all.saturating_sub(free + ours);
+            let fits = ours + total + MEMORY_RESERVE < all;
             if !fits || held < MEMORY_RESERVE || waits >= MEMORY_WAITS {
                 let others = if held >= MEMORY_RESERVE {
                     format!("; other processes hold {} MiB", held >> 20)
@@ -213,18 +252,44 @@ impl GpuSession {
         buffer: &mut Buffer,
         bytes: &[u8],
     ) -> Result<(), Judgement> {
-        if buffer.guard != INPUT_GUARD {
-            buffer.guard = INPUT_GUARD;
-            for (at, length) in buffer.guards() {
-                self.gpu
-                    .call(|driver, stream| driver.fill_bytes(at, INPUT_GUARD, length, stream))?;
-            }
-        }
-        let at = buffer.at();
-        self.gpu.call(|driver, stream| {
+        self.guard_input(buffer)?;
+        let (at, began) = (buffer.at(), Instant::now());
+        let copied = self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_to_device(at, bytes)
+        });
+        note(&mut self.spent.copies, began);
+        copied
+    }
+
+    /// A subject's buffer as the gate sees it.
+    pub(super) fn contents_of(&mut self, buffer: Buffer) -> Result<Contents, Judgement> {
+        if self.looks {
+            return Ok(Contents::Device(self.keep_buffer(buffer, false)));
+        }
+        self.read(&buffer).map(Contents::Host)
+    }
+
+    /// Makes the guard regions those of an input.
+    pub(super) fn guard_input(&mut self, buffer: &mut Buffer) -> Result<(), Judgement> {
+        if buffer.guard == INPUT_GUARD {
+            return Ok(());
+        }
+        buffer.guard = INPUT_GUARD;
+        buffer.guards().into_iter().try_for_each(|(at, length)| {
+            self.gpu
+                .call(|driver, stream| driver.fill_bytes(at, INPUT_GUARD, length, stream))
         })
+    }
+
+    /// Notes that code was loaded since then.
+    pub fn note_load(&mut self, began: Instant) {
+        note(&mut self.spent.load, began);
+    }
+
+    /// Takes what was spent since the last time.
+    pub fn take_spent(&mut self) -> Spent {
+        std::mem::take(&mut self.spent)
     }
 
     /// Fills the buffer with repeats of a pattern.
@@ -272,11 +337,12 @@ impl GpuSession {
 
     pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Judgement> {
         let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
-        let at = buffer.at();
+        let (at, began) = (buffer.at(), Instant::now());
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_from_device(&mut bytes, at)
         })?;
+        note(&mut self.spent.copies, began);
         Ok(bytes)
     }
 
@@ -314,88 +380,5 @@ impl GpuSession {
             }));
         }
         Ok(None)
-    }
-}
-
-impl Session for GpuSession {
-    fn reset(&mut self) {
-        for buffer in std::mem::take(&mut self.buffers) {
-            self.free(&buffer);
-        }
-        self.resets += 1;
-    }
-
-    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
-        let buffer = self.guarded(name, bytes)?;
-        self.buffers.push(buffer);
-        Ok(Slot(self.buffers.len() - 1))
-    }
-
-    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
-        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
-        let mut buffer = self.buffers[slot.0].clone();
-        self.fill_input(&mut buffer, bytes)?;
-        self.buffers[slot.0] = buffer;
-        Ok(())
-    }
-
-    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
-        let buffer = self.buffers[slot.0].clone();
-        self.fill_pattern(&buffer, pattern)
-    }
-
-    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
-        let buffer = self.buffers[slot.0].clone();
-        self.read(&buffer)
-    }
-
-    fn unwritten(&self, _slot: Slot) -> Option<Vec<Range<u64>>> {
-        None
-    }
-
-    fn can_sample(&self) -> bool {
-        false
-    }
-
-    fn address(&self, slot: Slot) -> Option<u64> {
-        Some(self.buffers.get(slot.0)?.at().address())
-    }
-
-    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
-        self.gpu.set_variable(code, name, bytes)
-    }
-
-    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
-        let buffers = &self.buffers;
-        let pointers: Vec<Option<DevicePointer>> = run
-            .slots
-            .iter()
-            .map(|slot| Some(buffers.get((*slot)?.0)?.at()))
-            .collect();
-        let ready = ready(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
-        self.announce(Step::Launch);
-        self.poison_shared()?;
-        let launched = self.gpu.call(|driver, stream| {
-            driver.launch(ready.function, stream, &ready.config)?;
-            driver.stream_synchronize(stream)
-        });
-        self.announce(Step::Gate);
-        launched?;
-        let mut hazards = Vec::new();
-        for buffer in self.buffers.clone() {
-            hazards.extend(self.trespass(&buffer)?);
-        }
-        let blocks = run.launch.blocks();
-        Ok(RunReport {
-            stopped: !hazards.is_empty(),
-            budget_exhausted: false,
-            hazards,
-            warnings: Vec::new(),
-            work: Work {
-                blocks,
-                grid_blocks: blocks,
-                ..Work::default()
-            },
-        })
     }
 }

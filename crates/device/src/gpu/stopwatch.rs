@@ -9,23 +9,28 @@
 use super::driver::{Driver, Event, Graph, GraphExec, Stream};
 use super::helpers::{config, entry};
 use super::launches::Ready;
+use super::meter::note;
 use super::session::{Buffer, GpuSession};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
+use tuner_judge::session::Session;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 
 /// Graphs kept of one subject.
 const GRAPHS_KEPT: usize = 8;
 /// What the host needs to queue a graph behind the spinning kernel: some, and more for each node.
-const SPIN_NS: u32 = 100_000;
-const SPIN_NS_A_LAUNCH: u32 = 1_000;
-/// Longest spin, nanoseconds.
-const SPIN_NS_MAX: u32 = 2_000_000;
+const SPIN_NS: u32 = 60_000;
+const SPIN_NS_A_LAUNCH: u32 = 500;
+/// Longest spin, nanoseconds: a host that queues for longer is overloaded.
+const SPIN_NS_MAX: u32 = 16_000_000;
+/// Times over the L2 cache that is written to before a cold sample, so that nothing of the one
+/// before is left in it.
+const FLUSH_MULTIPLE: u64 = 2;
 
 /// A buffer of a set: its argument's index, itself, and the poison of its elements.
 type Held = (usize, Buffer, &'static [u8]);
@@ -35,6 +40,8 @@ type Held = (usize, Buffer, &'static [u8]);
 pub(super) struct Span {
     pub(super) micros: f64,
     pub(super) clock_mhz: Option<f64>,
+    /// The host was still queueing when the span began, with the longest spin too.
+    pub(super) late: bool,
 }
 
 impl GpuSession {
@@ -66,36 +73,65 @@ impl GpuSession {
         launches: u32,
         work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
     ) -> Result<Span, Judgement> {
-        let spin = (SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH)).min(SPIN_NS_MAX);
+        let spin = SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH);
         // A code or graph that is used for the first time is loaded outside the span.
         self.stamp(stamps, 0)?;
         self.spin(0)?;
-        self.gpu
-            .call(|driver, stream| driver.stream_synchronize(stream))?;
-        self.spin(spin)?;
-        self.stamp(stamps, 0)?;
-        self.gpu
-            .call(|driver, stream| driver.event_record(from, stream))?;
-        work(self)?;
-        self.gpu
-            .call(|driver, stream| driver.event_record(to, stream))?;
-        self.stamp(stamps, STAMP_BYTES)?;
+        let start = Instant::now();
+        let late = loop {
+            self.gpu
+                .call(|driver, stream| driver.stream_synchronize(stream))?;
+            let spin = spin.saturating_mul(self.patience).min(SPIN_NS_MAX);
+            let began = Instant::now();
+            self.spin(spin)?;
+            self.stamp(stamps, 0)?;
+            self.gpu
+                .call(|driver, stream| driver.event_record(from, stream))?;
+            work(self)?;
+            self.gpu
+                .call(|driver, stream| driver.event_record(to, stream))?;
+            self.stamp(stamps, STAMP_BYTES)?;
+            // Where the span has begun already, the device may have waited for the host within it.
+            let late = self.gpu.call(|driver, _| driver.event_is_over(from))?;
+            self.margin
+                .note(began.elapsed(), spin, late && spin >= SPIN_NS_MAX);
+            if !late || spin >= SPIN_NS_MAX {
+                break late;
+            }
+            self.patience = self.patience.saturating_mul(2);
+        };
         let milliseconds = self.gpu.call(|driver, _| {
             driver.event_synchronize(to)?;
             // Work that a kernel started elsewhere counts as well.
             driver.context_synchronize()?;
             driver.event_elapsed(from, to)
         })?;
+        note(&mut self.spent.timing, start);
         let bytes = self.read(stamps)?;
         Ok(Span {
             micros: f64::from(milliseconds) * 1e3,
             clock_mhz: clock(&bytes),
+            late,
         })
+    }
+
+    /// Writes over the L2 cache. Sets that rotate are not enough: a sample of fewer launches than
+    /// sets uses the same ones as the sample before it.
+    fn flush_cache(&mut self) -> Result<(), Judgement> {
+        let wanted = FLUSH_MULTIPLE * self.gpu.facts().l2_bytes;
+        if self.flush.is_none() {
+            self.flush = Some(self.guarded("the cache's eviction", wanted.max(4))?);
+        }
+        let Some(buffer) = self.flush.clone() else {
+            return Ok(());
+        };
+        self.gpu
+            .call(|driver, stream| driver.fill_bytes(buffer.at(), 0, buffer.bytes, stream))
     }
 
     fn spin(&mut self, nanoseconds: u32) -> Result<(), Judgement> {
         let config = config(1, 1, vec![nanoseconds.to_le_bytes().to_vec()]);
-        self.helpers.launch(&mut self.gpu, entry::SPIN, &config)
+        self.queue(entry::SPIN, &config)
     }
 
     fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Judgement> {
@@ -104,7 +140,7 @@ impl GpuSession {
         let parameters = [at, self.ticket].map(|word| word.to_le_bytes().to_vec());
         // Enough blocks that one of them is on multiprocessor 0.
         let config = config(self.gpu.facts().sm_count * 2, 32, parameters.to_vec());
-        self.helpers.launch(&mut self.gpu, entry::STAMP, &config)
+        self.queue(entry::STAMP, &config)
     }
 
     /// The graph of `launches` sequences over the first `sets` sets, made where it is not there.
@@ -154,7 +190,9 @@ impl GpuSession {
             let exec = driver.graph_instantiate(graph);
             let destroyed = driver.graph_destroy(graph);
             let exec = exec?;
-            destroyed.map(|()| exec)
+            // Else the first launch, which counts, would do so.
+            let uploaded = driver.graph_upload(exec, stream);
+            destroyed.and(uploaded).map(|()| exec)
         })
     }
 
@@ -242,11 +280,15 @@ impl Stopwatch for GpuSession {
         cache: CacheMode,
         launches: u32,
     ) -> Result<Sample, Judgement> {
-        let launches = launches.max(1);
         let sets = self.sets_for(subject, cache)?;
+        let launches = launches.clamp(1, sets.most_launches);
+        let sets = sets.count;
         let exec = self.graph(subject, cache, launches, sets)?;
         // What the launches change in place grows from one to the next: each sample begins anew.
         self.restore(subject)?;
+        if cache == CacheMode::Cold {
+            self.flush_cache()?;
+        }
         let span = self.timed(launches, &mut |session| {
             session
                 .gpu
@@ -264,6 +306,7 @@ impl Stopwatch for GpuSession {
             cycles: span.clock_mhz.map(|mhz| mhz * micros),
             clock_mhz: span.clock_mhz,
             throttled: !self.monitor.slowed().is_empty(),
+            late: span.late,
         })
     }
 
@@ -307,7 +350,10 @@ impl Stopwatch for GpuSession {
         }
         let mut found = Vec::new();
         for set in sets {
-            for (_, buffer, _) in self.buffers_of(subject, set, |_| true)? {
+            let all = self.buffers_of(subject, set, |_| true)?;
+            let buffers: Vec<Buffer> = all.iter().map(|(_, buffer, _)| buffer.clone()).collect();
+            let clean = self.looks && self.trespassed(&buffers)? == 0;
+            for (_, buffer, _) in all.into_iter().filter(|_| !clean) {
                 if let Some(hazard) = self.trespass(&buffer)? {
                     return Err(Judgement::new(
                         hazard.kind,
@@ -317,11 +363,15 @@ impl Stopwatch for GpuSession {
             }
             let mut outputs = OutputSet::new();
             for (index, buffer, _) in self.buffers_of(subject, set, Role::is_compared)? {
-                outputs.push((index, self.read(&buffer)?));
+                outputs.push((index, self.contents_of(buffer)?));
             }
             found.push(outputs);
         }
         Ok(found)
+    }
+
+    fn as_session(&mut self) -> Option<&mut dyn Session> {
+        Some(self)
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) struct Loaded {
     pub(super) plan: Plan,
     seed: u64,
     pub(super) sets: Vec<Set>,
-    /// Sets of the cold mode, once it was asked for: a graph goes over the same ones every time.
-    cold: Option<usize>,
+    /// Sets of the cold mode, once it was asked for.
+    cold: Option<Sets>,
     /// Graphs by mode and number of launches.
     pub(super) graphs: HashMap<(CacheMode, u32), GraphExec>,
     /// First and last set that the last sample used.
@@ -45,6 +45,15 @@ pub(super) struct Set {
     pub(super) launches: Vec<Ready>,
 }
 
+/// How a mode uses sets of buffers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sets {
+    /// How many.
+    pub(super) count: usize,
+    /// Launches of a sample at most: sets that the cache could hold are used once each.
+    pub(super) most_launches: u32,
+}
+
 /// All loaded subjects.
 #[derive(Default)]
 pub(super) struct Subjects {
@@ -56,9 +65,12 @@ pub(super) struct Subjects {
 impl Subjects {
     /// Device memory that they take.
     pub(super) fn bytes(&self) -> u64 {
-        let sets = self.loaded.values().flat_map(|subject| &subject.sets);
-        let buffers = sets.flat_map(|set| set.buffers.iter().flatten());
-        buffers.map(|buffer| buffer.bytes).sum()
+        let of = |subject: &Loaded| -> u64 {
+            let sets = subject.sets.iter().flat_map(|set| &set.buffers);
+            let buffers = sets.chain(&subject.initial).flatten();
+            buffers.map(|buffer| buffer.bytes).sum()
+        };
+        self.loaded.values().map(of).sum()
     }
 
     pub(super) fn get(&self, subject: Subject) -> Result<&Loaded, Judgement> {
@@ -147,25 +159,31 @@ impl GpuSession {
         &mut self,
         subject: Subject,
         cache: CacheMode,
-    ) -> Result<usize, Judgement> {
+    ) -> Result<Sets, Judgement> {
         let wanted = match cache {
-            CacheMode::Warm => 1,
+            CacheMode::Warm => Sets {
+                count: 1,
+                most_launches: u32::MAX,
+            },
             CacheMode::Cold => self.cold_sets(subject)?,
         };
-        while self.subjects.get(subject)?.sets.len() < wanted {
+        while self.subjects.get(subject)?.sets.len() < wanted.count {
             self.add_set(subject)?;
         }
         Ok(wanted)
     }
 
-    fn cold_sets(&mut self, subject: Subject) -> Result<usize, Judgement> {
+    fn cold_sets(&mut self, subject: Subject) -> Result<Sets, Judgement> {
         let loaded = self.subjects.get(subject)?;
         if let Some(known) = loaded.cold {
             return Ok(known);
         }
         if loaded.plan.variables.iter().any(points) {
             // A variable points into one set only.
-            return Ok(1);
+            return Ok(Sets {
+                count: 1,
+                most_launches: 1,
+            });
         }
         let have = loaded.sets.len() as u64;
         let set = loaded.sets.first();
@@ -181,7 +199,15 @@ impl GpuSession {
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
         // Two at least, so that what is timed is never only what was just read.
-        let sets = wanted.min(SETS_MAX).min(room).max(2) as usize;
+        let count = wanted.min(SETS_MAX).min(room).max(2);
+        let sets = Sets {
+            count: count as usize,
+            most_launches: if count < wanted {
+                count as u32
+            } else {
+                u32::MAX
+            },
+        };
         self.subjects.get_mut(subject)?.cold = Some(sets);
         Ok(sets)
     }

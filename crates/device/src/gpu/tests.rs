@@ -4,8 +4,8 @@
 use super::GpuError;
 use super::context::Gpu;
 use super::driver::{Blame, CudaError, code};
-use super::fake::VirtualDriver;
 use super::fake::failing::{Failing, Notes};
+use super::fake::{Costs, Gauges, VirtualDriver};
 use super::helpers::Helpers;
 use super::nvml::Monitor;
 use super::session::GpuSession;
@@ -21,7 +21,7 @@ use tuner_core::plan::{
     Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, PlanVariable, Role,
 };
 use tuner_core::record::Verdict;
-use tuner_judge::session::{Blocks, Order, Run, Session};
+use tuner_judge::session::{Blocks, Contents, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
 
@@ -135,7 +135,9 @@ fn plan(shift: f64) -> Plan {
 fn session(driver: Failing<VirtualDriver>) -> Result<GpuSession, GpuError> {
     let gpu = Gpu::open(Box::new(driver), 0)?;
     let helpers = Helpers::new(code_of(HELPERS));
-    Ok(GpuSession::new(gpu, helpers, Monitor::blind()))
+    // The stand-in knows our kernels by name only: what they compute is tried in tests/device_gate.rs.
+    let session = GpuSession::new(gpu, helpers, Monitor::blind());
+    Ok(session.comparing_on_host())
 }
 
 fn sound() -> GpuSession {
@@ -266,6 +268,9 @@ fn timed_launches_write_every_set_again_after_poison() {
         session.sample(subject, cache, 300).unwrap();
         for set in session.outputs(subject).unwrap() {
             let (index, bytes) = &set[0];
+            let Contents::Host(bytes) = bytes else {
+                panic!("compared on the host");
+            };
             assert_eq!((*index, &bytes[4..8]), (1, &3f32.to_le_bytes()[..]));
         }
     }
@@ -294,6 +299,9 @@ fn what_launches_change_in_place_begins_anew_with_each_sample_and_is_judged_afte
         assert!(restored.is_some() && restored < timed, "{calls:?}");
         for set in session.outputs(subject).unwrap() {
             let (index, bytes) = &set[0];
+            let Contents::Host(bytes) = bytes else {
+                panic!("compared on the host");
+            };
             // Not 3, which an earlier launch left, nor 9 times the number.
             assert_eq!((*index, &bytes[4..8]), (1, &3f32.to_le_bytes()[..]));
             assert_eq!(&bytes[8..12], 6f32.to_le_bytes());
@@ -323,6 +331,86 @@ fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
     session.next_job();
     session.sample(subject, CacheMode::Warm, 3).unwrap();
     session.sample(subject, CacheMode::Cold, 5).unwrap();
+}
+
+/// A stand-in whose calls cost what they cost on a server, and the notes of its calls.
+fn costing(kernel_us: f64, l2_bytes: u64) -> (GpuSession, Gauges, Rc<RefCell<Notes>>) {
+    let driver = VirtualDriver::of(arch())
+        .costing(Costs::REALISTIC, Some(kernel_us))
+        .with_cache(l2_bytes);
+    let gauges = driver.gauges();
+    let (driver, notes) = Failing::new(driver, "", 0);
+    (session(driver).expect("the stand-in opens"), gauges, notes)
+}
+
+#[test]
+fn a_span_that_began_before_the_host_had_queued_all_is_done_again_behind_a_longer_spin() {
+    // 500 launches of 3 µs are not queued within the first spin.
+    let (mut session, _, notes) = costing(2.0, 1 << 10);
+    for probe in [Probe::Null, Probe::DramCopy] {
+        session.probe(probe).unwrap();
+    }
+    let config = super::helpers::config(1, 32, Vec::new());
+    session.helper(super::helpers::entry::NULL).unwrap();
+    notes.borrow_mut().calls.clear();
+    let span = session.timed(1, &mut |session| {
+        (0..500).try_for_each(|_| session.queue(super::helpers::entry::NULL, &config))
+    });
+    let queries = |notes: &Notes| {
+        let calls = notes.calls.iter();
+        calls.filter(|call| **call == "cuEventQuery").count()
+    };
+    assert!(queries(&notes.borrow()) > 1, "{}", queries(&notes.borrow()));
+    let span = span.unwrap();
+    // The null kernel takes 1 µs here; with the host's queueing it would be 3.
+    assert!(!span.late && span.micros < 550.0, "{span:?}");
+    // What was learnt is kept.
+    notes.borrow_mut().calls.clear();
+    session
+        .timed(1, &mut |session| {
+            (0..500).try_for_each(|_| session.queue(super::helpers::entry::NULL, &config))
+        })
+        .unwrap();
+    assert_eq!(queries(&notes.borrow()), 1);
+}
+
+#[test]
+fn a_new_graph_is_uploaded_before_its_first_launch_and_nothing_is_looked_up_in_the_window() {
+    let (mut session, _, notes) = costing(2.0, 1 << 10);
+    let subject = session.load_subject(&plan(0.0), 7).unwrap();
+    session.sample(subject, CacheMode::Warm, 3).unwrap();
+    notes.borrow_mut().calls.clear();
+    session.sample(subject, CacheMode::Warm, 5).unwrap();
+    let calls = notes.borrow().calls.clone();
+    let at = |call: &str| calls.iter().position(|known| *known == call);
+    assert!(at("cuGraphUpload") < at("cuGraphLaunch"), "{calls:?}");
+    // Between the two spins and the last stamp: launches, the events, the graph, and no other call.
+    let first = calls
+        .iter()
+        .rposition(|call| *call == "cuStreamSynchronize");
+    let last = at("cuEventQuery").unwrap();
+    let spun = calls[..last]
+        .iter()
+        .rposition(|call| *call == "cuStreamSynchronize");
+    let window: BTreeSet<&str> = calls[spun.unwrap() + 1..last].iter().copied().collect();
+    assert!(first > spun);
+    let queueing = ["cuLaunchKernel", "cuEventRecord", "cuGraphLaunch"];
+    assert_eq!(window, queueing.into_iter().collect());
+}
+
+#[test]
+fn a_cold_sample_finds_nothing_of_the_sample_before_in_the_cache() {
+    // One set of buffers fits into the cache many times over.
+    let (mut session, gauges, _) = costing(2.0, 4 << 20);
+    let subject = session.load_subject(&plan(0.0), 7).unwrap();
+    session.sample(subject, CacheMode::Warm, 3).unwrap();
+    session.sample(subject, CacheMode::Warm, 3).unwrap();
+    assert!(gauges.hits() > 0, "warm samples find their buffers");
+    let before = gauges.hits();
+    for launches in [1, 3, 3, 1, 500] {
+        session.sample(subject, CacheMode::Cold, launches).unwrap();
+        assert_eq!(gauges.hits(), before, "{launches} launches");
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::protocol::{
     Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
 };
+use crate::gpu::examine::Examination;
 use crate::gpu::fake;
+use crate::gpu::meter::Spent;
 use crate::step::Step;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -218,7 +220,7 @@ impl Worker {
     pub fn measure(
         &mut self,
         mut measuring: MeasureRequest,
-    ) -> Result<(TimedJudgement, Option<RelativeTime>), WorkerError> {
+    ) -> Result<(TimedJudgement, Option<RelativeTime>, Spent), WorkerError> {
         let carry = self.settings.carry;
         measuring.job = self.packed(measuring.job);
         measuring.reference = measuring.reference.map(|plan| plan.packed(carry));
@@ -227,9 +229,9 @@ impl Worker {
         }
         let request = Request::Measure(Box::new(measuring));
         match self.candidate(&request)? {
-            Ok(Response::Measured(judgement, standing)) => Ok((*judgement, standing)),
+            Ok(Response::Measured(judgement, standing, spent)) => Ok((*judgement, standing, spent)),
             Ok(other) => Err(strange(&other)),
-            Err(judgement) => Ok((judgement.into(), None)),
+            Err(judgement) => Ok((judgement.into(), None, Spent::default())),
         }
     }
 
@@ -240,6 +242,18 @@ impl Worker {
     pub fn calibrate(&mut self) -> Result<Calibration, WorkerError> {
         match self.device(&Request::Calibrate)? {
             Response::Calibrated(calibration) => Ok(*calibration),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Loads the device for so long and watches it.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn examine(&mut self, load: Duration) -> Result<Examination, WorkerError> {
+        let load = u64::try_from(load.as_millis()).unwrap_or(u64::MAX);
+        match self.device(&Request::Examine(load))? {
+            Response::Examined(found) => Ok(*found),
             other => Err(strange(&other)),
         }
     }
@@ -474,7 +488,7 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
 
 /// Adds what was printed (a failed assertion, say) to the verdict of a crash.
 fn with_said(running: &mut Process, mut response: Response, spoiled: bool) -> Response {
-    if let Response::Judged(timed) | Response::Measured(timed, _) = &mut response
+    if let Response::Judged(timed) | Response::Measured(timed, ..) = &mut response
         && spoiled
         && timed.judgement.verdict == Verdict::Crashed
     {

@@ -3,6 +3,8 @@
 //! Code, launches and seeds cross the pipe, never tensors.
 
 use crate::gpu::GpuFacts;
+use crate::gpu::examine::Examination;
+use crate::gpu::meter::Spent;
 use crate::gpu::nvml::Health;
 use crate::step::Step;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -27,6 +29,8 @@ pub enum Request {
     Measure(Box<MeasureRequest>),
     /// Measure what the device can do at best.
     Calibrate,
+    /// Load the device for so many milliseconds and watch it.
+    Examine(u64),
     /// Compare two candidates that are known to be right.
     Duel(Box<TimingComparison>),
     /// Time the best candidates once more.
@@ -63,6 +67,9 @@ pub struct TimingComparison {
     pub plans: Vec<Plan>,
     /// Seed of the input data and of the order.
     pub seed: u64,
+    /// How hard the gate looks at each before it is timed.
+    #[serde(default)]
+    pub level: Level,
 }
 
 /// Where a candidate stands after it was timed.
@@ -111,13 +118,16 @@ pub enum Response {
     Unusable(String),
     /// The device is open.
     Opened(Box<Opened>),
-    /// The judgement of a timed candidate, and its standing where it has a time.
+    /// The judgement of a timed candidate, its standing where it has a time, and what it cost.
     Measured(
         #[serde(deserialize_with = "received")] Box<TimedJudgement>,
         Option<RelativeTime>,
+        Spent,
     ),
     /// What the device can do at best.
     Calibrated(Box<Calibration>),
+    /// How the device behaves under load.
+    Examined(Box<Examination>),
     /// The result of a duel; `None` when it gave none.
     Dueled(Option<Box<DuelResult>>),
     /// The final times, or why there is none, one a candidate in their order.
@@ -170,7 +180,7 @@ impl Request {
     fn codes_mut(&mut self) -> Vec<&mut Code> {
         let plans: Vec<&mut Plan> = match self {
             Self::Open(code) => return vec![code],
-            Self::Calibrate => Vec::new(),
+            Self::Calibrate | Self::Examine(_) => Vec::new(),
             Self::Judge(job) => job.plans_mut().collect(),
             Self::Measure(measuring) => {
                 let rival = measuring.incumbent.as_mut().map(|rival| &mut rival.plan);
@@ -250,6 +260,7 @@ mod tests {
             reference: Some(plan("d")),
             plans: vec![plan("e"), plan("f")],
             seed: 1,
+            level: Level::Final,
         };
         let measuring = MeasureRequest {
             job: job.clone(),
@@ -264,6 +275,7 @@ mod tests {
             Request::Judge(Box::new(job)),
             Request::Measure(Box::new(measuring)),
             Request::Calibrate,
+            Request::Examine(3),
             Request::Duel(Box::new(contest.clone())),
             Request::Finale(Box::new(contest)),
         ] {

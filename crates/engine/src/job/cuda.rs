@@ -66,13 +66,17 @@ pub(super) fn prepare(
     let mut notes = planned.notes;
     notes.extend(evaluator.open().map_err(closed)?);
     let device = Device::Cuda(Arc::new(evaluator));
-    let prepared = assemble(
+    let mut prepared = assemble(
         request,
         (device, start),
         planned.tasks,
         planned.stored,
         notes,
     )?;
+    if request.jobs.is_none() {
+        // A core for each GPU's worker: what is queued late is timed late.
+        prepared.plan.jobs = prepared.plan.jobs.saturating_sub(ordinals.len()).max(1);
+    }
     Ok(Prepared {
         baselines: planned.baselines,
         ..prepared

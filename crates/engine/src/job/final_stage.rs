@@ -45,17 +45,19 @@ impl FinalStage {
     }
 
     /// Asks every baseline's command. They run one after the other, and nothing else runs beside
-    /// them; where `evaluator` knows the time of a task's reference, drift is taken out by it.
+    /// them; where `evaluator` knows the time of a task's reference, drift is taken out by it. Gives
+    /// what the user should know.
     pub(super) async fn visit(
         &mut self,
         moment: Moment,
         evaluator: &Arc<CudaEvaluator>,
         stop: &watch::Receiver<bool>,
-    ) {
+    ) -> Vec<String> {
         let mut baselines = std::mem::take(&mut self.baselines);
         let (evaluator, stop) = (Arc::clone(evaluator), stop.clone());
         let visited = tokio::task::spawn_blocking(move || {
             let mut hopeless: Vec<(Vec<String>, String)> = Vec::new();
+            let mut notes = Vec::new();
             for (task, baseline) in baselines.iter_mut().enumerate() {
                 let Some(baseline) = baseline else { continue };
                 if *stop.borrow() {
@@ -66,14 +68,26 @@ impl FinalStage {
                     baseline.record.failure = Some(why.clone());
                     continue;
                 }
-                let mut reference = || evaluator.reference_time(task);
+                let key = &baseline.key;
+                let place = format!("{} {}", key.kernel, key.problem);
+                let mut reference = || {
+                    evaluator.reference_time(task).unwrap_or_else(|why| {
+                        notes.push(format!(
+                            "note: {place}: drift is not taken out of the baseline's times, for \
+                             the reference cannot be timed: {why}"
+                        ));
+                        None
+                    })
+                };
                 if let Some(why) = baseline.visit(moment, &mut reference, DEADLINE) {
                     hopeless.push((baseline.record.command.clone(), why));
                 }
             }
-            baselines
+            (baselines, notes)
         });
-        self.baselines = visited.await.unwrap_or_default();
+        let (baselines, notes) = visited.await.unwrap_or_default();
+        self.baselines = baselines;
+        notes
     }
 
     /// After the run: the final comparison, the peers once more, and everything stored. What fails
@@ -88,6 +102,7 @@ impl FinalStage {
     ) {
         let run = RunId::from_text(&report.run_id);
         let mut tell = |text: String| sink(&Event::Note { text });
+        evaluator.usage().into_iter().for_each(&mut tell);
         if report.reason != StopReason::Interrupted {
             for task in 0..self.tasks.len() {
                 if *stop.borrow() {
@@ -101,7 +116,8 @@ impl FinalStage {
                     )),
                 }
             }
-            self.visit(Moment::After, evaluator, stop).await;
+            let notes = self.visit(Moment::After, evaluator, stop).await;
+            notes.into_iter().for_each(&mut tell);
         }
         for baseline in self.baselines.iter().flatten() {
             tell(baseline.record.describe(&baseline.key));

@@ -452,7 +452,9 @@ impl Prepared {
                 let seed = self.plan.start.seed.0;
                 let mut around = FinalStage::new(&self.plan.tasks, self.baselines);
                 let stop = shutdown.clone();
-                around.visit(Moment::Before, evaluator, &stop).await;
+                for text in around.visit(Moment::Before, evaluator, &stop).await {
+                    sink(&Event::Note { text });
+                }
                 let report = {
                     let mut both = |event: &Event| {
                         around.take(event);

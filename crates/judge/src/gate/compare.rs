@@ -2,6 +2,7 @@
 
 use super::oracle::{Expected, Oracle};
 use super::pattern::WrongElements;
+use std::ops::Range;
 use tuner_core::element::Element;
 
 /// The result of comparing one output.
@@ -148,7 +149,7 @@ fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
 }
 
 /// What is expected of an output of this type: a whole number is right or wrong.
-fn stored(element: Element, want: Expected) -> Expected {
+pub(super) fn stored(element: Element, want: Expected) -> Expected {
     if element.is_float() {
         return want;
     }
@@ -180,45 +181,105 @@ pub fn with_oracle(
 ) -> Comparison {
     let mut result = Comparison::default();
     let tile = oracle.tile(output).max(1);
-    let (mut at, end) = (start, start + count);
-    while at < end {
-        let next = ((at / tile + 1) * tile).min(end);
-        let expected = oracle.span(output, at, next - at);
-        let (mut error, mut bound, mut bound_squares) = (0.0, 0.0, 0.0);
-        for (index, want) in (at..next).zip(&expected) {
-            let got = element.decode(from(element, bytes, index));
-            let want = stored(element, *want);
-            result.element(index, got, want);
-            error += (got - want.value).powi(2);
-            let square = want.rms.powi(2) + element.smallest_step().powi(2);
-            bound += square;
-            bound_squares += square * square;
+    for slab in slabs(oracle, output, start..start + count) {
+        let all = oracle.span(output, slab.start, slab.end - slab.start);
+        let mut rest = &all[..];
+        let (mut at, end) = (slab.start, slab.end);
+        while at < end {
+            let next = ((at / tile + 1) * tile).min(end);
+            let length = usize::try_from(next - at).unwrap_or(0).min(rest.len());
+            let (expected, behind) = rest.split_at(length);
+            rest = behind;
+            whole_tile(&mut result, element, bytes, at, expected);
+            at = next;
         }
-        let enough = expected.len() >= NORM_MIN_ELEMENTS
-            && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
-        if enough && bound > 0.0 && error.is_finite() {
-            result.max_error = result.max_error.max((error / bound).sqrt());
-        }
-        at = next;
     }
     result
+}
+
+/// Elements that are expected at once: a bound of the memory that this takes, and of the time
+/// between two words of it.
+const SLAB_ELEMENTS: u64 = 1 << 18;
+/// Multiplications of a slab at most, where a tile has no more.
+const SLAB_WORK: u64 = 1 << 32;
+
+/// A range in pieces of whole tiles.
+pub(super) fn slabs(oracle: &dyn Oracle, output: usize, range: Range<u64>) -> Vec<Range<u64>> {
+    let tile = oracle.tile(output).max(1);
+    let most = (SLAB_WORK / oracle.work().max(1)).clamp(1, SLAB_ELEMENTS);
+    let slab = (most / tile).max(1) * tile;
+    let mut slabs = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let next = ((at / slab + 1) * slab).min(range.end);
+        slabs.push(at..next);
+        at = next;
+    }
+    slabs
+}
+
+/// The elements of a tile from `at` on, and the norm of their errors.
+fn whole_tile(
+    result: &mut Comparison,
+    element: Element,
+    bytes: &[u8],
+    at: u64,
+    expected: &[Expected],
+) {
+    let mut error = 0.0;
+    for (index, want) in (at..).zip(expected) {
+        let got = element.decode(from(element, bytes, index));
+        let want = stored(element, *want);
+        result.element(index, got, want);
+        error += (got - want.value).powi(2);
+    }
+    let bound = norm_bound(element, expected);
+    if bound > 0.0 && error.is_finite() {
+        result.max_error = result.max_error.max((error / bound).sqrt());
+    }
+}
+
+/// The largest sum of squared errors of a tile; 0 where it is not judged by its norm.
+pub(super) fn norm_bound(element: Element, expected: &[Expected]) -> f64 {
+    let (mut bound, mut bound_squares) = (0.0, 0.0);
+    for want in expected {
+        let want = stored(element, *want);
+        let square = want.rms.powi(2) + element.smallest_step().powi(2);
+        bound += square;
+        bound_squares += square * square;
+    }
+    let enough =
+        expected.len() >= NORM_MIN_ELEMENTS && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
+    if enough { bound } else { 0.0 }
+}
+
+/// The elements of a range with what is expected of each.
+pub(super) fn expectations(
+    oracle: &dyn Oracle,
+    output: usize,
+    range: &Range<u64>,
+) -> impl Iterator<Item = (u64, Expected)> {
+    let slabs = slabs(oracle, output, range.clone()).into_iter();
+    slabs.flat_map(move |slab| {
+        let expected = oracle.span(output, slab.start, slab.end - slab.start);
+        slab.zip(expected)
+    })
 }
 
 /// Compares a range element by element, within the oracle's own tolerance or, where given, under
 /// `|got − want| ≤ atol + rtol · |want|`. The norm of tiles is left out: its bound is a statistic of
 /// random inputs.
 #[must_use]
-pub(crate) fn by_elements(
+pub fn by_elements(
     oracle: &dyn Oracle,
     output: usize,
     element: Element,
     bytes: &[u8],
-    range: &std::ops::Range<u64>,
+    range: &Range<u64>,
     flat: Option<(f64, f64)>,
 ) -> Comparison {
     let mut result = Comparison::default();
-    let expected = oracle.span(output, range.start, range.end - range.start);
-    for (index, want) in range.clone().zip(expected) {
+    for (index, want) in expectations(oracle, output, range) {
         let got = element.decode(from(element, bytes, index));
         let want = stored(element, want);
         let tolerance = flat.map_or(want.tolerance, |(atol, rtol)| {
@@ -236,11 +297,10 @@ pub fn exactly(
     output: usize,
     element: Element,
     bytes: &[u8],
-    range: &std::ops::Range<u64>,
+    range: &Range<u64>,
 ) -> Comparison {
     let mut result = Comparison::default();
-    let expected = oracle.span(output, range.start, range.end - range.start);
-    for (index, want) in range.clone().zip(expected) {
+    for (index, want) in expectations(oracle, output, range) {
         let got = element.decode(from(element, bytes, index));
         let rounded = Expected {
             value: element.round(want.value),
@@ -259,7 +319,7 @@ pub fn with_reference(
     element: Element,
     bytes: &[u8],
     reference: &[u8],
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
     tolerance: impl Fn(u64, f64) -> f64,
 ) -> Comparison {
     let mut result = Comparison::default();

@@ -2,17 +2,18 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
-use super::naive::{Wanted, first_poisoned, without_padding};
+use super::naive::{POISON_RUN, Wanted, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::ranges::{changed, outside};
-use super::sampling::{affordable, compared_max, thin, work_max};
+use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
+use crate::session::Contents;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::layout::Layout;
-use tuner_core::plan::{PlanReference, Role};
+use tuner_core::plan::{PlanArgument, PlanReference, Role};
 use tuner_core::record::Verdict;
 
 /// Said of results that nothing could be compared with.
@@ -30,14 +31,16 @@ impl Gate<'_> {
         // Of all outputs first: a reference kernel takes the buffers for itself.
         let initial = self.references.inputs(&self.keyed, data);
         let mut written = Vec::with_capacity(pass.outputs.len());
-        for (index, bytes) in &pass.outputs {
+        for (index, contents) in &pass.outputs {
+            let argument = &self.plan.arguments[*index];
             written.push(match &initial[*index] {
                 // What a sample of the blocks left alone is not known to be right.
                 Some(before) if pass.sampled => {
-                    changed(before, bytes, self.plan.arguments[*index].element.size())
+                    let bytes = self.bytes_of(contents)?;
+                    changed(before, &bytes, argument.element.size())
                 }
-                Some(_) => all_of(bytes, self.plan.arguments[*index].element),
-                None => self.written(*index, bytes, pass)?,
+                Some(_) => all_of(argument),
+                None => self.written(*index, contents, pass)?,
             });
         }
         if !pass.comparable {
@@ -76,7 +79,7 @@ impl Gate<'_> {
             let (Some(data), Some(slot)) = (input, pass.slots[index]) else {
                 continue;
             };
-            if self.session.download(slot)?.as_slice() != data.as_ref() {
+            if !self.session.is_unchanged(slot, data)? {
                 let name = &self.plan.arguments[index].name;
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
@@ -97,16 +100,16 @@ impl Gate<'_> {
     fn written(
         &mut self,
         index: usize,
-        bytes: &[u8],
+        contents: &Contents,
         pass: &Pass,
     ) -> Result<Vec<Range<u64>>, Stop> {
         let argument = &self.plan.arguments[index];
         let element = argument.element;
         let size = element.size() as u64;
-        let count = bytes.len() as u64 / size;
+        let count = argument.bytes() / size;
         let Some(holes) = pass.slots[index].and_then(|slot| self.session.unwritten(slot)) else {
-            self.poison_is_gone(index, bytes, element)?;
-            return Ok(all_of(bytes, element));
+            self.poison_is_gone(index, contents, element)?;
+            return Ok(all_of(argument));
         };
         let holes = without_padding(argument, holes);
         let first = holes.first().map(|hole| hole.start / size);
@@ -132,13 +135,27 @@ impl Gate<'_> {
     /// On a device that cannot tell what was written, a long run of the poison's bits is an output
     /// that nobody wrote: an honest NaN has other bits or stands where one is expected, and a large
     /// problem is compared in places only.
-    fn poison_is_gone(&self, index: usize, bytes: &[u8], element: Element) -> Result<(), Stop> {
-        let Some(first) = first_poisoned(bytes, element) else {
-            return Ok(());
-        };
+    fn poison_is_gone(
+        &mut self,
+        index: usize,
+        contents: &Contents,
+        element: Element,
+    ) -> Result<(), Stop> {
         if self.plan.reference == PlanReference::None {
             return Ok(());
         }
+        let first = match contents {
+            Contents::Host(bytes) => first_poisoned(bytes, element),
+            // Integers have no pattern of their own.
+            Contents::Device(_) if !element.is_float() => None,
+            Contents::Device(kept) => {
+                let run = POISON_RUN as u64;
+                self.session.first_run(*kept, element.poison(), run)?
+            }
+        };
+        let Some(first) = first else {
+            return Ok(());
+        };
         let argument = &self.plan.arguments[index];
         let detail = format!(
             "elements of `{}` were written by nobody; the first is element {first} (problem {})",
@@ -174,11 +191,12 @@ impl Gate<'_> {
         layout: &Layout,
     ) -> Result<(Comparison, Option<String>), Stop> {
         let plan = self.plan;
-        let (index, ref bytes) = pass.outputs[number];
+        let (index, ref contents) = pass.outputs[number];
         let Wanted::Outputs(outputs, known) = self.naive(data, number, written, pass)? else {
             self.note = Some(UNCOMPARED.to_owned());
             return Ok((Comparison::default(), None));
         };
+        let bytes = &*self.bytes_of(contents)?;
         let empty = Vec::new();
         let wanted = outputs.get(number).unwrap_or(&empty);
         let (mut total, mut told) = (Comparison::default(), None);
@@ -202,8 +220,14 @@ impl Gate<'_> {
         written: &[Range<u64>],
     ) -> Result<Comparison, Stop> {
         let plan = self.plan;
-        let (index, ref bytes) = pass.outputs[number];
+        let (index, ref contents) = pass.outputs[number];
         let element = plan.arguments[index].element;
+        if let Contents::Device(kept) = contents
+            && let Some(found) = self.on_device(data, (number, *kept), written, pass)?
+        {
+            return Ok(found);
+        }
+        let bytes = &*self.bytes_of(contents)?;
         let what = Compared {
             number,
             element,
@@ -275,7 +299,7 @@ impl Gate<'_> {
     }
 
     /// What an element of an oracle costs, and what all may cost.
-    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+    pub(super) fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
         let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
         (oracle.work(), work_max(screening))
     }
@@ -302,6 +326,8 @@ impl Gate<'_> {
             .filter(|_| first)
             .map(|made| &made.excused[..]);
         let judged = without(written, excused.unwrap_or_default());
+        let tile = oracle.tile(what.number);
+        let judged = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
         if first && made.is_some_and(|made| made.exact) {
             let mut result = Comparison::default();
             for range in &judged {
@@ -322,8 +348,8 @@ impl Gate<'_> {
 }
 
 /// All elements of a buffer.
-fn all_of(bytes: &[u8], element: Element) -> Vec<Range<u64>> {
-    let count = bytes.len() as u64 / element.size() as u64;
+fn all_of(argument: &PlanArgument) -> Vec<Range<u64>> {
+    let count = argument.bytes() / argument.element.size() as u64;
     std::iter::once(0..count).collect()
 }
 
@@ -378,7 +404,7 @@ impl Compared<'_> {
 }
 
 /// Ranges without those that are excused.
-fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
+pub(super) fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = ranges.to_vec();
     for hole in excused {
         left = left

@@ -17,10 +17,13 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
+    /// A candidate of a search on a real GPU before its first time: one seed, one run. It decides
+    /// whether the candidate is worth timing, and nothing is published on it.
+    First,
     /// Every candidate of a search: one seed, two runs bit for bit.
     #[default]
     Screening,
-    /// A candidate that is about to be timed in earnest: three seeds.
+    /// A candidate that may win: three seeds, and two runs bit for bit.
     Timing,
     /// `tuner check`: as screening, and as many adversarial inputs and repetitions as cost little.
     Check,
@@ -30,11 +33,23 @@ pub enum Level {
 }
 
 impl Level {
+    /// Its name, as it is stored.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Screening => "screening",
+            Self::Timing => "timing",
+            Self::Check => "check",
+            Self::Final => "final",
+        }
+    }
+
     /// Seeds of the input data, beginning with the one that all levels share.
     #[must_use]
     pub fn seeds(self, first: u64) -> Vec<u64> {
         let count = match self {
-            Self::Screening | Self::Check => 1,
+            Self::First | Self::Screening | Self::Check => 1,
             Self::Timing => 3,
             Self::Final => 5,
         };
@@ -48,6 +63,7 @@ impl Level {
     #[must_use]
     pub fn runs(self) -> u32 {
         match self {
+            Self::First => 1,
             Self::Final => 50,
             _ => 2,
         }
@@ -58,7 +74,7 @@ impl Level {
     #[must_use]
     pub(crate) fn extra_limit(self) -> u64 {
         match self {
-            Self::Screening | Self::Timing => 0,
+            Self::First | Self::Screening | Self::Timing => 0,
             // A few tens of milliseconds of the virtual GPU, less than the compile took.
             Self::Check => 10_000_000,
             Self::Final => u64::MAX,

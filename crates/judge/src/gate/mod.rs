@@ -4,10 +4,12 @@
 pub mod adversarial;
 pub mod compare;
 pub mod generate;
+mod held;
 mod judge;
 mod keys;
 pub mod level;
 mod naive;
+mod on_device;
 pub mod oracle;
 mod pattern;
 mod ranges;
@@ -19,6 +21,7 @@ pub mod tolerance;
 mod trials;
 pub mod verify;
 mod verified;
+pub mod wanted;
 
 pub use keys::expectation;
 pub use recheck::recheck;

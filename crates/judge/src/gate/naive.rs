@@ -39,6 +39,13 @@ pub(super) struct Naive {
     proven: bool,
 }
 
+impl Naive {
+    /// Memory of the outputs.
+    pub(super) fn bytes(&self) -> u64 {
+        self.outputs.iter().map(|output| output.len() as u64).sum()
+    }
+}
+
 /// The reference of a plan whose reference is a kernel.
 struct Kernel<'a> {
     code: &'a Code,
@@ -347,10 +354,13 @@ fn places(count: u64) -> Vec<Range<u64>> {
         .to_vec()
 }
 
+/// So many poisoned elements one after the other are an output that nobody wrote: an honest NaN has
+/// other bits or stands alone.
+pub(super) const POISON_RUN: usize = 8;
+
 /// The first element of a run of poison, on a device that cannot tell what was written.
 pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
-    // An honest NaN has other bits or stands alone; integers have no pattern of their own.
-    const RUN: usize = 8;
+    // Integers have no pattern of their own.
     if !element.is_float() {
         return None;
     }
@@ -358,8 +368,8 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
     let mut run = 0;
     for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
         run = if value == poison { run + 1 } else { 0 };
-        if run == RUN {
-            return Some((at + 1 - RUN) as u64);
+        if run == POISON_RUN {
+            return Some((at + 1 - POISON_RUN) as u64);
         }
     }
     None

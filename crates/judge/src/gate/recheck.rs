@@ -13,7 +13,8 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Verdict;
 
-/// Judges sets of outputs that launches of the plan wrote from the inputs of `seed`.
+/// Judges sets of outputs that launches of the plan wrote from the inputs of `seed`; `session` is the
+/// device, where it has kept them.
 ///
 /// # Errors
 /// [`OracleError`] as for [`super::verify::verify`]; wrong outputs are the `Ok(Err(_))` case.
@@ -22,11 +23,14 @@ pub fn recheck(
     seed: u64,
     sets: &[OutputSet],
     references: &mut References,
+    session: Option<&mut dyn Session>,
 ) -> Result<Result<(), Judgement>, OracleError> {
     let demands = Demands::default();
+    let mut nowhere = Nowhere;
+    let session = session.unwrap_or(&mut nowhere);
     for outputs in sets {
         let mut gate = Gate {
-            session: &mut Nowhere,
+            session: &mut *session,
             plan,
             keyed: KeyedPlan::new(plan),
             demands: &demands,

@@ -1,12 +1,15 @@
 //! Reference data: inputs, oracles and reference outputs of problems.
 
 use super::adversarial::{self, Data, Made};
+use super::held::Held;
 use super::keys::{DataKey, KeyedPlan};
 use super::naive::Naive;
+pub use super::oracle::kept::Progress;
+use super::oracle::kept::{Means, keeping};
+pub use super::oracle::store::Folder;
 use super::oracle::{self, Oracle, OracleError, Tensor};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
@@ -16,52 +19,83 @@ pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 
 /// Reference data kept between candidates: inputs, oracles and reference outputs of a problem are
 /// the same for all of them.
-#[derive(Default)]
 pub struct References {
-    inputs: HashMap<DataKey, Inputs>,
-    oracles: HashMap<(String, DataKey), Arc<dyn Oracle>>,
-    outputs: HashMap<DataKey, Arc<Vec<Vec<u8>>>>,
-    hard: HashMap<DataKey, Option<Made>>,
+    inputs: Held<DataKey, Inputs>,
+    oracles: Held<(String, DataKey), Arc<dyn Oracle>>,
+    outputs: Held<DataKey, Arc<Vec<Vec<u8>>>>,
+    hard: Held<DataKey, Option<Made>>,
     /// What is known of reference kernels that take too long to run whole.
-    parts: HashMap<DataKey, Naive>,
-    /// Expectations that the oracles may still keep.
-    room: Room,
+    parts: Held<DataKey, Naive>,
     /// Reference kernels, each on one problem, that were compared with float64.
     proven: HashSet<ContentHash>,
+    means: Means,
 }
 
-/// Elements of expectations kept at once: 24 bytes each.
-const KEPT_ELEMENTS: u64 = 4 << 20;
+/// Bytes of reference data where nothing else is said.
+const BYTES_USUAL: u64 = 1 << 30;
 
-struct Room(Arc<AtomicU64>);
-
-impl Default for Room {
+impl Default for References {
     fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(KEPT_ELEMENTS)))
+        Self::bounded(BYTES_USUAL)
     }
 }
 
-impl References {
-    /// Problems kept at once; the least that serves a kernel with its check problems.
-    const KEPT: usize = 32;
+fn size(inputs: &[Option<Arc<[u8]>>]) -> u64 {
+    inputs
+        .iter()
+        .flatten()
+        .map(|bytes| bytes.len() as u64)
+        .sum()
+}
 
-    fn trim(&mut self) {
-        if self.inputs.len() + self.hard.len() > 2 * Self::KEPT {
-            *self = Self::default();
+impl References {
+    /// Reference data of up to so many bytes; what a single candidate needs is kept whatever its
+    /// size.
+    #[must_use]
+    pub fn bounded(bytes: u64) -> Self {
+        Self {
+            inputs: Held::new(bytes / 4),
+            oracles: Held::new(bytes / 4),
+            outputs: Held::new(bytes / 4),
+            hard: Held::new(bytes / 8),
+            parts: Held::new(bytes / 8),
+            proven: HashSet::new(),
+            means: Means {
+                memory_bytes: bytes / 4,
+                ..Means::default()
+            },
         }
+    }
+
+    /// The same, with float64 results that took long kept in a folder.
+    #[must_use]
+    pub fn on_disk(mut self, folder: Folder) -> Self {
+        self.means.folder = Some(folder);
+        self
+    }
+
+    /// The same, with somebody told while float64 results are worked out.
+    #[must_use]
+    pub fn watched(mut self, progress: Progress) -> Self {
+        self.means.progress = Some(progress);
+        self
     }
 
     /// The inputs and the judging of a hard case; `None` where it does not fit the plan.
     pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Made> {
-        self.trim();
-        let made = self.hard.entry(plan.inputs(data));
-        made.or_insert_with(|| adversarial::make(plan.plan, data))
-            .clone()
+        let key = plan.inputs(data);
+        if let Some(known) = self.hard.get(&key) {
+            return known.clone();
+        }
+        let made = adversarial::make(plan.plan, data);
+        let bytes = made.as_ref().map_or(0, |made| size(&made.inputs));
+        self.hard.insert(key, made.clone(), bytes);
+        made
     }
 
     /// Whether the inputs of a plan are known.
     pub(super) fn has_inputs(&self, plan: &KeyedPlan<'_>, data: Data) -> bool {
-        self.inputs.contains_key(&plan.inputs(data))
+        self.inputs.peek(&plan.inputs(data)).is_some()
     }
 
     /// The inputs of a plan; outputs, scratch and scalars are `None`. `generated` are those that a
@@ -83,7 +117,6 @@ impl References {
         if let Some(known) = self.inputs.get(&plan.inputs(data)) {
             return Ok(Arc::clone(known));
         }
-        self.trim();
         let mut inputs = Vec::with_capacity(plan.plan.arguments.len());
         for (index, argument) in plan.plan.arguments.iter().enumerate() {
             if !argument.role.is_filled() {
@@ -105,8 +138,10 @@ impl References {
             })?;
             inputs.push(Some(content.into()));
         }
+        let bytes = size(&inputs);
         let inputs = Arc::new(inputs);
-        self.inputs.insert(plan.inputs(data), Arc::clone(&inputs));
+        self.inputs
+            .insert(plan.inputs(data), Arc::clone(&inputs), bytes);
         Ok(inputs)
     }
 
@@ -123,21 +158,25 @@ impl References {
         data: Data,
     ) -> Result<Arc<dyn Oracle>, OracleError> {
         let key = (name.to_owned(), plan.inputs(data));
+        // What they keep has grown since they were made.
+        self.oracles.weigh(&key, |oracle| oracle.bytes());
         if let Some(oracle) = self.oracles.get(&key) {
             return Ok(Arc::clone(oracle));
         }
         let inputs = self.inputs(plan, data);
         let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
-        let oracle = oracle::keeping(oracle, &self.room.0);
-        if self.oracles.len() > Self::KEPT {
-            self.oracles.clear();
-        }
-        self.oracles.insert(key, Arc::clone(&oracle));
+        let identity = format!("{name} {} {} {data:?}", oracle::VERSION, key.1.0);
+        let oracle = keeping(oracle, identity, &self.means);
+        self.oracles.insert(key, Arc::clone(&oracle), 0);
         Ok(oracle)
     }
 
     /// Outputs of the reference kernel, where they are known.
-    pub(super) fn outputs(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<Arc<Vec<Vec<u8>>>> {
+    pub(super) fn outputs(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+    ) -> Option<Arc<Vec<Vec<u8>>>> {
         self.outputs.get(&plan.outputs(data)).map(Arc::clone)
     }
 
@@ -148,7 +187,9 @@ impl References {
         data: Data,
         outputs: &Arc<Vec<Vec<u8>>>,
     ) {
-        self.outputs.insert(plan.outputs(data), Arc::clone(outputs));
+        let bytes = outputs.iter().map(|output| output.len() as u64).sum();
+        self.outputs
+            .insert(plan.outputs(data), Arc::clone(outputs), bytes);
     }
 
     /// Takes out what is known of a reference kernel that runs in parts.
@@ -158,7 +199,8 @@ impl References {
 
     /// Keeps what is known of a reference kernel that runs in parts.
     pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
-        self.parts.insert(plan.outputs(data), part);
+        let bytes = part.bytes();
+        self.parts.insert(plan.outputs(data), part, bytes);
     }
 
     /// Whether this reference kernel was not yet compared with float64 on this problem.

@@ -86,6 +86,10 @@ pub(super) fn work_max(screening: bool) -> u64 {
     if screening { 1 << 27 } else { 1 << 30 }
 }
 
+/// The same for a hard case, which is compared whole where that can be paid for: its answers are kept
+/// on disk. A matrix product of 4096³ is: 20 s of one core.
+pub(super) const HARD_WORK_MAX: u64 = 1 << 36;
+
 /// Elements of a piece of a tile that is compared where whole tiles cost too much.
 const PIECE_MAX: u64 = 1024;
 

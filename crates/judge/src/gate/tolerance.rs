@@ -8,6 +8,8 @@
 
 use super::compare::{self, Comparison};
 use super::oracle::eighths;
+use super::wanted;
+use crate::session::Wanted;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -96,6 +98,27 @@ impl Tolerance {
             result.merge(&part);
         }
         result
+    }
+
+    /// The same for a device: value and tolerance of each known element. `None` for whole numbers,
+    /// which float64 may not tell apart.
+    pub(super) fn wanted(&self, reference: &[u8], known: &[Range<u64>]) -> Option<Wanted> {
+        if !self.element.is_float() {
+            return None;
+        }
+        let scales = Scales::of(self, reference, known);
+        let size = self.element.size();
+        Some(wanted::in_runs(known, |range| {
+            range
+                .clone()
+                .map(|index| {
+                    let start = usize::try_from(index).unwrap_or(usize::MAX);
+                    let rest = reference.get(start.saturating_mul(size)..);
+                    let value = self.element.decode(rest.unwrap_or(&[]));
+                    [value, self.at(value, scales.at(index))]
+                })
+                .collect()
+        }))
     }
 
     /// The tolerance of one value among values of this rms.

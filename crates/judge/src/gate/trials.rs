@@ -3,7 +3,8 @@
 use super::adversarial::{Case, Data, oracle_of};
 use super::level::Level;
 use super::verify::{Gate, Pass, Stop};
-use crate::session::Order;
+use crate::session::{Contents, Order, Slot};
+use std::borrow::Cow;
 use std::ops::Range;
 use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
@@ -40,8 +41,9 @@ impl Gate<'_> {
     /// Further runs on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
-        if count == 0 && self.plan.gate.deterministic && !first.sampled {
-            // The second run is always made; the others as far as they are paid for.
+        let repeated = self.demands.runs > 1 && !first.sampled;
+        if count == 0 && self.plan.gate.deterministic && repeated {
+            // The second run is made; the others as far as they are paid for.
             let paid = self.demands.extra_limit / cost(first).max(1);
             let carried = REPEATED_BYTES / self.bytes().max(1);
             let further = u64::from(self.demands.runs.saturating_sub(2));
@@ -57,9 +59,12 @@ impl Gate<'_> {
             let again = self.pass(data, order)?;
             if !self.plan.gate.deterministic {
                 self.judge(data, &again)?;
+                self.forget(&again);
                 continue;
             }
-            if let Some((argument, element)) = self.first_difference(first, &again, &[]) {
+            let difference = self.first_difference(first, &again, &[])?;
+            self.forget(&again);
+            if let Some((argument, element)) = difference {
                 return Err(self.reject(
                     Verdict::Nondeterministic,
                     format!(
@@ -74,13 +79,17 @@ impl Gate<'_> {
     /// The first element of the outputs that differs in its bits; `excused` are elements of the
     /// first output that may.
     fn first_difference(
-        &self,
+        &mut self,
         one: &Pass,
         two: &Pass,
         excused: &[Range<u64>],
-    ) -> Option<(String, u64)> {
+    ) -> Result<Option<(String, u64)>, Stop> {
         let pairs = one.outputs.iter().zip(&two.outputs).enumerate();
         for (number, ((index, one), (_, two))) in pairs {
+            if self.same(one, two)? {
+                continue;
+            }
+            let (one, two) = (self.bytes_of(one)?, self.bytes_of(two)?);
             let argument = &self.plan.arguments[*index];
             let size = argument.element.size();
             let elements = one.chunks(size).zip(two.chunks(size));
@@ -90,10 +99,49 @@ impl Gate<'_> {
                 !free && a != b && !argument.layout.as_ref().is_some_and(padding)
             });
             if let Some((element, _)) = differing.next() {
-                return Some((argument.name.clone(), element));
+                return Ok(Some((argument.name.clone(), element)));
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// Whether two outputs are the same bits.
+    fn same(&mut self, one: &Contents, two: &Contents) -> Result<bool, Stop> {
+        Ok(match (one, two) {
+            (Contents::Device(one), Contents::Device(two)) => self.session.equal(*one, *two)?,
+            (one, two) => self.bytes_of(one)? == self.bytes_of(two)?,
+        })
+    }
+
+    /// What an output holds.
+    pub(super) fn bytes_of<'c>(&mut self, contents: &'c Contents) -> Result<Cow<'c, [u8]>, Stop> {
+        Ok(match contents {
+            Contents::Host(bytes) => Cow::Borrowed(bytes),
+            Contents::Device(kept) => Cow::Owned(self.session.fetch(*kept)?),
+        })
+    }
+
+    /// The outputs as they lie on the device, or their bytes where it keeps none.
+    pub(super) fn contents(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Contents>, Stop> {
+        let mut all = Vec::new();
+        for (argument, slot) in self.plan.arguments.iter().zip(slots) {
+            if let (true, Some(slot)) = (argument.role.is_compared(), slot) {
+                all.push(match self.session.keep(*slot) {
+                    Some(kept) => Contents::Device(kept),
+                    None => Contents::Host(self.session.download(*slot)?),
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Frees what a pass left on the device.
+    pub(super) fn forget(&mut self, pass: &Pass) {
+        for (_, contents) in &pass.outputs {
+            if let Contents::Device(kept) = contents {
+                self.session.release(*kept);
+            }
+        }
     }
 
     /// Two seeds must give different outputs, where the right ones differ.
@@ -105,7 +153,7 @@ impl Gate<'_> {
         now: &Pass,
     ) -> Result<(), Stop> {
         let whole = before.comparable && now.comparable && !before.sampled && !now.sampled;
-        if !whole || before.outputs != now.outputs || !self.should_differ(one, two)? {
+        if !whole || !self.all_same(before, now)? || !self.should_differ(one, two)? {
             return Ok(());
         }
         let detail = format!(
@@ -114,11 +162,20 @@ impl Gate<'_> {
         Err(self.reject(Verdict::Incorrect, detail))
     }
 
+    fn all_same(&mut self, before: &Pass, now: &Pass) -> Result<bool, Stop> {
+        for ((_, one), (_, two)) in before.outputs.iter().zip(&now.outputs) {
+            if !self.same(one, two)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether the right outputs of two seeds differ in what the output's type can tell.
     fn should_differ(&mut self, one: Data, two: Data) -> Result<bool, Stop> {
         let Some(name) = oracle_of(self.plan).map(str::to_owned) else {
-            let known = |data| self.references.outputs(&self.keyed, data);
-            let (one, two) = (known(one), known(two));
+            let one = self.references.outputs(&self.keyed, one);
+            let two = self.references.outputs(&self.keyed, two);
             return Ok(one.is_some() && two.is_some() && one != two);
         };
         let Some(output) = self.plan.of_role(Role::Output).next() else {
@@ -154,7 +211,9 @@ impl Gate<'_> {
         let data = Data::seeded(other.unwrap_or(!one.seed));
         let pass = self.pass(data, Order::Natural)?;
         self.judge(data, &pass)?;
-        self.depends(one, before, data, &pass)
+        self.depends(one, before, data, &pass)?;
+        self.forget(&pass);
+        Ok(())
     }
 
     /// Runs on adversarial inputs, as far as they are paid for.
@@ -187,9 +246,12 @@ impl Gate<'_> {
         let pass = self.pass(data, Order::Natural)?;
         self.judge(data, &pass)?;
         if data.case != Some(Case::Contained) || !self.plan.gate.deterministic {
+            self.forget(&pass);
             return Ok(());
         }
-        match self.first_difference(clean, &pass, &made.excused) {
+        let difference = self.first_difference(clean, &pass, &made.excused)?;
+        self.forget(&pass);
+        match difference {
             None => Ok(()),
             Some((argument, element)) => {
                 let detail = format!(

@@ -15,7 +15,7 @@ use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
-use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
+use crate::session::{Blocks, Contents, Order, Run, RunReport, Session, Slot, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};
@@ -24,6 +24,8 @@ use tuner_core::record::{Hazard, Verdict};
 /// What the gate does for one candidate on one problem.
 #[derive(Debug, Clone)]
 pub struct Demands {
+    /// The level that asks for all this.
+    pub level: Level,
     /// Seeds of the input data; each is a run of its own.
     pub seeds: Vec<u64>,
     /// Extra runs with randomised warp order, on the first seed.
@@ -49,6 +51,7 @@ pub struct Demands {
 impl Default for Demands {
     fn default() -> Self {
         Self {
+            level: Level::Screening,
             seeds: vec![0x5eed],
             schedules: 0,
             whole_limit: 200_000_000,
@@ -68,6 +71,7 @@ impl Demands {
         let plain = Self::default();
         let first = seeds.first().or(plain.seeds.first()).copied();
         Self {
+            level,
             seeds: if seeds.len() > 1 {
                 seeds.to_vec()
             } else {
@@ -146,8 +150,10 @@ pub fn verify(
         compared: BTreeSet::new(),
         remembers: false,
     };
-    match gate.all() {
-        Ok(evidence) => Ok(Ok((Verified::checked(), evidence))),
+    let found = gate.all();
+    gate.session.release_all();
+    match found {
+        Ok(evidence) => Ok(Ok((Verified::checked(Some(demands.level)), evidence))),
         Err(Stop::Rejected(rejection)) => Ok(Err(rejection)),
         Err(Stop::Oracle(error)) => Err(error),
     }
@@ -167,7 +173,7 @@ impl From<Judgement> for Stop {
 /// What one pass over the launches left.
 pub(super) struct Pass {
     pub(super) work: Vec<Work>,
-    pub(super) outputs: Vec<(usize, Vec<u8>)>,
+    pub(super) outputs: Vec<(usize, Contents)>,
     pub(super) slots: Vec<Option<Slot>>,
     pub(super) sampled: bool,
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
@@ -208,7 +214,10 @@ impl Gate<'_> {
                     self.repeat(data, &pass)?;
                     first = Some((data, pass));
                 }
-                Some((other, before)) => self.depends(*other, before, data, &pass)?,
+                Some((other, before)) => {
+                    self.depends(*other, before, data, &pass)?;
+                    self.forget(&pass);
+                }
             }
         }
         if let Some((data, pass)) = &first {
@@ -266,7 +275,7 @@ impl Gate<'_> {
             }
             let slot = self.session.alloc(&argument.name, argument.bytes())?;
             match input {
-                Some(data) => self.session.upload(slot, data)?,
+                Some(data) => self.session.upload_input(slot, data)?,
                 None => self.session.poison(slot, argument.element.poison())?,
             }
             slots.push(Some(slot));
@@ -324,7 +333,7 @@ impl Gate<'_> {
         }
         let indices = (0..self.plan.arguments.len())
             .filter(|index| self.plan.arguments[*index].role.is_compared());
-        let outputs = indices.zip(self.outputs(&slots)?).collect();
+        let outputs = indices.zip(self.contents(&slots)?).collect();
         let atomics = work.iter().any(uses_atomics);
         Ok(Pass {
             work,

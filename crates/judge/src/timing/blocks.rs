@@ -5,6 +5,7 @@ use super::plan::{Runner, Settings, Step};
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use tuner_core::statistics::median;
 
 /// A finished block.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,14 +50,17 @@ fn mean_log(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 pub struct Trouble {
     /// Blocks discarded because their ends differed.
     pub drifted: u32,
-    /// Blocks discarded because the device throttled.
+    /// Blocks discarded because the device slowed itself down.
     pub throttled: u32,
-    /// Pauses because the reference had left its session median.
+    /// Times the device was warmed up again because the reference had left its running median.
     pub rewarmed: u32,
     /// A block was accepted in spite of its drift: the device is unsteady.
     pub unsteady: bool,
-    /// A block was accepted in spite of throttling.
+    /// A block was accepted in spite of a low clock.
     pub slowed: bool,
+    /// A sample counts although the host was late to queue it.
+    #[serde(default)]
+    pub late: bool,
 }
 
 /// Takes blocks one after the other and discards those that cannot be trusted.
@@ -66,19 +70,27 @@ pub struct Blocks {
     outer: Runner,
     inner: Runner,
     inner_count: usize,
-    /// Session median of the outer subject, where it is the reference.
+    /// Running median of the outer subject, where it is the reference.
     expected: Option<f64>,
+    /// Its clock, MHz.
+    expected_mhz: Option<f64>,
     taken: Vec<Sample>,
     redone: u32,
     pauses: u32,
     pause: Option<Duration>,
     rewarm: u32,
+    /// Times of the reference while the device is warmed up again.
+    warming: Vec<f64>,
     gpu_us: f64,
     trouble: Trouble,
 }
 
-/// Samples of the reference after a pause that do not count.
+/// Samples of the reference that warm the device up again and do not count.
 const REWARM_SAMPLES: u32 = 60;
+/// Those at their end whose median is what the reference takes from then on.
+const UNIT_SAMPLES: usize = 15;
+/// How long a device that has slowed itself down is left alone: NVBench's delay.
+const RECOVERY: Duration = Duration::from_millis(50);
 
 impl Blocks {
     /// Blocks of `inner_count` samples between two of `outer`.
@@ -96,13 +108,24 @@ impl Blocks {
             inner,
             inner_count,
             expected,
+            expected_mhz: None,
             taken: Vec::new(),
             redone: 0,
             pauses: 0,
             pause: None,
             rewarm: 0,
+            warming: Vec::new(),
             gpu_us: 0.0,
             trouble: Trouble::default(),
+        }
+    }
+
+    /// The same, with the clock that the reference has run at.
+    #[must_use]
+    pub(crate) fn at_clock(self, expected_mhz: Option<f64>) -> Self {
+        Self {
+            expected_mhz,
+            ..self
         }
     }
 
@@ -153,12 +176,14 @@ impl Blocks {
         };
         self.gpu_us += sample.micros * f64::from(self.runner().launches);
         if self.rewarm > 0 {
-            self.rewarm -= 1;
+            self.warm(&sample);
             return None;
         }
-        if sample.throttled && !self.wait_out_throttling() {
+        let slowed = sample.throttled || self.is_slow(&sample);
+        if slowed && !self.wait_out_throttling() {
             return None;
         }
+        self.trouble.late |= sample.late;
         self.taken.push(sample);
         if self.taken.len() < self.inner_count + 2 {
             return None;
@@ -174,14 +199,31 @@ impl Blocks {
         self.judge(&block).then_some(block)
     }
 
-    /// Discards the block and pauses, each time longer; whether the sample counts because it has
-    /// paused often enough.
+    /// A sample of the reference that warms the device up; the last ones say what it takes now.
+    fn warm(&mut self, sample: &Sample) {
+        self.rewarm -= 1;
+        self.warming.push(sample.micros);
+        if self.rewarm == 0 {
+            let last = self.warming.len().saturating_sub(UNIT_SAMPLES);
+            self.expected = median(&self.warming[last..]).or(self.expected);
+            self.warming.clear();
+        }
+    }
+
+    /// Whether the clock is far below the one that the reference has run at.
+    fn is_slow(&self, sample: &Sample) -> bool {
+        let clocks = sample.clock_mhz.zip(self.expected_mhz);
+        clocks.is_some_and(|(now, usual)| now < self.settings.clock_share * usual)
+    }
+
+    /// Discards the block and pauses; whether the sample counts because it has paused often
+    /// enough.
     fn wait_out_throttling(&mut self) -> bool {
         if self.pauses >= self.settings.pauses_max {
             self.trouble.slowed = true;
             return true;
         }
-        self.pause = Some(Duration::from_millis(50 << self.pauses.min(5)));
+        self.pause = Some(RECOVERY);
         self.pauses += 1;
         self.trouble.throttled += 1;
         self.taken.clear();
@@ -206,7 +248,6 @@ impl Blocks {
         if (block.outer_us() / expected - 1.0).abs() > self.settings.session_drift {
             if self.pauses < self.settings.pauses_max {
                 self.pauses += 1;
-                self.pause = Some(Duration::from_secs(1));
                 self.rewarm = REWARM_SAMPLES;
                 self.trouble.rewarmed += 1;
                 return false;
@@ -276,12 +317,55 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_off_its_session_median_pauses_and_warms_up_again() {
+    fn a_reference_off_its_running_median_warms_up_again_without_a_pause() {
         let mut blocks = blocks(Some(10.0));
         let (block, pauses) = first_block(&mut blocks, |number| {
             Sample::of_micros(if number < 40 { 11.0 } else { 10.1 })
         });
-        assert_eq!((block.outer[0].micros, pauses), (10.1, 1));
+        assert_eq!((block.outer[0].micros, pauses), (10.1, 0));
+    }
+
+    #[test]
+    fn a_reference_that_stays_off_its_median_is_followed_after_one_warm_up() {
+        let mut blocks = blocks(Some(10.0));
+        let (block, pauses) = first_block(&mut blocks, |_| Sample::of_micros(12.0));
+        assert_eq!((block.outer[0].micros, pauses), (12.0, 0));
+        let trouble = blocks.trouble();
+        assert_eq!((trouble.rewarmed, trouble.unsteady), (1, false));
+    }
+
+    /// A card at its power limit for good: the clock wanders between 70 and 100 % of the highest.
+    #[test]
+    fn a_clock_that_a_power_limit_holds_down_is_no_fault() {
+        let mut blocks = blocks(Some(10.0)).at_clock(Some(1500.0));
+        for _ in 0..20 {
+            let (_, pauses) = first_block(&mut blocks, |number| Sample {
+                clock_mhz: Some(1500.0 * (0.8 + 0.1 * (number % 3) as f64)),
+                ..Sample::of_micros(10.0)
+            });
+            assert_eq!(pauses, 0);
+        }
+        assert_eq!(blocks.trouble(), Trouble::default());
+    }
+
+    #[test]
+    fn a_clock_below_three_quarters_of_the_usual_one_is_discarded() {
+        let mut blocks = blocks(Some(10.0)).at_clock(Some(1500.0));
+        let (_, pauses) = first_block(&mut blocks, |number| Sample {
+            clock_mhz: Some(if number < 3 { 1100.0 } else { 1480.0 }),
+            ..Sample::of_micros(10.0)
+        });
+        assert_eq!((pauses, blocks.trouble().throttled), (3, 3));
+    }
+
+    #[test]
+    fn a_sample_that_the_host_was_late_for_is_told() {
+        let mut blocks = blocks(None);
+        let (_, _) = first_block(&mut blocks, |_| Sample {
+            late: true,
+            ..Sample::of_micros(10.0)
+        });
+        assert!(blocks.trouble().late);
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub enum Probe {
 }
 
 impl Probe {
-    /// All of them, in the order in which they run: the last ones load the device and so show its
-    /// clock under load.
+    /// All of them, in the order in which they run: the empty kernel after those that load the
+    /// device, for at the clock of an idle one it takes twice as long, and is no floor.
     pub const ALL: [Self; 5] = [
-        Self::Null,
         Self::DramCopy,
         Self::CacheRead,
         Self::Single,
         Self::Tensor,
+        Self::Null,
     ];
 }
 
@@ -77,9 +77,9 @@ pub struct Calibration {
     pub tensor_tflops: Option<f64>,
     /// Single precision, TFLOP/s.
     pub single_tflops: Option<f64>,
-    /// Clock during the first probe, MHz.
+    /// Clock before the device had work, MHz.
     pub idle_clock_mhz: Option<f64>,
-    /// Clock during the last probe, MHz.
+    /// Clock under load, MHz.
     pub loaded_clock_mhz: Option<f64>,
     /// What the attributes say.
     pub promise: Promise,
@@ -98,6 +98,8 @@ impl Calibration {
             promise,
             ..Self::default()
         };
+        let idle = prober.probe(Probe::Null)?;
+        calibration.idle_clock_mhz = idle.and_then(|(sample, _)| sample.clock_mhz);
         for probe in Probe::ALL {
             let mut best: Option<(Sample, f64)> = None;
             for number in 0..PROBE_SAMPLES {
@@ -120,16 +122,16 @@ impl Calibration {
         // Work a microsecond: 1e6 operations are 1e-6 T operations, 1e3 bytes 1 GB/s.
         let rate = work / sample.micros;
         match probe {
-            Probe::Null => {
-                self.null_us = Some(sample.micros);
-                self.idle_clock_mhz = sample.clock_mhz;
-            }
+            Probe::Null => self.null_us = Some(sample.micros),
             Probe::DramCopy => self.dram_gb_s = Some(rate * 1e-3),
             Probe::CacheRead => self.cache_gb_s = Some(rate * 1e-3),
-            Probe::Single => self.single_tflops = Some(rate * 1e-6),
+            Probe::Single => {
+                self.single_tflops = Some(rate * 1e-6);
+                self.loaded_clock_mhz = sample.clock_mhz;
+            }
             Probe::Tensor => {
                 self.tensor_tflops = Some(rate * 1e-6);
-                self.loaded_clock_mhz = sample.clock_mhz;
+                self.loaded_clock_mhz = sample.clock_mhz.or(self.loaded_clock_mhz);
             }
         }
     }
@@ -261,4 +263,42 @@ fn visible_share(plan: &Plan) -> f64 {
     let seeing = (queries - hidden) as f64;
     let visible = seeing * (first + keys as f64) / 2.0;
     (visible / (queries as f64 * keys as f64)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A GPU that runs at half its clock until it has had work.
+    #[derive(Default)]
+    struct Sleepy {
+        worked: u32,
+    }
+
+    impl Prober for Sleepy {
+        fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement> {
+            let share = if self.worked >= 10 { 1.0 } else { 0.5 };
+            self.worked += u32::from(probe != Probe::Null);
+            let sample = Sample {
+                clock_mhz: Some(share * 1980.0),
+                ..Sample::of_micros(2.0 / share)
+            };
+            Ok(Some((sample, 1e6)))
+        }
+    }
+
+    #[test]
+    fn the_empty_kernel_is_measured_at_the_clock_of_a_loaded_gpu() {
+        let found = Calibration::measure(&mut Sleepy::default(), Promise::default()).unwrap();
+        assert_eq!(found.null_us, Some(2.0));
+        assert_eq!(found.idle_clock_mhz, Some(990.0));
+        assert_eq!(found.loaded_clock_mhz, Some(1980.0));
+        // A kernel of 2 µs is possible.
+        let work = NeededWork {
+            flops: None,
+            bytes: None,
+            input_bits: 16,
+        };
+        assert_eq!(found.implausible(2.1, &work, CacheMode::Warm), None);
+    }
 }

@@ -5,7 +5,8 @@ use super::finale::Finale;
 use super::paired::{Decision, Duel, DuelResult};
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::{Race, Reference, WarmUp};
-use crate::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
+use crate::stopwatch::{Sample, Stopwatch, Subject};
+use std::collections::VecDeque;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};
 use tuner_core::judgement::Judgement;
@@ -70,7 +71,12 @@ pub struct TimingSession {
     warm: Reference,
     cold: Option<Reference>,
     incumbent: Option<Incumbent>,
+    /// Latest samples of the reference between candidates: time and clock.
+    latest: VecDeque<Sample>,
 }
+
+/// Samples of the reference whose median is what it takes now.
+const LATEST: usize = 64;
 
 /// The headline mode: what ranks.
 pub const HEADLINE: CacheMode = CacheMode::Warm;
@@ -94,6 +100,7 @@ impl TimingSession {
             warm,
             cold: None,
             incumbent: None,
+            latest: VecDeque::new(),
         })
     }
 
@@ -113,6 +120,27 @@ impl TimingSession {
     /// After a [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
     pub fn set_incumbent(&mut self, incumbent: Option<Incumbent>) {
         self.incumbent = incumbent;
+    }
+
+    /// Follows the device: heat and power limits move its clock for good, and what the reference takes
+    /// with it.
+    fn follow(&mut self, race: &Race) {
+        for block in race.blocks() {
+            self.latest.extend(block.outer);
+        }
+        let surplus = self.latest.len().saturating_sub(LATEST);
+        self.latest.drain(..surplus);
+        let of = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
+            self.latest.iter().filter_map(field).collect()
+        };
+        let (times, clocks) = (
+            of(|sample| Some(sample.micros)),
+            of(|sample| sample.clock_mhz),
+        );
+        if let (true, Some(now)) = (times.len() >= LATEST / 4, statistics::median(&times)) {
+            self.warm.session_us = now;
+            self.warm.clock_mhz = statistics::median(&clocks).or(self.warm.clock_mhz);
+        }
     }
 
     /// The cold reference, warmed up at its first use.
@@ -171,8 +199,30 @@ impl Timed {
     }
 }
 
-/// Judges the outputs that the timed launches left.
-pub type Recheck<'a> = dyn FnMut(&[OutputSet]) -> Result<(), Judgement> + 'a;
+/// Judges the outputs that the timed launches of a subject left.
+pub type Recheck<'a> = dyn FnMut(&mut dyn Stopwatch, Subject) -> Result<(), Judgement> + 'a;
+
+/// A candidate after its race: how it stands is known, and nothing is decided.
+#[derive(Debug, Clone)]
+pub struct Raced {
+    race: Race,
+    ratio: f64,
+    incumbent: Option<Incumbent>,
+    settings: Settings,
+    /// The launches drove what they change in place to values that are not finite.
+    overflowed: bool,
+}
+
+impl Raced {
+    /// Whether it may win: there is no incumbent, or it is within the race's factor of it.
+    #[must_use]
+    pub fn is_contender(&self) -> bool {
+        let near = |incumbent: &Incumbent| {
+            !self.race.raced() && self.ratio <= self.settings.race_factor * incumbent.ratio
+        };
+        self.incumbent.as_ref().is_none_or(near)
+    }
+}
 
 /// Times one candidate: race, floors, duel with the incumbent where it may win, the cold mode
 /// where it did, and a second look at what the timed launches wrote.
@@ -188,6 +238,21 @@ pub fn time_candidate(
     work: &NeededWork,
     recheck: &mut Recheck<'_>,
 ) -> Result<Timed, Judgement> {
+    let raced = race_candidate(watch, session, candidate, recheck)?;
+    settle(proof, watch, session, raced, work, recheck)
+}
+
+/// The first part of [`time_candidate`]: the race with the reference, and a second look at what it
+/// wrote.
+///
+/// # Errors
+/// The device failed, or its outputs are wrong after all.
+pub fn race_candidate(
+    watch: &mut dyn Stopwatch,
+    session: &mut TimingSession,
+    candidate: Subject,
+    recheck: &mut Recheck<'_>,
+) -> Result<Raced, Judgement> {
     watch.poison(candidate)?;
     let incumbent = session.incumbent.clone();
     let mut race = Race::new(
@@ -197,16 +262,51 @@ pub fn time_candidate(
         incumbent.as_ref().map(|incumbent| incumbent.ratio),
     );
     run(&mut race, watch, HEADLINE)?;
+    session.follow(&race);
     let overflowed = watch.overflowed(candidate)?;
     // What the timed launches left must be right before anything is built on their time.
-    recheck(&watch.outputs(candidate)?)?;
-    let (Some(mut measured), Some(ratio)) = (
-        race.measured(proof, HEADLINE),
-        statistics::median(&race.ratios()),
-    ) else {
+    recheck(watch, candidate)?;
+    let Some(ratio) = statistics::median(&race.ratios()) else {
         return Err(Judgement::new(
             Verdict::Crashed,
             "the race ended without a block of samples".to_owned(),
+        ));
+    };
+    Ok(Raced {
+        race,
+        ratio,
+        incumbent,
+        settings: session.settings,
+        overflowed,
+    })
+}
+
+/// The second part of [`time_candidate`]: floors, the duel with the incumbent, and the cold mode.
+/// `proof` is what the gate has found by now.
+///
+/// # Errors
+/// The device failed, the outputs are wrong after all, or the time is `implausible`.
+pub fn settle(
+    proof: &dyn Proof,
+    watch: &mut dyn Stopwatch,
+    session: &mut TimingSession,
+    raced: Raced,
+    work: &NeededWork,
+    recheck: &mut Recheck<'_>,
+) -> Result<Timed, Judgement> {
+    let contender = raced.is_contender();
+    let Raced {
+        race,
+        ratio,
+        incumbent,
+        overflowed,
+        ..
+    } = raced;
+    let candidate = race.runner().subject;
+    let Some(mut measured) = race.measured(proof, HEADLINE) else {
+        return Err(Judgement::new(
+            Verdict::Crashed,
+            "the race gave no time".to_owned(),
         ));
     };
     if overflowed {
@@ -216,7 +316,7 @@ pub fn time_candidate(
         return Err(refused(detail));
     }
     let duel = match &incumbent {
-        Some(incumbent) if !race.raced() && may_win(&race, incumbent, session.settings) => {
+        Some(incumbent) if contender && may_win(&race, incumbent, session.settings) => {
             let mut duel = Duel::new(session.settings, race.runner(), incumbent.runner);
             run(&mut duel, watch, HEADLINE)?;
             duel.result()
@@ -272,7 +372,7 @@ fn cold_mode(
     watch.poison(candidate)?;
     let mut race = Race::new(session.settings, candidate, reference, None);
     run(&mut race, watch, CacheMode::Cold)?;
-    recheck(&watch.outputs(candidate)?)?;
+    recheck(watch, candidate)?;
     let Some(other) = race.other_mode(CacheMode::Cold) else {
         return Ok(None);
     };

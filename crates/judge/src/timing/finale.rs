@@ -121,7 +121,9 @@ impl Finale {
         cache: CacheMode,
     ) -> Option<Measured> {
         let ratios = self.ratios(finalist);
-        let unit = self.reference.session_us;
+        // What the reference takes in these very rounds: the clock may have moved since the warm-up.
+        let taken: Vec<f64> = self.rounds.iter().map(|r| r.reference_us).collect();
+        let unit = median(&taken)?;
         let samples: Vec<Sample> = self.rounds.iter().map(|r| r.samples[finalist]).collect();
         let [low, high] = interval_of_median(&ratios)?;
         let p50 = median(&ratios)?;
@@ -135,6 +137,7 @@ impl Finale {
             (bimodal(&ratios), "bimodal"),
             (self.unsteady, "unsteady"),
             (samples.iter().any(|s| s.throttled), "throttled"),
+            (samples.iter().any(|s| s.late), "late"),
         ];
         let named = flags.into_iter().filter(|(holds, _)| *holds);
         Some(Measured::new(
@@ -155,6 +158,7 @@ impl Finale {
                     reference: self.reference.identity.clone(),
                     reference_us: Some(unit),
                     flags: named.map(|(_, name)| name.to_owned()).collect(),
+                    gate: None,
                     other: None,
                     reference_ratios: ratios,
                 })),
@@ -178,7 +182,13 @@ impl Finale {
             return;
         };
         let drift = (last.micros / first.micros - 1.0).abs();
-        let slowed = taken.iter().any(|sample| sample.throttled);
+        let usual = self.reference.clock_mhz;
+        let is_slow = |sample: &Sample| {
+            let clocks = sample.clock_mhz.zip(usual);
+            let low = clocks.is_some_and(|(now, usual)| now < self.settings.clock_share * usual);
+            low || sample.throttled
+        };
+        let slowed = taken.iter().any(is_slow);
         // Longer than a block, a round may drift further; ratios within it are next to each other.
         if (drift > 2.0 * self.settings.block_drift || slowed)
             && self.redone < self.settings.redo_max

@@ -66,12 +66,15 @@ pub struct Settings {
     pub race_us: f64,
     /// The two ends of a block may differ by this much, relative; else it is done again.
     pub block_drift: f64,
-    /// The reference in a block may differ from its session median by this much, relative; else
-    /// the device pauses and is warmed up again.
+    /// The reference in a block may differ from its running median by this much, relative; else
+    /// the device is warmed up again.
     pub session_drift: f64,
+    /// A sample whose clock is below this share of the reference's is discarded: the device has
+    /// been slowed down. NVBench's threshold.
+    pub clock_share: f64,
     /// Blocks done again in a row, at most; then the device is as unsteady as it is.
     pub redo_max: u32,
-    /// Pauses for drift or throttling a plan, at most.
+    /// Pauses for a low clock, and times the device is warmed up again, a plan at most.
     pub pauses_max: u32,
     /// Fewest pairs of a duel.
     pub duel_pairs_min: usize,
@@ -99,6 +102,7 @@ impl Default for Settings {
             race_us: 300e3,
             block_drift: 0.02,
             session_drift: 0.05,
+            clock_share: 0.75,
             redo_max: 4,
             pauses_max: 6,
             duel_pairs_min: 40,

@@ -21,8 +21,10 @@ pub struct Reference {
     pub runner: Runner,
     /// What it is: machine code and launches.
     pub identity: Option<ContentHash>,
-    /// Median time of the session so far, microseconds.
+    /// What it takes now, microseconds: the running median of its time.
     pub session_us: f64,
+    /// The clock that it runs at now, MHz, where the device can stamp it.
+    pub clock_mhz: Option<f64>,
 }
 
 /// Where a race is.
@@ -160,6 +162,7 @@ impl Race {
                     reference_ratios: ratios,
                     reference_us: Some(unit),
                     flags: self.flags(),
+                    gate: None,
                     other: None,
                 })),
             },
@@ -195,6 +198,7 @@ impl Race {
             (self.two_modes(), "bimodal"),
             (trouble.unsteady, "unsteady"),
             (trouble.slowed, "throttled"),
+            (trouble.late, "late"),
             (self.raced, "raced"),
         ]
         .into_iter()
@@ -206,13 +210,16 @@ impl Race {
     fn begin(&mut self, micros: f64) {
         self.launches = self.settings.launches(micros);
         // Three samples of the candidate decide whether it goes on.
-        self.stage = Stage::Blocks(Box::new(Blocks::new(
-            self.settings,
-            self.reference.runner,
-            self.runner(),
-            3,
-            Some(self.reference.session_us),
-        )));
+        self.stage = Stage::Blocks(Box::new(
+            Blocks::new(
+                self.settings,
+                self.reference.runner,
+                self.runner(),
+                3,
+                Some(self.reference.session_us),
+            )
+            .at_clock(self.reference.clock_mhz),
+        ));
     }
 
     fn keep(&mut self, block: Block) {
@@ -301,6 +308,7 @@ pub(crate) struct WarmUp {
     taken: usize,
     spent_us: f64,
     times: Vec<f64>,
+    clocks: Vec<f64>,
 }
 
 /// Samples at the end of a warm-up whose median is the reference's time.
@@ -321,6 +329,7 @@ impl WarmUp {
             taken: 0,
             spent_us: 0.0,
             times: Vec::new(),
+            clocks: Vec::new(),
         }
     }
 
@@ -328,6 +337,7 @@ impl WarmUp {
     #[must_use]
     pub(crate) fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
         let last = self.times.len().saturating_sub(UNIT_SAMPLES);
+        let clocks = self.clocks.len().saturating_sub(UNIT_SAMPLES);
         Some(Reference {
             runner: Runner {
                 subject: self.subject,
@@ -335,6 +345,7 @@ impl WarmUp {
             },
             identity,
             session_us: median(&self.times[last..])?,
+            clock_mhz: median(&self.clocks[clocks..]),
         })
     }
 }
@@ -368,6 +379,7 @@ impl Plan for WarmUp {
         let patience = THROTTLED_TOO_LONG * self.settings.warm_up_us;
         if !sample.throttled || self.spent_us > patience {
             self.times.push(sample.micros);
+            self.clocks.extend(sample.clock_mhz);
         }
     }
 }

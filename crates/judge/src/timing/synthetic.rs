@@ -199,6 +199,7 @@ impl Stopwatch for SyntheticClock {
             cycles: self.stamps.then_some(work * CLOCK_MHZ),
             clock_mhz: self.stamps.then_some(clock * CLOCK_MHZ),
             throttled,
+            late: false,
         })
     }
 

@@ -97,6 +97,8 @@ impl Work<'_> {
             threads: launch.block.iter().product::<u32>() as usize,
             dynamic_shared: launch.dynamic_shared_bytes,
             fresh_state: fresh_state(self.program, launch.dynamic_shared_bytes),
+            shared_fill: launch.shared_fill,
+            clock: launch.clock,
             params: self.params.clone(),
             globals: self.globals.clone(),
             variables: Mutex::default(),

@@ -42,6 +42,9 @@ pub(super) struct Context<'a> {
     pub(super) dynamic_shared: u32,
     /// State of a block's shared memory at its beginning.
     pub(super) fresh_state: Vec<u8>,
+    pub(super) shared_fill: u32,
+    /// Where the clock of each block begins.
+    pub(super) clock: u64,
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
@@ -239,7 +242,7 @@ impl<'a> Cta<'a> {
         Cta {
             context,
             block,
-            shared: filled(spare.shared, words, 0),
+            shared: filled(spare.shared, words, context.shared_fill),
             shared_state,
             shadow,
             lists: Lists::new(),
@@ -263,7 +266,7 @@ impl<'a> Cta<'a> {
             reduced: Vec::new(),
             trace: trace::begin(context.traced, block, context.threads.div_ceil(32)),
             running: 0,
-            clock: 0,
+            clock: context.clock,
         }
     }
 

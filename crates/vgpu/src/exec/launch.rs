@@ -133,6 +133,10 @@ pub struct Launch {
     pub trace: bool,
     /// How much of the kernel is executed.
     pub depth: Depth,
+    /// What shared memory holds that nobody wrote.
+    pub shared_fill: u32,
+    /// Where the clocks that kernels read begin.
+    pub clock: u64,
     /// All blocks are there at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
 }
@@ -166,6 +170,8 @@ impl Launch {
             checks: Checks::default(),
             trace: false,
             depth: Depth::Whole,
+            shared_fill: 0,
+            clock: 0,
             cooperative: false,
         }
     }

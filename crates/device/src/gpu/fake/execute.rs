@@ -46,7 +46,11 @@ impl VirtualDriver {
         let threads = f64::from(queued.config.grid[0]) * f64::from(queued.config.block[0]);
         // Rates of no particular GPU: 2 TB/s of memory, 5 TB/s of cache, 30 and 200 TFLOP/s.
         Ok(Some(match queued.kernel.name.as_str() {
-            entry::POISON_SHARED | entry::NULL => 1.0,
+            entry::NULL => 1.0,
+            entry::POISON_SHARED => {
+                self.shared_fill = u32::MAX;
+                1.0
+            }
             entry::SPIN => word(0) / 1e3,
             entry::STAMP => {
                 let ticket = words.get(1).copied().unwrap_or(0);
@@ -72,6 +76,9 @@ impl VirtualDriver {
         let parameters = config.parameters.iter().cloned().map(Arg::Bytes);
         let launch = Launch {
             dynamic_shared_bytes: config.shared_bytes,
+            shared_fill: self.shared_fill,
+            // No two launches read the same clock.
+            clock: self.clock.cycles(),
             cooperative: config.cooperative,
             instruction_budget: BUDGET,
             checks: Checks {
@@ -115,7 +122,9 @@ impl VirtualDriver {
         }
         let lanes = f64::from(self.arch.sm_count) * 64.0;
         let cycles = report.counters.lane_instructions as f64 / lanes;
-        Ok(LAUNCH_US + cycles / super::clock::MHZ)
+        let slower = f64::from(config.shared_bytes) * 1e-3;
+        let made_up = self.kernel_us.map(|micros| micros + slower);
+        Ok(made_up.unwrap_or(LAUNCH_US + cycles / super::clock::MHZ))
     }
 }
 

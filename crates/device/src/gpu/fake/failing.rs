@@ -79,7 +79,7 @@ pass_on! {
     device_count() -> i32 = "cuDeviceGetCount";
     device(ordinal: i32) -> Device = "cuDeviceGet";
     device_name(device: Device) -> String = "cuDeviceGetName";
-    device_uuid(device: Device) -> [u8; 16] = "cuDeviceGetUuid";
+    device_uuid(device: Device) -> [u8; 16] = "cuDeviceGetUuid_v2";
     device_memory(device: Device) -> u64 = "cuDeviceTotalMem_v2";
     device_attribute(device: Device, attribute: DeviceAttribute) -> i32 = "cuDeviceGetAttribute";
     context_retain(device: Device) -> Context = "cuDevicePrimaryCtxRetain";
@@ -111,12 +111,14 @@ pass_on! {
     stream_destroy(stream: Stream) -> () = "cuStreamDestroy_v2";
     event_create() -> Event = "cuEventCreate";
     event_record(event: Event, stream: Stream) -> () = "cuEventRecord";
+    event_is_over(event: Event) -> bool = "cuEventQuery";
     event_synchronize(event: Event) -> () = "cuEventSynchronize";
     event_elapsed(from: Event, to: Event) -> f32 = "cuEventElapsedTime";
     event_destroy(event: Event) -> () = "cuEventDestroy_v2";
     capture_begin(stream: Stream) -> () = "cuStreamBeginCapture_v2";
     capture_end(stream: Stream) -> Graph = "cuStreamEndCapture";
     graph_instantiate(graph: Graph) -> GraphExec = "cuGraphInstantiateWithFlags";
+    graph_upload(exec: GraphExec, stream: Stream) -> () = "cuGraphUpload";
     graph_launch(exec: GraphExec, stream: Stream) -> () = "cuGraphLaunch";
     graph_destroy(graph: Graph) -> () = "cuGraphDestroy";
     exec_destroy(exec: GraphExec) -> () = "cuGraphExecDestroy";

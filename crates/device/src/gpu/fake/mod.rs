@@ -6,11 +6,15 @@
 //! it in ([`stand_in`]) with the only database that its results may go to, and its device is called
 //! [`NAME`], so that nothing measured with it can pass for a measurement.
 
+mod cache;
 mod clock;
+mod costing;
 mod execute;
 pub(super) mod failing;
 mod virtual_driver;
 
+pub use cache::Gauges;
+pub use clock::Costs;
 pub use virtual_driver::VirtualDriver;
 
 use super::driver::Driver;

@@ -1,6 +1,7 @@
 //! The calls of the driver, answered from the virtual GPU's memory.
 
-use super::clock::Clock;
+use super::cache::Cache;
+use super::clock::{Clock, Costs};
 use super::execute::Queued;
 use super::{NAME, Settings};
 use crate::gpu::driver::*;
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Second-level cache, bytes: small, so that cold timing rotates few buffers.
-const L2_BYTES: i32 = 1 << 10;
+const L2_BYTES: u64 = 1 << 10;
 /// Memory, bytes.
 const MEMORY_BYTES: u64 = 2 << 30;
 
@@ -33,7 +34,7 @@ pub struct VirtualDriver {
     pub(super) clock: Clock,
     /// A kernel spoiled the context: every call answers this.
     pub(super) poisoned: Option<u32>,
-    living: BTreeMap<u64, (BufferId, u64)>,
+    pub(super) living: BTreeMap<u64, (BufferId, u64)>,
     modules: HashMap<u64, Arc<Ptx>>,
     kernels: HashMap<u64, (u64, Kernel)>,
     events: HashMap<u64, f64>,
@@ -44,6 +45,13 @@ pub struct VirtualDriver {
     ran: Vec<(Queued, f64)>,
     streams: HashSet<u64>,
     next: u64,
+    pub(super) costs: Costs,
+    /// What launches find in shared memory that they did not write.
+    pub(super) shared_fill: u32,
+    /// What the second-level cache holds.
+    pub(super) cache: Cache,
+    /// What every other kernel takes, microseconds, where the test says.
+    pub(super) kernel_us: Option<f64>,
 }
 
 impl VirtualDriver {
@@ -70,6 +78,10 @@ impl VirtualDriver {
             ran: Vec::new(),
             streams: HashSet::new(),
             next: 1,
+            costs: Costs::NONE,
+            shared_fill: 0,
+            cache: Cache::new(L2_BYTES),
+            kernel_us: None,
         }
     }
 
@@ -98,6 +110,7 @@ impl VirtualDriver {
     /// Writes as a kernel or a copy does.
     pub(super) fn write(&mut self, at: DevicePointer, bytes: &[u8]) -> Answer<()> {
         let (id, offset) = self.place("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
+        self.cache.touch(at.0 - offset, bytes.len() as u64);
         self.memory.write(id, offset, bytes);
         Ok(())
     }
@@ -110,6 +123,7 @@ impl VirtualDriver {
     /// Replays a launch of a graph: in earnest the first time, then by its time alone, because
     /// the same launch on the same data gives the same.
     fn replay(&mut self, queued: &Queued) -> Answer<()> {
+        self.touch(queued);
         if let Some((_, micros)) = self.ran.iter().find(|(known, _)| known == queued) {
             let micros = *micros;
             self.clock.advance(micros);
@@ -164,7 +178,9 @@ impl Driver for VirtualDriver {
             A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => arch.shared_bytes_optin,
             A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => arch.shared_bytes_per_sm,
             A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => arch.registers_per_sm,
-            A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => return Ok(L2_BYTES),
+            A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => {
+                return Ok(i32::try_from(self.cache.bytes()).unwrap_or(i32::MAX));
+            }
             _ => 0,
         };
         Ok(i32::try_from(value).unwrap_or(i32::MAX))
@@ -179,6 +195,7 @@ impl Driver for VirtualDriver {
     }
 
     fn context_synchronize(&mut self) -> Answer<()> {
+        self.clock.wait();
         self.sound("cuCtxSynchronize")
     }
 
@@ -194,6 +211,7 @@ impl Driver for VirtualDriver {
 
     fn memory_alloc(&mut self, bytes: u64) -> Answer<DevicePointer> {
         self.sound("cuMemAlloc_v2")?;
+        self.clock.spend(self.costs.alloc_us);
         let id = self
             .memory
             .alloc(bytes, "device memory")
@@ -205,6 +223,7 @@ impl Driver for VirtualDriver {
 
     fn memory_free(&mut self, at: DevicePointer) -> Answer<()> {
         self.sound("cuMemFree_v2")?;
+        self.clock.spend(self.costs.alloc_us);
         match self.living.remove(&at.0) {
             Some((id, _)) => {
                 self.memory.free(id);
@@ -217,6 +236,7 @@ impl Driver for VirtualDriver {
     fn copy_to_device(&mut self, to: DevicePointer, from: &[u8]) -> Answer<()> {
         self.sound("cuMemcpyHtoD_v2")?;
         self.ran.clear();
+        self.copied(from.len());
         self.write(to, from)
     }
 
@@ -224,6 +244,7 @@ impl Driver for VirtualDriver {
         self.sound("cuMemcpyDtoH_v2")?;
         let (id, offset) = self.place("cuMemcpyDtoH_v2", from, to.len() as u64)?;
         self.memory.read_at(id, offset, to);
+        self.copied(to.len());
         Ok(())
     }
 
@@ -234,26 +255,32 @@ impl Driver for VirtualDriver {
         bytes: u64,
         _: Stream,
     ) -> Answer<()> {
+        self.sound("cuMemcpyDtoDAsync_v2")?;
         let mut all = vec![0; bytes as usize];
-        self.copy_from_device(&mut all, from)?;
+        let (id, offset) = self.place("cuMemcpyDtoDAsync_v2", from, bytes)?;
+        self.memory.read_at(id, offset, &mut all);
         self.ran.clear();
+        self.moves(2 * bytes);
         self.write(to, &all)
     }
 
     fn fill_bytes(&mut self, at: DevicePointer, value: u8, count: u64, _: Stream) -> Answer<()> {
         self.sound("cuMemsetD8Async")?;
         self.ran.clear();
+        self.moves(count);
         self.write(at, &vec![value; count as usize])
     }
 
     fn fill_words(&mut self, at: DevicePointer, value: u32, count: u64, _: Stream) -> Answer<()> {
         self.sound("cuMemsetD32Async")?;
         self.ran.clear();
+        self.moves(4 * count);
         self.write(at, &value.to_le_bytes().repeat(count as usize))
     }
 
     fn module_load(&mut self, image: &[u8]) -> Answer<Module> {
         self.sound("cuModuleLoadDataEx")?;
+        self.clock.spend(self.costs.load_us);
         let refused =
             |why: &str| CudaError::new("cuModuleLoadDataEx", code::INVALID_IMAGE).noting(why);
         let text = std::str::from_utf8(image).map_err(|_| refused("not PTX"))?;
@@ -353,7 +380,12 @@ impl Driver for VirtualDriver {
                 queue.push(queued);
                 Ok(())
             }
-            None => self.execute(&queued).map(drop),
+            None => {
+                self.clock.spend(self.costs.launch_us);
+                self.execute(&queued)?;
+                self.tick();
+                Ok(())
+            }
         }
     }
 
@@ -364,7 +396,9 @@ impl Driver for VirtualDriver {
     }
 
     fn stream_synchronize(&mut self, _: Stream) -> Answer<()> {
-        self.sound("cuStreamSynchronize")
+        self.sound("cuStreamSynchronize")?;
+        self.clock.wait();
+        Ok(())
     }
 
     fn stream_destroy(&mut self, stream: Stream) -> Answer<()> {
@@ -383,8 +417,17 @@ impl Driver for VirtualDriver {
         Ok(())
     }
 
+    fn event_is_over(&mut self, event: Event) -> Answer<bool> {
+        self.sound("cuEventQuery")?;
+        let at = self.events.get(&event.0).copied();
+        // Without costs the host is never late.
+        Ok(self.costs != Costs::NONE && at.is_some_and(|at| at <= self.clock.host()))
+    }
+
     fn event_synchronize(&mut self, _: Event) -> Answer<()> {
-        self.sound("cuEventSynchronize")
+        self.sound("cuEventSynchronize")?;
+        self.clock.wait();
+        Ok(())
     }
 
     fn event_elapsed(&mut self, from: Event, to: Event) -> Answer<f32> {
@@ -419,15 +462,23 @@ impl Driver for VirtualDriver {
     fn graph_instantiate(&mut self, graph: Graph) -> Answer<GraphExec> {
         self.sound("cuGraphInstantiateWithFlags")?;
         let queue = self.graphs.get(&graph.0).cloned().unwrap_or_default();
+        self.clock.spend(self.costs.node_us * queue.len() as f64);
         let handle = self.handle();
         self.graphs.insert(handle, queue);
         Ok(GraphExec(handle))
     }
 
+    fn graph_upload(&mut self, _: GraphExec, _: Stream) -> Answer<()> {
+        self.sound("cuGraphUpload")
+    }
+
     fn graph_launch(&mut self, exec: GraphExec, _: Stream) -> Answer<()> {
         self.sound("cuGraphLaunch")?;
         let queue = self.graphs.get(&exec.0).cloned().unwrap_or_default();
-        queue.iter().try_for_each(|queued| self.replay(queued))
+        self.clock.spend(self.costs.graph_us);
+        queue.iter().try_for_each(|queued| self.replay(queued))?;
+        self.tick();
+        Ok(())
     }
 
     fn graph_destroy(&mut self, graph: Graph) -> Answer<()> {

@@ -1,9 +1,11 @@
 //! A real GPU in a worker. The context lives and dies with this process.
 
+use super::host_data::references;
 use super::{Begins, Failure, Gated, Served, gate, reply};
 use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
+use crate::gpu::meter::Spent;
 use crate::gpu::nvml::Monitor;
 use crate::gpu::session::GpuSession;
 use crate::step::Step;
@@ -11,6 +13,7 @@ use crate::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
 };
 use std::io;
+use std::time::{Duration, Instant};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
@@ -23,10 +26,12 @@ use tuner_judge::gate::verify::Evidence;
 use tuner_judge::gate::{Verified, recheck};
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
-use tuner_judge::stopwatch::{OutputSet, Subject};
+use tuner_judge::stopwatch::{Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::executor;
-use tuner_judge::timing::executor::{HEADLINE, Incumbent, TimingSession, time_candidate};
+use tuner_judge::timing::executor::{
+    HEADLINE, Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
+};
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_process::Replies;
 
@@ -104,7 +109,7 @@ impl Cuda {
         }));
         self.open = Some(OpenGpu {
             session,
-            references: References::default(),
+            references: references(&self.replies),
             calibration: None,
             timed: Vec::new(),
         });
@@ -149,13 +154,31 @@ impl OpenGpu {
                 let (judgement, _) = self.judge(job, begins)?;
                 Ok(Response::Judged(Box::new(judgement.into())))
             }
-            Request::Measure(measuring) => self.measure(measuring, begins),
+            Request::Measure(measuring) => {
+                let began = Instant::now();
+                self.session.take_spent();
+                let (found, standing) = self.measure(measuring, begins)?;
+                let spent = Spent {
+                    total: began.elapsed(),
+                    ..self.session.take_spent()
+                };
+                Ok(Response::Measured(Box::new(found), standing, spent))
+            }
             Request::Calibrate => {
                 begins(Step::Time).map_err(Failure::Pipe)?;
                 Ok(match self.calibration() {
                     Ok(calibration) => Response::Calibrated(Box::new(calibration)),
                     Err(fault) => Response::Failed(fault.detail),
                 })
+            }
+            Request::Examine(milliseconds) => {
+                begins(Step::Time).map_err(Failure::Pipe)?;
+                Ok(
+                    match self.session.examine(Duration::from_millis(*milliseconds)) {
+                        Ok(found) => Response::Examined(Box::new(found)),
+                        Err(fault) => Response::Failed(fault.detail),
+                    },
+                )
             }
             Request::Duel(contest) => self.duel(contest, begins),
             Request::Finale(contest) => self.finale(contest, begins),
@@ -180,11 +203,13 @@ impl OpenGpu {
         begins: Begins<'_>,
     ) -> Result<(Judgement, Option<Proof<'a>>), Failure> {
         begins(Step::Load).map_err(Failure::Pipe)?;
+        let began = Instant::now();
         for plan in job.checks.iter().chain(&job.timed) {
             if let Err(fault) = self.load(plan) {
                 return Ok((fault, None));
             }
         }
+        self.session.note_load(began);
         let gated = gate(&mut self.session, &mut self.references, job, begins)?;
         self.session.reset();
         Ok(match gated {
@@ -224,60 +249,115 @@ impl OpenGpu {
         &mut self,
         measuring: &MeasureRequest,
         begins: Begins<'_>,
-    ) -> Result<Response, Failure> {
-        let (judgement, proof) = self.judge(&measuring.job, begins)?;
-        let (Some((plan, verified, _)), true) = (proof, measuring.job.timed.is_some()) else {
-            return Ok(Response::Measured(Box::new(judgement.into()), None));
+    ) -> Result<(TimedJudgement, Option<RelativeTime>), Failure> {
+        // One seed and one run say whether it is worth timing; the level that is asked for is for
+        // those that may win.
+        let first = Job {
+            level: Level::First,
+            seeds: measuring.job.seeds.iter().copied().take(1).collect(),
+            ..measuring.job.clone()
         };
-        begins(Step::Time).map_err(Failure::Pipe)?;
-        let seed = measuring.job.seeds.first().copied().unwrap_or(0);
+        let (judgement, proof) = self.judge(&first, begins)?;
+        let (Some((plan, verified, _)), true) = (proof, first.timed.is_some()) else {
+            return Ok((judgement.into(), None));
+        };
+        let seed = first.seeds.first().copied().unwrap_or(0);
         let max_error = judgement.max_error;
-        Ok(match self.time(measuring, plan, &verified, seed) {
-            Ok((measured, standing)) => {
-                let timed = TimedJudgement {
-                    measured: Some(measured),
-                    ..judgement.into()
-                };
-                Response::Measured(Box::new(timed), Some(standing))
-            }
-            Err(why) => {
-                let failed = Judgement { max_error, ..why };
-                Response::Measured(Box::new(failed.into()), None)
-            }
-        })
+        Ok(
+            match self.time(measuring, plan, verified, (seed, begins))? {
+                Ok((measured, standing)) => {
+                    let timed = TimedJudgement {
+                        measured: Some(measured),
+                        ..judgement.into()
+                    };
+                    (timed, Some(standing))
+                }
+                Err(why) => {
+                    let failed = Judgement { max_error, ..why };
+                    (failed.into(), None)
+                }
+            },
+        )
     }
 
-    /// The time of a candidate that is right, and where it stands.
-    ///
-    /// # Errors
-    /// Why it has none: the device failed, or the candidate was refused.
+    /// The time of a candidate that is right, and where it stands; or why it has none: the device
+    /// failed, or the candidate was refused.
     fn time(
         &mut self,
         measuring: &MeasureRequest,
         plan: &Plan,
-        verified: &Verified,
+        verified: Verified,
+        (seed, begins): (u64, Begins<'_>),
+    ) -> Result<Result<(Measured, RelativeTime), Judgement>, Failure> {
+        begins(Step::Time).map_err(Failure::Pipe)?;
+        let raced = match self.race(measuring, plan, seed) {
+            Ok(raced) => raced,
+            Err(why) => return Ok(Err(why)),
+        };
+        let (task, candidate, raced) = raced;
+        let mut verified = verified;
+        if raced.is_contender() {
+            let (judgement, proof) = self.judge(&measuring.job, begins)?;
+            let Some((_, proof, _)) = proof else {
+                self.session.drop_subject(candidate);
+                return Ok(Err(judgement));
+            };
+            verified = proof;
+            begins(Step::Time).map_err(Failure::Pipe)?;
+        }
+        let references = &mut self.references;
+        let timed = settle(
+            &verified,
+            &mut self.session,
+            &mut self.timed[task].timing,
+            raced,
+            &NeededWork::of(plan),
+            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
+        );
+        match timed {
+            Ok(timed) => Ok(Ok(self.take_in(task, plan, candidate, timed))),
+            Err(why) => {
+                self.session.drop_subject(candidate);
+                Ok(Err(why))
+            }
+        }
+    }
+
+    /// The candidate against the task's reference.
+    fn race(
+        &mut self,
+        measuring: &MeasureRequest,
+        plan: &Plan,
         seed: u64,
-    ) -> Result<(Measured, RelativeTime), Judgement> {
+    ) -> Result<(usize, Subject, Raced), Judgement> {
         let reference = measuring.reference.as_ref().unwrap_or(plan);
         let task = self.task(reference, seed)?;
         self.meet(task, measuring.incumbent.as_ref(), seed)?;
         let candidate = self.session.load_subject(plan, seed)?;
         let references = &mut self.references;
-        let timed = time_candidate(
-            verified,
+        let raced = race_candidate(
             &mut self.session,
             &mut self.timed[task].timing,
             candidate,
-            &NeededWork::of(plan),
-            &mut |outputs| look_again(plan, seed, outputs, references),
+            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
         );
-        let timed = match timed {
-            Ok(timed) => timed,
+        match raced {
+            Ok(raced) => Ok((task, candidate, raced)),
             Err(why) => {
                 self.session.drop_subject(candidate);
-                return Err(why);
+                Err(why)
             }
-        };
+        }
+    }
+
+    /// Makes the winner of a duel the incumbent, and forgets any other candidate.
+    fn take_in(
+        &mut self,
+        task: usize,
+        plan: &Plan,
+        candidate: Subject,
+        timed: Timed,
+    ) -> (Measured, RelativeTime) {
         let task = &mut self.timed[task];
         if timed.replaces_incumbent {
             if let Some((_, old)) = task
@@ -294,7 +374,7 @@ impl OpenGpu {
             ratio: timed.ratio,
             replaces_incumbent: timed.replaces_incumbent,
         };
-        Ok((timed.measured, standing))
+        (timed.measured, standing)
     }
 
     /// The timing session of the reference, warmed up where it is new here. Gives its index.
@@ -379,7 +459,6 @@ impl OpenGpu {
     fn verified(
         &mut self,
         contest: &TimingComparison,
-        level: Level,
         begins: Begins<'_>,
     ) -> Result<Vec<Result<Verified, Judgement>>, Failure> {
         let mut all = Vec::with_capacity(contest.plans.len());
@@ -387,7 +466,7 @@ impl OpenGpu {
             let job = Job {
                 timed: Some(plan.clone()),
                 seeds: vec![contest.seed],
-                level,
+                level: contest.level,
                 ..Job::default()
             };
             let (judgement, proof) = self.judge(&job, begins)?;
@@ -404,7 +483,7 @@ impl OpenGpu {
         contest: &TimingComparison,
         begins: Begins<'_>,
     ) -> Result<Response, Failure> {
-        let verified = self.verified(contest, Level::Screening, begins)?;
+        let verified = self.verified(contest, begins)?;
         if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
             return Ok(Response::Failed(why.to_string()));
         }
@@ -430,8 +509,7 @@ impl OpenGpu {
         contest: &TimingComparison,
         begins: Begins<'_>,
     ) -> Result<Response, Failure> {
-        // What is published has passed everything.
-        let verified = self.verified(contest, Level::Final, begins)?;
+        let verified = self.verified(contest, begins)?;
         begins(Step::Time).map_err(Failure::Pipe)?;
         Ok(self
             .last_word(contest, verified)
@@ -508,12 +586,17 @@ type Proof<'a> = (&'a Plan, Verified, Evidence);
 fn look_again(
     plan: &Plan,
     seed: u64,
-    outputs: &[OutputSet],
+    (watch, subject): (&mut dyn Stopwatch, Subject),
     references: &mut References,
 ) -> Result<(), Judgement> {
+    let outputs = watch.outputs(subject)?;
     let refused =
         |verdict, detail: String| Judgement::new(verdict, format!("after it was timed: {detail}"));
-    match recheck(plan, seed, outputs, references) {
+    let found = recheck(plan, seed, &outputs, references, watch.as_session());
+    if let Some(session) = watch.as_session() {
+        session.release_all();
+    }
+    match found {
         Ok(Ok(())) => Ok(()),
         Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
         // The gate has used the same oracle before; it does not change its mind.

@@ -1,6 +1,7 @@
 //! The worker process: answers the requests of its parent.
 
 mod cuda;
+mod host_data;
 mod virtual_gpu;
 
 pub use virtual_gpu::judge;

@@ -12,6 +12,13 @@ use tuner_judge::gate::references::References;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
 use tuner_judge::timing::predict::PROTOCOL;
+use tuner_process::free_memory;
+
+/// Share of the machine's memory that reference data may take: one in so many, for each core may
+/// have a worker.
+const HOST_SHARE: u64 = 32;
+/// The same, bytes, at least and at most.
+const HOST_BYTES: (u64, u64) = (128 << 20, 1 << 30);
 
 /// A virtual GPU with what it remembers between candidates.
 pub(super) struct Virtual {
@@ -23,7 +30,9 @@ impl Virtual {
     pub(super) fn new(arch: &'static ::vgpu::Arch, limits: Limits) -> Self {
         Self {
             session: VirtualGpu::new(arch, limits),
-            references: References::default(),
+            references: References::bounded(free_memory().map_or(HOST_BYTES.1, |free| {
+                (free / HOST_SHARE).clamp(HOST_BYTES.0, HOST_BYTES.1)
+            })),
         }
     }
 }

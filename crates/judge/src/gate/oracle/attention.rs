@@ -1,5 +1,6 @@
 //! O = softmax(scale · Q Kᵀ + mask) V.
 
+use super::panels::Panels;
 use super::{Expected, Oracle, OracleError, Problem, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,9 +22,12 @@ pub(super) struct Attention {
     causal: bool,
     /// Scores come from 8-bit products.
     eighths: bool,
-    /// K and V of the head asked for last, as float64.
-    head: Mutex<Option<Arc<Head>>>,
+    /// K and V of the heads asked for last, as float64, the last one at the end.
+    heads: Mutex<Vec<Arc<Head>>>,
 }
+
+/// Heads kept: several threads work on neighbours.
+const HEADS_KEPT: usize = 16;
 
 /// A matrix a head, with a scale for each few rows.
 struct Scaled {
@@ -57,7 +61,7 @@ impl Scaled {
 /// One head's keys and values.
 struct Head {
     number: u64,
-    k: Vec<f64>,
+    k: Panels<f64>,
     v: Vec<f64>,
 }
 
@@ -114,7 +118,7 @@ impl Attention {
             k: unscaled(k),
             v: unscaled(v),
             eighths: false,
-            head: Mutex::new(None),
+            heads: Mutex::default(),
             out: out.clone(),
             queries: s,
             keys: t,
@@ -126,19 +130,24 @@ impl Attention {
 
     /// K and V of a head, decoded once for all rows that follow each other.
     fn head(&self, number: u64) -> Arc<Head> {
-        let mut kept = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Some(head) if head.number == number => Arc::clone(head),
-            _ => {
-                let head = Arc::new(Head {
-                    number,
-                    k: self.k.matrix(number),
-                    v: self.v.matrix(number),
-                });
-                *kept = Some(Arc::clone(&head));
-                head
-            }
+        let heads = || self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(head) = heads().iter().find(|head| head.number == number) {
+            return Arc::clone(head);
         }
+        // Two threads may do the same; neither holds up those that work on another head.
+        let [depth, keys] = [self.depth, self.keys].map(|n| usize::try_from(n).unwrap_or(0));
+        let k = self.k.matrix(number);
+        let head = Arc::new(Head {
+            number,
+            k: Panels::new(depth, keys, |key, place| k[key * depth + place]),
+            v: self.v.matrix(number),
+        });
+        let mut kept = heads();
+        if kept.len() >= HEADS_KEPT {
+            kept.remove(0);
+        }
+        kept.push(Arc::clone(&head));
+        head
     }
 
     /// The whole row of query `row` (counted over batch, head and position).
@@ -156,22 +165,17 @@ impl Attention {
         let visible = usize::try_from(visible).unwrap_or(0);
         let columns = usize::try_from(self.depth).unwrap_or(0);
         let (mut scores, mut spread, mut furthest) = (Vec::with_capacity(visible), 0f64, 0f64);
-        for key in head.k.chunks(columns.max(1)).take(visible) {
-            let (mut dot, mut squares) = (0.0, 0.0);
-            for (x, y) in query.iter().zip(key) {
-                let product = x * y;
-                dot += product;
-                squares += product * product;
-            }
+        head.k.products(0..visible, &query, |dot, squares| {
             scores.push(dot * self.scale);
             spread = spread.max(squares.sqrt() * self.scale.abs());
             furthest = furthest.max((dot * self.scale).abs());
-        }
+        });
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = scores.iter().map(|s| (s - top).exp()).sum();
+        let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
         let (mut value, mut squares) = (vec![0.0; columns], vec![0.0; columns]);
-        for (score, values) in scores.iter().zip(head.v.chunks(columns.max(1))) {
-            let p = (score - top).exp() / total;
+        for (weight, values) in weights.iter().zip(head.v.chunks(columns.max(1))) {
+            let p = weight / total;
             for (v, (sum, square)) in values.iter().zip(value.iter_mut().zip(&mut squares)) {
                 let term = p * v;
                 *sum += term;
@@ -241,6 +245,11 @@ impl Oracle for Attention {
 
     fn work(&self) -> u64 {
         2 * self.keys
+    }
+
+    fn bytes(&self) -> u64 {
+        let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.len() as u64 * 16 * self.keys * self.depth
     }
 
     fn tile(&self, _output: usize) -> u64 {

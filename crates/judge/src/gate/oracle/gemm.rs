@@ -1,6 +1,9 @@
 //! C = alpha · A B.
 
+use super::panels::Panels;
 use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
+use std::sync::OnceLock;
+use tuner_core::element::Element;
 
 /// Row-major A [M, K] (first input), B [K, N] (second input), C [M, N] (first output); a scalar
 /// `alpha` multiplies, where there is one.
@@ -12,12 +15,20 @@ pub(super) struct Gemm {
     k: u64,
     alpha: f64,
     sums: Sums,
-    /// B transposed to columns when the whole of it is small enough to keep in float64.
-    columns: Option<Vec<f64>>,
+    /// B by columns, once it is needed.
+    columns: OnceLock<Columns>,
 }
 
-/// Below this many elements B is decoded once.
-const KEEP_COLUMNS: u64 = 1 << 22;
+/// B by columns, in a type that holds its elements.
+enum Columns {
+    Single(Panels<f32>),
+    Double(Panels<f64>),
+    /// Too many to keep.
+    Fetched,
+}
+
+/// Up to this many elements B is decoded once.
+const KEEP_COLUMNS: u64 = 1 << 26;
 
 impl Gemm {
     pub(super) fn new(problem: &Problem) -> Result<Self, OracleError> {
@@ -34,11 +45,6 @@ impl Gemm {
         if (m, k, n) != (m2, k2, n2) {
             return Err(form());
         }
-        let columns = (k * n <= KEEP_COLUMNS).then(|| {
-            (0..n)
-                .flat_map(|j| b.strided(j, k, n))
-                .collect::<Vec<f64>>()
-        });
         let alpha = problem.scalars.get("alpha").copied().unwrap_or(1.0);
         Ok(Self {
             a: a.clone(),
@@ -48,29 +54,60 @@ impl Gemm {
             n,
             k,
             alpha,
-            columns,
+            columns: OnceLock::new(),
         })
     }
 
-    fn element(&self, row: &[f64], j: u64) -> Expected {
-        let k = usize::try_from(self.k).unwrap_or(usize::MAX);
-        let fetched;
-        let column = match &self.columns {
-            Some(all) => {
-                let start = usize::try_from(j).unwrap_or(usize::MAX).saturating_mul(k);
-                all.get(start..start + k).unwrap_or(&[])
+    /// Whether float32 holds every element of B.
+    fn is_single(&self) -> bool {
+        use Element as E;
+        !matches!(self.b.element, E::F64 | E::I32 | E::U32 | E::I64)
+    }
+
+    fn keeps_columns(&self) -> bool {
+        self.k.saturating_mul(self.n) <= KEEP_COLUMNS
+    }
+
+    fn columns(&self) -> &Columns {
+        self.columns.get_or_init(|| {
+            if !self.keeps_columns() {
+                return Columns::Fetched;
             }
-            None => {
-                fetched = self.b.strided(j, self.k, self.n);
-                &fetched[..]
+            let [k, n] = [self.k, self.n].map(|size| usize::try_from(size).unwrap_or(0));
+            let at = |column: usize, place: usize| self.b.at((place * n + column) as u64);
+            if self.is_single() {
+                Columns::Single(Panels::new(k, n, |column, place| at(column, place) as f32))
+            } else {
+                Columns::Double(Panels::new(k, n, at))
             }
-        };
-        let (mut sum, mut squares) = (0.0f64, 0.0f64);
-        for (x, y) in row.iter().zip(column) {
-            let product = x * y;
-            sum += product;
-            squares += product * product;
+        })
+    }
+
+    /// Elements `columns` of the row of C whose row of A is given.
+    fn elements(&self, row: &[f64], columns: std::ops::Range<u64>, expected: &mut Vec<Expected>) {
+        let range = [columns.start, columns.end].map(|j| usize::try_from(j).unwrap_or(0));
+        let range = range[0]..range[1];
+        let each = |sum, squares| expected.push(self.element(sum, squares));
+        match self.columns() {
+            Columns::Single(panels) => panels.products(range, row, each),
+            Columns::Double(panels) => panels.products(range, row, each),
+            Columns::Fetched => {
+                for column in columns {
+                    let column = self.b.strided(column, self.k, self.n);
+                    let (mut sum, mut squares) = (0.0f64, 0.0f64);
+                    for (x, y) in row.iter().zip(&column) {
+                        let product = x * y;
+                        sum += product;
+                        squares += product * product;
+                    }
+                    expected.push(self.element(sum, squares));
+                }
+            }
         }
+    }
+
+    /// An element whose products add up to `sum`, and their squares to `squares`.
+    fn element(&self, sum: f64, squares: f64) -> Expected {
         let value = self.alpha * sum;
         let root = self.alpha.abs() * squares.sqrt();
         let u = self.out.element.unit_roundoff();
@@ -86,21 +123,29 @@ impl Gemm {
 
 impl Oracle for Gemm {
     fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
-        let mut expected = Vec::new();
-        let mut row = (u64::MAX, Vec::new());
-        for index in start..start + count {
-            let (i, j) = (index / self.n, index % self.n);
-            if row.0 != i {
-                row = (i, self.a.strided(i * self.k, self.k, 1));
-            }
-            expected.push(self.element(&row.1, j));
+        let mut expected = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+        let (mut at, end) = (start, start + count);
+        while at < end {
+            let (i, j) = (at / self.n, at % self.n);
+            let last = (j + end - at).min(self.n);
+            let row = self.a.strided(i * self.k, self.k, 1);
+            self.elements(&row, j..last, &mut expected);
+            at += last - j;
         }
         expected
     }
 
     fn work(&self) -> u64 {
-        // Columns of a large B are gathered anew for each element.
-        self.k * if self.columns.is_some() { 1 } else { 8 }
+        // Columns of a very large B are gathered anew for each element.
+        self.k * if self.keeps_columns() { 1 } else { 8 }
+    }
+
+    fn bytes(&self) -> u64 {
+        let size = if self.is_single() { 4 } else { 8 };
+        match self.columns.get() {
+            None | Some(Columns::Fetched) => 0,
+            Some(_) => self.k * self.n * size,
+        }
     }
 
     fn tile(&self, _output: usize) -> u64 {

@@ -8,11 +8,13 @@
 mod attention;
 mod conv2d;
 mod gemm;
+pub(super) mod kept;
+pub(super) mod panels;
 mod row;
+pub(super) mod store;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::record::Verdict;
 
@@ -91,63 +93,11 @@ pub trait Oracle: Send + Sync {
     fn work(&self) -> u64 {
         1
     }
-}
 
-/// Expectations by output, first element and number of elements.
-type Spans = HashMap<(usize, u64, u64), Arc<[Expected]>>;
-
-/// An oracle that remembers what it was asked: candidates of one problem are compared with the same
-/// elements over and over.
-struct Kept {
-    oracle: Arc<dyn Oracle>,
-    spans: Mutex<Spans>,
-    /// Elements that may still be kept, over all oracles of a process.
-    room: Arc<AtomicU64>,
-}
-
-impl Oracle for Kept {
-    fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected> {
-        let key = (output, start, count);
-        let spans = || self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = spans().get(&key) {
-            return known.to_vec();
-        }
-        let expected = self.oracle.span(output, start, count);
-        let taken = self
-            .room
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
-                room.checked_sub(expected.len() as u64)
-            });
-        if taken.is_ok() {
-            spans().insert(key, expected.as_slice().into());
-        }
-        expected
+    /// Memory that it takes beside the inputs, bytes, roughly.
+    fn bytes(&self) -> u64 {
+        0
     }
-
-    fn tile(&self, output: usize) -> u64 {
-        self.oracle.tile(output)
-    }
-
-    fn work(&self) -> u64 {
-        self.oracle.work()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = spans.values().map(|span| span.len() as u64).sum();
-        self.room.fetch_add(kept, Ordering::Relaxed);
-    }
-}
-
-/// The oracle, remembering its answers as long as there is room for them.
-pub(super) fn keeping(oracle: Arc<dyn Oracle>, room: &Arc<AtomicU64>) -> Arc<dyn Oracle> {
-    Arc::new(Kept {
-        oracle,
-        spans: Mutex::new(HashMap::new()),
-        room: Arc::clone(room),
-    })
 }
 
 /// Why an oracle cannot judge these arguments.

@@ -1,0 +1,164 @@
+//! How a GPU behaves while it is timed: its rates, its clock under load, and whether the host keeps
+//! up with it.
+
+use super::nvml::Health;
+use super::session::GpuSession;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use tuner_core::judgement::Judgement;
+use tuner_core::statistics::{median, quantile_of};
+use tuner_judge::timing::calibration::{Calibration, Probe, Prober as _};
+
+/// Samples of the empty kernel.
+const NULL_SAMPLES: usize = 20;
+/// Samples under load, at least.
+const LOAD_SAMPLES: usize = 10;
+
+/// What an examination found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Examination {
+    /// Rates and floors.
+    pub calibration: Calibration,
+    /// The GPU before it had work.
+    pub idle: Option<Health>,
+    /// The GPU at the end of the load.
+    pub loaded: Option<Health>,
+    /// How long it was loaded, seconds.
+    pub load_s: f64,
+    /// Clock under load, MHz: the first samples, and lowest and highest of the second half (5 and
+    /// 95 %). `None` where the device does not stamp clocks.
+    pub clock_mhz: Option<ClockRange>,
+    /// Spread of the times of one kernel in the second half of the load (5 to 95 %), relative.
+    pub spread: f64,
+    /// The empty kernel, microseconds: median, and 95 % quantile.
+    pub null_us: [f64; 2],
+    /// What the host needed to queue a sample, and how long the device waited for it, microseconds,
+    /// where it was closest.
+    pub queued_us: f64,
+    /// See [`Examination::queued_us`].
+    pub window_us: f64,
+    /// The host was late with the longest wait too.
+    pub late: bool,
+}
+
+/// A clock under load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockRange {
+    /// At the beginning, MHz.
+    pub first: f64,
+    /// In the second half: the lowest.
+    pub lowest: f64,
+    /// The median.
+    pub median: f64,
+    /// The highest.
+    pub highest: f64,
+}
+
+/// How closely the host has kept ahead of the device.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Margin {
+    pub(super) queued_us: f64,
+    pub(super) window_us: f64,
+    pub(super) late: bool,
+}
+
+impl Margin {
+    /// Notes a sample.
+    pub(super) fn note(&mut self, queued: Duration, window_ns: u32, late: bool) {
+        let (queued_us, window_us) = (queued.as_secs_f64() * 1e6, f64::from(window_ns) / 1e3);
+        self.late |= late;
+        if self.window_us == 0.0 || queued_us / window_us > self.queued_us / self.window_us {
+            (self.queued_us, self.window_us) = (queued_us, window_us);
+        }
+    }
+}
+
+impl GpuSession {
+    /// Loads the GPU for so long and watches it.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn examine(&mut self, load: Duration) -> Result<Examination, Judgement> {
+        let idle = self.monitor().health();
+        let promise = self.gpu().facts().promise();
+        let calibration = Calibration::measure(self, promise)?;
+        let probe = if calibration.tensor_tflops.is_some() {
+            Probe::Tensor
+        } else {
+            Probe::Single
+        };
+        let (mut times, mut clocks) = (Vec::new(), Vec::new());
+        let began = Instant::now();
+        while began.elapsed() < load || times.len() < LOAD_SAMPLES {
+            let Some((sample, _)) = self.probe(probe)? else {
+                break;
+            };
+            times.push(sample.micros);
+            clocks.extend(sample.clock_mhz);
+        }
+        let loaded = self.monitor().health();
+        self.margin = Margin::default();
+        let mut nulls = Vec::new();
+        for _ in 0..NULL_SAMPLES {
+            let sample = self.probe(Probe::Null)?;
+            nulls.extend(sample.map(|(sample, _)| sample.micros));
+        }
+        let settled = &times[times.len() / 2..];
+        let of = |values: &[f64], share| quantile_of(values, share).unwrap_or(0.0);
+        let middle = median(settled).unwrap_or(1.0);
+        Ok(Examination {
+            calibration,
+            idle,
+            loaded,
+            load_s: began.elapsed().as_secs_f64(),
+            clock_mhz: range(&clocks),
+            spread: (of(settled, 0.95) - of(settled, 0.05)) / middle,
+            null_us: [median(&nulls).unwrap_or(0.0), of(&nulls, 0.95)],
+            queued_us: self.margin.queued_us,
+            window_us: self.margin.window_us,
+            late: self.margin.late,
+        })
+    }
+}
+
+fn range(clocks: &[f64]) -> Option<ClockRange> {
+    let settled = &clocks[clocks.len() / 2..];
+    Some(ClockRange {
+        first: *clocks.first()?,
+        lowest: quantile_of(settled, 0.05)?,
+        median: median(settled)?,
+        highest: quantile_of(settled, 0.95)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_margin_is_kept() {
+        let mut margin = Margin::default();
+        for (queued, window, late) in [
+            (50, 100_000, false),
+            (90, 100_000, false),
+            (60, 200_000, true),
+        ] {
+            margin.note(Duration::from_micros(queued), window, late);
+        }
+        assert_eq!((margin.queued_us.round(), margin.window_us), (90.0, 100.0));
+        assert!(margin.late);
+    }
+
+    #[test]
+    fn a_clock_that_settles_is_told_by_its_second_half() {
+        let clocks: Vec<f64> = (0..20)
+            .map(|n| if n < 10 { 1900.0 } else { 1500.0 })
+            .collect();
+        let range = range(&clocks).unwrap();
+        assert_eq!(
+            (range.first, range.lowest, range.highest),
+            (1900.0, 1500.0, 1500.0)
+        );
+        assert_eq!(super::range(&[]), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! What the gate asks of a GPU.
+
+use super::driver::DevicePointer;
+use super::launches::ready;
+use super::meter::note;
+use super::session::GpuSession;
+use crate::step::Step;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+use tuner_core::element::Element;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Code;
+use tuner_core::units::ContentHash;
+use tuner_judge::session::{Kept, Run, RunReport, Session, Slot, Tally, Wanted, Work};
+
+impl Session for GpuSession {
+    fn reset(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        for (buffer, taken) in std::mem::take(&mut self.buffers).into_iter().zip(taken) {
+            if !taken {
+                self.free(&buffer);
+            }
+        }
+        self.resets += 1;
+    }
+
+    fn alloc(&mut self, name: &str, bytes: u64) -> Result<Slot, Judgement> {
+        let buffer = self.guarded(name, bytes)?;
+        self.buffers.push(buffer);
+        self.taken.push(false);
+        Ok(Slot(self.buffers.len() - 1))
+    }
+
+    fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
+        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        let mut buffer = self.buffers[slot.0].clone();
+        self.fill_input(&mut buffer, bytes)?;
+        self.buffers[slot.0] = buffer;
+        Ok(())
+    }
+
+    fn upload_input(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<(), Judgement> {
+        let from = if self.looks {
+            self.resident_input(bytes)?
+        } else {
+            None
+        };
+        let Some(from) = from else {
+            return self.upload(slot, bytes);
+        };
+        let mut buffer = self.buffers[slot.0].clone();
+        self.guard_input(&mut buffer)?;
+        let (to, length) = (buffer.at(), buffer.bytes);
+        self.buffers[slot.0] = buffer;
+        self.gpu
+            .call(|driver, stream| driver.copy_on_device(to, from, length, stream))
+    }
+
+    fn is_unchanged(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<bool, Judgement> {
+        let buffer = self.buffers[slot.0].clone();
+        if self.looks
+            && let Some(master) = self.resident_input(bytes)?
+        {
+            return self.same_bytes(buffer.at(), master, buffer.bytes);
+        }
+        Ok(self.read(&buffer)?.as_slice() == bytes.as_ref())
+    }
+
+    fn keep(&mut self, slot: Slot) -> Option<Kept> {
+        if !self.looks {
+            return None;
+        }
+        let buffer = self.buffers.get(slot.0)?.clone();
+        *self.taken.get_mut(slot.0)? = true;
+        Some(self.keep_buffer(buffer, true))
+    }
+
+    fn release(&mut self, kept: Kept) {
+        self.release_kept(kept);
+    }
+
+    fn release_all(&mut self) {
+        self.release_all_kept();
+    }
+
+    fn fetch(&mut self, kept: Kept) -> Result<Vec<u8>, Judgement> {
+        let buffer = self.kept(kept)?;
+        self.read(&buffer)
+    }
+
+    fn equal(&mut self, one: Kept, two: Kept) -> Result<bool, Judgement> {
+        let (one, two) = (self.kept(one)?, self.kept(two)?);
+        Ok(one.bytes == two.bytes && self.same_bytes(one.at(), two.at(), one.bytes)?)
+    }
+
+    fn first_run(
+        &mut self,
+        kept: Kept,
+        pattern: &[u8],
+        run: u64,
+    ) -> Result<Option<u64>, Judgement> {
+        self.first_run_of(kept, pattern, run)
+    }
+
+    fn tally(
+        &mut self,
+        kept: Kept,
+        element: Element,
+        key: &ContentHash,
+        make: &mut dyn FnMut() -> Wanted,
+    ) -> Result<Option<Tally>, Judgement> {
+        self.tallied(kept, element, key, make)
+    }
+
+    fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
+        let buffer = self.buffers[slot.0].clone();
+        self.fill_pattern(&buffer, pattern)
+    }
+
+    fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
+        let buffer = self.buffers[slot.0].clone();
+        self.read(&buffer)
+    }
+
+    fn unwritten(&self, _slot: Slot) -> Option<Vec<Range<u64>>> {
+        None
+    }
+
+    fn can_sample(&self) -> bool {
+        false
+    }
+
+    fn address(&self, slot: Slot) -> Option<u64> {
+        Some(self.buffers.get(slot.0)?.at().address())
+    }
+
+    fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
+        self.gpu.set_variable(code, name, bytes)
+    }
+
+    fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
+        let buffers = &self.buffers;
+        let pointers: Vec<Option<DevicePointer>> = run
+            .slots
+            .iter()
+            .map(|slot| Some(buffers.get((*slot)?.0)?.at()))
+            .collect();
+        let ready = ready(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
+        self.announce(Step::Launch);
+        let began = Instant::now();
+        self.poison_shared()?;
+        let launched = self.gpu.call(|driver, stream| {
+            driver.launch(ready.function, stream, &ready.config)?;
+            driver.stream_synchronize(stream)
+        });
+        note(&mut self.spent.gate, began);
+        self.announce(Step::Gate);
+        launched?;
+        let mut hazards = Vec::new();
+        let buffers = self.buffers.clone();
+        if !self.looks || self.trespassed(&buffers)? > 0 {
+            for buffer in buffers {
+                hazards.extend(self.trespass(&buffer)?);
+            }
+        }
+        let blocks = run.launch.blocks();
+        Ok(RunReport {
+            stopped: !hazards.is_empty(),
+            budget_exhausted: false,
+            hazards,
+            warnings: Vec::new(),
+            work: Work {
+                blocks,
+                grid_blocks: blocks,
+                ..Work::default()
+            },
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Values by key as long as there is room for them: the least recently used one goes first.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Values that take memory, up to so much of it.
+pub(super) struct Held<K, V> {
+    most: u64,
+    tick: u64,
+    values: HashMap<K, Entry<V>>,
+}
+
+struct Entry<V> {
+    value: V,
+    bytes: u64,
+    used: u64,
+}
+
+impl<K: Hash + Eq + Clone, V> Held<K, V> {
+    pub(super) fn new(most: u64) -> Self {
+        Self {
+            most,
+            tick: 0,
+            values: HashMap::new(),
+        }
+    }
+
+    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
+        self.tick += 1;
+        let entry = self.values.get_mut(key)?;
+        entry.used = self.tick;
+        Some(&entry.value)
+    }
+
+    /// The value, without using it.
+    pub(super) fn peek(&self, key: &K) -> Option<&V> {
+        self.values.get(key).map(|entry| &entry.value)
+    }
+
+    /// Keeps a value of that size. The value itself stays, however large it is.
+    pub(super) fn insert(&mut self, key: K, value: V, bytes: u64) {
+        self.tick += 1;
+        let entry = Entry {
+            value,
+            bytes,
+            used: self.tick,
+        };
+        self.values.insert(key.clone(), entry);
+        self.make_room(&key);
+    }
+
+    /// Takes a value out.
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        self.values.remove(key).map(|entry| entry.value)
+    }
+
+    /// Asks each value what it takes now.
+    pub(super) fn weigh(&mut self, spared: &K, bytes: impl Fn(&V) -> u64) {
+        for entry in self.values.values_mut() {
+            entry.bytes = bytes(&entry.value);
+        }
+        self.make_room(spared);
+    }
+
+    fn make_room(&mut self, spared: &K) {
+        let mut bytes: u64 = self.values.values().map(|entry| entry.bytes).sum();
+        while bytes > self.most {
+            let others = self.values.iter().filter(|(key, _)| *key != spared);
+            let Some(oldest) = others.min_by_key(|(_, entry)| entry.used) else {
+                return;
+            };
+            let (oldest, freed) = (oldest.0.clone(), oldest.1.bytes);
+            self.values.remove(&oldest);
+            bytes -= freed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_value_makes_room() {
+        let mut held = Held::new(100);
+        for key in 0..4 {
+            held.insert(key, key, 25);
+        }
+        assert!(held.get(&0).is_some());
+        held.insert(4, 4, 30);
+        let left: Vec<i32> = (0..5).filter(|key| held.peek(key).is_some()).collect();
+        assert_eq!(left, [0, 3, 4]);
+        held.insert(5, 5, 1000);
+        let left: Vec<i32> = (0..6).filter(|key| held.peek(key).is_some()).collect();
+        assert_eq!(left, [5], "what is larger than all room is kept alone");
+    }
+}

@@ -1,0 +1,53 @@
+//! Memory that a process may still take.
+
+use std::path::Path;
+
+/// Bytes of memory that this machine and this process's control group have left; `None` where
+/// neither can be read.
+#[must_use]
+pub fn free_memory() -> Option<u64> {
+    free_in(Path::new("/"))
+}
+
+fn free_in(root: &Path) -> Option<u64> {
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).ok();
+    let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
+    let machine = read("proc/meminfo").and_then(|text| {
+        let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+        let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+        kib.checked_mul(1024)
+    });
+    // In a container the mount is the group's own. Without a limit the file says `max`.
+    let group = ["sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"].map(number);
+    let group = match group {
+        [Some(most), Some(used)] => Some(most.saturating_sub(used)),
+        _ => None,
+    };
+    match (machine, group) {
+        (Some(machine), Some(group)) => Some(machine.min(group)),
+        (machine, group) => machine.or(group),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_of_machine_and_control_group_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for part in ["proc", "sys/fs/cgroup"] {
+            std::fs::create_dir_all(root.join(part)).unwrap();
+        }
+        assert_eq!(free_in(root), None);
+        let write = |file: &str, text: &str| std::fs::write(root.join(file), text).unwrap();
+        write("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    2048 kB\n");
+        assert_eq!(free_in(root), Some(2048 << 10));
+        write("sys/fs/cgroup/memory.max", "max\n");
+        write("sys/fs/cgroup/memory.current", "1000\n");
+        assert_eq!(free_in(root), Some(2048 << 10));
+        write("sys/fs/cgroup/memory.max", "5000\n");
+        assert_eq!(free_in(root), Some(4000));
+    }
+}

@@ -1,0 +1,389 @@
+//! `tuner doctor --device cuda:N`: one GPU examined as a run would use it, in a minute.
+
+use super::Finding;
+use crate::cli::CliError;
+use crate::cli::profile::ncu;
+use std::path::Path;
+use std::time::Duration;
+use tuner_device::DeviceSelector;
+use tuner_device::gpu::examine::Examination;
+use tuner_device::gpu::nvml::{Health, Monitor, Process};
+use tuner_device::gpu::{self, GpuFacts, fake};
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_engine::job;
+use tuner_kernel::compile::{Compiler, CompilerSettings};
+
+/// How long the GPU is loaded: heat and power limits show after some seconds.
+const LOAD: Duration = Duration::from_secs(10);
+/// An empty kernel takes 1 to 4 µs in a graph.
+const NULL_US_MAX: f64 = 5.0;
+/// Share of the promised memory bandwidth that a copy reaches at least on a GPU of its own.
+const COPY_SHARE_MIN: f64 = 0.6;
+/// Spread of equal times under load that interleaving takes out with ease.
+const SPREAD_MAX: f64 = 0.03;
+
+/// A row for each thing that decides whether times can be trusted.
+pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliError> {
+    let DeviceSelector::Cuda(ordinal) = selector else {
+        return Err(CliError::Usage(format!(
+            "error: `{selector}` is no single GPU; type --device cuda:0, or `tuner doctor` for the rest"
+        )));
+    };
+    let facts = match gpu::find(*ordinal) {
+        Ok(facts) => facts,
+        Err(why) => {
+            let fix =
+                "install the NVIDIA driver, see `nvidia-smi -L`; --device vgpu:h100 needs no GPU";
+            return Ok(vec![Finding::fail("driver", why.to_string(), fix)]);
+        }
+    };
+    let mut findings = vec![
+        driver(&facts),
+        Finding::ok("gpu", super::gpu::describe(&facts)),
+    ];
+    let health = Monitor::open(&facts.uuid).health();
+    findings.push(nvml(health.as_ref()));
+    findings.push(mig(&facts, health.as_ref()));
+    findings.push(ecc(&facts, health.as_ref()));
+    findings.push(users(health.as_ref()));
+    findings.push(watchdog(&facts));
+    match examined(&facts) {
+        Ok(found) => findings.extend(behaviour(&facts, &found)),
+        Err(why) => findings.push(Finding::fail(
+            "worker",
+            why.lines().next().unwrap_or_default(),
+            "`tuner doctor` shows the compiler, `nvidia-smi` who holds the GPU",
+        )),
+    }
+    findings.push(profiler());
+    Ok(findings)
+}
+
+fn examined(facts: &GpuFacts) -> Result<Examination, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let compiler = Compiler::new(CompilerSettings::default()).map_err(|e| text(&e))?;
+    let helpers = job::helpers(&compiler, &facts.arch()).map_err(|e| text(&e))?;
+    let settings = Settings::for_gpu(facts.ordinal, helpers).map_err(|e| text(&e))?;
+    // The stand-in of the tests does not heat up.
+    let load = fake::asked_for().map_or(LOAD, |_| Duration::ZERO);
+    Worker::new(settings).examine(load).map_err(|e| text(&e))
+}
+
+fn driver(facts: &GpuFacts) -> Finding {
+    let (major, minor) = facts.cuda;
+    let version = facts.driver.as_deref().unwrap_or("version unknown");
+    let detail = format!("{version}, supports CUDA up to {major}.{minor}");
+    if (major, minor) < (12, 4) {
+        let fix = "update to a driver of CUDA 12.4 or newer: older ones do not tell what parameters a \
+                   kernel takes, so wrong launches are found later";
+        return Finding::warn("driver", detail, fix);
+    }
+    Finding::ok("driver", detail)
+}
+
+fn nvml(health: Option<&Health>) -> Finding {
+    match health {
+        Some(health) => {
+            let number =
+                |value: Option<u32>| value.map_or("?".to_owned(), |value| value.to_string());
+            Finding::ok(
+                "nvml",
+                format!(
+                    "{} of {} MHz, memory {} MHz, {} °C",
+                    number(health.clock_mhz),
+                    number(health.max_clock_mhz),
+                    number(health.memory_clock_mhz),
+                    number(health.temperature_c)
+                ),
+            )
+        }
+        None => Finding::warn(
+            "nvml",
+            "libnvidia-ml.so.1 does not answer: heat, power and other processes are not watched",
+            "install the driver's NVML library (it comes with nvidia-smi)",
+        ),
+    }
+}
+
+fn mig(facts: &GpuFacts, health: Option<&Health>) -> Finding {
+    if gpu::facts::is_mig(&facts.name) {
+        return Finding::warn(
+            "mig",
+            format!("{} is a part of a GPU: {}", facts.name, facts.uuid),
+            "its times hold for this instance alone; memory bandwidth and power are shared with the \
+             other instances, so leave those idle",
+        );
+    }
+    match health.and_then(|health| health.mig) {
+        Some(true) => Finding::warn(
+            "mig",
+            "the GPU is in MIG mode, and no instance is chosen",
+            "choose one: CUDA_VISIBLE_DEVICES=MIG-… (`nvidia-smi -L` names them)",
+        ),
+        Some(false) => Finding::ok("mig", "off"),
+        None => Finding::ok("mig", "not told by this GPU"),
+    }
+}
+
+fn ecc(facts: &GpuFacts, health: Option<&Health>) -> Finding {
+    let on = health.and_then(|health| health.ecc).unwrap_or(facts.ecc);
+    Finding::ok("ecc", if on { "on" } else { "off" })
+}
+
+fn users(health: Option<&Health>) -> Finding {
+    let processes = health.map_or(&[][..], |health| &health.processes);
+    if processes.is_empty() {
+        return Finding::ok("other processes", "none seen");
+    }
+    let list: Vec<String> = processes.iter().map(Process::describe).collect();
+    Finding::warn(
+        "other processes",
+        list.join(", "),
+        "end them before timing, or choose another GPU with --device cuda:N",
+    )
+}
+
+fn watchdog(facts: &GpuFacts) -> Finding {
+    if facts.watchdog {
+        let fix = "use a GPU without a display: the watchdog ends kernels that take seconds";
+        return Finding::warn("watchdog", "a display's watchdog is on", fix);
+    }
+    Finding::ok("watchdog", "off")
+}
+
+/// What the examination showed.
+fn behaviour(facts: &GpuFacts, found: &Examination) -> Vec<Finding> {
+    vec![
+        probes(facts, found),
+        floor(found),
+        clock(found),
+        power(found),
+        heat(found),
+        window(found),
+    ]
+}
+
+fn probes(facts: &GpuFacts, found: &Examination) -> Finding {
+    let rates = &found.calibration;
+    let show = |value: Option<f64>, unit: &str| {
+        value.map_or("?".to_owned(), |value| format!("{value:.1} {unit}"))
+    };
+    let promised = facts.promise().dram_gb_s;
+    let detail = format!(
+        "copy {} (promised {}), cache {}, single {}, tensor {}",
+        show(rates.dram_gb_s, "GB/s"),
+        show(promised, "GB/s"),
+        show(rates.cache_gb_s, "GB/s"),
+        show(rates.single_tflops, "TFLOP/s"),
+        show(rates.tensor_tflops, "TFLOP/s"),
+    );
+    let share = rates.dram_gb_s.zip(promised).map(|(got, all)| got / all);
+    match share {
+        Some(share) if share < COPY_SHARE_MIN => Finding::warn(
+            "probes",
+            format!("{detail}: {:.0} % of the promised bandwidth", 100.0 * share),
+            "see who else uses the GPU, and that its memory clock is not lowered (nvidia-smi -q -d CLOCK)",
+        ),
+        _ => Finding::ok("probes", detail),
+    }
+}
+
+fn floor(found: &Examination) -> Finding {
+    let [middle, high] = found.null_us;
+    let detail = format!("an empty kernel takes {middle:.2} µs in a graph ({high:.2} at 95 %)");
+    if middle > NULL_US_MAX {
+        let fix =
+            "the GPU is shared or its clock is held down; see the rows of clock and processes";
+        return Finding::warn("floors", detail, fix);
+    }
+    Finding::ok("floors", detail)
+}
+
+fn clock(found: &Examination) -> Finding {
+    let Some(clock) = found.clock_mhz else {
+        return Finding::warn(
+            "clock",
+            "its clock cannot be stamped: samples at a low clock are not noticed",
+            "nothing to be done here; NVML's reasons are watched instead",
+        );
+    };
+    let idle = found.calibration.idle_clock_mhz;
+    let detail = format!(
+        "{} MHz idle, {:.0} at the beginning of a load, then {:.0} ({:.0} to {:.0}) for {:.0} s; equal \
+         times spread by {:.1} %",
+        idle.map_or("?".to_owned(), |mhz| format!("{mhz:.0}")),
+        clock.first,
+        clock.median,
+        clock.lowest,
+        clock.highest,
+        found.load_s,
+        100.0 * found.spread,
+    );
+    if found.spread > SPREAD_MAX || clock.lowest < 0.75 * clock.median {
+        let fix = format!(
+            "times stay comparable by interleaving; steadier ones: nvidia-smi -lgc {0:.0},{0:.0} (as \
+             root; -rgc undoes it)",
+            clock.lowest
+        );
+        return Finding::warn("clock", detail, fix);
+    }
+    Finding::ok("clock", detail)
+}
+
+fn power(found: &Examination) -> Finding {
+    let Some(health) = &found.loaded else {
+        return Finding::warn("power", "unknown without NVML", "see the row of nvml");
+    };
+    let watts = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.0}"));
+    let detail = format!(
+        "{} of {} W under load",
+        watts(health.power_w),
+        watts(health.power_limit_w)
+    );
+    if health.power_capped {
+        return Finding::warn(
+            "power",
+            format!("{detail}: the limit holds the clock down"),
+            "nothing must be done: times are those at this power; `nvidia-smi -pl WATTS` (as root) \
+             raises the limit where the card allows it",
+        );
+    }
+    Finding::ok("power", detail)
+}
+
+fn heat(found: &Examination) -> Finding {
+    let Some(health) = &found.loaded else {
+        return Finding::warn("heat", "unknown without NVML", "see the row of nvml");
+    };
+    let degrees = health
+        .temperature_c
+        .map_or("?".to_owned(), |degrees| degrees.to_string());
+    if !health.slowed.is_empty() {
+        return Finding::fail(
+            "heat",
+            format!("{degrees} °C, slowed down by: {}", health.slowed.join(", ")),
+            "see to its cooling and power supply: samples are discarded while this lasts",
+        );
+    }
+    Finding::ok("heat", format!("{degrees} °C under load"))
+}
+
+fn window(found: &Examination) -> Finding {
+    let detail = format!(
+        "the host queues a sample in {:.0} µs, the GPU waits for {:.0}",
+        found.queued_us, found.window_us
+    );
+    if found.late {
+        let fix = "the host is overloaded: lower --jobs, or leave it more cores";
+        return Finding::fail("spin window", format!("{detail}: too late"), fix);
+    }
+    if found.queued_us > found.window_us / 2.0 {
+        let fix = "the wait doubles by itself when the host is late; fewer --jobs leave more room";
+        return Finding::warn("spin window", detail, fix);
+    }
+    Finding::ok("spin window", detail)
+}
+
+/// Nsight Compute, and whether this user may read counters.
+fn profiler() -> Finding {
+    let Some(program) = ncu::find(None) else {
+        let fix = "install Nsight Compute where `tuner profile` is wanted; a run needs it not";
+        return Finding::warn("ncu", "not on PATH nor in /usr/local/cuda/bin", fix);
+    };
+    let version = ncu::version(&program);
+    let detail = format!("{version} at {}", program.display());
+    let parameters = std::fs::read_to_string("/proc/driver/nvidia/params").unwrap_or_default();
+    let guarded = parameters
+        .lines()
+        .any(|line| line.trim() == "RmProfilingAdminOnly: 1");
+    if guarded && !is_root() {
+        return Finding::warn(
+            "ncu",
+            format!("{detail}; this user may not read counters"),
+            "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0",
+        );
+    }
+    Finding::ok("ncu", detail)
+}
+
+/// The owner of this process's `/proc` entry is its user.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    Path::new("/proc/self")
+        .metadata()
+        .is_ok_and(|own| own.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+    use tuner_device::gpu::examine::ClockRange;
+    use tuner_judge::timing::calibration::Calibration;
+
+    fn healthy() -> Examination {
+        Examination {
+            calibration: Calibration::default(),
+            idle: None,
+            loaded: Some(Health {
+                power_w: Some(60.0),
+                power_limit_w: Some(72.0),
+                temperature_c: Some(55),
+                ..Health::default()
+            }),
+            load_s: 10.0,
+            clock_mhz: Some(ClockRange {
+                first: 2000.0,
+                lowest: 1480.0,
+                median: 1500.0,
+                highest: 1510.0,
+            }),
+            spread: 0.01,
+            null_us: [2.1, 2.3],
+            queued_us: 40.0,
+            window_us: 600.0,
+            late: false,
+        }
+    }
+
+    #[test]
+    fn each_trouble_is_its_own_row_and_tells_what_to_do() {
+        let rows = |found: &Examination| -> Vec<(&str, Status)> {
+            let all = [
+                floor(found),
+                clock(found),
+                power(found),
+                heat(found),
+                window(found),
+            ];
+            all.iter().map(|row| (row.check, row.status)).collect()
+        };
+        assert!(
+            rows(&healthy())
+                .iter()
+                .all(|(_, status)| *status == Status::Ok)
+        );
+        type Change = fn(&mut Examination);
+        let troubles: [(&str, Status, Change); 6] = [
+            ("floors", Status::Warn, |found| found.null_us = [9.0, 9.9]),
+            ("clock", Status::Warn, |found| found.spread = 0.2),
+            ("power", Status::Warn, |found| {
+                found.loaded.as_mut().unwrap().power_capped = true;
+            }),
+            ("heat", Status::Fail, |found| {
+                found.loaded.as_mut().unwrap().slowed = vec!["heat".to_owned()];
+            }),
+            ("spin window", Status::Warn, |found| found.queued_us = 400.0),
+            ("spin window", Status::Fail, |found| found.late = true),
+        ];
+        for (check, status, change) in troubles {
+            let mut found = healthy();
+            change(&mut found);
+            let bad: Vec<_> = rows(&found)
+                .into_iter()
+                .filter(|(_, status)| *status != Status::Ok)
+                .collect();
+            assert_eq!(bad, [(check, status)]);
+        }
+    }
+}
