@@ -265,3 +265,65 @@ fn the_gate_finds_on_the_device_what_it_finds_on_the_host() {
         assert_eq!(addressless(one), addressless(two), "{defect}");
     }
 }
+
+/// `y = 2 * y`, with an error by its number, and its reference.
+const IN_PLACE: &str = r#"
+extern "C" __global__ void rows(float* y, int defect) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (defect == 1 && i == 300) return;
+    float factor = defect == 2 && i == 77 ? 2.1f : 2.0f;
+    y[i] = factor * y[i];
+}
+extern "C" __global__ void plain(float* y, int defect) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = y[i] + y[i];
+}
+"#;
+
+/// The kernel on a buffer that it changes in place, judged by a reference or by nothing.
+fn in_place(compiler: &Compiler, defect: f64, judged: bool) -> Plan {
+    let code = tuner_device::gpu::helpers::compile(compiler, "rows.cu", IN_PLACE, "rows", ARCH);
+    let code = as_image(code.expect("it compiles"));
+    let mut plan = plan(compiler, defect);
+    plan.arguments.drain(1..3);
+    plan.arguments[0].role = Role::Inout;
+    plan.launches[0].arguments = vec![0, 1];
+    plan.launches[0].block = [128, 1, 1];
+    plan.reference = PlanReference::None;
+    if judged {
+        plan.reference = PlanReference::Kernel {
+            code: code.clone(),
+            launch: PlanLaunch {
+                entry: "plain".to_owned(),
+                ..plan.launches[0].clone()
+            },
+            oracle: None,
+        };
+    }
+    plan.code = code;
+    plan
+}
+
+#[test]
+fn what_a_kernel_changes_in_place_stays_on_the_device_and_begins_anew() {
+    let compiler = compiler();
+    let demands = Demands::of(Level::Timing, &[7], 0);
+    for mut session in [session(), session().comparing_on_host()] {
+        // Inputs stay on the device from one candidate to the next.
+        let mut references = References::default();
+        for (defect, judged, right) in [
+            (0, true, true),
+            (1, true, false),
+            (2, true, false),
+            (0, true, true),
+            (2, false, true),
+        ] {
+            let plan = in_place(&compiler, f64::from(defect), judged);
+            let found = verify(&mut session, &plan, &demands, &mut references);
+            let found = found.expect("the reference is right");
+            assert_eq!(found.is_ok(), right, "{defect} {judged}: {found:?}");
+            let compared = found.map_or(judged, |(_, evidence)| !evidence.compared.is_empty());
+            assert_eq!(compared, judged);
+        }
+    }
+}
