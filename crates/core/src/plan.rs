@@ -148,7 +148,7 @@ pub struct Plan {
     /// Variables of the code, and of a reference kernel's, that are set before the first launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<PlanVariable>,
-    /// Code of the kernels that fill arguments ([`Fill::Kernel`]), where there are some.
+    /// Code of the kernels that fill arguments (`Fill::Kernel`), where there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generators: Option<Code>,
 }

@@ -5,7 +5,7 @@
 //! Questions are asked in points that remember what they were answered ([`Point`]), so a pool of
 //! candidates follows a growing model at a cost linear in its size.
 //!
-//! Beside it, [`importance`]: what each parameter is worth.
+//! Beside it, [`importance()`]: what each parameter is worth.
 //!
 //! A library of its own, so that it is optimised in every build profile. It knows nothing of
 //! kernels, draws nothing at random, and its results depend on its input alone.

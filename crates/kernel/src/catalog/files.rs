@@ -21,10 +21,10 @@ pub(crate) fn load_template(
     Ok(Template::new(&shown(path), &text, headers, folders))
 }
 
-/// The files that a text includes, as [`load_template`] finds them; `path` is where it would lie.
+/// The files that a text includes, as `load_template` finds them; `path` is where it would lie.
 ///
 /// # Errors
-/// As [`load_template`].
+/// As `load_template`.
 pub fn included(
     text: &str,
     path: &Path,

@@ -31,7 +31,7 @@ pub struct Surroundings {
     pub site_packages: Vec<PathBuf>,
     /// `.cuda` folders of the project.
     pub project: Vec<PathBuf>,
-    /// The user's own folder, which `make nvrtc` fills: see [`user_folder`].
+    /// The user's own folder, which `make nvrtc` fills: see `user_folder`.
     pub user: Option<PathBuf>,
 }
 

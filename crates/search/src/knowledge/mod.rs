@@ -4,7 +4,7 @@
 //! Each of these is a source: results of configurations of *some* space, of which a cheap model of
 //! the log time over *this* space is made ([`source`]). Parameters are matched by name. The search
 //! expects the weighted sum of its sources and learns the weights ([`Knowledge::place`]), and its
-//! first trials are chosen so that one is good whichever source is right ([`portfolio`]).
+//! first trials are chosen so that one is good whichever source is right (`portfolio`).
 
 mod portfolio;
 mod source;
