@@ -95,7 +95,7 @@ const LAUNCHES: [Mistake; 14] = [
 ];
 
 #[rustfmt::skip]
-const SOURCES: [Mistake; 10] = [
+const SOURCES: [Mistake; 9] = [
     ((YAML, "source: scale_reference.cu", "source: scale_referenc.cu"), CHECK, 2, "scale.yaml:17:22", "did you mean `scale_reference.cu`?"),
     ((YAML, "source: scale_reference.cu, entry: scale_reference, grid: [\"ceil_div(N, 64)\", 1, 1], block: [64, 1, 1] }", "oracle: scale }"), CHECK, 2, "scale.yaml", "the built-in ones are gemm"),
     ((CUDA, "y[at] =", "z[at] ="), CHECK, 4, "scale.cu(11)", "\"z\" is undefined"),
@@ -103,7 +103,6 @@ const SOURCES: [Mistake; 10] = [
     ((CUDA, "#ifndef BLOCK", "#ifndef BLOC"), CHECK, 2, "scale.cu:5:9", "write `#ifndef N` above it"),
     ((CUDA, "#define BLOCK 128", "#define BLOCK 256"), CHECK, 2, "scale.cu:3", "write `#define BLOCK 128` here"),
     ((CUDA, "if (at < N) ", ""), CHECK, 4, "scale.cu:11", "which has 4004 bytes"),
-    ((CUDA, "extern \"C\" ", ""), CHECK, 4, "scale.cu", "declare it `extern \"C\" __global__`"),
     ((REFERENCE, "x[at];", "x[at]"), CHECK, 2, "scale_reference.cu(5)", "expected a \";\""),
     ((REFERENCE, "2.0f", "3.0f"), CHECK, 4, "elements of `y` are wrong", "the kernel or its reference"),
 ];

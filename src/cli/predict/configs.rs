@@ -81,7 +81,9 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
     }
     std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
-        _ => bad(&error),
+        _ => bad(&format!(
+            "{error}; name a CSV file whose first line names parameters, or a Kernel Tuner cache"
+        )),
     })
 }
 
