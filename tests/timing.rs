@@ -366,8 +366,9 @@ fn the_finale_ranks_by_the_truth_and_knows_its_ties() {
         );
         let measured = finale.measured(&Given, 0, CacheMode::Warm).unwrap();
         let ratio = measured.p50().get() / session.reference().session_us;
+        // The session's reference follows the clock: what it drifts during the finale stands between.
         assert!(
-            (ratio / (10.6 / 30.0) - 1.0).abs() < 0.02,
+            (ratio / (10.6 / 30.0) - 1.0).abs() < 0.03,
             "{name}: {ratio}"
         );
         assert_eq!(measured.record().samples.len(), 40);

@@ -366,7 +366,7 @@ fn configurations_outside_the_space_are_refused_with_their_line() {
         std::fs::write(project.path().join("c.csv"), text).unwrap();
         let output = tuner(
             project.path(),
-            &["predict", "space.yaml", "--configs", "c.csv"],
+            &["predict", "space.yaml", "--strict", "--configs", "c.csv"],
         )
         .output()
         .unwrap();

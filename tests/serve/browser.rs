@@ -674,7 +674,7 @@ fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
         "document.getElementById('note').value = 'with <b>padding</b>';
          document.getElementById('save-note').click();",
     );
-    browser.wait_for_text("saved ");
+    browser.wait_for_text("saved 2");
     let (_, note) = daemon.get(&format!("/api/v1/runs/{started}/note"));
     assert_eq!(note["text"], "with <b>padding</b>");
     browser.go("about:blank");

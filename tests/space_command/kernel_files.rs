@@ -77,7 +77,7 @@ fn mistakes_in_sections_are_shown_where_they_stand() {
       help: add `source: …`
     ");
     assert_snapshot!(kernel_refused("role: input", "role: inputs"), @r"
-    k.yaml:16:33: error: `inputs` is none of input, output, scratch, scalar
+    k.yaml:16:33: error: `inputs` is none of input, output, inout, scratch, scalar
      16 |   - { name: x, type: f32, role: inputs, shape: [N] }
         |                                 ^^^^^^
       help: did you mean `input`?
@@ -141,10 +141,9 @@ fn mistakes_in_sections_are_shown_where_they_stand() {
 #[test]
 fn sections_are_mappings_with_named_keys() {
     assert_snapshot!(kernel_refused("{ oracle: gemm }", "gemm"), @r#"
-    k.yaml:20:12: error: expected a mapping of keys, found the text "gemm"
+    k.yaml:20:12: error: expected a mapping with `oracle` or `source`, or the word none, found the text "gemm"
      20 | reference: gemm
         |            ^^^^
-      help: the keys here are oracle, source, entry, grid, block, shared, proven_by
     "#);
     assert_snapshot!(kernel_refused("role: input, shape: [N]", "role: input, shape: [N], fill: { normal: [0, 1] }"), @r"
     k.yaml:16:68: error: expected a mapping of keys, found a list
@@ -168,14 +167,14 @@ fn several_mistakes_are_shown_at_once_in_the_order_of_the_file() {
     let text = text.replace("entry: saxpy", "entries: saxpy");
     let ran = space("k.yaml", text, &[]);
     assert_snapshot!(ran.refusal(), @r#"
-    k.yaml:17:33: error: `out` is none of input, output, scratch, scalar
+    k.yaml:17:33: error: `out` is none of input, output, inout, scratch, scalar
      17 |   - { name: y, type: f32, role: out, shape: [N] }
         |                                 ^^^
       help: write one of these
     k.yaml:19:7: error: unknown key `entries`
      19 |   - { entries: saxpy, grid: ["ceil_div(N, TILE)", 1, 1], block: [BLOCK, 1, 1] }
         |       ^^^^^^^
-      help: the keys here are entry, when, args, grid, block, shared
+      help: the keys here are entry, when, args, grid, block, shared, cooperative
     "#);
 }
 

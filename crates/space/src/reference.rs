@@ -156,7 +156,11 @@ fn keys(object: &Json, schema: &Json, text: &mut String) {
 
 /// What a value is, in words.
 fn kind(value: &Json, schema: &Json) -> String {
-    if let Some(options) = value["anyOf"].as_array() {
+    if let Some(word) = value["const"].as_str() {
+        return format!("`{word}`");
+    }
+    let either = value["anyOf"].as_array().or(value["oneOf"].as_array());
+    if let Some(options) = either {
         let not_null = options.iter().filter(|one| one["type"] != "null");
         let kinds: Vec<String> = not_null.map(|one| kind(one, schema)).collect();
         return kinds.join(" or ");
@@ -201,7 +205,8 @@ fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (key, value) in object["properties"].as_object().into_iter().flatten() {
         let path = format!("{before}{key}");
-        let options = value["anyOf"].as_array().into_iter().flatten();
+        let either = [&value["anyOf"], &value["oneOf"]];
+        let options = either.into_iter().filter_map(Json::as_array).flatten();
         for option in options.chain([value]) {
             found.extend(named(option).map(|name| (path.clone(), name.to_owned())));
             let element = named(&option["items"]);

@@ -27,7 +27,7 @@ const OF_VERDICTS: [(&str, &str); 5] = [
     ),
     (
         "timing_evidence",
-        "stage, cache, launches, cycles, clock_mhz, reference, reference_us, ratios, ratio, \
+        "stage, gate, cache, launches, cycles, clock_mhz, reference, reference_us, ratios, ratio, \
          ratio_low, ratio_high, flags, other_cache, other_p50_us, other_p90_us, other_low_us, \
          other_high_us, other_samples",
     ),

@@ -291,7 +291,8 @@ function noteSection(id) {
     } catch (error) { said.textContent = error.message; }
   } }, 'Save note');
   api('/api/v1/runs/' + encodeURIComponent(id) + '/note').then((note) => {
-    text.value = note.text;
+    // What was typed meanwhile stays.
+    text.value ||= note.text;
     said.textContent = note.changed_at ? 'saved ' + when(note.changed_at) : '';
   }).catch(() => {});
   return h('section', { class: 'note-box' }, text, h('div', { class: 'filters' }, save, said));
