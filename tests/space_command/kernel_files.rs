@@ -83,10 +83,10 @@ fn mistakes_in_sections_are_shown_where_they_stand() {
       help: did you mean `input`?
     ");
     assert_snapshot!(kernel_refused("type: f32", "type: float"), @r"
-    k.yaml:16:22: error: `float` is none of f16, bf16, f32, f64, i8, u8, i32, u32, i64, f8e4m3, f8e5m2
+    k.yaml:16:22: error: `float` is none of f16, bf16, f32, f64, bool, i8, u8, i16, u16, i32, u32, i64, u64, f8e4m3, f8e5m2, nor a vector such as float4
      16 |   - { name: x, type: float, role: input, shape: [N] }
         |                      ^^^^^
-      help: write one of these
+      help: write `f32`
     ");
     assert_snapshot!(kernel_refused("shape: [N]", "shape: N"), @r#"
     k.yaml:16:47: error: expected a list, found the text "N"
