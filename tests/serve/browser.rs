@@ -667,8 +667,12 @@ fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
     );
     browser.run("document.getElementById('confirm').click()");
     browser.wait_for_text("Best time so far");
-    let (_, list) = daemon.get("/api/v1/runs");
-    let started = list["runs"][0]["id"].as_str().unwrap().to_owned();
+    // The list may be an answer of a moment ago.
+    let started = wait_for("a second run", || {
+        let (_, list) = daemon.get("/api/v1/runs");
+        let latest = list["runs"][0]["id"].as_str()?.to_owned();
+        (latest != before).then_some(latest)
+    });
     daemon.wait(&started, "finished");
     browser.run(
         "document.getElementById('note').value = 'with <b>padding</b>';
