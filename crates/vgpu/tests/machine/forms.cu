@@ -46,7 +46,8 @@ extern "C" __global__ void lanes(const u* in, u* out, int n) {
     r ^= __ballot_sync(__activemask(), lane & 2);
   }
   __syncwarp();
-  if (i < n) out[i] = r + __shfl_sync(~0u, r, 31 - lane);
+  u mirrored = __shfl_sync(~0u, r, 31 - lane);
+  if (i < n) out[i] = r + mirrored;
 }
 
 __device__ __noinline__ u called(u a, u depth) {
