@@ -36,7 +36,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(CARGO) test --locked --test program licences::
+	$(CARGO) test --workspace --locked --test program licences::
 
 nvrtc:
 	@scripts/get-nvrtc

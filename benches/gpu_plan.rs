@@ -8,9 +8,8 @@
 
 use std::time::Instant;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_device::gpu::context::Gpu;
 use tuner_device::gpu::fake::{Costs, VirtualDriver};
 use tuner_device::gpu::helpers::{Helpers, compile};
@@ -65,50 +64,42 @@ fn as_image(code: Code) -> Code {
 /// A candidate that takes `slower` nanoseconds more than the best: a byte of shared memory each.
 fn plan(code: &Code, reference: &Code, slower: u32) -> Plan {
     let argument = |name: &str, element, role, shape: &[u64], value| PlanArgument {
-        name: name.to_owned(),
-        element,
-        role,
-        shape: shape.to_vec(),
-        fill: Fill::Normal {
-            mean: 0.0,
-            std: 1.0,
-        },
         value,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, element, role, shape)
     };
+    let blocks = (SHAPE[0] * SHAPE[1] / 256) as u32;
     let launch = |entry: &str, shared_bytes| PlanLaunch {
-        entry: entry.to_owned(),
-        grid: [(SHAPE[0] * SHAPE[1] / 256) as u32, 1, 1],
-        block: [256, 1, 1],
         shared_bytes,
-        arguments: vec![0, 1, 2],
-        cooperative: false,
+        ..PlanLaunch::new(entry, [blocks, 1, 1], [256, 1, 1], vec![0, 1, 2])
     };
-    Plan {
-        problem: "rows".to_owned(),
-        sizes: Vec::new(),
-        arguments: vec![
+    Plan::new(
+        vec![
             argument("x", Element::F32, Role::Input, &SHAPE, 0.0),
             argument("y", Element::F32, Role::Output, &SHAPE, 0.0),
             argument("columns", Element::I32, Role::Scalar, &[], SHAPE[1] as f64),
         ],
-        launches: vec![launch("scale", slower)],
-        code: code.clone(),
-        reference: PlanReference::Kernel {
+        vec![launch("scale", slower)],
+        code.clone(),
+        PlanReference::Kernel {
             code: reference.clone(),
             launch: launch("plain", 0),
             oracle: None,
         },
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+    )
+}
+
+/// Judges what the timed launches left.
+fn again(
+    plan: &Plan,
+    (watch, subject): (&mut dyn Stopwatch, Subject),
+    references: &mut References,
+) -> Result<(), Judgement> {
+    let outputs = watch.outputs(subject)?;
+    let found = recheck(plan, 7, &outputs, references, watch.as_session());
+    if let Some(session) = watch.as_session() {
+        session.release_all();
     }
+    found.unwrap_or(Ok(()))
 }
 
 struct Bench {
@@ -134,29 +125,16 @@ impl Bench {
     fn measure(&mut self, timing: &mut TimingSession, plan: &Plan) -> Result<bool, Judgement> {
         let mut verified = self.gate(plan, Level::First)?;
         let candidate = self.session.load_subject(plan, 7)?;
-        let references = &mut self.references;
-        let mut again = |watch: &mut dyn Stopwatch, subject: Subject| {
-            let outputs = watch.outputs(subject)?;
-            let found = recheck(plan, 7, &outputs, references, watch.as_session());
-            if let Some(session) = watch.as_session() {
-                session.release_all();
-            }
-            found.unwrap_or(Ok(()))
-        };
-        let raced = race_candidate(&mut self.session, timing, candidate, &mut again)?;
+        let raced = race_candidate(
+            &mut self.session,
+            timing,
+            candidate,
+            &mut |watch, subject| again(plan, (watch, subject), &mut self.references),
+        )?;
         let contender = raced.is_contender();
         if contender {
             verified = self.gate(plan, Level::Timing)?;
         }
-        let references = &mut self.references;
-        let mut again = |watch: &mut dyn Stopwatch, subject: Subject| {
-            let outputs = watch.outputs(subject)?;
-            let found = recheck(plan, 7, &outputs, references, watch.as_session());
-            if let Some(session) = watch.as_session() {
-                session.release_all();
-            }
-            found.unwrap_or(Ok(()))
-        };
         let work = NeededWork::of(plan);
         let timed = settle(
             &verified,
@@ -164,7 +142,7 @@ impl Bench {
             timing,
             raced,
             &work,
-            &mut again,
+            &mut |watch, subject| again(plan, (watch, subject), &mut self.references),
         )?;
         if timed.replaces_incumbent {
             timing.set_incumbent(Some(timed.as_incumbent()));

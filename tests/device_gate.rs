@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_core::units::ContentHash;
 use tuner_device::gpu::context::Gpu;
 use tuner_device::gpu::fake::VirtualDriver;
@@ -193,46 +192,29 @@ extern "C" __global__ void rows(float* x, float* y, int columns, int defect) {
 fn plan(compiler: &Compiler, defect: f64) -> Plan {
     let code = tuner_device::gpu::helpers::compile(compiler, "rows.cu", SOFTMAX, "rows", ARCH);
     let argument = |name: &str, element, role, shape: &[u64], value| PlanArgument {
-        name: name.to_owned(),
-        element,
-        role,
-        shape: shape.to_vec(),
-        fill: Fill::Normal {
-            mean: 0.0,
-            std: 1.0,
-        },
         value,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, element, role, shape)
     };
     let shape = [16, 128];
     Plan {
         problem: "small".to_owned(),
         sizes: vec![("R".to_owned(), 16.0), ("N".to_owned(), 128.0)],
-        arguments: vec![
-            argument("x", Element::F32, Role::Input, &shape, 0.0),
-            argument("y", Element::F32, Role::Output, &shape, 0.0),
-            argument("columns", Element::I32, Role::Scalar, &[], 128.0),
-            argument("defect", Element::I32, Role::Scalar, &[], defect),
-        ],
-        launches: vec![PlanLaunch {
-            entry: "rows".to_owned(),
-            grid: [16, 1, 1],
-            block: [32, 1, 1],
-            shared_bytes: 0,
-            arguments: vec![0, 1, 2, 3],
-            cooperative: false,
-        }],
-        code: as_image(code.expect("it compiles")),
-        reference: PlanReference::Oracle("softmax".to_owned()),
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+        ..Plan::new(
+            vec![
+                argument("x", Element::F32, Role::Input, &shape, 0.0),
+                argument("y", Element::F32, Role::Output, &shape, 0.0),
+                argument("columns", Element::I32, Role::Scalar, &[], 128.0),
+                argument("defect", Element::I32, Role::Scalar, &[], defect),
+            ],
+            vec![PlanLaunch::new(
+                "rows",
+                [16, 1, 1],
+                [32, 1, 1],
+                vec![0, 1, 2, 3],
+            )],
+            as_image(code.expect("it compiles")),
+            PlanReference::Oracle("softmax".to_owned()),
+        )
     }
 }
 

@@ -4,7 +4,6 @@ mod sampled;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
@@ -193,47 +192,18 @@ impl Session for Fake {
 
 fn plan() -> Plan {
     let argument = |name: &str, role, shape: &[u64]| PlanArgument {
-        name: name.into(),
-        element: Element::F32,
-        role,
-        shape: shape.to_vec(),
         fill: Fill::Uniform { min: 0.5, max: 1.0 },
-        value: 0.0,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, Element::F32, role, shape)
     };
-    Plan {
-        problem: "fake".into(),
-        sizes: Vec::new(),
-        arguments: vec![
+    Plan::new(
+        vec![
             argument("x", Role::Input, &[ROWS as u64, LENGTH as u64]),
             argument("y", Role::Output, &[ROWS as u64]),
         ],
-        launches: vec![PlanLaunch {
-            entry: "sum".into(),
-            grid: [1; 3],
-            block: [32, 1, 1],
-            shared_bytes: 0,
-            arguments: vec![0, 1],
-            cooperative: false,
-        }],
-        code: Code {
-            ptx: Arc::from(""),
-            cubin: Arc::from([]),
-            registers: 16,
-            static_shared_bytes: 0,
-            kernels: std::collections::BTreeMap::new(),
-        },
-        reference: PlanReference::Oracle("reduce_sum".into()),
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
-    }
+        vec![PlanLaunch::new("sum", [1; 3], [32, 1, 1], vec![0, 1])],
+        Code::of_ptx("", 16),
+        PlanReference::Oracle("reduce_sum".into()),
+    )
 }
 
 /// The plan with a naive kernel in place of the oracle, which may be held against float64.

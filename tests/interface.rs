@@ -1,5 +1,7 @@
 //! How kernels of other projects are described: sizes as arguments, no parameters, no reference.
 
+mod data;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -73,6 +75,12 @@ fn no_reference(space: &str) -> String {
     format!("{front}reference: none\n")
 }
 
+fn assert_ragged_is_out_of_bounds(rows: &[serde_json::Value]) {
+    let ragged = rows.iter().find(|row| row["problem"] == "ragged");
+    let ragged = ragged.expect("a row");
+    assert_eq!(ragged["verdict"], "out_of_bounds", "{ragged:#}");
+}
+
 #[test]
 fn a_kernel_that_takes_its_sizes_needs_neither_macros_nor_parameters() {
     let folder = folder(&[("k.cu", ADD), ("r.cu", ADD), ("k.yaml", SPACE)]);
@@ -107,11 +115,7 @@ fn a_kernel_that_ignores_its_size_argument_is_caught() {
     let folder = folder(&[("k.cu", &wrong), ("r.cu", ADD), ("k.yaml", SPACE)]);
     let (rows, exit) = check(folder.path());
     assert_eq!(exit, 4);
-    let ragged = rows
-        .iter()
-        .find(|row| row["problem"] == "ragged")
-        .expect("a row");
-    assert_eq!(ragged["verdict"], "out_of_bounds", "{ragged:#}");
+    assert_ragged_is_out_of_bounds(&rows);
 }
 
 #[test]
@@ -188,11 +192,7 @@ fn without_a_reference_hazards_are_found_and_nothing_is_said_of_results() {
     let wrong = folder(&[("k.cu", &wrong), ("k.yaml", &space)]);
     let (rows, exit) = check(wrong.path());
     assert_eq!(exit, 4);
-    let ragged = rows
-        .iter()
-        .find(|row| row["problem"] == "ragged")
-        .expect("a row");
-    assert_eq!(ragged["verdict"], "out_of_bounds", "{ragged:#}");
+    assert_ragged_is_out_of_bounds(&rows);
 }
 
 #[test]
@@ -361,180 +361,6 @@ fn predict_takes_what_other_programs_write_and_leaves_out_what_is_no_configurati
     assert_eq!(code(&cache), 0, "{}", stderr(&cache));
     assert_eq!(stdout(&cache).lines().count(), 2, "{}", stdout(&cache));
     assert!(stderr(&cache).contains("1 of 2 rows"), "{}", stderr(&cache));
-}
-
-/// A sparse matrix times a vector, with a check of what the graph is: the output counts what is wrong
-/// with it.
-const GRAPH: &str = "\
-extern \"C\" __global__ void make_x(float* out, unsigned long long count, unsigned long long seed) {
-  const unsigned long long i = blockIdx.x * 256ull + threadIdx.x;
-  if (i < count) out[i] = (float)((i * 7 + seed % 5) % 11) - 5.0f;
-}
-extern \"C\" __global__ void spmv(const int* offsets, const int* columns, const float* values, const float* x,
-                                const int* order, const float* sorted, const float4* boxes, float* y, int* wrong) {
-  const int row = blockIdx.x * 64 + threadIdx.x;
-  if (row >= ROWS) return;
-  float sum = 0;
-  int bad = offsets[0] != 0 || offsets[ROWS] != NNZ || offsets[row] > offsets[row + 1];
-  for (int k = offsets[row]; k < offsets[row + 1]; ++k) {
-    sum += values[k] * x[columns[k]];
-    bad |= k > offsets[row] && columns[k] <= columns[k - 1];
-  }
-  bad |= row > 0 && sorted[row] < sorted[row - 1];
-  bad |= boxes[row].x >= boxes[row].z || boxes[row].y >= boxes[row].w;
-  bad |= x[row] < -5 || x[row] > 5 || x[row] != (int)x[row];
-  y[order[row]] = sum;
-  wrong[row] = bad;
-}
-";
-
-const GRAPH_REFERENCE: &str = "\
-extern \"C\" __global__ void reference(const int* offsets, const int* columns, const float* values, const float* x,
-                                     const int* order, const float* sorted, const float4* boxes, float* y, int* wrong) {
-  for (int row = 0; row < ROWS; ++row) {
-    float sum = 0;
-    for (int k = offsets[row]; k < offsets[row + 1]; ++k) sum += values[k] * x[columns[k]];
-    y[order[row]] = sum;
-    wrong[row] = 0;
-  }
-}
-";
-
-const GRAPH_SPACE: &str = "\
-version: 1
-kernel: spmv
-source: k.cu
-problems: { main: { ROWS: 300, NNZ: 2000 } }
-arguments:
-  - { name: offsets, type: i32, role: input, shape: [\"ROWS + 1\"], fill: { csr: { offsets: NNZ } } }
-  - { name: columns, type: i32, role: input, shape: [NNZ], fill: { csr: { rows: ROWS, columns: ROWS } } }
-  - { name: values, type: f32, role: input, shape: [NNZ], fill: { file: values.npy } }
-  - { name: x, type: f32, role: input, shape: [ROWS], fill: { kernel: make_x } }
-  - { name: order, type: i32, role: input, shape: [ROWS], fill: permutation }
-  - { name: sorted, type: f32, role: input, shape: [ROWS], fill: sorted }
-  - { name: boxes, type: float4, role: input, shape: [ROWS], fill: boxes }
-  - { name: y, type: f32, role: output, shape: [ROWS] }
-  - { name: wrong, type: i32, role: output, shape: [ROWS] }
-launches:
-  - { entry: spmv, grid: [\"ceil_div(ROWS, 64)\"], block: [64] }
-reference: { source: r.cu, entry: reference, grid: [1], block: [1] }
-";
-
-/// A NumPy file of float32 numbers.
-fn npy(count: usize) -> Vec<u8> {
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}\n");
-    let mut content = b"\x93NUMPY\x01\x00".to_vec();
-    content.extend((header.len() as u16).to_le_bytes());
-    content.extend(header.as_bytes());
-    content.extend((0..count).flat_map(|i| (i as f32 * 0.25).to_le_bytes()));
-    content
-}
-
-#[test]
-fn data_comes_from_files_generators_and_structured_fills() {
-    let folder = folder(&[
-        ("k.cu", GRAPH),
-        ("r.cu", GRAPH_REFERENCE),
-        ("k.yaml", GRAPH_SPACE),
-    ]);
-    std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
-    let (rows, exit) = check(folder.path());
-    assert_eq!(exit, 0, "{rows:#?}");
-    assert_eq!(rows[0]["verdict"], "ok", "{rows:#?}");
-    let predict = tuner(folder.path(), &["predict", "k.yaml", "--format", "json"]);
-    assert_eq!(code(&predict), 0, "{}", stderr(&predict));
-    let predicted: Vec<serde_json::Value> = serde_json::from_slice(&predict.stdout).expect("JSON");
-    assert_eq!(predicted[0]["verdict"], "ok", "{predicted:#?}");
-    // A kernel that takes a wrong row is caught on this data.
-    let wrong = GRAPH.replace("y[order[row]]", "y[row]");
-    std::fs::write(folder.path().join("k.cu"), wrong).expect("written");
-    let (rows, exit) = check(folder.path());
-    assert_eq!(
-        (exit, &rows[0]["verdict"]),
-        (4, &serde_json::json!("incorrect")),
-        "{rows:#?}"
-    );
-}
-
-#[test]
-fn data_that_does_not_fit_is_told_with_what_to_do() {
-    let cases = [
-        (
-            "NNZ: 2000",
-            "NNZ: 1999",
-            "and 1999 elements of f32 take 7996",
-        ),
-        (
-            "values.npy",
-            "missing.npy",
-            "cannot read the data of `values`",
-        ),
-        (
-            "type: f32, role: input, shape: [NNZ]",
-            "type: i32, role: input, shape: [NNZ]",
-            "write `type: f32` here",
-        ),
-        ("kernel: make_x }", "kernel: make_z }", "make_z"),
-        (
-            "{ csr: { offsets: NNZ } }",
-            "{ csr: { rows: NNZ } }",
-            "write `csr: { offsets: NNZ }`",
-        ),
-        (
-            "fill: boxes",
-            "fill: { boxes: { min: 3, max: 1 } }",
-            "`min` is larger than `max`",
-        ),
-        (
-            "fill: sorted",
-            "fill: { sparse: { rate: 3 } }",
-            "write a number from 0 to 1",
-        ),
-        ("fill: sorted", "fill: sortd", "did you mean `sorted`?"),
-        ("fill: sorted", "fill: csr", "`csr` needs a value"),
-    ];
-    for (from, to, says) in cases {
-        let space = GRAPH_SPACE.replace(from, to);
-        let folder = folder(&[
-            ("k.cu", GRAPH),
-            ("r.cu", GRAPH_REFERENCE),
-            ("k.yaml", &space),
-        ]);
-        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        let said = stderr(&output) + &stdout(&output);
-        assert!(matches!(code(&output), 2 | 4), "{to}: {said}");
-        assert!(said.contains(says), "{to}: {said}");
-    }
-}
-
-#[test]
-fn a_generator_that_does_wrong_is_named() {
-    for (from, to, says) in [
-        (
-            "if (i < count)",
-            "if (i < count && i != 7)",
-            "leaves element 7 unwritten",
-        ),
-        ("if (i < count)", "if (i <= count)", "out_of_bounds"),
-        (
-            "unsigned long long count",
-            "int count",
-            "a generator is `void make_x(T* out",
-        ),
-    ] {
-        let source = GRAPH.replacen(from, to, 1);
-        let folder = folder(&[
-            ("k.cu", &source),
-            ("r.cu", GRAPH_REFERENCE),
-            ("k.yaml", GRAPH_SPACE),
-        ]);
-        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        let said = stderr(&output) + &stdout(&output);
-        assert_ne!(code(&output), 0, "{said}");
-        assert!(said.contains(says), "{to}: {said}");
-    }
 }
 
 #[test]

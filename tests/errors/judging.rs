@@ -3,8 +3,7 @@
 use crate::errors::kernels::{How, Operation, Order, Problem};
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_judge::gate::compare;
 use tuner_judge::gate::compare::Comparison;
 use tuner_judge::gate::oracle;
@@ -105,52 +104,16 @@ fn oracle(problem: &Problem) -> Arc<dyn Oracle> {
 
 /// The plan of a space that compares with a reference kernel and gives no tolerance.
 pub(crate) fn plan(problem: &Problem) -> Plan {
-    let argument = |tensor: &oracle::Tensor, role| PlanArgument {
-        name: tensor.name.clone(),
-        element: tensor.element,
-        role,
-        shape: tensor.shape.clone(),
-        fill: Fill::Normal {
-            mean: 0.0,
-            std: 1.0,
-        },
-        value: 0.0,
-        layout: None,
-        passed: None,
+    let argument = |tensor: &oracle::Tensor, role| {
+        PlanArgument::new(&tensor.name, tensor.element, role, &tensor.shape)
     };
     let inputs = problem.inputs.iter().map(|x| argument(x, Role::Input));
     let output = std::iter::once(argument(&problem.output, Role::Output));
     let outputs = problem.output.count() as f64;
-    let code = Code {
-        ptx: Arc::from(""),
-        cubin: Arc::from([]),
-        registers: 16,
-        static_shared_bytes: 0,
-        kernels: std::collections::BTreeMap::new(),
-    };
-    let launch = PlanLaunch {
-        entry: "naive".into(),
-        grid: [1; 3],
-        block: [32, 1, 1],
-        shared_bytes: 0,
-        arguments: Vec::new(),
-        cooperative: false,
-    };
+    let code = Code::of_ptx("", 16);
+    let launch = PlanLaunch::new("naive", [1; 3], [32, 1, 1], Vec::new());
     Plan {
         problem: "planted".into(),
-        sizes: Vec::new(),
-        arguments: inputs.chain(output).collect(),
-        launches: vec![launch.clone()],
-        code: code.clone(),
-        reference: PlanReference::Kernel {
-            code,
-            launch,
-            oracle: None,
-        },
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
         flops: match problem.operation {
             Operation::Gemm { k } => Some(2.0 * outputs * k as f64),
             Operation::Conv2d => Some(50.0 * outputs),
@@ -159,8 +122,15 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
             }
             _ => None,
         },
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+        ..Plan::new(
+            inputs.chain(output).collect(),
+            vec![launch.clone()],
+            code.clone(),
+            PlanReference::Kernel {
+                code,
+                launch,
+                oracle: None,
+            },
+        )
     }
 }

@@ -1,12 +1,10 @@
 //! Problems that are too large for the virtual GPU to run whole: work is counted, never timed.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::vgpu::{Limits, VirtualGpu};
 use tuner_device::worker::child::judge;
@@ -31,60 +29,36 @@ fn code(entry: &str, loops: u32, factor: &str) -> Code {
          ld.global.f32 %f0, [%d3];\nmul.f32 %f1, %f0, {factor};\n\
          st.global.f32 [%d4], %f1;\nret;\n}}\n"
     );
-    Code {
-        ptx: ptx.into(),
-        cubin: Arc::from([]),
-        registers: 16,
-        static_shared_bytes: 0,
-        kernels: BTreeMap::new(),
-    }
+    Code::of_ptx(ptx, 16)
 }
 
 const TWO: &str = "0f40000000";
 const THREE: &str = "0f40400000";
 
 fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
-    PlanLaunch {
-        entry: entry.into(),
-        grid: [(elements / u64::from(block)) as u32, 1, 1],
-        block: [block, 1, 1],
-        shared_bytes: 0,
-        arguments: vec![0, 1],
-        cooperative: false,
-    }
+    let blocks = (elements / u64::from(block)) as u32;
+    PlanLaunch::new(entry, [blocks, 1, 1], [block, 1, 1], vec![0, 1])
 }
 
 /// A candidate of those loops, beside a reference of those loops.
 fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
     let argument = |name: &str, role| PlanArgument {
-        name: name.into(),
-        element: Element::F32,
-        role,
-        shape: vec![elements],
         fill: Fill::Uniform { min: 0.5, max: 1.0 },
-        value: 0.0,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, Element::F32, role, &[elements])
     };
     Plan {
         problem: format!("of{elements}"),
-        sizes: Vec::new(),
-        arguments: vec![argument("x", Role::Input), argument("y", Role::Output)],
-        launches: vec![launch("candidate", elements, 32)],
-        code: code("candidate", mine, factor),
-        reference: PlanReference::Kernel {
-            code: code("plain", reference, TWO),
-            launch: launch("plain", elements, 64),
-            oracle: None,
-        },
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
         flops: Some(1e15),
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+        ..Plan::new(
+            vec![argument("x", Role::Input), argument("y", Role::Output)],
+            vec![launch("candidate", elements, 32)],
+            code("candidate", mine, factor),
+            PlanReference::Kernel {
+                code: code("plain", reference, TWO),
+                launch: launch("plain", elements, 64),
+                oracle: None,
+            },
+        )
     }
 }
 

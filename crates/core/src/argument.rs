@@ -111,6 +111,24 @@ impl PlanVariable {
 }
 
 impl PlanArgument {
+    /// A buffer of normal numbers, or a scalar that is zero.
+    #[must_use]
+    pub fn new(name: impl Into<String>, element: Element, role: Role, shape: &[u64]) -> Self {
+        Self {
+            name: name.into(),
+            element,
+            role,
+            shape: shape.to_vec(),
+            fill: Fill::Normal {
+                mean: 0.0,
+                std: 1.0,
+            },
+            value: 0.0,
+            layout: None,
+            passed: None,
+        }
+    }
+
     /// Number of elements; 1 for a scalar.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -159,15 +177,10 @@ impl PlanArgument {
             if field.count > 1 {
                 shape.push(field.count);
             }
+            let name = format!("{}.{}", self.name, field.name);
             Self {
-                name: format!("{}.{}", self.name, field.name),
-                element: field.element,
-                role: self.role,
-                shape,
                 fill: field.fill.clone(),
-                value: 0.0,
-                layout: None,
-                passed: None,
+                ..Self::new(name, field.element, self.role, &shape)
             }
         };
         fields.map(column).collect()

@@ -28,6 +28,26 @@ pub struct PlanLaunch {
     pub cooperative: bool,
 }
 
+impl PlanLaunch {
+    /// A launch without dynamic shared memory, whose blocks do not wait for each other.
+    #[must_use]
+    pub fn new(
+        entry: impl Into<String>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        arguments: Vec<usize>,
+    ) -> Self {
+        Self {
+            entry: entry.into(),
+            grid,
+            block,
+            shared_bytes: 0,
+            arguments,
+            cooperative: false,
+        }
+    }
+}
+
 /// Stored identities are made of this text: a field that later versions added stands in it only
 /// where it says something.
 impl fmt::Debug for PlanLaunch {
@@ -77,6 +97,18 @@ pub struct KernelNeeds {
 }
 
 impl Code {
+    /// PTX alone, with the registers a thread that it takes, and no static shared memory.
+    #[must_use]
+    pub fn of_ptx(ptx: impl Into<std::sync::Arc<str>>, registers: u32) -> Self {
+        Self {
+            ptx: ptx.into(),
+            cubin: std::sync::Arc::default(),
+            registers,
+            static_shared_bytes: 0,
+            kernels: BTreeMap::new(),
+        }
+    }
+
     /// What the kernel of that name takes; the largest of all where it is not known.
     #[must_use]
     pub fn needs(&self, entry: &str) -> KernelNeeds {
@@ -151,6 +183,35 @@ pub struct Plan {
     /// Code of the kernels that fill arguments (`Fill::Kernel`), where there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generators: Option<Code>,
+}
+
+impl Plan {
+    /// A plan without a name, sizes, variables or a count of its work, for a kernel that gives the
+    /// same bits each time.
+    #[must_use]
+    pub fn new(
+        arguments: Vec<PlanArgument>,
+        launches: Vec<PlanLaunch>,
+        code: Code,
+        reference: PlanReference,
+    ) -> Self {
+        Self {
+            problem: String::new(),
+            sizes: Vec::new(),
+            arguments,
+            launches,
+            code,
+            reference,
+            gate: PlanGate {
+                deterministic: true,
+                ..PlanGate::default()
+            },
+            flops: None,
+            bytes: None,
+            variables: Vec::new(),
+            generators: None,
+        }
+    }
 }
 
 /// Which form of its code a device runs. The other is left out of its messages.
@@ -309,51 +370,33 @@ mod tests {
             max: 100.0,
         };
         let argument = |name: &str, element, role, shape: &[u64], fill, value| PlanArgument {
-            name: name.to_owned(),
-            element,
-            role,
-            shape: shape.to_vec(),
             fill,
             value,
-            layout: None,
-            passed: None,
+            ..PlanArgument::new(name, element, role, shape)
         };
         let plan = Plan {
             problem: "p".to_owned(),
             sizes: vec![("N".to_owned(), 3.0), ("FLAG".to_owned(), 1.0)],
-            arguments: vec![
-                argument("x", Element::F8e4m3, Input, &[3, 5], normal(1.5), 0.0),
-                argument("i", Element::I64, Input, &[7], uniform, 0.0),
-                argument("c", Element::Bf16, Input, &[7], Fill::Constant(0.25), 0.0),
-                argument("a", Element::U32, Input, &[7], Fill::Arange, 0.0),
-                argument("s", Element::F32, Scratch, &[9], Fill::Zeros, 0.0),
-                argument("y", Element::F16, Output, &[3], normal(1.0), 0.0),
-                argument("alpha", Element::F64, Scalar, &[], normal(1.0), -0.125),
-            ],
-            launches: vec![PlanLaunch {
-                entry: "k".to_owned(),
-                grid: [70000, 2, 1],
-                block: [128, 1, 1],
-                shared_bytes: 49152,
-                arguments: vec![0, 1, 2, 3, 4, 5, 6],
-                cooperative: false,
-            }],
-            code: Code {
-                ptx: "".into(),
-                cubin: vec![1, 2, 3].into(),
-                registers: 32,
-                static_shared_bytes: 0,
-                kernels: BTreeMap::new(),
-            },
-            reference: PlanReference::Oracle("gemm".to_owned()),
-            gate: PlanGate {
-                deterministic: true,
-                ..PlanGate::default()
-            },
-            flops: None,
-            bytes: None,
-            variables: Vec::new(),
-            generators: None,
+            ..Plan::new(
+                vec![
+                    argument("x", Element::F8e4m3, Input, &[3, 5], normal(1.5), 0.0),
+                    argument("i", Element::I64, Input, &[7], uniform, 0.0),
+                    argument("c", Element::Bf16, Input, &[7], Fill::Constant(0.25), 0.0),
+                    argument("a", Element::U32, Input, &[7], Fill::Arange, 0.0),
+                    argument("s", Element::F32, Scratch, &[9], Fill::Zeros, 0.0),
+                    argument("y", Element::F16, Output, &[3], normal(1.0), 0.0),
+                    argument("alpha", Element::F64, Scalar, &[], normal(1.0), -0.125),
+                ],
+                vec![PlanLaunch {
+                    shared_bytes: 49152,
+                    ..PlanLaunch::new("k", [70000, 2, 1], [128, 1, 1], vec![0, 1, 2, 3, 4, 5, 6])
+                }],
+                Code {
+                    cubin: vec![1, 2, 3].into(),
+                    ..Code::of_ptx("", 32)
+                },
+                PlanReference::Oracle("gemm".to_owned()),
+            )
         };
         assert_eq!(
             plan.work(&plan.code.cubin).as_str(),

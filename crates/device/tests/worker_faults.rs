@@ -6,13 +6,12 @@
 //! every point passed.
 #![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, Plan, PlanGate, PlanReference};
+use tuner_core::plan::{Code, Plan, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_device::step::Step;
 use tuner_device::worker::host::{Settings, Worker};
@@ -70,30 +69,12 @@ fn worker() -> io::Result<()> {
 /// A candidate that can be told from the others by the size of its code.
 fn job(number: u32) -> Job {
     let code = Code {
-        ptx: "p".repeat(90_000 + number as usize).into(),
         cubin: vec![0x7f; 1_000 * (1 + number as usize)].into(),
-        registers: 0,
-        static_shared_bytes: 0,
-        kernels: BTreeMap::new(),
+        ..Code::of_ptx("p".repeat(90_000 + number as usize), 0)
     };
-    let plan = Plan {
-        problem: "p".into(),
-        sizes: Vec::new(),
-        arguments: Vec::new(),
-        launches: Vec::new(),
-        code,
-        reference: PlanReference::Oracle("none".into()),
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
-    };
+    let oracle = PlanReference::Oracle("none".into());
     Job {
-        timed: Some(plan),
+        timed: Some(Plan::new(Vec::new(), Vec::new(), code, oracle)),
         ..Job::default()
     }
 }

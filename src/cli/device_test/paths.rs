@@ -9,7 +9,7 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 use tuner_device::gpu::context::Gpu;
 use tuner_device::gpu::helpers::{Helpers, compile};
@@ -141,42 +141,29 @@ fn refused<T>(
 }
 
 fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)) -> Plan {
-    let argument = |name: &str, element, role, shape: Vec<u64>, value| PlanArgument {
-        name: name.to_owned(),
-        element,
-        role,
-        shape,
+    let argument = |name: &str, element, role, shape: &[u64], value| PlanArgument {
         fill: Fill::Arange,
         value,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, element, role, shape)
     };
+    let blocks = (COUNT / u64::from(BLOCK)) as u32;
     Plan {
         problem: "device test".to_owned(),
-        sizes: Vec::new(),
-        arguments: vec![
-            argument("x", Element::F32, Role::Input, vec![COUNT], 0.0),
-            argument("y", output.0, Role::Output, vec![output.1], 0.0),
-            argument("scalar", scalar.0, Role::Scalar, Vec::new(), scalar.1),
-        ],
-        launches: vec![PlanLaunch {
-            entry: entry.to_owned(),
-            grid: [(COUNT / u64::from(BLOCK)) as u32, 1, 1],
-            block: [BLOCK, 1, 1],
-            shared_bytes: 0,
-            arguments: vec![0, 1, 2],
-            cooperative: false,
-        }],
-        code: code.clone(),
-        reference: PlanReference::Oracle("none".to_owned()),
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+        ..Plan::new(
+            vec![
+                argument("x", Element::F32, Role::Input, &[COUNT], 0.0),
+                argument("y", output.0, Role::Output, &[output.1], 0.0),
+                argument("scalar", scalar.0, Role::Scalar, &[], scalar.1),
+            ],
+            vec![PlanLaunch::new(
+                entry,
+                [blocks, 1, 1],
+                [BLOCK, 1, 1],
+                vec![0, 1, 2],
+            )],
+            code.clone(),
+            PlanReference::Oracle("none".to_owned()),
+        )
     }
 }
 

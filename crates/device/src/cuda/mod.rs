@@ -10,13 +10,16 @@
 //! an error and never reaches the driver, which would follow it as a pointer.
 #![expect(unsafe_code, reason = "calls the CUDA driver")]
 
+mod functions;
+
 use super::gpu::driver::*;
 use cudarc::driver::sys;
+use functions::Functions;
+pub use functions::{CALLS, DriverAbsent};
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
+use std::ffi::{CStr, CString, c_void};
 use sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
-    CUfunction_attribute, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
+    CUcontext, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
     CUstreamCaptureMode, CUuuid,
 };
 
@@ -25,121 +28,6 @@ use sys::{
 const PARAMETER_BYTES_MAX: usize = 32_764;
 /// Bytes of the compiler's log that are kept.
 const LOG_BYTES: usize = 8192;
-
-/// There is no driver to call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DriverAbsent {
-    /// No library.
-    #[error("libcuda.so.1 is not on the system's library path")]
-    NoLibrary,
-    /// A library without a function that is needed.
-    #[error(
-        "the NVIDIA driver is too old: it has no `{0}`; install a driver of CUDA 11.4 or newer (470)"
-    )]
-    TooOld(&'static str),
-}
-
-/// cudarc's binding of a function. CUDA 13 has dropped names that every driver still exports; their
-/// signature is that of the name given besides.
-macro_rules! binding {
-    ($name:ident) => {
-        sys::$name
-    };
-    ($name:ident = $binding:ident) => {
-        sys::$binding
-    };
-}
-
-macro_rules! functions {
-    ($($name:ident($($argument:ty),*) $(= $binding:ident)?;)*) => {
-        #[expect(non_snake_case, reason = "the driver's own names")]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) -> u32,)*
-            cuFuncGetParamInfo:
-                Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> u32>,
-            cuFuncLoad: Option<unsafe extern "C" fn(CUfunction) -> u32>,
-        }
-
-        impl Functions {
-            fn load(library: &libloading::Library) -> Result<Self, DriverAbsent> {
-                Ok(Self {
-                    $($name: {
-                        // SAFETY: the symbol is the driver function of that name, whose C
-                        // signature is the one below but for the answer: `CUresult` is an `int`
-                        // sized C enum.
-                        *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
-                            .map_err(|_| DriverAbsent::TooOld(stringify!($name)))?
-                    },)*
-                    // SAFETY: as above; CUDA 12.4 and newer have these two.
-                    cuFuncGetParamInfo: unsafe { library.get(b"cuFuncGetParamInfo\0") }
-                        .ok()
-                        .map(|symbol| *symbol),
-                    // SAFETY: as above.
-                    cuFuncLoad: unsafe { library.get(b"cuFuncLoad\0") }
-                        .ok()
-                        .map(|symbol| *symbol),
-                })
-            }
-        }
-
-        // The signatures are cudarc's, or this does not compile.
-        $(const _: unsafe fn($($argument),*) -> sys::CUresult = binding!($name $(= $binding)?);)*
-        const _: unsafe fn(CUfunction, usize, *mut usize, *mut usize) -> sys::CUresult =
-            sys::cuFuncGetParamInfo;
-        const _: unsafe fn(CUfunction) -> sys::CUresult = sys::cuFuncLoad;
-
-        /// The driver functions that are called, in the driver's names.
-        pub const CALLS: &[&str] = &[$(stringify!($name)),*];
-    };
-}
-
-functions! {
-    cuInit(c_uint);
-    cuDriverGetVersion(*mut c_int);
-    cuDeviceGetCount(*mut c_int);
-    cuDeviceGet(*mut CUdevice, c_int);
-    cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceGetUuid_v2(*mut CUuuid, CUdevice);
-    cuDeviceTotalMem_v2(*mut usize, CUdevice);
-    cuDeviceGetAttribute(*mut c_int, CUdevice_attribute, CUdevice);
-    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuCtxSetCurrent(CUcontext);
-    cuCtxSynchronize();
-    cuDevicePrimaryCtxRelease_v2(CUdevice);
-    cuMemGetInfo_v2(*mut usize, *mut usize);
-    cuMemAlloc_v2(*mut CUdeviceptr, usize);
-    cuMemFree_v2(CUdeviceptr);
-    cuMemcpyHtoD_v2(CUdeviceptr, *const c_void, usize);
-    cuMemcpyDtoH_v2(*mut c_void, CUdeviceptr, usize);
-    cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, usize, CUstream);
-    cuMemsetD8Async(CUdeviceptr, c_uchar, usize, CUstream);
-    cuMemsetD32Async(CUdeviceptr, c_uint, usize, CUstream);
-    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
-    cuModuleUnload(CUmodule);
-    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
-    cuModuleGetGlobal_v2(*mut CUdeviceptr, *mut usize, CUmodule, *const c_char);
-    cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
-    cuFuncSetAttribute(CUfunction, CUfunction_attribute, c_int);
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
-    cuLaunchKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
-    cuLaunchCooperativeKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void);
-    cuStreamCreate(*mut CUstream, c_uint);
-    cuStreamSynchronize(CUstream);
-    cuStreamDestroy_v2(CUstream);
-    cuEventCreate(*mut CUevent, c_uint);
-    cuEventRecord(CUevent, CUstream);
-    cuEventSynchronize(CUevent);
-    cuEventQuery(CUevent);
-    cuEventElapsedTime(*mut f32, CUevent, CUevent) = cuEventElapsedTime_v2;
-    cuEventDestroy_v2(CUevent);
-    cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
-    cuStreamEndCapture(CUstream, *mut CUgraph);
-    cuGraphInstantiateWithFlags(*mut CUgraphExec, CUgraph, c_ulonglong);
-    cuGraphUpload(CUgraphExec, CUstream);
-    cuGraphLaunch(CUgraphExec, CUstream);
-    cuGraphDestroy(CUgraph);
-    cuGraphExecDestroy(CUgraphExec);
-}
 
 /// The kind of a living handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

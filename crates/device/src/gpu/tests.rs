@@ -17,9 +17,7 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::{
-    Code, Plan, PlanArgument, PlanGate, PlanLaunch, PlanReference, PlanVariable, Role,
-};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, PlanVariable, Role};
 use tuner_core::record::Verdict;
 use tuner_judge::session::{Blocks, Contents, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
@@ -79,56 +77,39 @@ fn code_of(ptx: &str) -> Code {
 }
 
 fn argument(name: &str, element: Element, role: Role, value: f64) -> PlanArgument {
-    let shape = match role {
-        Role::Scalar => Vec::new(),
-        _ => vec![64],
-    };
+    let shape: &[u64] = if role == Role::Scalar { &[] } else { &[64] };
     PlanArgument {
-        name: name.to_owned(),
-        element,
-        role,
-        shape,
         fill: Fill::Arange,
         value,
-        layout: None,
-        passed: None,
+        ..PlanArgument::new(name, element, role, shape)
     }
 }
 
 /// The candidate, writing `shift` elements too far.
 fn plan(shift: f64) -> Plan {
     Plan {
-        problem: "p".to_owned(),
-        sizes: Vec::new(),
-        arguments: vec![
-            argument("x", Element::F32, Role::Input, 0.0),
-            argument("y", Element::F32, Role::Output, 0.0),
-            argument("factor", Element::F32, Role::Scalar, 3.0),
-            argument("shift", Element::I32, Role::Scalar, shift),
-        ],
-        launches: vec![PlanLaunch {
-            entry: "scale".to_owned(),
-            grid: [1, 1, 1],
-            block: [64, 1, 1],
-            shared_bytes: 0,
-            arguments: vec![0, 1, 2, 3],
-            cooperative: false,
-        }],
-        code: code_of(SCALE),
-        reference: PlanReference::Oracle("none".to_owned()),
-        gate: PlanGate {
-            deterministic: true,
-            ..PlanGate::default()
-        },
-        flops: None,
-        bytes: None,
         variables: vec![PlanVariable {
             holds: PlanArgument {
                 shape: vec![4],
                 ..argument("table", Element::F32, Role::Input, 0.0)
             },
         }],
-        generators: None,
+        ..Plan::new(
+            vec![
+                argument("x", Element::F32, Role::Input, 0.0),
+                argument("y", Element::F32, Role::Output, 0.0),
+                argument("factor", Element::F32, Role::Scalar, 3.0),
+                argument("shift", Element::I32, Role::Scalar, shift),
+            ],
+            vec![PlanLaunch::new(
+                "scale",
+                [1, 1, 1],
+                [64, 1, 1],
+                vec![0, 1, 2, 3],
+            )],
+            code_of(SCALE),
+            PlanReference::Oracle("none".to_owned()),
+        )
     }
 }
 

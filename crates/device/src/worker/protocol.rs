@@ -206,46 +206,25 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn code(name: &str) -> Code {
         Code {
-            ptx: format!("// {name} µ").into(),
             cubin: name.bytes().chain(0..=255).collect(),
-            registers: 32,
             static_shared_bytes: 16,
-            kernels: BTreeMap::new(),
+            ..Code::of_ptx(format!("// {name} µ"), 32)
         }
     }
 
     fn plan(name: &str) -> Plan {
-        let launch = tuner_core::plan::PlanLaunch {
-            entry: "k".into(),
-            grid: [1; 3],
-            block: [1; 3],
-            shared_bytes: 0,
-            arguments: Vec::new(),
-            cooperative: false,
+        let launch = tuner_core::plan::PlanLaunch::new("k", [1; 3], [1; 3], Vec::new());
+        let reference = tuner_core::plan::PlanReference::Kernel {
+            code: code(&format!("reference of {name}")),
+            launch: launch.clone(),
+            oracle: None,
         };
         Plan {
             problem: name.into(),
-            sizes: Vec::new(),
-            arguments: Vec::new(),
-            launches: vec![launch.clone()],
-            code: code(name),
-            reference: tuner_core::plan::PlanReference::Kernel {
-                code: code(&format!("reference of {name}")),
-                launch,
-                oracle: None,
-            },
-            gate: tuner_core::plan::PlanGate {
-                deterministic: true,
-                ..tuner_core::plan::PlanGate::default()
-            },
-            flops: None,
-            bytes: None,
-            variables: Vec::new(),
-            generators: None,
+            ..Plan::new(Vec::new(), vec![launch], code(name), reference)
         }
     }
 

@@ -22,14 +22,8 @@ const THREADS: u32 = 256;
 #[must_use]
 pub fn launch(entry: &str, count: u64) -> PlanLaunch {
     let blocks = count.div_ceil(u64::from(THREADS)).max(1);
-    PlanLaunch {
-        entry: entry.to_owned(),
-        grid: [u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1],
-        block: [THREADS, 1, 1],
-        shared_bytes: 0,
-        arguments: vec![0, 1, 2],
-        cooperative: false,
-    }
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+    PlanLaunch::new(entry, [blocks, 1, 1], [THREADS, 1, 1], vec![0, 1, 2])
 }
 
 /// Elements of an argument as its generator counts them: of vectors and structs, whole ones.
@@ -62,17 +56,13 @@ fn plan_of(argument: &PlanArgument, entry: &str, code: &Code, seed: u64) -> Plan
         ..argument.clone()
     };
     Plan {
-        problem: String::new(),
-        sizes: Vec::new(),
-        arguments: vec![buffer, scalar("count", count), scalar("seed", seed)],
-        launches: vec![launch(entry, count)],
-        code: code.clone(),
-        reference: PlanReference::None,
         gate: PlanGate::default(),
-        flops: None,
-        bytes: None,
-        variables: Vec::new(),
-        generators: None,
+        ..Plan::new(
+            vec![buffer, scalar("count", count), scalar("seed", seed)],
+            vec![launch(entry, count)],
+            code.clone(),
+            PlanReference::None,
+        )
     }
 }
 

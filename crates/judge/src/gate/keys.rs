@@ -107,67 +107,42 @@ fn reference_of(plan: &Plan) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
     use tuner_core::element::Element;
     use tuner_core::fill::Fill;
-    use tuner_core::plan::{Code, PlanArgument, PlanGate, PlanLaunch};
+    use tuner_core::plan::{Code, PlanArgument, PlanLaunch};
 
     fn argument(name: &str, role: Role) -> PlanArgument {
         PlanArgument {
-            name: name.to_owned(),
-            element: Element::F16,
-            role,
-            shape: vec![16],
             fill: Fill::Zeros,
-            value: 0.0,
-            layout: None,
-            passed: None,
+            ..PlanArgument::new(name, Element::F16, role, &[16])
         }
     }
 
     fn code(ptx: &str) -> Code {
-        Code {
-            ptx: ptx.into(),
-            cubin: Vec::new().into(),
-            registers: 8,
-            static_shared_bytes: 0,
-            kernels: BTreeMap::new(),
-        }
+        Code::of_ptx(ptx, 8)
     }
 
     fn plan() -> Plan {
-        let launch = PlanLaunch {
-            entry: "plain".to_owned(),
-            grid: [1, 1, 1],
-            block: [32, 1, 1],
-            shared_bytes: 0,
-            arguments: vec![0, 1, 2, 3],
-            cooperative: false,
-        };
+        let launch = PlanLaunch::new("plain", [1, 1, 1], [32, 1, 1], vec![0, 1, 2, 3]);
         Plan {
             problem: "small".to_owned(),
             sizes: vec![("N".to_owned(), 16.0)],
-            arguments: vec![
-                argument("x", Role::Input),
-                argument("s", Role::Scalar),
-                argument("t", Role::Scratch),
-                argument("y", Role::Output),
-            ],
-            launches: vec![launch.clone()],
-            code: code("candidate"),
-            reference: PlanReference::Kernel {
-                code: code("reference"),
-                launch,
-                oracle: None,
-            },
-            gate: PlanGate {
-                deterministic: true,
-                ..PlanGate::default()
-            },
-            flops: None,
-            bytes: None,
-            variables: Vec::new(),
-            generators: None,
+            ..Plan::new(
+                vec![
+                    argument("x", Role::Input),
+                    argument("s", Role::Scalar),
+                    argument("t", Role::Scratch),
+                    argument("y", Role::Output),
+                ],
+                vec![launch.clone()],
+                code("candidate"),
+                PlanReference::Kernel {
+                    code: code("reference"),
+                    launch,
+                    oracle: None,
+                },
+            )
         }
     }
 

@@ -1,5 +1,7 @@
 //! A real GPU in a worker. The context lives and dies with this process.
 
+mod comparison;
+
 use super::host_data::references;
 use super::{Begins, Failure, Gated, Served, gate, reply};
 use crate::gpu;
@@ -10,11 +12,10 @@ use crate::gpu::nvml::Monitor;
 use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
-    IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response, TimingComparison,
+    IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response,
 };
 use std::io;
 use std::time::{Duration, Instant};
-use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan};
@@ -28,9 +29,8 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::{Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
-use tuner_judge::timing::executor;
 use tuner_judge::timing::executor::{
-    HEADLINE, Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
+    Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
 };
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_process::Replies;
@@ -453,112 +453,6 @@ impl OpenGpu {
         }));
         task.incumbent = Some((key, subject));
         Ok(())
-    }
-
-    /// Takes each plan of a contest through the gate on the contest's seed.
-    fn verified(
-        &mut self,
-        contest: &TimingComparison,
-        begins: Begins<'_>,
-    ) -> Result<Vec<Result<Verified, Judgement>>, Failure> {
-        let mut all = Vec::with_capacity(contest.plans.len());
-        for plan in &contest.plans {
-            let job = Job {
-                timed: Some(plan.clone()),
-                seeds: vec![contest.seed],
-                level: contest.level,
-                ..Job::default()
-            };
-            let (judgement, proof) = self.judge(&job, begins)?;
-            all.push(match proof {
-                Some((_, verified, _)) => Ok(verified),
-                None => Err(judgement),
-            });
-        }
-        Ok(all)
-    }
-
-    fn duel(
-        &mut self,
-        contest: &TimingComparison,
-        begins: Begins<'_>,
-    ) -> Result<Response, Failure> {
-        let verified = self.verified(contest, begins)?;
-        if let Some(Err(why)) = verified.iter().find(|verified| verified.is_err()) {
-            return Ok(Response::Failed(why.to_string()));
-        }
-        let [challenger, incumbent] = contest.plans.as_slice() else {
-            return Ok(Response::Failed("a duel is between two".to_owned()));
-        };
-        begins(Step::Time).map_err(Failure::Pipe)?;
-        let mut fight = || -> Result<Response, Judgement> {
-            let challenger = self.session.load_subject(challenger, contest.seed)?;
-            let incumbent = self.session.load_subject(incumbent, contest.seed)?;
-            let session = &mut self.session;
-            let settings = settings();
-            let result = executor::duel(session, challenger, incumbent, CacheMode::Warm, settings);
-            self.session.drop_subject(challenger);
-            self.session.drop_subject(incumbent);
-            Ok(Response::Dueled(result?.map(Box::new)))
-        };
-        Ok(fight().unwrap_or_else(|fault| Response::Failed(fault.detail)))
-    }
-
-    fn finale(
-        &mut self,
-        contest: &TimingComparison,
-        begins: Begins<'_>,
-    ) -> Result<Response, Failure> {
-        let verified = self.verified(contest, begins)?;
-        begins(Step::Time).map_err(Failure::Pipe)?;
-        Ok(self
-            .last_word(contest, verified)
-            .unwrap_or_else(|fault| Response::Failed(fault.detail)))
-    }
-
-    fn last_word(
-        &mut self,
-        contest: &TimingComparison,
-        verified: Vec<Result<Verified, Judgement>>,
-    ) -> Result<Response, Judgement> {
-        let right: Vec<usize> = (0..verified.len())
-            .filter(|index| verified[*index].is_ok())
-            .collect();
-        let Some(first) = right.first() else {
-            let errors = verified.into_iter().filter_map(Result::err);
-            return Ok(Response::Final(errors.map(TimedJudgement::from).collect()));
-        };
-        let reference = contest.reference.as_ref().unwrap_or(&contest.plans[*first]);
-        let task = self.task(reference, contest.seed)?;
-        let mut subjects = Vec::with_capacity(right.len());
-        for index in &right {
-            subjects.push(
-                self.session
-                    .load_subject(&contest.plans[*index], contest.seed)?,
-            );
-        }
-        let timing = &self.timed[task].timing;
-        let finale = executor::finale(&mut self.session, timing, &subjects, contest.seed);
-        for subject in subjects {
-            self.session.drop_subject(subject);
-        }
-        let finale = finale?;
-        let time = |(index, verified): (usize, Result<Verified, Judgement>)| {
-            let verified = match verified {
-                Ok(verified) => verified,
-                Err(why) => return why.into(),
-            };
-            let place = right.iter().position(|known| *known == index);
-            match place.and_then(|place| finale.measured(&verified, place, HEADLINE)) {
-                None => Judgement::new(Verdict::Crashed, "no round was completed").into(),
-                measured => TimedJudgement {
-                    measured,
-                    ..Judgement::ok(None).into()
-                },
-            }
-        };
-        let times = verified.into_iter().enumerate().map(time);
-        Ok(Response::Final(times.collect()))
     }
 }
 
