@@ -553,6 +553,22 @@ fn all_trials_of_a_run_are_plotted_sorted_filtered_and_downloaded() {
     }
 }
 
+/// The contour of e² through corners of e⁰ below and e⁴ above crosses both sides half way up; one
+/// corner alone is cut off; where nothing crosses there is nothing.
+fn contours_cross_where_the_time_is(browser: &Browser) {
+    let contours = |logs: [i32; 4]| {
+        let [a, b, c, d] = logs;
+        browser.run(&format!(
+            "return contourIn([{{at: [0, 0], log: {a}}}, {{at: [0, 1], log: {b}}}, \
+             {{at: [1, 1], log: {c}}}, {{at: [1, 0], log: {d}}}], 2)"
+        ))
+    };
+    assert_eq!(contours([0, 4, 4, 0]), json!([[[0, 0.5], [1, 0.5]]]));
+    assert_eq!(contours([0, 8, 8, 8]), json!([[[0, 0.25], [0.25, 0]]]));
+    assert_eq!(contours([0, 4, 0, 4]).as_array().map(Vec::len), Some(2));
+    assert_eq!(contours([0, 1, 1, 0]), json!([]));
+}
+
 /// Every trial is a point, times begin at zero until something else is chosen, and the table obeys.
 fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
     let (_, trials) = daemon.get(&format!("/api/v1/runs/{id}/trials?limit=1000"));
@@ -593,6 +609,10 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
         "use_padding"
     );
     assert!(drawn(browser, "Two parameters", "option.series[0].data.length").as_u64() > Some(3));
+    assert!(drawn(browser, "Two parameters", "option.series[1].data.length").as_u64() > Some(0));
+    contours_cross_where_the_time_is(browser);
+    let problems = "return document.querySelectorAll('.problem').length";
+    assert_eq!(browser.run(problems), 0);
     let lines = drawn(browser, "Parallel", "option.series[0].data.length");
     assert_eq!(lines.as_u64(), Some(passed as u64));
     // Sorted by time, the first row is the best; sorted once more, the slowest.

@@ -138,7 +138,7 @@ function explore(run, task, trials) {
         (canvas) => plot(canvas, sliceOption(trials, varied, chosen.slice, chosen.mode), goTo));
     }
     if (varied.length > 1) {
-      const pair = add('Two parameters', 'The best time for each pair of values. Empty: nothing there was tried and passed.',
+      const pair = add('Two parameters', 'The best time for each pair of values; contours at ' + CONTOURS.join(', ') + ' times the best. Empty: nothing there was tried and passed.',
         [choice('choose-first', 'across', varied, chosen.first, (value) => { chosen.first = value; pair(); }),
           choice('choose-second', 'up', varied, chosen.second, (value) => { chosen.second = value; pair(); })], 320,
         (canvas) => plot(canvas, pairOption(trials, varied, chosen.first, chosen.second), goTo));

@@ -146,7 +146,43 @@ function sliceOption(trials, varied, name, mode) {
   };
 }
 
-/** The best time for each pair of values of two parameters. */
+/** Times for which a contour is drawn, as multiples of the best. */
+const CONTOURS = [1.1, 1.25, 1.5, 2, 4];
+
+/** The ends of the contour of `level` in a square of four cells, clockwise from the lower left, each a place and a
+ * logarithm of time: where it crosses a side, by linear interpolation (marching squares). */
+function contourIn(corners, level) {
+  const ends = [];
+  corners.forEach((from, side) => {
+    const to = corners[(side + 1) % 4];
+    if (from.log < level === to.log < level) return;
+    const share = (level - from.log) / (to.log - from.log);
+    ends.push([0, 1].map((axis) => from.at[axis] + share * (to.at[axis] - from.at[axis])));
+  });
+  // Four ends: low corners lie across from each other, and either way of joining the ends is one of two that fit.
+  return ends.length === 4 ? [ends.slice(0, 2), ends.slice(2)] : ends.length === 2 ? [ends] : [];
+}
+
+/** Contours between the cells that have a time, in squares of four neighbours. */
+function contourSeries(levels, times, best) {
+  const at = (i, j) => times.get(JSON.stringify([levels[0][i], levels[1][j]]))?.time_us;
+  const squares = [];
+  for (let i = 0; i + 1 < levels[0].length; i++) {
+    for (let j = 0; j + 1 < levels[1].length; j++) {
+      const cells = [[i, j], [i, j + 1], [i + 1, j + 1], [i + 1, j]].map(([x, y]) => ({ x, y, log: Math.log(at(x, y) / best) }));
+      if (cells.every((cell) => Number.isFinite(cell.log))) squares.push(cells);
+    }
+  }
+  const renderItem = (params, api) => {
+    const corners = squares[params.dataIndex].map((cell) => ({ at: api.coord([cell.x, cell.y]), log: cell.log }));
+    const lines = CONTOURS.flatMap((multiple) => contourIn(corners, Math.log(multiple)));
+    return { type: 'group', children: lines.map(([from, to]) => ({ type: 'line', silent: true,
+      shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: colour('--text'), lineWidth: 1.25, opacity: 0.75 } })) };
+  };
+  return { type: 'custom', renderItem, silent: true, z: 3, tooltip: { show: false }, data: squares.map(([cell]) => [cell.x, cell.y]) };
+}
+
+/** The best time for each pair of values of two parameters, with contours. */
 function pairOption(trials, varied, first, second) {
   const cells = new Map();
   for (const trial of trials.filter((trial) => trial.time_us !== null)) {
@@ -163,9 +199,10 @@ function pairOption(trials, varied, first, second) {
     grid: { left: 78, right: 90, top: 12, bottom: 44 },
     xAxis: axis({ type: 'category', data: levelsOf(trials, first), name: first, splitArea: { show: true, areaStyle: { color: ['transparent'] } } }),
     yAxis: axis({ type: 'category', data: levelsOf(trials, second), name: second, nameGap: 48 }),
-    visualMap: { type: 'continuous', min: best, max: Math.max(best * 1.01, Math.min(Math.max(...times), best * 4)), right: 0, top: 'center', calculable: true, itemHeight: 120, itemWidth: 12,
+    visualMap: { type: 'continuous', seriesIndex: 0, min: best, max: Math.max(best * 1.01, Math.min(Math.max(...times), best * 4)), right: 0, top: 'center', calculable: true, itemHeight: 120, itemWidth: 12,
       inRange: { color: [colour('--accent'), colour('--accent-soft')] }, textStyle: { color: colour('--dim') }, formatter: (value) => digits(value) },
-    series: [{ type: 'heatmap', data, itemStyle: { borderColor: colour('--panel'), borderWidth: 1 } }],
+    series: [{ type: 'heatmap', data, itemStyle: { borderColor: colour('--panel'), borderWidth: 1 } },
+      contourSeries([levelsOf(trials, first), levelsOf(trials, second)], cells, best)],
   };
 }
 

@@ -117,7 +117,7 @@ fn step(word: &AtomicU32, f: impl Fn(u32) -> u32) -> u32 {
 }
 
 /// The new value.
-fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
+pub(crate) fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
     match op {
         AtomOp::Exch => return b,
         AtomOp::Cas => {

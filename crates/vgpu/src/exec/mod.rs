@@ -22,7 +22,7 @@ mod rows;
 pub(crate) mod traffic;
 pub mod trace;
 mod partial;
-mod atomics;
+pub(crate) mod atomics;
 mod copies;
 mod bulk_stores;
 mod matrices;

@@ -124,38 +124,30 @@ pub fn div_full(a: f32, b: f32) -> f32 {
 /// `sin.approx.f32`; NaN for an infinite argument.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
-    let (quadrant, t) = quarter_turns(x);
-    let r = if quadrant & 1 == 0 {
-        sine(t)
-    } else {
-        cosine(t)
-    };
-    let r = if quadrant & 2 == 0 { r } else { -r };
-    // Keeps the sign of zero.
-    if x == 0.0 { x } else { canonical(r as f32) }
+    sine_of(x, quarter_turns(x))
 }
 
 /// `cos.approx.f32`; NaN for an infinite argument.
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
-    let (quadrant, t) = quarter_turns(x);
-    let r = if quadrant & 1 == 0 {
-        cosine(t)
-    } else {
-        sine(t)
-    };
-    let r = if quadrant.wrapping_add(1) & 2 == 0 {
-        r
-    } else {
-        -r
-    };
-    canonical(r as f32)
+    cosine_of(quarter_turns(x))
 }
 
 /// The sine of an angle in whole turns: what the unit computes after `sin.approx` was divided by 2π.
 #[inline(always)]
 pub fn sin_turns(x: f32) -> f32 {
-    let (quadrant, t) = quarters_of_turns(x);
+    sine_of(x, quarters_of_turns(x))
+}
+
+/// The cosine of an angle in whole turns.
+#[inline(always)]
+pub fn cos_turns(x: f32) -> f32 {
+    cosine_of(quarters_of_turns(x))
+}
+
+/// The sine of `x`, which is so many quarters of a turn and so many radians.
+#[inline(always)]
+fn sine_of(x: f32, (quadrant, t): (u32, f64)) -> f32 {
     let r = if quadrant & 1 == 0 {
         sine(t)
     } else {
@@ -166,10 +158,9 @@ pub fn sin_turns(x: f32) -> f32 {
     if x == 0.0 { x } else { canonical(r as f32) }
 }
 
-/// The cosine of an angle in whole turns.
+/// The cosine of so many quarters of a turn and so many radians: the sine a quarter further on.
 #[inline(always)]
-pub fn cos_turns(x: f32) -> f32 {
-    let (quadrant, t) = quarters_of_turns(x);
+fn cosine_of((quadrant, t): (u32, f64)) -> f32 {
     let r = if quadrant & 1 == 0 {
         cosine(t)
     } else {

@@ -2,7 +2,8 @@
 
 use sass::{Address, Instruction, Operand, Register};
 
-use crate::machine::atomics::{Atomic, AtomicOp, AtomicType};
+use crate::lower::program::{AtomOp, AtomType};
+use crate::machine::atomics::Atomic;
 use crate::machine::memory::{Access, Copy, Kind, Where, Window};
 use crate::machine::program::Op;
 use crate::machine::registers::{Dest, Source, Truth};
@@ -167,34 +168,33 @@ fn matrices(i: &Instruction) -> Option<Access> {
     })
 }
 
-fn operation(i: &Instruction) -> Option<AtomicOp> {
+fn operation(i: &Instruction) -> Option<AtomOp> {
     i.modifiers.iter().find_map(|m| match *m {
-        "ADD" => Some(AtomicOp::Add),
-        "MIN" => Some(AtomicOp::Min),
-        "MAX" => Some(AtomicOp::Max),
-        "INC" => Some(AtomicOp::Inc),
-        "DEC" => Some(AtomicOp::Dec),
-        "AND" => Some(AtomicOp::And),
-        "OR" => Some(AtomicOp::Or),
-        "XOR" => Some(AtomicOp::Xor),
-        "EXCH" => Some(AtomicOp::Exchange),
-        "CAS" => Some(AtomicOp::Compare),
-        "CAST" => Some(AtomicOp::CompareTold),
+        "ADD" => Some(AtomOp::Add),
+        "MIN" => Some(AtomOp::Min),
+        "MAX" => Some(AtomOp::Max),
+        "INC" => Some(AtomOp::Inc),
+        "DEC" => Some(AtomOp::Dec),
+        "AND" => Some(AtomOp::And),
+        "OR" => Some(AtomOp::Or),
+        "XOR" => Some(AtomOp::Xor),
+        "EXCH" => Some(AtomOp::Exch),
+        "CAS" | "CAST" => Some(AtomOp::Cas),
         _ => None,
     })
 }
 
-fn number(i: &Instruction) -> Option<AtomicType> {
-    let mut ty = AtomicType::U32;
+fn number(i: &Instruction) -> Option<AtomType> {
+    let mut ty = AtomType::U32;
     for modifier in &i.modifiers {
         ty = match *modifier {
-            "S32" => AtomicType::S32,
-            "64" | "U64" => AtomicType::U64,
-            "S64" => AtomicType::S64,
-            "F32" => AtomicType::F32,
-            "F64" => AtomicType::F64,
-            "F16x2" => AtomicType::F16x2,
-            "BF16x2" | "BF16_V2" => AtomicType::Bf16x2,
+            "S32" => AtomType::S32,
+            "64" | "U64" => AtomType::U64,
+            "S64" => AtomType::S64,
+            "F32" => AtomType::F32,
+            "F64" => AtomType::F64,
+            "F16x2" => AtomType::F16x2,
+            "BF16x2" | "BF16_V2" => AtomType::Bf16x2,
             "U16" | "F16" | "BF16" | "128" => return None,
             _ => continue,
         };
@@ -217,8 +217,9 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
         // Each lane that takes part adds one.
         return Some(Atomic {
             at: place(i, Window::Shared)?,
-            op: AtomicOp::Add,
-            ty: AtomicType::U32,
+            op: AtomOp::Add,
+            ty: AtomType::U32,
+            told: false,
             dest: i.operands.iter().find_map(Dest::of),
             done: None,
             values: [Source::value(1), Source::value(0)],
@@ -232,6 +233,7 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
         at: place(i, window(i))?,
         op: operation(i)?,
         ty: number(i)?,
+        told: i.has("CAST"),
         dest: i.operands.iter().find_map(Dest::of),
         done,
         values: [
@@ -253,6 +255,7 @@ fn reduction(i: &Instruction) -> Option<Atomic> {
         )?,
         op: operation(i)?,
         ty: number(i)?,
+        told: i.has("CAST"),
         dest: None,
         done: None,
         values: [*values(i)?.first()?, Source::value(0)],
