@@ -57,6 +57,7 @@ fn tuner(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>)
 fn with_gpu(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>) {
     let mut command = Command::new(crate::rig::program());
     command.env("TUNER_FAKE_GPU", folder.join("tuner.db"));
+    command.env("TUNER_FAKE_GATE", "host");
     told(command, folder, arguments)
 }
 

@@ -184,6 +184,7 @@ fn tune(folder: &Path, command: &str) -> (String, serde_json::Value) {
         let output = assert_cmd::Command::new(crate::rig::program())
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env("TUNER_FAKE_GPU", &database)
+            .env("TUNER_FAKE_GATE", "host")
             .args(arguments)
             .arg("--db")
             .arg(&database)

@@ -213,7 +213,8 @@ fn two_gpus_share_the_work_of_a_run() {
         "--evals",
         "4",
     ];
-    let output = tuner(folder.path(), &words).output().unwrap();
+    let mut command = tuner(folder.path(), &words);
+    let output = command.env("TUNER_FAKE_GATE", "host").output().unwrap();
     let summary = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{summary}");
     assert!(
@@ -361,7 +362,8 @@ fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
             .arg(crate::rig::program())
             .args(["--minutes", "9"])
             .args(["--only", "facts,recovery,attention"])
-            .env("TUNER_FAKE_GPU", out.join("tuner.db"));
+            .env("TUNER_FAKE_GPU", out.join("tuner.db"))
+            .env("TUNER_FAKE_GATE", "host");
         let own = root().join(".cuda/nvidia/cu13/lib");
         if own.is_dir() {
             command.env("TUNER_NVRTC", own);

@@ -2,8 +2,9 @@
 //! Its workers are started from this program as those of `tuner` are from `tuner`.
 //!
 //! `TUNER_FAKE_GPU` names the only database that may hold results of the stand-in, and
-//! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. What plants
-//! faults is in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
+//! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. With
+//! `TUNER_FAKE_GATE=host` outputs are compared on the host, which is quicker. What plants faults is
+//! in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;
 use tuner_device::gpu::fake;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         fake::stand_in(fake::Settings {
             database: database.into(),
             failure,
+            compares_on_host: std::env::var_os("TUNER_FAKE_GATE").is_some_and(|at| at == "host"),
         });
     }
     tuner_cli::main()

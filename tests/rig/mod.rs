@@ -19,7 +19,14 @@ pub(crate) fn program() -> &'static Path {
         }
         let mut build = Command::new(env!("CARGO"));
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        build.args(["build", "--locked", "--example", "tuner-testkit"]);
+        // With the features of the whole workspace, as `make test` builds it: nothing is compiled twice.
+        build.args([
+            "build",
+            "--workspace",
+            "--locked",
+            "--example",
+            "tuner-testkit",
+        ]);
         if !cfg!(debug_assertions) {
             build.arg("--release");
         }

@@ -92,6 +92,9 @@ impl Cuda {
         };
         let facts = gpu.facts().clone();
         let mut session = GpuSession::new(gpu, Helpers::new(helpers.clone()), monitor);
+        if gpu::fake::asked_for().is_some_and(|fake| fake.compares_on_host) {
+            session = session.comparing_on_host();
+        }
         if let Err(fault) = session.gpu_mut().kernel_facts(&helpers, PROBE, 32, 0) {
             let (major, minor) = facts.cuda;
             return Response::Failed(format!(
