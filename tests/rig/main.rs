@@ -2,8 +2,8 @@
 //! Its workers are started from this program as those of `tuner` are from `tuner`.
 //!
 //! `TUNER_FAKE_GPU` names the only database that may hold results of the stand-in, and
-//! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. What plants
-//! faults is in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
+//! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails;
+//! `TUNER_FAKE_SLOWER=N` makes it slower by N thousandths. What plants faults is in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;
 use tuner_device::gpu::fake;
@@ -16,9 +16,11 @@ fn main() -> ExitCode {
             let (call, code) = text.split_once(':')?;
             Some((call.to_owned(), code.parse().ok()?))
         });
+        let slower = std::env::var("TUNER_FAKE_SLOWER").ok();
         fake::stand_in(fake::Settings {
             database: database.into(),
             failure,
+            slower: slower.and_then(|text| text.parse().ok()).unwrap_or(0),
         });
     }
     tuner_cli::main()

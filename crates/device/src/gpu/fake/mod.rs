@@ -32,6 +32,8 @@ pub struct Settings {
     pub database: PathBuf,
     /// A driver call whose first use in every process answers this code.
     pub failure: Option<(String, u32)>,
+    /// How much longer everything takes, in thousandths: GPUs of one model differ.
+    pub slower: u16,
 }
 
 static STAND_IN: OnceLock<Settings> = OnceLock::new();
