@@ -53,6 +53,7 @@ fn run(site: &Site, db: &str, device: &str, more: &[&str]) -> Process {
 
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+#[cfg_attr(nats_server, ignore = "some minutes: run it by name, with --ignored")]
 fn gpus_of_one_kind_share_a_run_and_one_that_differs_forms_a_group_of_its_own() {
     let mut site = Site::new();
     lay_out(&site);
