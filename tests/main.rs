@@ -14,6 +14,7 @@ mod adopt;
 mod baseline;
 mod check;
 mod compile;
+mod contrib;
 mod cuda;
 mod declarations;
 mod device_gate;

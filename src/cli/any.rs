@@ -1,4 +1,5 @@
-//! `tuner run --device any`: a run on each kind of device that a fleet lends, side by side.
+//! `tuner run --device any`: a run on each kind of device that a fleet lends, side by side, whose
+//! searches learn from each other.
 
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
@@ -55,6 +56,7 @@ pub(super) fn run(
                 prepared.resume_latest(&store).await?;
             }
             prepared.gather(&store).await?;
+            prepared.learn_from_others();
             prepared.settle();
             for note in &prepared.notes {
                 say!("{device}: {note}");

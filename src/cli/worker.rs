@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
-use tuner_engine::job::{Jobs, Lent};
+use tuner_engine::job::Lent;
 use tuner_fleet::{WorkerSettings, work};
 use tuner_kernel::compile::DiskCache;
 
@@ -35,9 +35,10 @@ pub(crate) struct Args {
     #[arg(long)]
     compile_only: bool,
 
-    /// Number of parallel compilations [default: number of cores, less one beside a device]
-    #[arg(long, value_name = "N")]
-    jobs: Option<Jobs>,
+    /// Number of parallel compilations [default: number of cores, less one beside a device]; 0 leaves
+    /// compiling to others
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=1024))]
+    jobs: Option<u16>,
 
     #[command(flatten)]
     fleet: FleetOptions,
@@ -51,6 +52,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         ));
     };
     let lent = lent(args)?;
+    if matches!(lent, Lent::Compiler) && args.jobs == Some(0) {
+        return Err(usage(
+            "--compile-only with --jobs 0 does nothing; type --jobs 1 or more",
+        ));
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let free = match lent {
         Lent::Compiler => cores,
@@ -59,7 +65,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let settings = WorkerSettings {
         access: args.fleet.access(url),
         names: args.fleet.names()?,
-        compilers: args.jobs.map_or(free, |jobs| usize::from(jobs.get())),
+        compilers: args.jobs.map_or(free, usize::from),
         folder: folder(),
         lent,
         say: Arc::new(|text| say!("{text}")),

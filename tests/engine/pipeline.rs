@@ -195,6 +195,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
         resume: None,
         limits,
         jobs,
+        live: None,
     }
 }
 

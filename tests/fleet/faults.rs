@@ -108,46 +108,40 @@ fn a_worker_whose_network_swallows_everything_is_replaced() {
     assert_same(&site, "t.db", &alone, &run);
 }
 
+/// A worker that takes one message three times and never answers. Where it has several orders, the
+/// fourth worker says so, and what comes next has one. Gives that order's name.
+async fn lose_one(context: async_nats::jetstream::Context) -> String {
+    let consumer = super::hostile::work_queue(&context).await;
+    loop {
+        let mut message = super::hostile::next_order(&consumer).await;
+        for delivery in 1..=3 {
+            assert_eq!(message.info().unwrap().delivered, delivery);
+            // Longer than the fleet's patience. What was taken first comes first again.
+            tokio::time::sleep(Duration::from_millis(1200)).await;
+            if delivery < 3 {
+                message = super::hostile::next_order(&consumer).await;
+            }
+        }
+        let sent: serde_json::Value = rmp_serde::from_slice(&message.payload).unwrap();
+        let orders = sent["orders"].as_array().unwrap();
+        if let [only] = &orders[..] {
+            return only["id"].as_str().unwrap().to_owned();
+        }
+        let message = super::hostile::next_order(&consumer).await;
+        assert_eq!(message.info().unwrap().delivered, 4);
+        let lost = |_: &serde_json::Value| serde_json::json!({ "lost": 3 });
+        super::hostile::answer(&context, &message, lost).await;
+    }
+}
+
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_candidate_that_is_handed_out_three_times_for_nothing_gets_a_verdict_that_says_so() {
-    use futures_util::StreamExt as _;
     let mut site = Site::new();
     let wanted = ["--evals", "20", "--seed", "7"];
     let alone = site.alone(&wanted);
     let mut run = site.run("t.db", &wanted);
-    // A worker that takes one order three times and never answers.
-    let lost = site.server.with_client(async |context| {
-        let work = "TUNER_tuner_V1_WORK";
-        let consumer = loop {
-            if let Ok(stream) = context.get_stream(work).await {
-                let mut names = stream.consumer_names();
-                if let Some(Ok(name)) = names.next().await {
-                    break stream
-                        .get_consumer::<async_nats::jetstream::consumer::pull::Config>(&name)
-                        .await
-                        .unwrap();
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
-        let mut subject = None;
-        for delivery in 1..=3 {
-            let expires = Duration::from_secs(10);
-            let batch = consumer.batch().max_messages(1).expires(expires);
-            let mut batch = batch.messages().await.unwrap();
-            let message = batch.next().await.unwrap().unwrap();
-            let info = message.info().unwrap();
-            let taken = (message.subject.to_string(), info.delivered);
-            // The one that was taken first comes first again; others were not handed out yet.
-            subject.get_or_insert_with(|| taken.0.clone());
-            if Some(&taken.0) != subject.as_ref() || taken.1 != delivery {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1200)).await;
-        }
-        subject.unwrap()
-    });
+    let lost = site.server.with_client(lose_one);
     let _worker = site.worker();
     assert_eq!(run.code(), 0, "{}", run.log());
     let stored = rows(&site.path("t.db"));

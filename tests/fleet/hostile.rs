@@ -1,7 +1,8 @@
 //! Messages that are wrong, late, double or false.
 
 use super::{Process, Site, assert_same, device, status, tuner, until};
-use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::{Context, Message};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -18,11 +19,58 @@ fn packed(message: &serde_json::Value) -> Bytes {
     rmp_serde::to_vec_named(message).unwrap().into()
 }
 
+/// The queue of candidates for the recording, once a hub has made it.
+pub(super) async fn work_queue(context: &Context) -> Consumer<pull::Config> {
+    loop {
+        let stream = context.get_stream("TUNER_tuner_V1_WORK").await;
+        if let Ok(stream) = stream
+            && let Some(Ok(name)) = stream.consumer_names().next().await
+            && let Ok(found) = stream.get_consumer::<pull::Config>(&name).await
+        {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The next message with orders.
+pub(super) async fn next_order(consumer: &Consumer<pull::Config>) -> Message {
+    let expires = Duration::from_secs(10);
+    let batch = consumer.batch().max_messages(1).expires(expires);
+    let mut messages = batch.messages().await.unwrap();
+    messages.next().await.unwrap().unwrap()
+}
+
+/// Answers a message as a worker does, with this outcome for each of its orders.
+pub(super) async fn answer(
+    context: &Context,
+    message: &Message,
+    mut outcome: impl FnMut(&serde_json::Value) -> serde_json::Value,
+) {
+    let sent: serde_json::Value = rmp_serde::from_slice(&message.payload).unwrap();
+    let orders = sent["orders"].as_array().unwrap();
+    let answers: Vec<_> = orders
+        .iter()
+        .map(|order| json!({ "id": order["id"], "outcome": outcome(order) }))
+        .collect();
+    let answer = json!({
+        "protocol": 1, "worker": "liar", "attempt": sent["attempt"], "answers": answers,
+    });
+    let (run, name) = (
+        sent["run"].as_str().unwrap(),
+        message.subject.rsplit('.').next().unwrap(),
+    );
+    let subject = format!("tuner.tuner.v1.result.{run}.{name}");
+    let stored = context.publish(subject, packed(&answer)).await.unwrap();
+    stored.await.unwrap();
+    message.double_ack().await.unwrap();
+}
+
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn answers_that_come_twice_and_in_another_order_are_stored_once() {
     let mut site = Site::new();
-    let wanted = ["--evals", "600", "--seed", "1"];
+    let wanted = ["--evals", "1500", "--seed", "1"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);
@@ -31,7 +79,7 @@ fn answers_that_come_twice_and_in_another_order_are_stored_once() {
         let mut answers = client.subscribe("tuner.tuner.v1.result.>").await.unwrap();
         let mut kept = Vec::new();
         let mut repeated = 0;
-        while repeated < 200 {
+        while repeated < 64 {
             let next = tokio::time::timeout(Duration::from_secs(30), answers.next()).await;
             let message = next.unwrap().unwrap();
             kept.push((message.subject, message.payload));
@@ -86,9 +134,10 @@ fn what_is_no_message_is_dropped_and_counted_on_both_sides() {
         packed(&json!({"protocol": 9, "run": "x"})),
         packed(&json!({"protocol": 1, "object": "0000"})),
         packed(
-            &json!({"protocol": 1, "run": "a.b > *", "assignment": "x", "attempt": 0, "order":
-            {"id": "x", "candidate": "x", "task": 99, "choices": [u32::MAX], "step": "recorded"}}),
+            &json!({"protocol": 1, "run": "a.b > *", "assignment": "x", "attempt": 0, "orders":
+            [{"id": "x", "candidate": "x", "task": 99, "choices": [u32::MAX], "step": "recorded"}]}),
         ),
+        packed(&json!({"protocol": 1, "run": "x", "assignment": "x", "attempt": 0, "orders": []})),
     ];
     site.server.with_client(async |context| {
         for (number, payload) in nonsense.iter().enumerate() {
@@ -119,42 +168,21 @@ fn a_worker_that_answers_for_another_candidate_is_not_believed() {
     let alone = site.alone(&wanted);
     let mut run = site.run("t.db", &wanted);
     site.server.with_client(async |context| {
-        let consumer = loop {
-            let stream = context.get_stream("TUNER_tuner_V1_WORK").await;
-            if let Ok(stream) = stream
-                && let Some(Ok(name)) = stream.consumer_names().next().await
-                && let Ok(found) = stream.get_consumer::<pull::Config>(&name).await
-            {
-                break found;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
-        // The verdict on another candidate for whatever is asked.
+        let consumer = work_queue(&context).await;
+        // The verdict on another candidate for the first that is asked of each message.
         for _ in 0..5 {
-            let expires = Duration::from_secs(10);
-            let batch = consumer.batch().max_messages(1).expires(expires);
-            let message = batch
-                .messages()
-                .await
-                .unwrap()
-                .next()
-                .await
-                .unwrap()
-                .unwrap();
-            let order: serde_json::Value = rmp_serde::from_slice(&message.payload).unwrap();
-            let id = order["order"]["id"].as_str().unwrap();
-            let other = ContentHash::from_stored("0".repeat(64));
-            let wrong = Judgement::new(Verdict::Incorrect, "so says the liar");
-            let lie = Answer::Judged(Box::new(Judged::without_device(other, wrong).into()));
-            let answer = json!({
-                "protocol": 1, "id": id, "worker": "liar", "attempt": order["attempt"],
-                "outcome": { "answer": serde_json::to_value(&lie).unwrap() },
-            });
-            let run = order["run"].as_str().unwrap();
-            let subject = format!("tuner.tuner.v1.result.{run}.{}", &id[..32]);
-            let sent = context.publish(subject, packed(&answer)).await.unwrap();
-            sent.await.unwrap();
-            message.double_ack().await.unwrap();
+            let message = next_order(&consumer).await;
+            let mut lied = false;
+            answer(&context, &message, |_| {
+                if std::mem::replace(&mut lied, true) {
+                    return json!("leaving");
+                }
+                let other = ContentHash::from_stored("0".repeat(64));
+                let wrong = Judgement::new(Verdict::Incorrect, "so says the liar");
+                let lie = Answer::Judged(Box::new(Judged::without_device(other, wrong).into()));
+                json!({ "answer": serde_json::to_value(&lie).unwrap() })
+            })
+            .await;
         }
     });
     let _worker = site.worker();
@@ -244,6 +272,7 @@ fn a_run_has_one_hub() {
         recording: Some(tuner_core::units::ContentHash::of([b"x".as_slice()])),
         kernels: Vec::new(),
         tasks: Vec::new(),
+        prior: None,
     };
     let run = tuner_store::RunId::from_text("20260301T120000000-1a2b3c");
     let other = tuner_store::RunId::from_text("20260301T120000000-ffffff");

@@ -26,7 +26,7 @@ parameters:
   OVER: { values: [0, 1], default: 0 }
   FACTOR: { values: [2, 3], default: 2 }
 arguments:
-  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: x, type: f32, role: input, shape: [N], fill: { file: ../data/x.bin } }
   - { name: y, type: f32, role: output, shape: [N] }
 launches:
   - { entry: scale, grid: ["ceil_div(N, BLOCK)", 1, 1], block: [BLOCK, 1, 1] }
@@ -45,6 +45,10 @@ pub(super) fn lay_out(folder: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
+    // What the argument is filled with travels too.
+    let numbers = (0..1000_u16).flat_map(|i| f32::from(i % 37 + 1).to_le_bytes());
+    std::fs::create_dir_all(folder.join("data")).unwrap();
+    std::fs::write(folder.join("data/x.bin"), numbers.collect::<Vec<u8>>()).unwrap();
 }
 
 /// A run over the whole space, from the folder of the project.
@@ -163,6 +167,28 @@ fn one_command_tunes_for_every_kind_that_is_lent() {
     let one = by_config(rows(&site.path("alone.db")));
     assert_eq!(stored.len(), 2 * one.len(), "{}", any.log());
     assert!(one.iter().all(|row| stored.contains(row)), "{stored:?}");
+
+    // A search over a space of which most is not tried takes in what the other kind found.
+    let path = site.path("spaces/scale.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let blocks: Vec<String> = (1..=16).map(|n| (32 * n).to_string()).collect();
+    let more = format!("BLOCK: {{ values: [{}]", blocks.join(", "));
+    let text = text.replace("BLOCK: { values: [64, 128, 256, 512]", &more);
+    std::fs::write(&path, text).unwrap();
+    let mut command = tuner();
+    command
+        .current_dir(site.folder.path())
+        .args(["run", "spaces/scale.yaml", "--device", "any"])
+        .args(["--fleet", &url, "--evals", "40", "--db", "learn.db"]);
+    let mut learns = Process::start(&mut command, site.path("learn.log"));
+    assert_eq!(learns.code(), 0, "{}", learns.log());
+    let said = learns.log();
+    let worth = "how well what was known ordered the results";
+    let others = ["small on vgpu:l4", "small on vgpu:a100"];
+    assert!(
+        said.contains(worth) && others.iter().any(|other| said.contains(other)),
+        "{said}"
+    );
 }
 
 /// Puts other bytes under the names of all compiled code.

@@ -2,6 +2,7 @@
 //! wrong between machines. `scripts/get-nats` brings the server; without it these tests are reported as
 //! ignored.
 
+mod clocks;
 mod faults;
 mod hostile;
 mod kills;
@@ -10,6 +11,7 @@ mod ordinary;
 mod proxy;
 mod security;
 mod server;
+mod siblings;
 
 use server::{Server, children};
 use sqlx::{Connection as _, Row as _};
@@ -94,11 +96,15 @@ impl Drop for Process {
     }
 }
 
-/// Waits for something that must come; a minute is for machines that do other things.
+/// Waits for something that must come; three minutes are for machines that do other things.
 fn until(mut there: impl FnMut() -> bool, otherwise: impl Fn() -> String) {
     let began = Instant::now();
     while !there() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", otherwise());
+        assert!(
+            began.elapsed() < Duration::from_secs(180),
+            "{}",
+            otherwise()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -140,7 +146,8 @@ impl Site {
     fn worker_with(&mut self, url: &str, arguments: &[&str]) -> Process {
         self.workers += 1;
         let log = self.path(&format!("worker{}.log", self.workers));
-        let cache = self.path("cache");
+        // A machine of its own: what it needs comes over the network.
+        let cache = self.path(&format!("cache{}", self.workers));
         let mut command = tuner();
         command.args(["worker", "--fleet", url]).args(arguments);
         Process::start(command.env("TUNER_CACHE", cache), log)

@@ -3,8 +3,9 @@
 //!
 //! `TUNER_FAKE_GPU` names the only database that may hold results of the stand-in, and
 //! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. With
-//! `TUNER_FAKE_GATE=host` outputs are compared on the host, which is quicker. What plants faults is
-//! in `tuner_testkit::faults`. `tuner` itself knows none of these variables.
+//! `TUNER_FAKE_GATE=host` outputs are compared on the host, which is quicker;
+//! `TUNER_FAKE_SLOWER=N` makes the GPU slower by N thousandths. What plants faults is in
+//! `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;
 use tuner_device::gpu::fake;
@@ -17,10 +18,12 @@ fn main() -> ExitCode {
             let (call, code) = text.split_once(':')?;
             Some((call.to_owned(), code.parse().ok()?))
         });
+        let slower = std::env::var("TUNER_FAKE_SLOWER").ok();
         fake::stand_in(fake::Settings {
             database: database.into(),
             failure,
             compares_on_host: std::env::var_os("TUNER_FAKE_GATE").is_some_and(|at| at == "host"),
+            slower: slower.and_then(|text| text.parse().ok()).unwrap_or(0),
         });
     }
     tuner_cli::main()

@@ -129,6 +129,12 @@ impl PlanArgument {
         }
     }
 
+    /// What its numbers, or those of its fields, are filled with.
+    pub fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
+        let fields = self.layout.iter_mut().flat_map(|layout| &mut layout.fields);
+        std::iter::once(&mut self.fill).chain(fields.map(|field| &mut field.fill))
+    }
+
     /// Number of elements; 1 for a scalar.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -104,6 +104,32 @@ impl Measured {
         self
     }
 
+    /// This time as it would be where the reference takes so many microseconds: its ratio to the
+    /// reference, times that. The same where it has no reference, or the result is no time.
+    #[must_use]
+    pub fn in_units_of(mut self, reference_us: f64) -> Self {
+        let record = &mut self.record;
+        let Some(evidence) = &mut record.evidence else {
+            return self;
+        };
+        let Some(own) = evidence.reference_us else {
+            return self;
+        };
+        let scale = |time: Micros| Micros::new(time.get() * reference_us / own);
+        let [low, high] = record.ci95;
+        let scaled = (
+            scale(record.p50),
+            scale(record.p90),
+            scale(low),
+            scale(high),
+        );
+        if let (Some(p50), Some(p90), Some(low), Some(high)) = scaled {
+            (record.p50, record.p90, record.ci95) = (p50, p90, [low, high]);
+            evidence.reference_us = Some(reference_us);
+        }
+        self
+    }
+
     /// The median.
     #[must_use]
     pub fn p50(&self) -> Micros {

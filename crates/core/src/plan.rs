@@ -4,6 +4,7 @@
 //! tensors: the worker makes the data itself.
 
 pub use crate::argument::{Passed, PlanArgument, PlanVariable, Role};
+use crate::fill::Fill;
 use crate::units::ContentHash;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -242,6 +243,16 @@ impl Code {
 }
 
 impl Plan {
+    /// What its arguments and variables are filled with.
+    pub fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
+        let variables = self
+            .variables
+            .iter_mut()
+            .map(|variable| &mut variable.holds);
+        let all = self.arguments.iter_mut().chain(variables);
+        all.flat_map(PlanArgument::fills_mut)
+    }
+
     /// Identity of what runs: `code`, which names the machine code (the bytes, or their hash),
     /// launched like this on these arguments. Equal work has equal results and times. Stored with
     /// measured times as the identity of their reference (by the bytes), so it must not change.

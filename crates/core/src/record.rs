@@ -196,6 +196,7 @@ pub struct TimingEvidence {
     pub reference: Option<ContentHash>,
     /// Time of the candidate over that of the reference, one a block of interleaved samples.
     pub reference_ratios: Vec<f64>,
+    // On a fleet the session is that of its first GPU; samples are those of the GPU that took them.
     /// Median time of the reference in this session, microseconds: the unit of the ratios.
     pub reference_us: Option<f64>,
     /// What a reader should know, each one of `bimodal`, `unsteady`, `throttled`, `late` (the host was

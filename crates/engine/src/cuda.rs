@@ -2,12 +2,14 @@
 //! GPU.
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::fleet::{SiblingTimes, TimeRange};
 use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tuner_core::evidence::Measured;
 use tuner_core::plan::Plan;
-use tuner_core::units::ContentHash;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_device::gpu::meter::Spent;
 use tuner_device::worker::host::{Worker, WorkerError};
@@ -248,6 +250,55 @@ impl CudaEvaluator {
             let evidence = evidence.and_then(|time| time.evidence.as_ref());
             let found = evidence.and_then(|e| e.reference_us.zip(e.reference.clone()));
             found.map(Some).ok_or(why)
+        })
+    }
+
+    /// What a task's reference takes and, beside it, a configuration that is known to be right, as a
+    /// GPU says it to its siblings. `None` where the task has no reference of its own.
+    ///
+    /// # Errors
+    /// The compiler or the device failed.
+    pub(crate) fn compare(
+        &self,
+        task: usize,
+        incumbent: Option<&Config>,
+    ) -> Result<Option<SiblingTimes>, BoxError> {
+        // One that does not build here is compared on the reference alone.
+        let plans = self.plans(task, incumbent);
+        let plans = plans.unwrap_or_default();
+        self.with_bench(|bench| {
+            let Some(reference) = self.reference(task, bench)? else {
+                return Ok(None);
+            };
+            let beside = plans.into_iter().next();
+            let compared = beside.is_some();
+            let contest = TimingComparison {
+                plans: vec![beside.unwrap_or_else(|| reference.clone())],
+                reference: Some(reference),
+                seed: SEEDS[0],
+                level: Level::Screening,
+            };
+            let times = bench.worker.finale(contest)?;
+            let measured = times.into_iter().next().and_then(|time| time.measured);
+            let Some(time) = measured.map(Measured::into_record) else {
+                return Ok(None);
+            };
+            let evidence = time.evidence.as_ref();
+            let found = evidence.and_then(|e| e.reference.clone().zip(e.reference_us));
+            let Some((reference, reference_us)) = found else {
+                return Ok(None);
+            };
+            let range = TimeRange {
+                us: time.p50.get(),
+                ci95: time.ci95.map(Micros::get),
+            };
+            let incumbent = incumbent.filter(|_| compared);
+            Ok(Some(SiblingTimes {
+                task,
+                reference,
+                reference_us,
+                incumbent: incumbent.map(|config| (config.choices().to_vec(), range)),
+            }))
         })
     }
 

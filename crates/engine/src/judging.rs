@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_core::activity;
+use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Compilation;
@@ -194,6 +195,12 @@ pub struct Work {
 }
 
 impl Work {
+    /// What the arguments of all its problems are filled with.
+    pub(crate) fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
+        let plans = self.job.checks.iter_mut().chain(&mut self.job.timed);
+        plans.flat_map(Plan::fills_mut)
+    }
+
     /// Identity of the candidate.
     #[must_use]
     pub fn candidate(&self) -> &ContentHash {

@@ -1,5 +1,7 @@
 //! The loop that drives a run.
 
+mod live;
+
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
@@ -10,8 +12,10 @@ use super::limits::Limits;
 use super::schedule::{Finished, Schedule, State, Task, Told};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
+use live::Live;
 use std::collections::VecDeque;
 use std::future::Future as _;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -43,6 +47,9 @@ pub struct Plan {
     pub limits: Limits,
     /// Threads that prepare candidates.
     pub jobs: usize,
+    /// Files of knowledge of a run beside others of the same kernels, whose results the search takes in
+    /// as they come; `None`: it knows what it knew at the beginning.
+    pub live: Option<Vec<PathBuf>>,
 }
 
 /// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
@@ -90,8 +97,10 @@ pub async fn run<E: Evaluator>(
         deadline: wall.map(|budget| Instant::now() + budget),
         shutdown,
         sink,
+        live: None,
     };
     driver.begin(&plan.start, plan.resume);
+    driver.live = plan.live.map(|files| Live::new(plan.start, files));
     let ended = driver.drive().await;
     let drained = driver.drain().await;
     let reason = match ended.and_then(|reason| drained.map(|()| reason)) {
@@ -170,6 +179,7 @@ struct Driver<'a, E: Evaluator> {
     deadline: Option<Instant>,
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
+    live: Option<Live>,
 }
 
 impl<E: Evaluator> Driver<'_, E> {
@@ -228,6 +238,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 let told = self.schedule.tell(flight, finished);
                 self.submit(task, told).await?;
                 self.announce_committed()?;
+                self.learn().await?;
             } else if self.schedule.is_idle() {
                 return Ok(stop.unwrap_or(StopReason::Exhausted));
             } else {

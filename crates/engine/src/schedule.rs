@@ -287,7 +287,8 @@ impl<W> Schedule<W> {
     }
 
     /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
-    /// among those that are ripe, once all of them are prepared, so that threads change nothing.
+    /// among those that are ripe, once all are prepared that the search may choose, so that threads
+    /// change nothing.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
             let first = self
@@ -297,8 +298,9 @@ impl<W> Schedule<W> {
                 .min()?;
             let earliest_turn = first.max(self.told);
             let ripe = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
-            let mut preparing = self.flights.iter().filter(|flight| ripe(flight));
-            if preparing.any(|flight| matches!(flight.state, State::Preparing)) {
+            let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
+            let mut awaited = self.flights.iter().filter(|f| ripe(f) && chosen(f));
+            if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
             }
             self.turn_of = self.choose(|flight| ripe(flight));
@@ -399,6 +401,16 @@ impl<W> Schedule<W> {
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result()).min(self.window.compiling());
         told
+    }
+
+    /// Results told.
+    pub(super) fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// A task's search takes over what is known by now.
+    pub(super) fn know(&mut self, task: usize, knowledge: &Knowledge) {
+        self.tasks[task].strategy.know(knowledge);
     }
 
     /// What each source of each task's knowledge was worth.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tuner_core::units::ContentHash;
-use tuner_engine::fleet::{Answer, PROTOCOL, WorkOrder};
+use tuner_engine::fleet::{Answer, PROTOCOL, SiblingTimes, WorkOrder};
 
 /// Largest message that is read, bytes, an object included: far above any answer.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -14,28 +14,66 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Room in a message beside what it carries, bytes.
 const MESSAGE_MARGIN: usize = 8 << 10;
 
-/// An order on its way.
+/// Orders on their way: one, or several look-ups in a recording, which take less than a message does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderMessage {
     pub(crate) protocol: u32,
     /// Whom to answer.
     pub(crate) run: String,
-    /// What the order is part of: an object of the fleet's files.
+    /// What the orders are part of: an object of the fleet's files.
     pub(crate) assignment: ContentHash,
-    /// How often the hub sent it before.
+    /// How often the hub sent them before.
     pub(crate) attempt: u32,
-    pub(crate) order: WorkOrder,
+    pub(crate) orders: Vec<WorkOrder>,
 }
 
-/// What became of an order, on its way back.
+/// What became of the orders of a message, on its way back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerMessage {
     pub(crate) protocol: u32,
-    pub(crate) id: ContentHash,
     /// Who answers.
     pub(crate) worker: String,
     pub(crate) attempt: u32,
+    pub(crate) answers: Vec<OrderOutcome>,
+}
+
+/// What became of the order of that name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OrderOutcome {
+    pub(crate) id: ContentHash,
     pub(crate) outcome: Outcome,
+}
+
+/// The name of a message with these orders: that of its only one, or the hash of all.
+pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) -> ContentHash {
+    let mut ids = orders.map(|order| &order.id);
+    match (ids.len(), ids.next()) {
+        (1, Some(only)) => only.clone(),
+        (_, first) => ContentHash::of(
+            first
+                .into_iter()
+                .chain(ids)
+                .map(|id| id.as_str().as_bytes()),
+        ),
+    }
+}
+
+/// A message that says which protocol it is of.
+pub(crate) trait Versioned: DeserializeOwned {
+    /// The protocol.
+    fn protocol(&self) -> u32;
+}
+
+impl Versioned for OrderMessage {
+    fn protocol(&self) -> u32 {
+        self.protocol
+    }
+}
+
+impl Versioned for AnswerMessage {
+    fn protocol(&self) -> u32 {
+        self.protocol
+    }
 }
 
 /// What became of an order.
@@ -50,6 +88,9 @@ pub(crate) enum Outcome {
     Unable(String),
     /// It was handed out so often, and nobody answered.
     Lost(u32),
+    /// Before its first candidate of a task: what the worker's GPU takes for what others were timed
+    /// with. The order stays in hand.
+    Compared(SiblingTimes),
 }
 
 /// A message that stands for one that was too large.
@@ -80,28 +121,36 @@ pub(crate) enum Malformed {
 }
 
 /// Reads a message; one that stands for a larger one is followed.
-pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
-    check(bytes)?;
-    if let Ok(spilled) = rmp_serde::from_slice::<Spilled>(bytes) {
-        let content = link.files.get(&spilled.object, MESSAGE_BYTES_MAX).await?;
-        return parse(&content);
-    }
-    parse(bytes)
+pub(crate) async fn read<T: Versioned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
+    let error = match parse(bytes) {
+        Ok(message) => return Ok(message),
+        Err(error) => error,
+    };
+    let spilled = match (&error, rmp_serde::from_slice::<Spilled>(bytes)) {
+        (Malformed::Nonsense(_), Ok(spilled)) => spilled,
+        _ => return Err(error),
+    };
+    let content = link.files.get(&spilled.object, MESSAGE_BYTES_MAX).await?;
+    parse(&content)
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
-    check(bytes)?;
-    rmp_serde::from_slice(bytes).map_err(|error| Malformed::Nonsense(error.to_string()))
-}
-
-fn check(bytes: &[u8]) -> Result<(), Malformed> {
+fn parse<T: Versioned>(bytes: &[u8]) -> Result<T, Malformed> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(Malformed::TooLarge(bytes.len()));
     }
-    match rmp_serde::from_slice::<Head>(bytes) {
-        Ok(head) if head.protocol == PROTOCOL => Ok(()),
-        Ok(head) => Err(Malformed::Protocol(head.protocol)),
-        Err(error) => Err(Malformed::Nonsense(error.to_string())),
+    let of_ours = |protocol| match protocol {
+        PROTOCOL => Ok(()),
+        other => Err(Malformed::Protocol(other)),
+    };
+    match rmp_serde::from_slice::<T>(bytes) {
+        Ok(message) => of_ours(message.protocol()).map(|()| message),
+        Err(error) => {
+            // One of another version need not look like ours.
+            if let Ok(head) = rmp_serde::from_slice::<Head>(bytes) {
+                of_ours(head.protocol)?;
+            }
+            Err(Malformed::Nonsense(error.to_string()))
+        }
     }
 }
 

@@ -111,6 +111,12 @@ pub trait Strategy: Send {
         0
     }
 
+    /// Whether [`Strategy::choose`] weighs what is ready; otherwise the oldest is next, whatever is
+    /// known of the others, and nobody need wait for those.
+    fn chooses(&self) -> bool {
+        false
+    }
+
     /// Which of the compiled proposals to give up, as a place in `ready`, to make room for others;
     /// it may be proposed again. `None`: none of them.
     fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
@@ -124,6 +130,12 @@ pub trait Strategy: Send {
     /// Takes a result from elsewhere, such as an interrupted run: the configuration counts as
     /// proposed and its result as told.
     fn observe(&mut self, config: &Config, told: Observation);
+
+    /// Takes over what is known from elsewhere by now, in place of what was known before. A strategy
+    /// that uses none takes no notice.
+    fn know(&mut self, knowledge: &Knowledge) {
+        let _ = knowledge;
+    }
 
     /// How well each source of what it knew beforehand ordered the results that came: the rank
     /// correlation (Spearman) of what was expected and measured, 1 for the same order, 0 for none and

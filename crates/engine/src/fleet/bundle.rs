@@ -21,6 +21,17 @@ pub enum BundleError {
         /// The system's words.
         why: std::io::Error,
     },
+    /// A file that the search space names by a path that other machines do not have.
+    #[error(
+        "{}: it names {path} by its path on this machine, which workers do not have; name it \
+         relative to the search space", space.display()
+    )]
+    Absolute {
+        /// The search space.
+        space: PathBuf,
+        /// The path.
+        path: String,
+    },
     /// A path that leads out of its folder.
     #[error("the bundle names `{0}`, which is no path below its folder")]
     Outside(String),
@@ -56,6 +67,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
             paths.push(absolute(Path::new(&*file.path)));
         }
     }
+    relative(kernel, &paths)?;
     paths.sort();
     paths.dedup();
     let root = common_folder(&paths);
@@ -76,6 +88,19 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
         files.insert(hash, content);
     }
     Ok(bundle)
+}
+
+/// Refuses a search space that names its files or folders by their place on this machine.
+fn relative(kernel: &Kernel, paths: &[PathBuf]) -> Result<(), BundleError> {
+    let space = absolute(&kernel.path);
+    let text = std::fs::read_to_string(&space).unwrap_or_default();
+    let folders = kernel.spec.include.iter().map(|folder| absolute(folder));
+    let others = paths.iter().filter(|path| **path != space).cloned();
+    let mut named = others.chain(folders).map(|path| path.display().to_string());
+    match named.find(|path| text.contains(path.as_str())) {
+        Some(path) => Err(BundleError::Absolute { space, path }),
+        None => Ok(()),
+    }
 }
 
 /// Lays a bundle out below a folder, each content checked against its hash, and gives the path of
@@ -176,6 +201,57 @@ mod tests {
         assert_eq!(other.spec.kernel, kernel.spec.kernel);
         // Once more over what lies there.
         unpack(&bundle, &files, folder.path()).unwrap();
+    }
+
+    /// A space with data, a header in a folder of its own, and a kernel that fills an argument.
+    fn with_data(folder: &Path, include: &str) -> Kernel {
+        let space = format!(
+            "version: 1\nkernel: copy\nsource: copy.cu\ninclude: ['{include}']\n\
+             problems: {{ small: {{ N: 64 }} }}\n\
+             parameters: {{ BLOCK: {{ values: [32, 64] }} }}\n\
+             arguments:\n\
+             - {{ name: x, type: f32, role: input, shape: [N], fill: {{ file: data/x.bin }} }}\n\
+             - {{ name: y, type: f32, role: output, shape: [N] }}\n\
+             launches:\n\
+             - {{ entry: copy, grid: ['ceil_div(N, BLOCK)', 1, 1], block: [BLOCK, 1, 1] }}\n"
+        );
+        let kernel = "#include \"part.cuh\"\nextern \"C\" __global__ void copy(const float* x, \
+                      float* y) { y[blockIdx.x * BLOCK + threadIdx.x] = part(x[0]); }\n";
+        let header = "__device__ float part(float x) { return x; }\n";
+        for (name, text) in [
+            ("copy.yaml", space.as_str()),
+            ("copy.cu", kernel),
+            ("headers/part.cuh", header),
+            ("data/x.bin", &"abcd".repeat(64)),
+        ] {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Kernel::load(&folder.join("copy.yaml")).unwrap()
+    }
+
+    #[test]
+    fn data_and_headers_travel_and_paths_of_one_machine_are_refused() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kernel = with_data(here.path(), "headers");
+        let mut files = PackedFiles::new();
+        let bundle = pack(&kernel, &mut files).unwrap();
+        let path = unpack(&bundle, &files, there.path()).unwrap();
+        // Nothing is found where it lay.
+        drop(here);
+        let other = Kernel::load(&path).unwrap();
+        assert_eq!(other.template.hash, kernel.template.hash);
+        assert_eq!(other.spec.arguments[0].fill, kernel.spec.arguments[0].fill);
+
+        let here = tempfile::tempdir().unwrap();
+        let absolute = here.path().join("headers").display().to_string();
+        let refused = pack(&with_data(here.path(), &absolute), &mut files).unwrap_err();
+        let text = refused.to_string();
+        assert!(
+            text.contains(&absolute) && text.contains("relative to the search space"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A fleet as the engine sees it: one device that judges many candidates at once.
 
-use super::wire::{Answer, Assignment, Compiled, Step, WireJudged, WorkOrder};
+use super::siblings::TimeRange;
+use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WireJudged, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};
 use crate::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use crate::judging::KernelTask;
@@ -9,9 +10,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
-use tuner_core::units::ContentHash;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_space::{Config, Space};
 use tuner_store::RunId;
 
@@ -47,6 +49,26 @@ pub struct FleetEvaluator {
     jobs: Option<usize>,
     /// What is known of candidates by what decides it, on real GPUs.
     known: Mutex<HashMap<ContentHash, Judged>>,
+    /// What the reference of each task takes, and the best candidate so far, on real GPUs.
+    standards: Mutex<HashMap<usize, Standard>>,
+}
+
+/// What times of several GPUs are brought together by.
+#[derive(Debug, Clone, PartialEq)]
+struct Standard {
+    /// The reference, and what it takes on the GPU that was first, microseconds.
+    reference: (ContentHash, f64),
+    /// Time of the best, microseconds.
+    best_us: f64,
+}
+
+/// Times from one GPU, and whose it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FinalTimes {
+    /// The worker.
+    pub(crate) worker: String,
+    /// One time or reason each.
+    pub(crate) times: Vec<TimedJudgement>,
 }
 
 /// The run is not open on the fleet.
@@ -71,6 +93,7 @@ impl FleetEvaluator {
             tasks,
             jobs,
             known: Mutex::new(HashMap::new()),
+            standards: Mutex::default(),
         }
     }
 
@@ -98,7 +121,7 @@ impl FleetEvaluator {
         self.session.get().map(Arc::clone).ok_or(NotOpen)
     }
 
-    fn capacity(&self) -> Capacity {
+    pub(crate) fn capacity(&self) -> Capacity {
         self.session
             .get()
             .map(|session| session.capacity())
@@ -135,6 +158,7 @@ impl FleetEvaluator {
             // Code that was compiled again is other work than the code that was none.
             Step::Device(compiled) if compiled.again > 0 => format!("{JUDGE}{}", compiled.again),
             Step::Device(_) => JUDGE.to_owned(),
+            Step::Final(finalists) => format!("final{}", finalists.not.len()),
         };
         WorkOrder {
             id: self.order_id(task, &self.tasks[task].space.values(config), &name),
@@ -145,8 +169,46 @@ impl FleetEvaluator {
         }
     }
 
-    fn accept(&self, judged: WireJudged) -> Result<Judged, BoxError> {
-        Ok(judged.accept(self.facts.kind)?)
+    /// The judgement of an answer, its time at the pace of the GPU that was first: what tells
+    /// candidates apart is their ratio to the reference on the GPU that timed them.
+    fn accept(&self, order: &Ordered<'_>, judged: WireJudged) -> Result<Judged, BoxError> {
+        let mut judged = judged.accept(self.facts.kind)?;
+        if self.facts.kind != DeviceKind::Cuda {
+            return Ok(judged);
+        }
+        let Some(measured) = judged.found.measured.take() else {
+            return Ok(judged);
+        };
+        let evidence = measured.record().evidence.as_ref();
+        let reference = evidence.and_then(|e| e.reference.clone().zip(e.reference_us));
+        let Some((reference, reference_us)) = reference else {
+            judged.found.measured = Some(measured);
+            return Ok(judged);
+        };
+        let mut standards = self
+            .standards
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let standard = standards.entry(order.task).or_insert_with(|| Standard {
+            reference: (reference.clone(), reference_us),
+            best_us: f64::INFINITY,
+        });
+        let measured = match &standard.reference {
+            (same, us) if *same == reference => measured.in_units_of(*us),
+            _ => measured,
+        };
+        let time = measured.record();
+        let range = TimeRange {
+            us: time.p50.get(),
+            ci95: time.ci95.map(Micros::get),
+        };
+        if range.us < standard.best_us {
+            standard.best_us = range.us;
+            self.session()?
+                .best(order.task, order.config.choices(), range);
+        }
+        judged.found.measured = Some(measured);
+        Ok(judged)
     }
 
     /// A candidate that nobody could judge.
@@ -155,14 +217,45 @@ impl FleetEvaluator {
     }
 
     /// Has an order carried out that ends in a judgement.
-    fn judged(&self, order: WorkOrder) -> Result<Judged, BoxError> {
+    fn judged(&self, task: usize, config: &Config, step: Step) -> Result<Judged, BoxError> {
+        let order = self.work_order(task, config, step);
         let candidate = order.candidate.clone();
         match self.session()?.ask(order)? {
-            Answer::Judged(judged) => self.accept(*judged),
+            Answer::Judged(judged) => self.accept(&Ordered { task, config }, *judged),
             Answer::NotJudged(why) => Ok(self.not_judged(candidate, why)),
             Answer::Unusable(why) => Err(unusable(why)),
-            Answer::Compiled(_) => Err("the fleet compiled what it was asked to judge".into()),
+            Answer::Compiled(_) | Answer::Final { .. } => Err(otherwise()),
             Answer::FalseObject(why) => Ok(self.not_judged(candidate, why)),
+        }
+    }
+
+    /// Has the best configurations of a task timed together, on a GPU whose worker is not one of
+    /// these.
+    ///
+    /// # Errors
+    /// The run has ended, or they cannot be timed anywhere.
+    pub(crate) fn finale(
+        &self,
+        task: usize,
+        configs: &[Config],
+        (seed, not): (u64, Vec<String>),
+    ) -> Result<FinalTimes, BoxError> {
+        let Some(first) = configs.first() else {
+            return Err("there is nothing to time".into());
+        };
+        let finalists = Finalists {
+            configs: configs.iter().map(|c| c.choices().to_vec()).collect(),
+            seed,
+            not,
+        };
+        let order = self.work_order(task, first, Step::Final(Box::new(finalists)));
+        match self.session()?.ask(order)? {
+            Answer::Final { worker, times } if times.len() == configs.len() => {
+                Ok(FinalTimes { worker, times })
+            }
+            Answer::NotJudged(why) => Err(why.into()),
+            Answer::Unusable(why) => Err(unusable(why)),
+            _ => Err(otherwise()),
         }
     }
 
@@ -177,7 +270,8 @@ impl FleetEvaluator {
         let candidate = order.candidate.clone();
         Ok(match self.session()?.ask(order)? {
             Answer::Compiled(compiled) => Ok(compiled),
-            Answer::Judged(judged) => Err(self.accept(*judged)?),
+            Answer::Judged(judged) => Err(self.accept(&Ordered { task, config }, *judged)?),
+            Answer::Final { .. } => return Err(otherwise()),
             Answer::NotJudged(why) | Answer::FalseObject(why) => {
                 Err(self.not_judged(candidate, why))
             }
@@ -234,14 +328,27 @@ impl FleetEvaluator {
                     Ok(anew) => compiled = anew,
                     Err(judged) => return Ok(judged),
                 },
-                Answer::Judged(judged) => return self.accept(*judged),
+                Answer::Judged(judged) => {
+                    return self.accept(&Ordered { task, config }, *judged);
+                }
                 Answer::NotJudged(why) => return Ok(self.not_judged(candidate, why)),
                 Answer::Unusable(why) => return Err(unusable(why)),
-                Answer::Compiled(_) => break,
+                Answer::Compiled(_) | Answer::Final { .. } => break,
             }
         }
-        Err("the fleet compiled what it was asked to judge".into())
+        Err(otherwise())
     }
+}
+
+/// What was asked for.
+struct Ordered<'a> {
+    task: usize,
+    config: &'a Config,
+}
+
+/// A hub takes in only answers that fit their order.
+fn otherwise() -> BoxError {
+    "the fleet did something else than it was asked; please report this".into()
 }
 
 /// How often the code of one candidate may turn out to be none.
@@ -299,9 +406,7 @@ impl Evaluator for FleetEvaluator {
 
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError> {
         let judged = match &self.tasks[task].source {
-            FleetSource::Recorded(_) => {
-                self.judged(self.work_order(task, config, Step::Recorded))?
-            }
+            FleetSource::Recorded(_) => self.judged(task, config, Step::Recorded)?,
             FleetSource::Kernel(_) => match self.compiled(task, config, 0)? {
                 Err(judged) => judged,
                 Ok(compiled) if self.order() == Order::Fixed => {
@@ -310,7 +415,10 @@ impl Evaluator for FleetEvaluator {
                 Ok(compiled) => {
                     return Ok(Preparation::Ready {
                         candidate: compiled.candidate.clone(),
-                        facts: Some(crate::record::compiled(&compiled.compilation)),
+                        facts: Some(tuner_search::CompileStats {
+                            predicted: compiled.predicted,
+                            ..crate::record::compiled(&compiled.compilation)
+                        }),
                         work: compiled,
                     });
                 }

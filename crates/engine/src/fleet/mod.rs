@@ -12,14 +12,19 @@
 
 mod bundle;
 mod evaluator;
+mod siblings;
 pub mod simulate;
 mod wire;
 
 pub use bundle::{BundleError, PackedFiles, pack, unpack};
+pub(crate) use evaluator::FinalTimes;
 pub use evaluator::{FleetEvaluator, FleetSource, FleetTask};
+pub use siblings::{
+    Placed, SiblingTimes, Siblings, SiblingsRecord, TimeRange, kind_of, name_apart,
+};
 pub use wire::{
-    Answer, AssignedTask, Assignment, Bundle, BundleFile, Compiled, PROTOCOL, Step, WireJudged,
-    WorkOrder,
+    Answer, AssignedTask, Assignment, Bundle, BundleFile, Compiled, Finalists, PROTOCOL, Step,
+    WireJudged, WorkOrder,
 };
 
 use super::evaluator::BoxError;
@@ -61,6 +66,9 @@ pub trait Session: Send + Sync + 'static {
 
     /// The result of the order of that name is stored for good.
     fn stored(&self, id: &ContentHash);
+
+    /// A candidate of a task is the best so far: what GPUs that join later are compared on.
+    fn best(&self, task: usize, choices: &[u32], time: TimeRange);
 
     /// How much works for this run now.
     fn capacity(&self) -> Capacity;

@@ -4,7 +4,7 @@ use crate::{Judged, Work};
 use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::record::{Compilation, DeviceKind, TimingKind};
-use tuner_core::units::ContentHash;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::judgement::TimedJudgement;
 
@@ -25,6 +25,9 @@ pub struct Assignment {
     pub kernels: Vec<Bundle>,
     /// What is tuned, in the order of the run.
     pub tasks: Vec<AssignedTask>,
+    /// The model that whoever compiles a candidate asks for its time beforehand, where one is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<String>,
 }
 
 /// One kernel and problem.
@@ -82,6 +85,19 @@ pub enum Step {
     },
     /// Judge and time what was compiled.
     Device(Box<Compiled>),
+    /// Time the best once more, together.
+    Final(Box<Finalists>),
+}
+
+/// Configurations that were found to be right, to be timed together on one GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finalists {
+    /// Choices of each.
+    pub configs: Vec<Vec<u32>>,
+    /// Seed of the input data and of the order.
+    pub seed: u64,
+    /// Workers that have timed them before: another GPU is asked for.
+    pub not: Vec<String>,
 }
 
 /// A compiled candidate; its code lies in the object store.
@@ -97,18 +113,22 @@ pub struct Compiled {
     pub object: ContentHash,
     /// How often it was compiled before, and its code turned out to be none.
     pub again: u32,
+    /// The time that the assignment's prior expects.
+    #[serde(default)]
+    pub predicted: Option<Micros>,
 }
 
 impl Compiled {
     /// What is sent of compiled work that lies under that hash.
     #[must_use]
-    pub fn of(work: &Work, object: ContentHash, again: u32) -> Self {
+    pub fn of(work: &Work, predicted: Option<Micros>, (object, again): (ContentHash, u32)) -> Self {
         Self {
             candidate: work.candidate().clone(),
             compilation: work.compilation().clone(),
             same: work.same().clone(),
             object,
             again,
+            predicted,
         }
     }
 }
@@ -121,6 +141,14 @@ pub enum Answer {
     Judged(Box<WireJudged>),
     /// It is compiled.
     Compiled(Box<Compiled>),
+    /// The final times, or why there is none, one a configuration in their order.
+    Final {
+        /// Who timed them.
+        worker: String,
+        /// The times.
+        #[serde(deserialize_with = "TimedJudgement::all_received")]
+        times: Vec<TimedJudgement>,
+    },
     /// The code that it names is not there, or not what its hash says.
     FalseObject(String),
     /// Nobody could judge it, and why: the limit of tries is reached.
@@ -136,7 +164,9 @@ impl Answer {
         match self {
             Self::Judged(judged) => Some(&judged.candidate),
             Self::Compiled(compiled) => Some(&compiled.candidate),
-            Self::FalseObject(_) | Self::NotJudged(_) | Self::Unusable(_) => None,
+            Self::Final { .. } | Self::FalseObject(_) | Self::NotJudged(_) | Self::Unusable(_) => {
+                None
+            }
         }
     }
 }

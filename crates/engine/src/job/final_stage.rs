@@ -8,7 +8,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
 use tuner_core::record::ConfigValues;
+use tuner_judge::judgement::TimedJudgement;
+use tuner_space::Config;
 use tuner_store::{RunId, Store};
+
+/// Tells the seed of the final comparison from that of the search.
+pub(super) const OTHER_DATA: u64 = 0xf1a1_e000;
 
 /// Candidates of a task that are timed again at the end.
 const FINALISTS: usize = 5;
@@ -138,24 +143,41 @@ impl FinalStage {
         run: &RunId,
         seed: u64,
     ) -> Result<Vec<String>, String> {
-        let (key, best) = (&self.tasks[task].key, &self.best[task]);
-        if best.is_empty() {
+        let configs = self.finalists(task)?;
+        if configs.is_empty() {
             return Ok(Vec::new());
         }
-        let space = &self.tasks[task].space;
-        let configs: Result<Vec<_>, _> = best
-            .iter()
-            .map(|(_, config)| space.config_from_values(config))
-            .collect();
-        let configs = configs.map_err(|error| error.to_string())?;
         let device = Arc::clone(evaluator);
         // New data: not the seed that the search's times were taken on.
         let again =
-            tokio::task::spawn_blocking(move || device.finale(task, &configs, seed ^ 0xf1a1_e000));
+            tokio::task::spawn_blocking(move || device.finale(task, &configs, seed ^ OTHER_DATA));
         let times = again.await.map_err(|error| error.to_string())?;
         let times = times.map_err(|error| error.to_string())?;
+        self.conclude(task, times, Some((store, run)), "").await
+    }
+
+    /// Who comes to the final comparison of a task, fastest first.
+    pub(super) fn finalists(&self, task: usize) -> Result<Vec<Config>, String> {
+        let space = &self.tasks[task].space;
+        let configs = self.best[task]
+            .iter()
+            .map(|(_, config)| space.config_from_values(config));
+        let configs: Result<_, tuner_space::ConfigError> = configs.collect();
+        configs.map_err(|error| error.to_string())
+    }
+
+    /// Says what came of a task's final comparison, and publishes the times where a store is given.
+    /// `on`: which GPU it was, for people.
+    pub(super) async fn conclude(
+        &self,
+        task: usize,
+        times: Vec<TimedJudgement>,
+        into: Option<(&Store, &RunId)>,
+        on: &str,
+    ) -> Result<Vec<String>, String> {
+        let (key, best) = (&self.tasks[task].key, &self.best[task]);
         let mut lines = vec![format!(
-            "{} {}: final comparison of the best {}",
+            "{} {}: final comparison of the best {}{on}",
             key.kernel,
             key.problem,
             times.len()
@@ -171,8 +193,10 @@ impl FinalStage {
                         time.ci95[0].get(),
                         time.ci95[1].get()
                     ));
-                    let published = store.publish(run, key, config, measured).await;
-                    published.map_err(|error| error.to_string())?;
+                    if let Some((store, run)) = into {
+                        let published = store.publish(run, key, config, measured).await;
+                        published.map_err(|error| error.to_string())?;
+                    }
                 }
                 None => lines.push(format!(
                     "  {before:.2} µs in the search, failed now: {}",

@@ -20,6 +20,13 @@ impl Request {
 }
 
 impl Prepared {
+    /// Has the search take in, as they come, results of runs beside this one in the same store.
+    pub fn learn_from_others(&mut self) {
+        if self.plan.start.strategy == evolve::STRATEGIES[0] {
+            self.plan.live.clone_from(&self.knowledge);
+        }
+    }
+
     /// Gathers what the search may know beforehand: what the store has of other devices, problems
     /// and versions of the kernels, and the files of the request. A run that goes on knows what it
     /// knew.

@@ -3,13 +3,17 @@
 use super::setup::Planned;
 use super::{Device, JobError, Prepared, Request, judge};
 use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
-use crate::fleet::Assignment;
+use crate::fleet::{Assignment, SiblingTimes, kind_of};
 use crate::judging::KernelTask;
 use crate::{ReplayEvaluator, Work};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tuner_core::fill::Fill;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_device::replay::Recording;
 use tuner_device::worker::host::WorkerError;
+use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
@@ -65,7 +69,12 @@ pub struct Bench {
     compiling: Option<(Arc<Compiler>, Vec<KernelTask>)>,
     /// Places of the assignment's tasks among the device's.
     places: Vec<usize>,
+    /// Where the assignment's files lie here.
+    files: LaidOut,
 }
+
+/// Where files lie, by the hash of their content.
+pub type LaidOut = HashMap<ContentHash, Arc<str>>;
 
 impl Bench {
     /// A recording that answers for itself.
@@ -90,6 +99,7 @@ impl Bench {
         Ok(Self {
             device: Some(prepared),
             compiling: None,
+            files: LaidOut::new(),
             places: vec![0; assignment.tasks.len()],
         })
     }
@@ -103,7 +113,10 @@ impl Bench {
         spaces: &[PathBuf],
         compiler: &Arc<Compiler>,
     ) -> Result<Self, LendError> {
-        let request = request_for(assignment, spaces, "auto");
+        let request = Request {
+            prior: assignment.prior.clone(),
+            ..request_for(assignment, spaces, "auto")
+        };
         let planned = Planned::new(&request, Path::new("/"), &assignment.device, compiler)?;
         let keys = planned.tasks.iter().map(|task| &task.key);
         let keys: Vec<_> = keys.map(|key| (&*key.kernel, &*key.problem)).collect();
@@ -111,11 +124,14 @@ impl Bench {
         Ok(Self {
             device: None,
             compiling: Some((Arc::clone(compiler), planned.builders)),
+            files: LaidOut::new(),
             places,
         })
     }
 
-    /// A bench that judges the assignment's kernels on a device of this machine.
+    /// A bench that judges the assignment's kernels on a device of this machine. `files`: where what
+    /// was sent for it lies, as the data that arguments are filled with has another place on the
+    /// machine that compiled.
     ///
     /// # Errors
     /// The files are wrong, or the device cannot be used.
@@ -123,10 +139,11 @@ impl Bench {
         assignment: &Assignment,
         spaces: &[PathBuf],
         device: &str,
+        files: LaidOut,
     ) -> Result<Self, LendError> {
         let request = request_for(assignment, spaces, device);
         let prepared = Prepared::new(&request, Path::new("/"))?;
-        if prepared.facts().name != assignment.device.name {
+        if prepared.facts().name != kind_of(&assignment.device.name) {
             return Err(LendError::Here(format!(
                 "this worker lends {}, and candidates for {} were sent to it",
                 prepared.facts().name,
@@ -140,6 +157,7 @@ impl Bench {
             device: Some(prepared),
             compiling: None,
             places,
+            files,
         })
     }
 
@@ -157,8 +175,7 @@ impl Bench {
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
-        let space = &prepared.plan.tasks[place].space;
-        if config.choices().len() != space.parameters().len() || !space.contains(config) {
+        if !self.has(place, config) {
             return Err(LendError::Unusable(
                 "the configuration is none of the recording's".to_owned(),
             ));
@@ -169,17 +186,25 @@ impl Bench {
         }
     }
 
-    /// Compiles a configuration for the timed problem and all check problems.
+    /// Compiles a configuration for the timed problem and all check problems. Beside it stands the time
+    /// that the assignment's prior expects.
     ///
     /// # Errors
     /// See [`LendError`].
-    pub fn compile(&self, task: usize, config: &Config) -> Result<Result<Work, Judged>, LendError> {
+    pub fn compile(
+        &self,
+        task: usize,
+        config: &Config,
+    ) -> Result<Result<(Work, Option<Micros>), Judged>, LendError> {
         let place = self.place(task)?;
         let Some((compiler, tasks)) = &self.compiling else {
             return Err(nothing("a compiler"));
         };
         match tasks[place].prepare(compiler, config).map_err(blamed)? {
-            Preparation::Ready { work, .. } => Ok(Ok(work)),
+            Preparation::Ready { work, facts, .. } => {
+                let predicted = facts.and_then(|facts| facts.predicted);
+                Ok(Ok((work, predicted)))
+            }
             Preparation::Judged(judged) => Ok(Err(*judged)),
         }
     }
@@ -188,8 +213,16 @@ impl Bench {
     ///
     /// # Errors
     /// See [`LendError`].
-    pub fn run(&self, task: usize, config: &Config, work: Work) -> Result<Judged, LendError> {
+    pub fn run(&self, task: usize, config: &Config, mut work: Work) -> Result<Judged, LendError> {
         let place = self.place(task)?;
+        for fill in work.fills_mut() {
+            let Fill::File(file) = fill else { continue };
+            let here = file.hash.as_ref().and_then(|hash| self.files.get(hash));
+            let here = here.ok_or_else(|| {
+                LendError::Here("the code names data that the run does not have".to_owned())
+            })?;
+            file.path = Arc::clone(here);
+        }
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
@@ -199,6 +232,61 @@ impl Bench {
             Device::Replay(_) | Device::Fleet(..) => return Err(nothing("a device for kernels")),
         };
         judged.map_err(blamed)
+    }
+}
+
+impl Bench {
+    /// Whether the device's space has that configuration.
+    fn has(&self, place: usize, config: &Config) -> bool {
+        let Some(prepared) = &self.device else {
+            return false;
+        };
+        let space = &prepared.plan.tasks[place].space;
+        config.choices().len() == space.parameters().len() && space.contains(config)
+    }
+
+    /// Times the task's reference, and beside it the best candidate so far: what a GPU says to its
+    /// siblings. `None` where there is nothing to compare: the device computes its times, or the task
+    /// has no reference of its own.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn compare(
+        &self,
+        task: usize,
+        best: Option<&Config>,
+    ) -> Result<Option<SiblingTimes>, LendError> {
+        let place = self.place(task)?;
+        let best = best.filter(|config| self.has(place, config));
+        match self.device.as_ref().map(|prepared| &prepared.device) {
+            Some(Device::Cuda(evaluator)) => {
+                let times = evaluator.compare(place, best).map_err(blamed)?;
+                Ok(times.map(|times| SiblingTimes { task, ..times }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Times configurations that are known to be right together, in a fresh process.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn finale(
+        &self,
+        task: usize,
+        configs: &[Config],
+        seed: u64,
+    ) -> Result<Vec<TimedJudgement>, LendError> {
+        let place = self.place(task)?;
+        if !configs.iter().all(|config| self.has(place, config)) {
+            return Err(LendError::Unusable(
+                "a configuration is none of the search space's".to_owned(),
+            ));
+        }
+        match self.device.as_ref().map(|prepared| &prepared.device) {
+            Some(Device::Cuda(evaluator)) => evaluator.finale(place, configs, seed).map_err(blamed),
+            _ => Err(nothing("a GPU that times")),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{
 use failure::store_error;
 use final_stage::FinalStage;
 pub use jobs::Jobs;
-pub use lend::{Bench, LendError, Lent};
+pub use lend::{Bench, LaidOut, LendError, Lent};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,20 +1,24 @@
 //! Runs whose candidates are judged by a fleet.
 
+use super::final_stage::{FinalStage, OTHER_DATA};
 use super::setup::{self, Planned, UNCOMPARED, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::error::EngineError;
+use crate::evaluator::Evaluator as _;
 use crate::fleet::{
-    AssignedTask, Assignment, Fleet, FleetEvaluator, FleetSource, FleetTask, PackedFiles, describe,
-    pack,
+    AssignedTask, Assignment, BundleError, FinalTimes, Fleet, FleetEvaluator, FleetSource,
+    FleetTask, OFFER_PATIENCE, PackedFiles, describe, kind_of, pack,
 };
 use crate::pipeline::{Plan, run};
 use crate::{Event, ReplayEvaluator, Report, StopReason, Task};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::record::DeviceKind;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
+use tuner_space::Config;
 use tuner_store::{RunId, Store};
 
 /// See [`Prepared::on_fleet`].
@@ -25,11 +29,6 @@ pub(super) fn prepare(
 ) -> Result<Prepared, JobError> {
     request.limits()?;
     request.strategy()?;
-    if request.prior.is_some() {
-        return Err(usage(
-            "--prior works on this machine only, not with --fleet; leave it out",
-        ));
-    }
     match request.device.parse() {
         Ok(DeviceSelector::Replay(path)) => setup::replay(request, &path, Some(fleet)),
         Ok(DeviceSelector::Vgpu(name)) => {
@@ -45,6 +44,10 @@ pub(super) fn prepare(
         }
     }
 }
+
+/// Said where a space names a peer and the GPU is another machine's.
+const ELSEWHERE: &str = "note: baselines are left out: their commands run beside the GPU, which a fleet \
+     lends; `tuner gate` on a machine with it compares with them";
 
 fn virtual_facts(name: &str) -> Result<DeviceFacts, JobError> {
     let Some(limits) = limits::by_name(name) else {
@@ -71,7 +74,12 @@ fn lent(device: &str, fleet: &dyn Fleet) -> Result<DeviceFacts, JobError> {
             name => offer.facts.name == name,
         })
         .collect();
-    let cuda: Vec<_> = named.iter().filter(|o| real(o.facts.kind)).collect();
+    let mut cuda: Vec<_> = named.iter().filter(|o| real(o.facts.kind)).collect();
+    // A GPU in a group of its own is meant by its full name, or where it is alone.
+    if let Some(one) = cuda.iter().find(|o| kind_of(&o.facts.name) == o.facts.name) {
+        let one = kind_of(&one.facts.name);
+        cuda.retain(|o| kind_of(&o.facts.name) != one || o.facts.name == one);
+    }
     match (&cuda[..], &named[..]) {
         ([one], _) => Ok(one.facts.clone()),
         ([], [one]) => Ok(one.facts.clone()),
@@ -99,13 +107,20 @@ fn kernels(
 ) -> Result<Prepared, JobError> {
     let compiler = compiler(request)?;
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
-    if planned.baselines.iter().any(Option::is_some) && facts.kind == DeviceKind::Vgpu {
-        planned.notes.push(UNCOMPARED.to_owned());
+    if planned.baselines.iter().any(Option::is_some) {
+        let why = match facts.kind {
+            DeviceKind::Vgpu => UNCOMPARED,
+            _ => ELSEWHERE,
+        };
+        planned.notes.push(why.to_owned());
     }
     let mut files = PackedFiles::new();
     let mut bundles = Vec::new();
     for builder in &planned.builders {
-        let bundle = pack(builder.timed.source(), &mut files).map_err(anyhow::Error::from)?;
+        let bundle = pack(builder.timed.source(), &mut files).map_err(|error| match error {
+            named @ BundleError::Absolute { .. } => usage(named),
+            other => JobError::Failed(other.into()),
+        })?;
         if !bundles.contains(&bundle) {
             bundles.push(bundle);
         }
@@ -116,6 +131,7 @@ fn kernels(
         recording: None,
         kernels: bundles,
         tasks: planned.tasks.iter().map(assigned).collect(),
+        prior: request.prior.clone(),
     };
     let tasks = planned.tasks.iter().zip(planned.builders);
     let tasks = tasks.map(|(task, builder)| FleetTask {
@@ -147,6 +163,7 @@ pub(super) fn recorded(
         recording: Some(recording.content().clone()),
         kernels: Vec::new(),
         tasks: vec![assigned(task)],
+        prior: None,
     };
     let task = FleetTask {
         key: task.key.clone(),
@@ -184,7 +201,27 @@ pub(super) async fn execute(
     opened
         .unwrap_or_else(|panic| Err(panic.into()))
         .map_err(EngineError::Fleet)?;
-    let report = run(&evaluator, plan, store, shutdown, sink).await;
+    let finals = (evaluator.facts().kind == DeviceKind::Cuda).then(|| Finals {
+        stage: FinalStage::new(&plan.tasks, plan.tasks.iter().map(|_| None).collect()),
+        seed: plan.start.seed.0 ^ OTHER_DATA,
+        stop: shutdown.clone(),
+    });
+    let report = match finals {
+        None => run(&evaluator, plan, store, shutdown, sink).await,
+        Some(mut finals) => {
+            let report = {
+                let mut both = |event: &Event| {
+                    finals.stage.take(event);
+                    sink(event);
+                };
+                run(&evaluator, plan, store, shutdown, &mut both).await
+            };
+            if let Ok(report) = &report {
+                finals.hold(report, &evaluator, store, sink).await;
+            }
+            report
+        }
+    };
     let finished = report
         .as_ref()
         .is_ok_and(|report| report.reason != StopReason::Interrupted);
@@ -193,4 +230,108 @@ pub(super) async fn execute(
         sink(&Event::Note { text });
     }
     report
+}
+
+/// How long the best may take to be timed once more on a fleet, their GPU's work before it included.
+const FINAL_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits until fewer GPUs than that were there for as long as a worker may be silent.
+async fn gone(evaluator: &FleetEvaluator, needed: usize) {
+    let mut missing = 0;
+    while missing < OFFER_PATIENCE.as_secs() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let there = evaluator.capacity().devices >= needed;
+        missing = if there { 0 } else { missing + 1 };
+    }
+}
+
+/// The final comparisons of a run on a fleet: those of a task are timed together on one GPU, and
+/// once more on a second where there is one.
+struct Finals {
+    stage: FinalStage,
+    seed: u64,
+    stop: watch::Receiver<bool>,
+}
+
+impl Finals {
+    /// Holds them. What fails here is told and takes nothing from the run.
+    async fn hold(
+        &mut self,
+        report: &Report,
+        evaluator: &Arc<FleetEvaluator>,
+        store: &Store,
+        sink: &mut (dyn FnMut(&Event) + Send),
+    ) {
+        if report.reason == StopReason::Interrupted {
+            return;
+        }
+        let run = RunId::from_text(&report.run_id);
+        for (task, of) in report.tasks.iter().enumerate() {
+            let mut tell = |text: String| sink(&Event::Note { text });
+            match self.of_task(task, evaluator, (store, &run)).await {
+                Ok(lines) => lines.into_iter().for_each(&mut tell),
+                Err(why) => tell(format!(
+                    "note: no final comparison of {} {}: {why}; its times are those of the search",
+                    of.key.kernel, of.key.problem
+                )),
+            }
+        }
+    }
+
+    async fn of_task(
+        &mut self,
+        task: usize,
+        evaluator: &Arc<FleetEvaluator>,
+        into: (&Store, &RunId),
+    ) -> Result<Vec<String>, String> {
+        let configs = self.stage.finalists(task)?;
+        if configs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = self.ask(task, evaluator, (&configs, Vec::new())).await?;
+        let on = format!(" on the GPU of {}", first.worker);
+        let mut lines = self
+            .stage
+            .conclude(task, first.times, Some(into), &on)
+            .await?;
+        if evaluator.capacity().devices > 1 {
+            let again = self
+                .ask(task, evaluator, (&configs, vec![first.worker]))
+                .await;
+            match again {
+                Ok(second) => {
+                    let on = format!(", repeated on the GPU of {}", second.worker);
+                    lines.extend(self.stage.conclude(task, second.times, None, &on).await?);
+                }
+                Err(why) => lines.push(format!("note: not repeated on a second GPU: {why}")),
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn ask(
+        &mut self,
+        task: usize,
+        evaluator: &Arc<FleetEvaluator>,
+        (configs, not): (&[Config], Vec<String>),
+    ) -> Result<FinalTimes, String> {
+        if evaluator.capacity().devices == 0 {
+            return Err("no GPU of the fleet is there".to_owned());
+        }
+        let needed = not.len() + 1;
+        let (asked, configs, seed) = (Arc::clone(evaluator), configs.to_vec(), self.seed);
+        let timing = tokio::task::spawn_blocking(move || asked.finale(task, &configs, (seed, not)));
+        tokio::select! {
+            times = timing => {
+                let times = times.map_err(|error| error.to_string())?;
+                times.map_err(|error| error.to_string())
+            }
+            () = crate::pipeline::turned(&mut self.stop) => Err("the run was ended".to_owned()),
+            () = gone(evaluator, needed) => Err("its GPU has left the fleet".to_owned()),
+            () = tokio::time::sleep(FINAL_PATIENCE) => Err(format!(
+                "no GPU of the fleet did it within {} s",
+                FINAL_PATIENCE.as_secs()
+            )),
+        }
+    }
 }

@@ -346,6 +346,7 @@ pub(super) fn assemble(
         resume: None,
         limits,
         jobs: request.jobs(),
+        live: None,
     };
     Ok(Prepared {
         device,

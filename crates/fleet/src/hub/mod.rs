@@ -1,5 +1,6 @@
 //! The hub's side: a connection that runs share.
 
+mod post;
 mod receive;
 mod run;
 mod watch;
@@ -9,6 +10,7 @@ use super::link::{FleetError, Limits, Link, Wire};
 use super::names::{Names, Queue, class_of};
 use super::presence;
 use super::view;
+pub(crate) use run::siblings_key;
 use run::{Run, RunParts};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Answers as they come in.
 
 use super::count;
-use super::run::{Held, Run, UNABLE_MAX, fits, is_held};
+use super::run::{Held, Receipt, Run, UNABLE_MAX, fits, is_held};
 use crate::link::{AGAIN, results_consumer, turned};
 use crate::message::{AnswerMessage, Malformed, Outcome, read};
 use async_nats::jetstream::consumer::{Consumer, pull};
@@ -83,29 +83,63 @@ async fn take(run: &Arc<Run>, message: Message) {
             return;
         }
     };
-    let worker = answer.worker;
-    match answer.outcome {
+    if answer.answers.is_empty() {
+        let _ = message.ack().await;
+        return;
+    }
+    let alone = answer.answers.len() == 1;
+    let receipt = Receipt::new(message, answer.answers.len());
+    for one in answer.answers {
+        let from = From {
+            worker: &answer.worker,
+            attempt: answer.attempt,
+            alone,
+            receipt: Arc::clone(&receipt),
+        };
+        take_one(run, &one.id, one.outcome, from);
+    }
+}
+
+/// Where an answer comes from.
+struct From<'a> {
+    worker: &'a str,
+    attempt: u32,
+    /// It is the only one of its message.
+    alone: bool,
+    receipt: Arc<Receipt>,
+}
+
+/// Takes in what became of one order.
+fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) {
+    match outcome {
         Outcome::Leaving => {
-            run.send_again(&answer.id);
-            run.acknowledge(message);
+            run.send_again(id);
+            run.settle(from.receipt);
         }
         Outcome::Unable(why) => {
-            let why = format!("{worker}: {why}");
+            let why = format!("{}: {why}", from.worker);
             tracing::warn!("a worker gives an order back: {why}");
-            unable(run, &answer.id, why, message);
+            unable(run, id, why, from);
         }
-        Outcome::Lost(_) if !is_certain(run, &answer.id, answer.attempt) => {
-            run.acknowledge(message);
+        // Which of several took their workers down is found out by sending each alone.
+        Outcome::Lost(_) if !from.alone => {
+            run.send_again(id);
+            run.settle(from.receipt);
         }
+        Outcome::Compared(times) => {
+            run.place(from.worker, times);
+            run.settle(from.receipt);
+        }
+        Outcome::Lost(_) if !is_certain(run, id, from.attempt) => run.settle(from.receipt),
         Outcome::Lost(deliveries) => {
             let why = format!(
                 "it was handed out {deliveries} times, and each time its worker was lost: killed, \
                  stopped or cut off"
             );
             run.parts.link.tell("not_judged", &why);
-            deliver(run, &answer.id, Answer::NotJudged(why), message, &worker);
+            deliver(run, id, Answer::NotJudged(why), from);
         }
-        Outcome::Answer(answered) => deliver(run, &answer.id, answered, message, &worker),
+        Outcome::Answer(answered) => deliver(run, id, answered, from),
     }
 }
 
@@ -129,12 +163,12 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
 }
 
 /// A worker could not carry an order out; after some, that is the verdict.
-fn unable(run: &Arc<Run>, id: &ContentHash, why: String, message: Message) {
+fn unable(run: &Arc<Run>, id: &ContentHash, why: String, from: From<'_>) {
     let reasons = {
         let mut state = run.state();
         let Some(waiting) = state.waiting.get_mut(id) else {
             drop(state);
-            run.acknowledge(message);
+            run.settle(from.receipt);
             return;
         };
         waiting.unable.push(why);
@@ -143,26 +177,26 @@ fn unable(run: &Arc<Run>, id: &ContentHash, why: String, message: Message) {
     match reasons {
         None => {
             run.send_again(id);
-            run.acknowledge(message);
+            run.settle(from.receipt);
         }
         Some(reasons) => {
             let why = format!("{UNABLE_MAX} workers could not judge it: {reasons}");
-            deliver(run, id, Answer::NotJudged(why), message, "");
+            deliver(run, id, Answer::NotJudged(why), from);
         }
     }
 }
 
 /// Hands an answer to who waits for it. The message is acknowledged once the result is committed.
-fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, message: Message, worker: &str) {
+fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     let mut state = run.state();
     if let Some(waiting) = state.waiting.get(id) {
         if !fits(&waiting.order, &answer) {
             drop(state);
             count(&run.parts.counters.refused);
             let said = answer.candidate().map_or("nothing", ContentHash::short);
-            let why = format!("{worker} answered for another candidate ({said})");
+            let why = format!("{} answered for another candidate ({said})", from.worker);
             tracing::warn!("an answer is dropped: {why}");
-            unable(run, id, why, message);
+            unable(run, id, why, from);
             return;
         }
         let Some(waiting) = state.waiting.remove(id) else {
@@ -170,10 +204,10 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, message: Message, w
         };
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
-            let answer = answer.clone();
-            state.held.insert(id.clone(), Held { answer, message });
+            let (answer, receipt) = (answer.clone(), from.receipt);
+            state.held.insert(id.clone(), Held { answer, receipt });
         } else {
-            run.acknowledge(message);
+            run.settle(from.receipt);
         }
         // Who asked may have gone: then the answer is for the next one.
         let _ = waiting.reply.send(answer);
@@ -181,17 +215,20 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, message: Message, w
     }
     if state.done.contains(id) {
         count(&run.parts.counters.duplicates);
-        run.acknowledge(message);
+        run.settle(from.receipt);
         return;
     }
+    let receipt = from.receipt;
     match state.held.get_mut(id) {
-        Some(held) if same_message(&held.message, &message) => held.message = message,
+        Some(held) if same_message(&held.receipt.message, &receipt.message) => {
+            held.receipt = receipt;
+        }
         Some(_) => {
             count(&run.parts.counters.duplicates);
-            run.acknowledge(message);
+            run.settle(receipt);
         }
         // Of the time before this process: somebody may ask for it yet.
-        None => drop(state.held.insert(id.clone(), Held { answer, message })),
+        None => drop(state.held.insert(id.clone(), Held { answer, receipt })),
     }
 }
 

@@ -1,21 +1,23 @@
 //! One run on a fleet: orders that wait for their answer, and answers that wait for their commit.
 
+use super::post::{Outgoing, post};
 use super::{Counters, HubSettings, count, receive, watch};
-use crate::link::{FleetError, Link, results_consumer, turned};
-use crate::message::{OrderMessage, write};
+use crate::link::{FleetError, Link, results_consumer};
 use crate::names::Queue;
 use crate::presence;
 use async_nats::jetstream::Message;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tuner_core::provenance;
 use tuner_core::units::ContentHash;
 use tuner_engine::BoxError;
 use tuner_engine::fleet::{
-    Answer, Capacity, FleetView, HubView, PROTOCOL, Session, Step, WorkOrder,
+    Answer, Capacity, FleetView, HubView, PROTOCOL, Session, SiblingTimes, Siblings, Step,
+    TimeRange, WorkOrder,
 };
 
 /// Workers that may say of one order that they cannot, before that is its verdict.
@@ -47,7 +49,9 @@ pub(super) struct Run {
     pub(super) instance: String,
     /// Number of the first sending of an order: not that of a process before this one, whose orders
     /// may have been handed out and lost for reasons of their own.
-    first_attempt: u32,
+    pub(super) first_attempt: u32,
+    /// Orders that are to be sent.
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     /// Turns true when the run is over here.
     pub(super) ended: tokio::sync::watch::Sender<bool>,
 }
@@ -65,9 +69,13 @@ pub(super) struct State {
     pub(super) stored: u64,
     /// Orders sent again.
     pub(super) sent_again: u64,
+    /// GPUs that were compared with each other.
+    siblings: Siblings,
     /// Seconds that devices waited for compilers, and compilers for devices.
     pub(super) devices_waited: f64,
     pub(super) compilers_waited: f64,
+    /// What was said of GPUs in groups of their own.
+    apart: Vec<String>,
 }
 
 /// An order without an answer.
@@ -75,6 +83,8 @@ pub(super) struct Waiting {
     pub(super) order: WorkOrder,
     pub(super) reply: oneshot::Sender<Answer>,
     pub(super) attempt: u32,
+    /// Name of the message that it was last sent in.
+    pub(super) sent_in: ContentHash,
     /// How often the server had been lost when it was sent.
     pub(super) losses: u64,
     /// Why workers could not.
@@ -85,7 +95,27 @@ pub(super) struct Waiting {
 /// An answer that is not stored yet.
 pub(super) struct Held {
     pub(super) answer: Answer,
+    pub(super) receipt: Arc<Receipt>,
+}
+
+/// A message with answers, acknowledged once all of them are settled: stored, or of no use.
+pub(super) struct Receipt {
     pub(super) message: Message,
+    unsettled: AtomicUsize,
+}
+
+impl Receipt {
+    pub(super) fn new(message: Message, answers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            message,
+            unsettled: AtomicUsize::new(answers),
+        })
+    }
+
+    /// One answer less; whether it was the last.
+    fn settle(&self) -> bool {
+        self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1
+    }
 }
 
 impl Run {
@@ -98,8 +128,10 @@ impl Run {
             std::process::id(),
             now.as_nanosecond()
         );
+        let (outgoing, orders) = mpsc::unbounded_channel();
         let run = Arc::new(Self {
             parts,
+            outgoing,
             state: Mutex::default(),
             instance,
             first_attempt: u32::try_from(now.as_millisecond().rem_euclid(1 << 31)).unwrap_or(0),
@@ -111,6 +143,7 @@ impl Run {
         run.purge_orders().await;
         let consumer = run.parts.link.make_results(&run.parts.name).await?;
         let handle = run.parts.handle.clone();
+        handle.spawn(post(Arc::clone(&run), orders));
         handle.spawn(receive::receive(Arc::clone(&run), consumer));
         handle.spawn(watch::watch(Arc::downgrade(&run)));
         let text = format!("run {} begins on {}", run.parts.name, provenance::host());
@@ -146,43 +179,20 @@ impl Run {
         }
     }
 
-    /// The subject of an order.
-    pub(super) fn subject(&self, order: &WorkOrder) -> String {
-        let queue = self.queue(&order.step);
+    /// The subject of a message with orders of this kind.
+    pub(super) fn subject(&self, step: &Step, message: &ContentHash) -> String {
         let names = &self.parts.link.names;
-        names.order(queue, &self.parts.name, &order.id)
+        names.order(self.queue(step), &self.parts.name, message)
     }
 
     /// Sends an order, for the first time or again.
-    pub(super) fn send(self: &Arc<Self>, order: WorkOrder, attempt: u32) {
-        let run = Arc::clone(self);
-        self.parts.handle.spawn(async move {
-            let subject = run.subject(&order);
-            let id = format!("{}.{}.{attempt}", run.parts.name, order.id);
-            let message = OrderMessage {
-                protocol: PROTOCOL,
-                run: run.parts.name.clone(),
-                assignment: run.parts.assignment.clone(),
-                attempt,
-                order,
-            };
-            let payload = loop {
-                match write(&run.parts.link, &message).await {
-                    Ok(payload) => break payload,
-                    Err(error) => tracing::warn!(%error, "an order cannot be sent; trying again"),
-                }
-                tokio::time::sleep(crate::link::AGAIN).await;
-            };
-            let mut ended = run.ended.subscribe();
-            tokio::select! {
-                () = run.parts.link.publish(&subject, &id, payload) => {}
-                () = turned(&mut ended) => {}
-            }
-        });
+    fn send(&self, order: WorkOrder, attempt: u32) {
+        // The one who sends is there as long as the run is.
+        let _ = self.outgoing.send(Outgoing { order, attempt });
     }
 
     /// Sends an order again that has no answer yet.
-    pub(super) fn send_again(self: &Arc<Self>, id: &ContentHash) {
+    pub(super) fn send_again(&self, id: &ContentHash) {
         let losses = self.parts.link.losses();
         let again = {
             let mut state = self.state();
@@ -199,11 +209,44 @@ impl Run {
         }
     }
 
-    /// Acknowledges a message, in the background.
-    pub(super) fn acknowledge(&self, message: Message) {
+    /// One answer of a message is settled: the last one acknowledges it, in the background.
+    pub(super) fn settle(&self, receipt: Arc<Receipt>) {
+        if receipt.settle() {
+            self.parts.handle.spawn(async move {
+                // One that is lost makes the answers come again, and that is known.
+                let _ = receipt.message.ack().await;
+            });
+        }
+    }
+
+    /// Compares a GPU with its siblings, and tells whoever is concerned.
+    pub(super) fn place(&self, worker: &str, times: SiblingTimes) {
+        let apart = {
+            let mut state = self.state();
+            state.siblings.place(worker, times).apart.clone()
+        };
+        if let Some(why) = apart {
+            let text = format!(
+                "the GPU of {worker} forms a group of its own and takes no more candidates of this \
+                 run: {why}"
+            );
+            tracing::warn!("{text}");
+            self.parts.link.tell("apart", &text);
+            self.state().apart.push(text);
+        }
+        self.show_siblings();
+    }
+
+    /// Writes down what workers read before their first candidate, in the background.
+    fn show_siblings(&self) {
+        let record = self.state().siblings.record();
+        let (bucket, key) = (
+            self.parts.link.compiled.clone(),
+            siblings_key(&self.parts.name),
+        );
         self.parts.handle.spawn(async move {
-            // One that is lost makes the answer come again, and that is known.
-            let _ = message.ack().await;
+            // A worker that does not find itself in it says again what it found.
+            presence::write(&bucket, &key, &record).await
         });
     }
 
@@ -230,7 +273,8 @@ impl Run {
 
     fn story(&self) -> Vec<String> {
         let state = self.state();
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(state.apart.iter().map(|text| format!("fleet: {text}")));
         let seconds = |s: f64| format!("{s:.1} s");
         if self.parts.compile.is_some() {
             lines.push(format!(
@@ -285,13 +329,18 @@ impl Run {
     }
 }
 
+/// Where workers read who of them may share a run.
+pub(crate) fn siblings_key(run: &str) -> String {
+    format!("siblings-{}", crate::names::word(run))
+}
+
 /// Whether an order's answer waits for a commit. What was compiled is kept as an object, and code that
 /// was compiled again is rare enough to be judged again.
 pub(super) fn is_held(step: &Step) -> bool {
     match step {
         Step::Recorded => true,
         Step::Device(compiled) => compiled.again == 0,
-        Step::Compile { .. } => false,
+        Step::Compile { .. } | Step::Final(_) => false,
     }
 }
 
@@ -300,6 +349,7 @@ pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
     let kind = match answer {
         Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
         Answer::FalseObject(_) => matches!(order.step, Step::Device(_)),
+        Answer::Final { .. } => matches!(order.step, Step::Final(_)),
         Answer::Judged(_) | Answer::NotJudged(_) | Answer::Unusable(_) => true,
     };
     kind && answer
@@ -326,12 +376,13 @@ impl Session for Run {
                     return Ok(answer);
                 }
                 count(&self.parts.counters.refused);
-                self.acknowledge(held.message);
+                self.settle(held.receipt);
             }
             let waiting = Waiting {
                 order: order.clone(),
                 reply,
                 attempt: self.first_attempt,
+                sent_in: order.id.clone(),
                 losses: self.parts.link.losses(),
                 unable: Vec::new(),
                 sent: Instant::now(),
@@ -350,8 +401,13 @@ impl Session for Run {
             state.held.remove(id)
         };
         if let Some(held) = held {
-            self.acknowledge(held.message);
+            self.settle(held.receipt);
         }
+    }
+
+    fn best(&self, task: usize, choices: &[u32], time: TimeRange) {
+        self.state().siblings.best(task, choices.to_vec(), time);
+        self.show_siblings();
     }
 
     fn capacity(&self) -> Capacity {

@@ -143,7 +143,8 @@ async fn look_after(run: &Arc<Run>) {
     let orders: Vec<_> = {
         let state = run.state();
         let old = state.waiting.values().filter(|w| w.sent.elapsed() > silent);
-        old.take(LOOKED_FOR).map(|w| w.order.clone()).collect()
+        let old = old.take(LOOKED_FOR);
+        old.map(|w| (w.order.clone(), w.sent_in.clone())).collect()
     };
     let (link, name) = (&run.parts.link, &run.parts.name);
     let Ok(work) = link.context.get_stream_no_info(link.names.work()).await else {
@@ -152,9 +153,10 @@ async fn look_after(run: &Arc<Run>) {
     let Ok(results) = link.context.get_stream_no_info(link.names.results()).await else {
         return;
     };
-    for order in orders {
-        let result = link.names.result(name, &order.id);
-        let queued = work.direct_get_last_for_subject(run.subject(&order)).await;
+    for (order, message) in orders {
+        let result = link.names.result(name, &message);
+        let queued = run.subject(&order.step, &message);
+        let queued = work.direct_get_last_for_subject(queued).await;
         let answered = results.direct_get_last_for_subject(result).await;
         let is_nowhere = |error: &async_nats::jetstream::stream::DirectGetError| {
             error.kind() == async_nats::jetstream::stream::DirectGetErrorKind::NotFound

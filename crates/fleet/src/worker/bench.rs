@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tuner_core::units::ContentHash;
-use tuner_engine::fleet::{Assignment, PackedFiles, unpack};
-use tuner_engine::job::{Bench, LendError, Lent};
+use tuner_engine::fleet::{Assignment, Bundle, PackedFiles, unpack};
+use tuner_engine::job::{Bench, LaidOut, LendError, Lent};
+
+/// Largest file of a kernel that is fetched, bytes: the data that arguments are filled with.
+const FILE_BYTES_MAX: usize = 1 << 30;
 
 /// Benches of each kind that are kept: each may hold a device open.
 const KEPT: usize = 2;
@@ -62,7 +65,7 @@ async fn make(
     hash: &ContentHash,
     used: Use,
 ) -> Result<Bench, LendError> {
-    let text = fetch(link, hash).await?;
+    let text = fetch(link, hash, MESSAGE_BYTES_MAX).await?;
     let assignment: Assignment = serde_json::from_slice(&text)
         .map_err(|error| LendError::Here(format!("the assignment cannot be read: {error}")))?;
     if let Lent::Recording(recording) = &machine.lent {
@@ -71,7 +74,8 @@ async fn make(
     let mut files = PackedFiles::new();
     for file in assignment.kernels.iter().flat_map(|kernel| &kernel.files) {
         if !files.contains_key(&file.hash) {
-            files.insert(file.hash.clone(), fetch(link, &file.hash).await?);
+            let content = fetch(link, &file.hash, FILE_BYTES_MAX).await?;
+            files.insert(file.hash.clone(), content);
         }
     }
     let folder = machine.folder.join(hash.as_str());
@@ -84,9 +88,21 @@ async fn make(
         let spaces: Result<Vec<PathBuf>, _> =
             assignment.kernels.iter().enumerate().map(lay).collect();
         let spaces = spaces?;
+        let laid_out = |(place, bundle): (usize, &Bundle)| -> Vec<(ContentHash, Arc<str>)> {
+            let below = folder.join(format!("{place}"));
+            let files = bundle.files.iter();
+            files
+                .map(|file| {
+                    let path = below.join(&file.path);
+                    (file.hash.clone(), Arc::from(path.to_string_lossy()))
+                })
+                .collect()
+        };
+        let files = assignment.kernels.iter().enumerate().flat_map(laid_out);
+        let files: LaidOut = files.collect();
         match (used, lent, compiler) {
             (Use::Device, Lent::Device(device), _) => {
-                Bench::on_device(&assignment, &spaces, &device)
+                Bench::on_device(&assignment, &spaces, &device, files)
             }
             (Use::Compile, _, Some(compiler)) => Bench::compiling(&assignment, &spaces, &compiler),
             _ => Err(LendError::Here(
@@ -98,7 +114,7 @@ async fn make(
     made.unwrap_or_else(|panic| Err(LendError::Here(panic.to_string())))
 }
 
-async fn fetch(link: &Link, hash: &ContentHash) -> Result<Vec<u8>, LendError> {
-    let content = link.files.get(hash, MESSAGE_BYTES_MAX).await;
+async fn fetch(link: &Link, hash: &ContentHash, most: usize) -> Result<Vec<u8>, LendError> {
+    let content = link.files.get(hash, most).await;
     content.map_err(|error| LendError::Here(error.to_string()))
 }

@@ -1,10 +1,12 @@
-//! One order, from the message to the acknowledgement.
+//! One message with orders, from its coming to the acknowledgement.
 
 use super::Worker;
 use super::bench::Use;
 use crate::DELIVERIES_MAX;
 use crate::link::{AGAIN, turned};
-use crate::message::{AnswerMessage, Malformed, OrderMessage, Outcome, encode, read, write};
+use crate::message::{
+    AnswerMessage, Malformed, OrderMessage, OrderOutcome, Outcome, encode, name_of, read, write,
+};
 use crate::names::is_run;
 use async_nats::jetstream::{AckKind, Message};
 use flate2::Compression;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tuner_core::units::ContentHash;
 use tuner_engine::Work;
-use tuner_engine::fleet::{Answer, Compiled, PROTOCOL, Step, WorkOrder};
+use tuner_engine::fleet::{Answer, Compiled, Finalists, PROTOCOL, Step, WorkOrder};
 use tuner_engine::job::{Bench, LendError};
 use tuner_space::Config;
 
@@ -23,24 +25,25 @@ use tuner_space::Config;
 const WORK_BYTES_MAX: usize = 256 << 20;
 
 impl Worker {
-    /// Carries out the order of a message, answers, and acknowledges. Between, the server is told at
-    /// intervals that it is worked on.
+    /// Carries out the orders of a message, answers, and acknowledges. Between, the server is told at
+    /// intervals that they are worked on.
     pub(super) async fn handle(self: &Arc<Self>, message: Message, progress: Duration) {
         let deliveries = message.info().map_or(1, |info| info.delivered);
-        let order = match read::<OrderMessage>(&self.link, &message.payload).await {
-            Ok(order) if is_run(&order.run) => order,
+        let orders = match read::<OrderMessage>(&self.link, &message.payload).await {
+            Ok(orders) if is_run(&orders.run) && !orders.orders.is_empty() => orders,
             Err(Malformed::Object(error)) if error.passes() => {
                 let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
                 return;
             }
-            Ok(order) => return self.drop_malformed(&message, &order.run).await,
+            Ok(orders) => return self.drop_malformed(&message, &orders.run).await,
             Err(error) => return self.drop_malformed(&message, &error).await,
         };
+        let all = |outcome: Outcome| orders.orders.iter().map(|_| outcome.clone()).collect();
         let handed_out = u32::try_from(deliveries).unwrap_or(u32::MAX);
-        let outcome = if handed_out > DELIVERIES_MAX {
-            Outcome::Lost(DELIVERIES_MAX)
+        let outcomes: Vec<Outcome> = if handed_out > DELIVERIES_MAX {
+            all(Outcome::Lost(DELIVERIES_MAX))
         } else {
-            let working = self.carry_out(&order);
+            let working = self.carry_out_all(&orders);
             tokio::pin!(working);
             let mut ticks = tokio::time::interval(progress);
             // The first tick is at once.
@@ -48,15 +51,23 @@ impl Worker {
             let mut stop = self.stop.clone();
             loop {
                 tokio::select! {
-                    outcome = &mut working => break outcome,
+                    outcomes = &mut working => break outcomes,
                     _ = ticks.tick() => {
                         let _ = message.ack_with(AckKind::Progress).await;
                     }
-                    () = turned(&mut stop) => break Outcome::Leaving,
+                    () = turned(&mut stop) => break all(Outcome::Leaving),
                 }
             }
         };
-        self.answer(&order, outcome, &message).await;
+        self.answer(&orders, outcomes, &message).await;
+    }
+
+    async fn carry_out_all(self: &Arc<Self>, message: &OrderMessage) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(message.orders.len());
+        for order in &message.orders {
+            outcomes.push(self.carry_out(message, order).await);
+        }
+        outcomes
     }
 
     async fn drop_malformed(&self, message: &Message, why: &(dyn std::fmt::Display + Sync)) {
@@ -66,21 +77,29 @@ impl Worker {
         let _ = message.ack_with(AckKind::Term).await;
     }
 
-    async fn answer(&self, order: &OrderMessage, outcome: Outcome, message: &Message) {
-        if matches!(outcome, Outcome::Leaving | Outcome::Unable(_)) {
-            self.record().returned += 1;
-        }
-        let (id, attempt) = (order.order.id.clone(), order.attempt);
-        let subject = self.link.names.result(&order.run, &id);
+    async fn answer(&self, orders: &OrderMessage, outcomes: Vec<Outcome>, message: &Message) {
+        let back = |outcome: &&Outcome| matches!(outcome, Outcome::Leaving | Outcome::Unable(_));
+        let returned = outcomes.iter().filter(back).count() as u64;
+        let worker = {
+            let mut record = self.record();
+            record.returned += returned;
+            record.name.clone()
+        };
+        let attempt = orders.attempt;
+        let of = |(order, outcome): (&WorkOrder, Outcome)| OrderOutcome {
+            id: order.id.clone(),
+            outcome,
+        };
         let answer = AnswerMessage {
             protocol: PROTOCOL,
-            worker: self.record().name.clone(),
+            worker,
             attempt,
-            outcome,
-            id,
+            answers: orders.orders.iter().zip(outcomes).map(of).collect(),
         };
+        let id = name_of(orders.orders.iter());
+        let subject = self.link.names.result(&orders.run, &id);
         // A second answer to the same sending is dropped by the server where it comes soon.
-        let name = format!("{}.{}.{attempt}.a", order.run, answer.id);
+        let name = format!("{}.{id}.{attempt}.a", orders.run);
         let payload = loop {
             match write(&self.link, &answer).await {
                 Ok(payload) => break payload,
@@ -93,15 +112,22 @@ impl Worker {
     }
 
     /// Does what the order asks for.
-    async fn carry_out(self: &Arc<Self>, message: &OrderMessage) -> Outcome {
-        let order = &message.order;
+    async fn carry_out(self: &Arc<Self>, message: &OrderMessage, order: &WorkOrder) -> Outcome {
         let used = match order.step {
             Step::Compile { .. } => Use::Compile,
-            Step::Recorded | Step::Device(_) => Use::Device,
+            Step::Recorded | Step::Device(_) | Step::Final(_) => Use::Device,
         };
+        if let Step::Final(finalists) = &order.step
+            && finalists.not.contains(&self.record().name)
+        {
+            // For another one, who gets it sooner.
+            tokio::time::sleep(AGAIN / 4).await;
+            return Outcome::Leaving;
+        }
         let what = match order.step {
             Step::Compile { .. } => "compiles",
             Step::Recorded | Step::Device(_) => "judges",
+            Step::Final(_) => "times the best with",
         };
         let note = format!("{what} {} of {}", order.candidate.short(), message.run);
         let _doing = self.doing(note, used == Use::Device);
@@ -112,8 +138,13 @@ impl Worker {
         let answer = match bench {
             Ok(bench) => match &order.step {
                 Step::Recorded => recorded(&bench, order),
-                Step::Compile { again } => self.compile(bench, message, *again).await,
-                Step::Device(compiled) => self.judge(bench, order, compiled).await,
+                Step::Compile { again } => self.compile(bench, message, order, *again).await,
+                Step::Device(compiled) => match self.is_apart(&bench, message, order).await {
+                    Ok(true) => return Outcome::Leaving,
+                    Ok(false) => self.judge(bench, order, compiled).await,
+                    Err(error) => Err(error),
+                },
+                Step::Final(finalists) => self.finale(bench, order, finalists).await,
             },
             Err(error) => Err(error),
         };
@@ -140,10 +171,10 @@ impl Worker {
         &self,
         bench: Arc<Bench>,
         message: &OrderMessage,
+        order: &WorkOrder,
         again: u32,
     ) -> Result<Answer, LendError> {
-        let order = &message.order;
-        let key = compiled_key(message);
+        let key = compiled_key(&message.assignment, order);
         if again == 0
             && let Ok(Some(bytes)) = self.link.compiled.get(&key).await
             && let Ok(known) = serde_json::from_slice::<Compiled>(&bytes)
@@ -153,14 +184,14 @@ impl Worker {
             return Ok(Answer::Compiled(Box::new(known)));
         }
         let (task, config) = (order.task, Config::new(order.choices.clone()));
-        let work = match blocking(move || bench.compile(task, &config)).await? {
-            Ok(work) => work,
+        let (work, predicted) = match blocking(move || bench.compile(task, &config)).await? {
+            Ok(compiled) => compiled,
             Err(judged) => return Ok(Answer::Judged(Box::new(judged.into()))),
         };
         let packed = pack(&work)?;
         let stored = self.link.cubins.put(&packed).await;
         let object = stored.map_err(|error| LendError::Here(error.to_string()))?;
-        let compiled = Compiled::of(&work, object, again);
+        let compiled = Compiled::of(&work, predicted, (object, again));
         if let Ok(text) = serde_json::to_vec(&compiled) {
             // Without it the next one compiles again.
             let _ = self.link.compiled.put(&key, text.into()).await;
@@ -194,6 +225,20 @@ impl Worker {
         Ok(Answer::Judged(Box::new(judged.into())))
     }
 
+    /// Times the best of a task once more, together.
+    async fn finale(
+        &self,
+        bench: Arc<Bench>,
+        order: &WorkOrder,
+        finalists: &Finalists,
+    ) -> Result<Answer, LendError> {
+        let configs: Vec<Config> = finalists.configs.iter().cloned().map(Config::new).collect();
+        let (task, seed) = (order.task, finalists.seed);
+        let times = blocking(move || bench.finale(task, &configs, seed)).await?;
+        let worker = self.record().name.clone();
+        Ok(Answer::Final { worker, times })
+    }
+
     async fn false_object(
         &self,
         object: &ContentHash,
@@ -215,11 +260,10 @@ fn recorded(bench: &Bench, order: &WorkOrder) -> Result<Answer, LendError> {
 }
 
 /// Where it is written which object holds a candidate of an assignment.
-fn compiled_key(message: &OrderMessage) -> String {
-    let order = &message.order;
+fn compiled_key(assignment: &ContentHash, order: &WorkOrder) -> String {
     let choices: Vec<u8> = order.choices.iter().flat_map(|c| c.to_le_bytes()).collect();
     let key = ContentHash::of([
-        message.assignment.as_str().as_bytes(),
+        assignment.as_str().as_bytes(),
         &order.task.to_le_bytes()[..],
         &choices,
         order.candidate.as_str().as_bytes(),
@@ -228,7 +272,7 @@ fn compiled_key(message: &OrderMessage) -> String {
 }
 
 /// Does something that takes long on a thread of its own.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LendError> + Send + 'static,
 ) -> Result<T, LendError> {
     let done = tokio::task::spawn_blocking(work).await;

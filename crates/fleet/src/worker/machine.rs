@@ -66,6 +66,17 @@ impl Machine {
         }
     }
 
+    /// Whether it lends a GPU, whose times are measured.
+    pub(super) fn is_gpu(&self) -> bool {
+        let facts = self.facts.as_ref();
+        facts.is_some_and(|facts| facts.kind == DeviceKind::Cuda)
+    }
+
+    /// The queue of its GPU in a group of that name.
+    pub(super) fn class_apart(&self, name: &str) -> String {
+        names::class(DeviceKind::Cuda, name, &self.nvrtc().unwrap_or_default())
+    }
+
     /// Whether it compiles for others.
     pub(super) fn compiles(&self) -> bool {
         self.compiler.is_some() && self.compilers > 0

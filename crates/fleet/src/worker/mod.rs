@@ -5,13 +5,15 @@ mod bench;
 mod handle;
 mod machine;
 mod serve;
+mod siblings;
 
 use super::access::Access;
 use super::link::{AGAIN, FleetError, Link, Wire, turned};
-use super::names::{Names, Queue};
+use super::names::Names;
 use super::presence;
 use bench::Benches;
 use machine::Machine;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +57,8 @@ struct Worker {
     /// The device is lost: nothing can be judged here any more.
     broken: watch::Sender<Option<String>>,
     leaving: AtomicBool,
+    /// Runs and tasks for which the GPU was found to be like the others.
+    compared: Mutex<HashSet<(String, usize)>>,
 }
 
 /// Lends this machine to a fleet until `stop` turns true; then what is in hand goes back.
@@ -91,6 +95,7 @@ pub async fn work(
         stop,
         broken: watch::channel(None).0,
         leaving: AtomicBool::new(false),
+        compared: Mutex::default(),
         link,
     });
     worker.run().await
@@ -141,6 +146,10 @@ impl Worker {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn compared(&self) -> MutexGuard<'_, HashSet<(String, usize)>> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the worker leaves.
     fn leaves(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
@@ -151,9 +160,8 @@ impl Worker {
             .tell("worker", &format!("{} joins", self.record().name));
         let present = tokio::spawn(Arc::clone(&self).stay_present());
         let mut queues = tokio::task::JoinSet::new();
-        if let Some(class) = self.machine.class() {
-            let queue = Queue::device(&class);
-            queues.spawn(Arc::clone(&self).serve_device(queue));
+        if self.machine.class().is_some() {
+            queues.spawn(Arc::clone(&self).serve_device());
         }
         if self.machine.compiles() {
             queues.spawn(Arc::clone(&self).serve_compiles());

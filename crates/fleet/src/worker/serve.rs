@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tuner_engine::job::Lent;
 
-/// Orders that a worker with a recording has in hand: each takes microseconds, and the way to the
+/// Messages that a worker with a recording has in hand: each takes microseconds, and the way to the
 /// server longer.
-const RECORDED_IN_HAND: usize = 4;
+const RECORDED_IN_HAND: usize = 8;
 
 /// Longest wait for an order in one request.
 const EXPIRES_MAX: Duration = Duration::from_secs(5);
@@ -54,10 +54,11 @@ impl Worker {
     }
 
     /// Takes candidates for the device until the worker ends.
-    pub(super) async fn serve_device(self: Arc<Self>, queue: Queue) {
-        let name = queue.consumer();
+    pub(super) async fn serve_device(self: Arc<Self>) {
         let fast = matches!(self.machine.lent, Lent::Recording(_));
         while !self.ends() {
+            let class = self.record().class.clone();
+            let name = Queue::device(&class).consumer();
             let Some(consumer) = self.consumer(&name).await else {
                 // Its hub has not come yet.
                 pause().await;
@@ -67,7 +68,7 @@ impl Worker {
             if fast {
                 self.serve_recorded(&consumer, pace).await;
             } else {
-                self.serve_one_by_one(&consumer, pace).await;
+                self.serve_one_by_one(&consumer, &class, pace).await;
             }
         }
     }
@@ -105,9 +106,14 @@ impl Worker {
         let _ = room.acquire_many(RECORDED_IN_HAND as u32).await;
     }
 
-    /// One order in hand, and none waiting here.
-    async fn serve_one_by_one(self: &Arc<Self>, consumer: &Consumer<pull::Config>, pace: Pace) {
-        while !self.ends() {
+    /// One order in hand, and none waiting here, as long as the device is of that class.
+    async fn serve_one_by_one(
+        self: &Arc<Self>,
+        consumer: &Consumer<pull::Config>,
+        class: &str,
+        pace: Pace,
+    ) {
+        while !self.ends() && self.record().class == class {
             match self.next(consumer, pace.expires).await {
                 Ok(Some(message)) => self.handle(message, pace.progress).await,
                 Ok(None) => {}

@@ -351,6 +351,10 @@ impl Strategy for Guided {
         place
     }
 
+    fn chooses(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
         let promise = self.promise();
         let scores = self.promises(&promise, ready).into_iter();
@@ -373,6 +377,34 @@ impl Strategy for Guided {
             let place = self.file(config.clone());
             self.learn(place, told);
         }
+    }
+
+    fn know(&mut self, knowledge: &Knowledge) {
+        self.knowledge = knowledge.clone();
+        // Where everything lies depends on the sources, and so do weights and the model.
+        self.weights.clear();
+        self.known = knowledge
+            .best(usize::MAX)
+            .into_iter()
+            .map(|config| {
+                let lies = self.lies(&config);
+                (config, lies)
+            })
+            .collect();
+        for place in 0..self.archive.entries.len() {
+            let lies = self.lies(&self.archive.entries[place].config);
+            self.archive.entries[place].lies = lies;
+        }
+        for place in 0..self.waiting.list.len() {
+            let lies = self.lies(&self.waiting.list[place].config);
+            self.waiting.list[place].lies = lies;
+        }
+        if !knowledge.is_empty() {
+            // What is known takes the place of what was still to be explored.
+            let proposed = self.archive.entries.len() + self.waiting.list.len();
+            self.settings.opening = self.settings.opening.min(proposed);
+        }
+        self.refit();
     }
 
     fn worth(&self) -> Vec<f64> {

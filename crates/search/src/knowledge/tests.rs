@@ -72,6 +72,38 @@ fn score(space: &Space, knowledge: &Knowledge, evals: &[usize]) -> Vec<f64> {
 }
 
 #[test]
+fn what_becomes_known_in_the_middle_of_a_search_helps_it_from_then_on() {
+    const SEEDS: u64 = 8;
+    let space = cube();
+    let right = experience(&space, |_, config| time(config.choices(), 0).ln());
+    let knowledge = Knowledge::new(&space, &[right]);
+    let best_after = |informed: bool, seed: u64| {
+        let none = Knowledge::default();
+        let mut search = evolve_knowing(&space, Seed(seed), &[], Settings::default(), &none);
+        let mut best = f64::INFINITY;
+        for done in 0..14 {
+            if informed && done == 8 {
+                search.know(&knowledge);
+            }
+            let proposal = search.ask().unwrap();
+            let time = time(proposal.config.choices(), 0);
+            best = best.min(time);
+            let told = Observation::exactly(Micros::new(time).unwrap());
+            search.tell(proposal.id, told);
+        }
+        best
+    };
+    let sum = |informed: bool| {
+        (1..=SEEDS)
+            .map(|seed| best_after(informed, seed))
+            .sum::<f64>()
+    };
+    let (without, with) = (sum(false), sum(true));
+    assert!(with < 0.9 * without, "{with} against {without}");
+    assert!(with < 10.5 * SEEDS as f64, "{with}");
+}
+
+#[test]
 fn one_that_is_right_is_believed_at_once_and_one_that_is_wrong_does_no_harm() {
     let space = cube();
     let evals = [6, 50];

@@ -51,12 +51,20 @@ pub(super) struct Clock {
     host: f64,
     /// What the device has worked in all.
     busy: f64,
+    /// What everything takes, as a share of the usual.
+    pace: f64,
     state: u64,
 }
 
 impl Clock {
     pub(super) fn new() -> Self {
+        Self::slower(0)
+    }
+
+    /// The clock of a device on which all takes so many thousandths longer.
+    pub(super) fn slower(thousandths: u16) -> Self {
         Self {
+            pace: 1.0 + f64::from(thousandths) / 1e3,
             now: 1000.0,
             host: 1000.0,
             busy: 0.0,
@@ -102,7 +110,7 @@ impl Clock {
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         let unit = (self.state >> 11) as f64 / (1u64 << 53) as f64;
-        let micros = micros * (1.0 + 0.01 * (unit - 0.5));
+        let micros = micros * self.pace * (1.0 + 0.01 * (unit - 0.5));
         self.now = self.micros() + micros;
         self.busy += micros;
     }

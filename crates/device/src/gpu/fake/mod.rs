@@ -35,6 +35,8 @@ pub struct Settings {
     /// Outputs are compared on the host. The kernels that compare on the device take the virtual GPU
     /// longer than the kernels of most tests do.
     pub compares_on_host: bool,
+    /// How much longer everything takes, in thousandths: GPUs of one model differ.
+    pub slower: u16,
 }
 
 static STAND_IN: OnceLock<Settings> = OnceLock::new();

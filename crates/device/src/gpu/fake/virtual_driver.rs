@@ -57,8 +57,10 @@ pub struct VirtualDriver {
 impl VirtualDriver {
     /// A machine with two GPUs.
     #[must_use]
-    pub fn new(_settings: &Settings) -> Self {
-        Self::of(&::vgpu::arch::all()[0])
+    pub fn new(settings: &Settings) -> Self {
+        let mut driver = Self::of(&::vgpu::arch::all()[0]);
+        driver.clock = Clock::slower(settings.slower);
+        driver
     }
 
     /// A machine with two GPUs of that architecture.

@@ -1,0 +1,97 @@
+//! Orders on their way out: look-ups in a recording that are asked for together go in one message.
+
+use super::run::Run;
+use crate::link::{AGAIN, turned};
+use crate::message::{OrderMessage, name_of, write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tuner_engine::fleet::{PROTOCOL, Step, WorkOrder};
+
+/// Look-ups in one message at most. A message is the unit that is handed out again and of which a
+/// worker keeps some ahead, so it stays small beside the candidates in flight.
+const LOOKUPS_MAX: usize = 64;
+
+/// How long a look-up waits for others to go with it: a fraction of the way to a worker and back.
+const LINGER: Duration = Duration::from_micros(200);
+
+/// An order that is to be sent.
+pub(super) struct Outgoing {
+    pub(super) order: WorkOrder,
+    pub(super) attempt: u32,
+}
+
+/// Sends what is asked for until the run ends.
+pub(super) async fn post(run: Arc<Run>, mut orders: mpsc::UnboundedReceiver<Outgoing>) {
+    let mut ended = run.ended.subscribe();
+    let mut waiting = Vec::new();
+    loop {
+        tokio::select! {
+            count = orders.recv_many(&mut waiting, LOOKUPS_MAX) => if count == 0 { return },
+            () = turned(&mut ended) => return,
+        }
+        if waiting.iter().any(|outgoing| is_shared(&run, outgoing)) {
+            tokio::time::sleep(LINGER).await;
+            while waiting.len() < LOOKUPS_MAX
+                && let Ok(more) = orders.try_recv()
+            {
+                waiting.push(more);
+            }
+        }
+        let (shared, alone): (Vec<_>, Vec<_>) = waiting
+            .drain(..)
+            .partition(|outgoing| is_shared(&run, outgoing));
+        let orders = shared.into_iter().map(|outgoing| outgoing.order).collect();
+        send(&run, orders, run.first_attempt);
+        for outgoing in alone {
+            send(&run, vec![outgoing.order], outgoing.attempt);
+        }
+    }
+}
+
+/// Whether an order may share a message. One that is sent again goes alone, so that what is said of
+/// the message is said of it.
+fn is_shared(run: &Run, outgoing: &Outgoing) -> bool {
+    matches!(outgoing.order.step, Step::Recorded) && outgoing.attempt == run.first_attempt
+}
+
+/// Sends a message until the server has stored it, in the background.
+fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
+    let Some(first) = orders.first() else { return };
+    let name = name_of(orders.iter());
+    let subject = run.subject(&first.step, &name);
+    {
+        let mut state = run.state();
+        for order in &orders {
+            if let Some(waiting) = state.waiting.get_mut(&order.id) {
+                waiting.sent_in = name.clone();
+            }
+        }
+    }
+    let id = format!("{}.{name}.{attempt}", run.parts.name);
+    let message = OrderMessage {
+        protocol: PROTOCOL,
+        run: run.parts.name.clone(),
+        assignment: run.parts.assignment.clone(),
+        attempt,
+        orders,
+    };
+    let run = Arc::clone(run);
+    tokio::spawn(async move {
+        let sending = async {
+            let payload = loop {
+                match write(&run.parts.link, &message).await {
+                    Ok(payload) => break payload,
+                    Err(error) => tracing::warn!(%error, "an order cannot be sent; trying again"),
+                }
+                tokio::time::sleep(AGAIN).await;
+            };
+            run.parts.link.publish(&subject, &id, payload).await;
+        };
+        let mut ended = run.ended.subscribe();
+        tokio::select! {
+            () = sending => {}
+            () = turned(&mut ended) => {}
+        }
+    });
+}

@@ -1,0 +1,122 @@
+//! Before its first candidate of a task, a GPU is compared with its siblings, and the hub says whether
+//! it is one.
+
+use super::Worker;
+use super::handle::blocking;
+use crate::hub::siblings_key;
+use crate::message::{AnswerMessage, OrderMessage, OrderOutcome, Outcome, encode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tuner_core::units::ContentHash;
+use tuner_engine::fleet::{PROTOCOL, SiblingTimes, SiblingsRecord, WorkOrder, name_apart};
+use tuner_engine::job::{Bench, LendError};
+use tuner_space::Config;
+
+/// How long the hub may take to say whose sibling a GPU is.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between looks for what it says, and looks after which the times are sent again.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u64 = 50;
+
+impl Worker {
+    /// Whether the GPU is in another group than the run's. Then it takes candidates of its own group
+    /// from now on.
+    pub(super) async fn is_apart(
+        &self,
+        bench: &Arc<Bench>,
+        message: &OrderMessage,
+        order: &WorkOrder,
+    ) -> Result<bool, LendError> {
+        let task = (message.run.clone(), order.task);
+        if !self.machine.is_gpu() || self.compared().contains(&task) {
+            return Ok(false);
+        }
+        let record = self.siblings(&message.run).await;
+        let best = record.incumbents.get(&order.task).cloned();
+        let (bench, place) = (Arc::clone(bench), order.task);
+        let comparing = move || bench.compare(place, best.map(Config::new).as_ref());
+        if let Some(times) = blocking(comparing).await?
+            && let Some(why) = self.placed(message, &times).await?
+        {
+            self.leave_siblings(&why);
+            return Ok(true);
+        }
+        self.compared().insert(task);
+        Ok(false)
+    }
+
+    /// What the hub says of these times: why the GPU is in a group of its own, or nothing.
+    async fn placed(
+        &self,
+        message: &OrderMessage,
+        times: &SiblingTimes,
+    ) -> Result<Option<String>, LendError> {
+        let name = self.record().name.clone();
+        let began = Instant::now();
+        let mut looks = 0;
+        while began.elapsed() < PATIENCE {
+            if looks % LOOKS == 0 {
+                self.send_times(message, times, looks / LOOKS).await?;
+            }
+            looks += 1;
+            tokio::time::sleep(LOOK).await;
+            let record = self.siblings(&message.run).await;
+            let mut all = record.placed.into_iter();
+            if let Some(placed) = all.find(|one| one.worker == name && one.task == times.task) {
+                return Ok(placed.apart);
+            }
+        }
+        Err(LendError::Here(
+            "the hub does not say whether its GPU is like the others".to_owned(),
+        ))
+    }
+
+    async fn send_times(
+        &self,
+        message: &OrderMessage,
+        times: &SiblingTimes,
+        number: u64,
+    ) -> Result<(), LendError> {
+        let worker = self.record().name.clone();
+        let id = ContentHash::of([worker.as_bytes(), &times.task.to_le_bytes()[..]]);
+        let subject = self.link.names.result(&message.run, &id);
+        let name = format!("{}.{id}.{number}.compared", message.run);
+        let answer = AnswerMessage {
+            protocol: PROTOCOL,
+            worker,
+            attempt: message.attempt,
+            answers: vec![OrderOutcome {
+                id,
+                outcome: Outcome::Compared(times.clone()),
+            }],
+        };
+        let payload = encode(&answer).map_err(|error| LendError::Here(error.to_string()))?;
+        self.link.publish(&subject, &name, payload.into()).await;
+        Ok(())
+    }
+
+    /// What the hub of a run wrote down; nothing where it did not yet.
+    async fn siblings(&self, run: &str) -> SiblingsRecord {
+        let found = self.link.compiled.get(siblings_key(run)).await;
+        let bytes = found.ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// The GPU is a kind of its own from now on, with queue and leaderboard.
+    fn leave_siblings(&self, why: &str) {
+        let (host, name) = {
+            let mut record = self.record();
+            let name = name_apart(&record.device, &record.host, &record.selector);
+            record.class = self.machine.class_apart(&name);
+            if let Some(facts) = &mut record.facts {
+                facts["name"] = name.clone().into();
+            }
+            record.device.clone_from(&name);
+            record.group.clone_from(&name);
+            (record.name.clone(), name)
+        };
+        tracing::warn!("this GPU is in a group of its own, `{name}`: {why}");
+        self.link.tell("apart", &format!("{host}: {why}"));
+    }
+}
