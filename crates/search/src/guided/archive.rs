@@ -10,6 +10,8 @@ use tuner_space::Config;
 
 /// Fewer results than this say nothing of a source.
 const FEW: usize = 10;
+/// Less than this, as a difference of log times, is no gain.
+const LEAST_GAIN: f64 = 0.01;
 
 /// One proposed configuration.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(super) struct Entry {
     pub(super) config: Config,
     pub(super) lies: Place,
     pub(super) result: Option<Outcome>,
+    /// Whether it was proposed because of what is known from elsewhere.
+    pub(super) lent: bool,
 }
 
 /// What became of it.
@@ -33,6 +37,10 @@ pub(super) struct Archive {
     pub(super) entries: Vec<Entry>,
     /// Log time and place of the fastest, fastest first.
     elites: Vec<(f64, usize)>,
+    /// The same of those found without what is known from elsewhere.
+    own: Vec<(f64, usize)>,
+    /// Results since the last gain, of those found without knowledge and of those with it.
+    idle: [usize; 2],
     /// Whether what was believed beforehand counts.
     pub(super) trusting: bool,
     told: usize,
@@ -74,12 +82,14 @@ impl Archive {
         }
     }
 
-    /// Adds a configuration without a result; returns its place.
-    pub(super) fn push(&mut self, config: Config, lies: Place) -> usize {
+    /// Adds a configuration without a result; returns its place. `lent`: whether it was proposed
+    /// because of what is known from elsewhere.
+    pub(super) fn push(&mut self, config: Config, lies: Place, lent: bool) -> usize {
         self.entries.push(Entry {
             lies,
             config,
             result: None,
+            lent,
         });
         self.entries.len() - 1
     }
@@ -91,28 +101,64 @@ impl Archive {
             return None;
         }
         self.told += 1;
+        let lent = self.entries[place].lent;
+        let idle = &mut self.idle[usize::from(lent)];
+        *idle += 1;
         let Observation::Time { time, error } = told else {
             self.failed += 1;
             self.entries[place].result = Some(Outcome::Failed);
             return None;
         };
         let log = time.get().ln();
+        let best = self.elites.first();
+        if best.is_none_or(|(best, _)| log < best - LEAST_GAIN) {
+            *idle = 0;
+        }
         self.noisy |= error > 0.0;
         self.entries[place].result = Some(Outcome::Log(log, error));
-        let rank = self.elites.partition_point(|(other, _)| *other <= log);
-        if rank >= keep {
-            return None;
+        insert(&mut self.elites, (log, place), keep);
+        if !lent {
+            insert(&mut self.own, (log, place), keep);
         }
-        self.elites.insert(rank, (log, place));
-        self.elites.truncate(keep);
-        Some(rank)
+        let fastest = self.fastest().iter();
+        fastest.map(|(_, at)| *at).position(|at| at == place)
     }
 
     /// Ranks the fastest anew by what is believed of them, one value a place.
     pub(super) fn rank(&mut self, mut believed: Vec<(f64, usize)>, keep: usize) {
         believed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        believed.truncate(keep);
-        self.elites = believed;
+        let own = believed
+            .iter()
+            .filter(|(_, place)| !self.entries[*place].lent);
+        let own = own.take(keep).copied().collect();
+        // Alone, the model holds no others.
+        if !self.alone() {
+            believed.truncate(keep);
+            self.elites = believed;
+        }
+        self.own = own;
+    }
+
+    /// Whether results that came of knowledge are left out: while it is not believed, and what was
+    /// found without it is slower. A search that knows of a false optimum stays near it, as the
+    /// fastest lend parents, neighbours and the time that is to be improved on.
+    pub(super) fn alone(&self) -> bool {
+        let best = |of: &[(f64, usize)]| of.first().map_or(f64::INFINITY, |(log, _)| *log);
+        !self.trusting && best(&self.elites) < best(&self.own)
+    }
+
+    /// The fastest that the present model knows of.
+    fn fastest(&self) -> &[(f64, usize)] {
+        if self.alone() {
+            &self.own
+        } else {
+            &self.elites
+        }
+    }
+
+    /// Results since the last gain, of those found without knowledge and of those with it.
+    pub(super) fn idle(&self) -> [usize; 2] {
+        self.idle
     }
 
     pub(super) fn told(&self) -> usize {
@@ -130,12 +176,12 @@ impl Archive {
 
     /// How many elites there are.
     pub(super) fn elites(&self) -> usize {
-        self.elites.len()
+        self.fastest().len()
     }
 
     /// The elite of that rank.
     pub(super) fn elite(&self, rank: usize) -> &Config {
-        &self.entries[self.elites[rank].1].config
+        &self.entries[self.fastest()[rank].1].config
     }
 
     /// The log time, unless failed or unknown.
@@ -251,6 +297,15 @@ impl Archive {
     }
 }
 
+/// Puts one in its place among the `keep` fastest.
+fn insert(fastest: &mut Vec<(f64, usize)>, new: (f64, usize), keep: usize) {
+    let rank = fastest.partition_point(|(other, _)| *other <= new.0);
+    if rank < keep {
+        fastest.insert(rank, new);
+        fastest.truncate(keep);
+    }
+}
+
 /// The rank of each value, the mean of their ranks for equal ones.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -309,7 +364,7 @@ mod tests {
                 features: vec![f64::from(at), -f64::from(at), 7.0],
                 ..Place::default()
             };
-            let place = archive.push(Config::new(vec![at as u32]), lies);
+            let place = archive.push(Config::new(vec![at as u32]), lies, false);
             let time = Micros::new(10.0 + f64::from(at * at)).unwrap();
             archive.learn(place, Observation::exactly(time), 4);
         }
@@ -320,12 +375,32 @@ mod tests {
     }
 
     #[test]
+    fn what_came_of_knowledge_is_left_out_until_something_faster_is_found_without_it() {
+        let mut archive = Archive::default();
+        let mut measure = |time: f64, lent| {
+            let config = Config::new(vec![archive.entries.len() as u32]);
+            let place = archive.push(config, Place::default(), lent);
+            let told = Observation::exactly(Micros::new(time).unwrap());
+            let rank = archive.learn(place, told, 4);
+            (rank, archive.alone(), archive.elites(), archive.idle())
+        };
+        assert_eq!(measure(10.0, true), (None, true, 0, [0, 0]));
+        assert_eq!(measure(12.0, true), (None, true, 0, [0, 1]));
+        assert_eq!(measure(20.0, false), (Some(0), true, 1, [1, 1]));
+        assert_eq!(measure(9.95, true), (None, true, 1, [1, 2]), "no gain");
+        assert_eq!(measure(9.0, false), (Some(0), false, 4, [0, 2]));
+        archive.rank((0..5).map(|at| (at as f64, at)).collect(), 4);
+        assert!(archive.alone() && archive.elites() == 2);
+    }
+
+    #[test]
     fn what_was_not_judged_is_neither_good_nor_bad() {
         let mut archive = Archive::default();
         archive.entries.push(Entry {
             config: Config::new(vec![0]),
             lies: Place::default(),
             result: None,
+            lent: false,
         });
         assert_eq!(archive.learn(0, Observation::Unknown, 4), None);
         assert_eq!((archive.health(0), archive.log(0)), (None, None));

@@ -23,15 +23,16 @@ impl Guided {
     }
 
     fn add(&mut self, config: Config, origin: &'static str) {
-        if self.fresh.is_new(&config) {
-            let knowledge = self.archive.trusting.then_some(&self.knowledge);
-            let (encoder, doubt) = (&self.encoder, self.settings.doubt);
-            let lies = |config: &Config| match knowledge {
-                Some(knowledge) => knowledge.place(encoder, config, doubt),
-                None => Place::of(encoder.encode(config)),
-            };
-            self.pool.add(config, origin, lies, &self.process);
+        if self.pool.holds(&config) || !self.fresh.is_new(&config) {
+            return;
         }
+        let point = if self.archive.trusting {
+            self.process.point(self.places.of(&config, &self.encoder))
+        } else {
+            let place = Place::of(self.encoder.encode(&config));
+            self.process.point(&place)
+        };
+        self.pool.add(config, origin, point);
     }
 
     /// Adds what the sources, weighted as they are now, believe to be fastest.
@@ -40,17 +41,20 @@ impl Guided {
             return;
         }
         let expected = |lies: &Place| lies.mean + weighed(&self.weights, lies);
-        let mut ranked: Vec<(f64, usize)> = self
-            .known
-            .iter()
-            .enumerate()
-            .filter(|(_, (config, _))| self.fresh.is_new(config))
-            .map(|(at, (_, lies))| (expected(lies), at))
-            .collect();
+        let known = self.known.iter().enumerate();
+        let mut ranked: Vec<(f64, usize)> =
+            known.map(|(at, (_, lies))| (expected(lies), at)).collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (_, at) in ranked.into_iter().take(self.settings.pool_known) {
-            let config = self.known[at].0.clone();
-            self.add(config, "known");
+        let mut left = self.settings.pool_known;
+        for (_, at) in ranked {
+            if left == 0 {
+                break;
+            }
+            let config = &self.known[at].0;
+            if self.fresh.is_new(config) {
+                self.add(config.clone(), "known");
+                left -= 1;
+            }
         }
     }
 

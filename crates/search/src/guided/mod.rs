@@ -27,7 +27,7 @@ pub use settings::Settings;
 
 use super::encode::Encoder;
 use super::fresh::Fresh;
-use super::knowledge::{Knowledge, portfolio};
+use super::knowledge::{Knowledge, Places, portfolio};
 use super::variation::Variation;
 use super::{CompileStats, Observation, Proposal, Ready, Strategy};
 use acquisition::Acquisition;
@@ -36,7 +36,7 @@ use compile_stats::Correction;
 use pool::Pool;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use surrogate::{Place, Process, Scales, squared_distance};
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
@@ -49,7 +49,7 @@ const SHORT_LIST: usize = 40;
 
 pub(super) struct Guided {
     settings: Settings,
-    knowledge: Knowledge,
+    places: Places,
     /// The fastest of all sources, with what is believed of them.
     known: Vec<(Config, Place)>,
     fresh: Fresh,
@@ -76,6 +76,10 @@ pub(super) struct Guided {
     weights: Vec<f64>,
     /// The number of results at which the model is fitted again.
     next_fit: usize,
+    /// First trials that are chosen from what is known from elsewhere.
+    first: VecDeque<Config>,
+    /// Far configurations to be tried when it is doubted.
+    spread_left: usize,
 }
 
 /// What was believed of a candidate when it was chosen.
@@ -97,13 +101,12 @@ impl Guided {
         let scales = Scales::prior(encoder.dimensions(), settings.log_length);
         let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
         let shape = scales.shape(encoder.dimension_of());
-        let mut start = start.to_vec();
-        let mut known = Vec::new();
+        let (mut first, mut known) = (Vec::new(), Vec::new());
         if !knowledge.is_empty() {
-            let first = settings.first.min(1 + knowledge.names().count());
-            let wanted = (first, settings.first_doubt);
-            start.extend(portfolio(knowledge, &encoder, &shape, wanted, &mut rng));
-            settings.opening = start.len();
+            let count = settings.first.min(knowledge.names().count().max(2));
+            let wanted = (count, settings.first_doubt);
+            first = portfolio(knowledge, &encoder, &shape, wanted, &mut rng);
+            settings.opening = 0;
             known = knowledge.best(usize::MAX);
         }
         let place = |config: Config| {
@@ -112,8 +115,8 @@ impl Guided {
         };
         Self {
             known: known.into_iter().map(place).collect(),
-            knowledge: knowledge.clone(),
-            fresh: Fresh::new(space, &start),
+            places: Places::new(knowledge.clone(), settings.doubt),
+            fresh: Fresh::new(space, start),
             variation: Variation::new(space),
             rng,
             archive: Archive::new(!knowledge.is_empty()),
@@ -129,15 +132,25 @@ impl Guided {
             signal: 0.0,
             weights: Vec::new(),
             next_fit: 0,
+            first: first.into(),
+            spread_left: settings.spread,
             encoder,
             settings,
         }
     }
 
     /// Where a configuration lies, and what is believed of it beforehand.
-    fn lies(&self, config: &Config) -> Place {
-        self.knowledge
-            .place(&self.encoder, config, self.settings.doubt)
+    fn lies(&mut self, config: &Config) -> Place {
+        if self.knowing() {
+            self.places.of(config, &self.encoder).clone()
+        } else {
+            Place::of(self.encoder.encode(config))
+        }
+    }
+
+    /// Whether anything is known from elsewhere.
+    fn knowing(&self) -> bool {
+        !self.places.knowledge().is_empty()
     }
 
     /// The farthest of some uniform draws from everything proposed so far.
@@ -253,7 +266,7 @@ impl Guided {
         let Some(waiter) = self.waiting.take(id) else {
             return;
         };
-        let place = self.file(waiter.config);
+        let place = self.file(waiter.config, waiter.lent);
         self.pending.insert(id, place);
         if let Some((facts, promise)) = believed
             && let Some(scale) = promise.scale
@@ -268,10 +281,11 @@ impl Guided {
     }
 
     /// Files a configuration that counts as proposed; the model holds it from now on.
-    fn file(&mut self, config: Config) -> usize {
+    fn file(&mut self, config: Config, lent: bool) -> usize {
         let lies = self.lies(&config);
-        let place = self.archive.push(config, lies);
-        if self.held.len() < self.settings.model_limit {
+        let place = self.archive.push(config, lies, lent);
+        let left_out = lent && self.archive.alone();
+        if self.held.len() < self.settings.model_limit && !left_out {
             let point = self
                 .process
                 .point(&self.archive.seen(&self.archive.entries[place].lies));
@@ -310,33 +324,76 @@ impl Guided {
         }
     }
 
-    /// The next configuration, the operator that made it, and whether the model had its say.
-    fn propose(&mut self) -> Option<(Config, &'static str, bool)> {
+    /// The next configuration.
+    fn propose(&mut self) -> Option<Wish> {
         if let Some(config) = self.fresh.take_start() {
-            return Some((config, "start", false));
+            return Some(Wish::fixed(config, "start"));
+        }
+        while let Some(config) = self.first.pop_front() {
+            if self.fresh.claim(&config) {
+                let lent = true;
+                return Some(Wish {
+                    lent,
+                    ..Wish::fixed(config, "known")
+                });
+            }
         }
         if self.archive.entries.len() + self.waiting.list.len() < self.settings.opening {
-            return Some((self.far()?, "explore", false));
+            return Some(Wish::fixed(self.far()?, "explore"));
         }
-        if !self.rng.random_bool(self.settings.explore)
-            && let Some((config, origin)) = self.promising()
-        {
-            return Some((config, origin, true));
+        if self.knowing() && self.spread_left > 0 && self.doubts() {
+            self.spread_left -= 1;
+            return Some(Wish::fixed(self.far()?, "explore"));
         }
-        Some((self.fresh.draw(&mut self.rng)?, "explore", true))
+        let uniform = self.rng.random_bool(self.settings.explore);
+        let promising = if uniform { None } else { self.promising() };
+        let (config, origin) = match promising {
+            Some(found) => found,
+            None => (self.fresh.draw(&mut self.rng)?, "explore"),
+        };
+        Some(Wish {
+            config,
+            origin,
+            weighed: true,
+            lent: self.archive.trusting,
+        })
+    }
+}
+
+/// What is to be tried next.
+struct Wish {
+    config: Config,
+    origin: &'static str,
+    /// Whether the model had its say, which may change its mind.
+    weighed: bool,
+    /// Whether it comes of what is known from elsewhere.
+    lent: bool,
+}
+
+impl Wish {
+    /// One that the model has no say in.
+    fn fixed(config: Config, origin: &'static str) -> Self {
+        Self {
+            config,
+            origin,
+            weighed: false,
+            lent: false,
+        }
     }
 }
 
 impl Strategy for Guided {
     fn ask(&mut self) -> Option<Proposal> {
-        let (config, origin, weighed) = self.propose()?;
-        let id = self.fresh.take_id();
-        let (lies, model) = (
-            self.lies(&config),
-            (self.model, &self.archive, &self.process),
-        );
-        self.waiting.push(id, config.clone(), weighed, lies, model);
-        Some(Proposal { id, config, origin })
+        let wish = self.propose()?;
+        let proposal = Proposal {
+            id: self.fresh.take_id(),
+            config: wish.config.clone(),
+            origin: wish.origin,
+        };
+        let lies = self.lies(&wish.config);
+        let model = (self.model, &self.archive, &self.process);
+        self.waiting.push(proposal.id, wish, lies, model);
+        Some(proposal)
     }
 
     fn choose(&mut self, ready: &[Ready]) -> usize {
@@ -374,7 +431,7 @@ impl Strategy for Guided {
 
     fn observe(&mut self, config: &Config, told: Observation) {
         if self.fresh.claim(config) {
-            let place = self.file(config.clone());
+            let place = self.file(config.clone(), false);
             self.learn(place, told);
         }
     }
@@ -408,7 +465,7 @@ impl Strategy for Guided {
     }
 
     fn worth(&self) -> Vec<f64> {
-        self.archive.worth(self.knowledge.names().count())
+        self.archive.worth(self.places.knowledge().names().count())
     }
 
     fn name(&self) -> &'static str {

@@ -2,7 +2,7 @@
 //! matter, and kept while they are promising.
 
 use std::collections::HashSet;
-use surrogate::{Place, Point, Process};
+use surrogate::{Point, Process};
 use tuner_space::Config;
 
 /// A configuration that may be proposed.
@@ -27,23 +27,20 @@ impl Pool {
         self.members.clear();
     }
 
-    /// Adds a candidate unless it is there.
-    pub(super) fn add(
-        &mut self,
-        config: Config,
-        origin: &'static str,
-        lies: impl FnOnce(&Config) -> Place,
-        process: &Process,
-    ) {
-        if self.members.insert(config.clone()) {
-            let point = process.point(&lies(&config));
-            self.candidates.push(Candidate {
-                config,
-                origin,
-                point,
-                score: f64::NEG_INFINITY,
-            });
-        }
+    /// Whether it is there.
+    pub(super) fn holds(&self, config: &Config) -> bool {
+        self.members.contains(config)
+    }
+
+    /// Adds a candidate that is not there.
+    pub(super) fn add(&mut self, config: Config, origin: &'static str, point: Point) {
+        self.members.insert(config.clone());
+        self.candidates.push(Candidate {
+            config,
+            origin,
+            point,
+            score: f64::NEG_INFINITY,
+        });
     }
 
     /// Brings all points up to date and scores them.

@@ -5,9 +5,6 @@ use super::archive::{Scale, keep_fastest_and_sample};
 use rand::RngExt as _;
 use surrogate::{Place, Process, dot};
 
-/// Most a likelihood counts, as the logarithm of odds.
-const MOST_ODDS: f64 = 30.0;
-
 /// What the sources add to the expectation with these weights.
 pub(super) fn weighed(weights: &[f64], lies: &Place) -> f64 {
     if weights.len() == lies.features.len() {
@@ -33,8 +30,9 @@ impl Guided {
 
     /// Fits scales to these results, with or without what is known from elsewhere: the logarithm of
     /// the results' likelihood, and the weights of the sources.
-    fn fit(&mut self, trusting: bool, sample: &[usize]) -> (f64, Vec<f64>) {
+    fn fit(&mut self, trusting: bool, sample: &[usize], steps: usize) -> (f64, Vec<f64>) {
         self.archive.trusting = trusting;
+        let knowing = self.knowing();
         let scale = self.archive.scale(&self.held, &self.settings);
         let targets = scale.map_or_else(Vec::new, |scale| self.archive.targets(sample, &scale));
         let targets: Vec<f64> = targets.into_iter().flatten().collect();
@@ -52,14 +50,8 @@ impl Guided {
         let noise: Vec<f64> = noise.collect();
         let dimension_of = self.encoder.dimension_of();
         let scales = &mut self.scales[usize::from(trusting)];
-        scales.climb(
-            &points,
-            &values,
-            &noise,
-            dimension_of,
-            self.settings.fit_steps,
-        );
-        if self.knowledge.is_empty() {
+        scales.climb(&points, &values, &noise, dimension_of, steps);
+        if !knowing {
             return (0.0, Vec::new());
         }
         let mut process = Process::new(scales.shape(dimension_of));
@@ -80,17 +72,42 @@ impl Guided {
         (likelihood, process.weights(&whitened))
     }
 
-    /// Whether what is known from elsewhere is believed until the next fit: by chance, with the odds
-    /// of how well the results are explained with it and without it.
+    /// Whether knowledge had its chance: it brings no gain any more.
+    pub(super) fn doubts(&self) -> bool {
+        let [_, idle] = self.archive.idle();
+        let settings = &self.settings;
+        self.spread_left < settings.spread
+            || self.archive.told() >= settings.doubt_after && idle >= settings.patience
+    }
+
+    /// Whether what is known from elsewhere is believed until the next fit: always until it is
+    /// doubted; then by chance, with odds that fall with every result that it proposed in vain.
     fn believe(&mut self) -> bool {
         let sample = self.sample();
-        let (cold, _) = self.fit(false, &sample);
-        if self.knowledge.is_empty() {
+        let steps = self.settings.fit_steps;
+        if !self.knowing() {
+            self.fit(false, &sample, steps);
             return false;
         }
-        let (knowing, weights) = self.fit(true, &sample);
+        let (doubts, trusting) = (self.doubts(), self.archive.trusting);
+        // The model that was not in use follows in fewer steps.
+        let steps = |of: bool| {
+            if of == trusting {
+                steps
+            } else {
+                steps.div_ceil(3)
+            }
+        };
+        let (steps_without, steps_with) = (steps(false), steps(true));
+        let without = doubts.then(|| self.fit(false, &sample, steps_without).0);
+        let (with, weights) = self.fit(true, &sample, steps_with);
         self.weights = weights;
-        let odds = (knowing - cold).clamp(-MOST_ODDS, MOST_ODDS) + self.settings.trust;
+        let Some(without) = without else { return true };
+        let settings = &self.settings;
+        let limit = settings.most_odds;
+        let [own, lent] = self.archive.idle().map(|idle| idle as f64);
+        let vain = settings.impatience * (lent - settings.second_chance * own);
+        let odds = settings.trust + (with - without).clamp(-limit, limit) - vain;
         self.rng.random_bool(1.0 / (1.0 + (-odds).exp()))
     }
 
@@ -101,6 +118,10 @@ impl Guided {
             .select(self.settings.model_limit, &mut self.rng);
         let trusting = self.believe();
         self.archive.trusting = trusting;
+        if self.archive.alone() {
+            let entries = &self.archive.entries;
+            self.held.retain(|place| !entries[*place].lent);
+        }
         let scale = self.archive.scale(&self.held, &self.settings);
         let shape = self.scales[usize::from(trusting)].shape(self.encoder.dimension_of());
         self.process = Process::new(shape);

@@ -45,15 +45,28 @@ pub struct Settings {
     /// Results from which candidates are ranked by the lower bound of their time and not by expected
     /// improvement, which looks around less.
     pub bound_from: usize,
-    /// Most first trials that are chosen from what is known from elsewhere: one, and one more for
-    /// each source.
+    /// Most first trials that are chosen from what is known from elsewhere: one for each source, two
+    /// at least.
     pub first: usize,
     /// What no source knows, as a share of a source's spread, when the first trials are chosen.
     pub first_doubt: f64,
     /// Standard deviation of a source's weight, in signals a spread of the source.
     pub doubt: f64,
-    /// Logarithm of the odds that knowledge is believed before any result.
+    /// Results before which knowledge is believed whatever they say.
+    pub doubt_after: usize,
+    /// Results in a row, of those proposed with knowledge, that bring no gain before it is doubted.
+    pub patience: usize,
+    /// Far configurations tried when knowledge is doubted first: the opening that it replaced.
+    pub spread: usize,
+    /// Logarithm of the odds that knowledge is believed from then on, where nothing speaks for or
+    /// against it.
     pub trust: f64,
+    /// Most that the likelihood of the results may add to these odds or take from them.
+    pub most_odds: f64,
+    /// What each result since the last gain takes from these odds, of those proposed with knowledge.
+    pub impatience: f64,
+    /// Share of that which each result since the last gain gives back, of the others.
+    pub second_chance: f64,
     /// The best of all sources in a new pool.
     pub pool_known: usize,
     /// Standard deviations that the bound lies below the mean.
@@ -84,10 +97,16 @@ impl Default for Settings {
             explore: 0.03,
             bound_from: usize::MAX,
             deviations: 2.5,
-            first: 4,
+            first: 3,
             first_doubt: 0.3,
             doubt: 0.5,
-            trust: 4.0,
+            doubt_after: 8,
+            patience: 4,
+            spread: 8,
+            trust: 1.0,
+            most_odds: 2.0,
+            impatience: 1.0,
+            second_chance: 0.1,
             pool_known: 60,
         }
     }

@@ -1,5 +1,6 @@
 //! Proposals that are being compiled, or compiled and not yet evaluated.
 
+use super::Wish;
 use super::archive::Archive;
 use surrogate::{Place, Point, Process};
 use tuner_space::Config;
@@ -13,6 +14,8 @@ pub(super) struct Waiter {
     pub(super) point: Point,
     /// Proposed by the model, which may change its mind; the others keep their order.
     pub(super) weighed: bool,
+    /// Comes of what is known from elsewhere.
+    pub(super) lent: bool,
     /// The model that `point` belongs to.
     model: u64,
 }
@@ -27,18 +30,18 @@ impl Waiting {
     pub(super) fn push(
         &mut self,
         id: u64,
-        config: Config,
-        weighed: bool,
+        wish: Wish,
         lies: Place,
         (model, archive, process): (u64, &Archive, &Process),
     ) {
         let point = process.point(&archive.seen(&lies));
         self.list.push(Waiter {
             id,
-            config,
+            config: wish.config,
             lies,
             point,
-            weighed,
+            weighed: wish.weighed,
+            lent: wish.lent,
             model,
         });
     }

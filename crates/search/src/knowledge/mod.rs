@@ -6,11 +6,13 @@
 //! expects the weighted sum of its sources and learns the weights ([`Knowledge::place`]), and its
 //! first trials are chosen so that one is good whichever source is right (`portfolio`).
 
+mod places;
 mod portfolio;
 mod source;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use places::Places;
 pub(crate) use portfolio::portfolio;
 
 use crate::encode::Encoder;

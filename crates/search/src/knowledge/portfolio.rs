@@ -13,7 +13,7 @@ const CANDIDATES: usize = 300;
 /// The best of each source that are candidates.
 const EACH: usize = 60;
 /// Imagined truths.
-const TRUTHS: usize = 128;
+const TRUTHS: usize = 256;
 
 /// Chooses `count` configurations, one after the other: the one that most raises the mean, over
 /// imagined truths, of the best chosen one's score. A truth is one of the sources, or the mean of
