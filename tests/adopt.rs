@@ -169,6 +169,107 @@ fn what_cannot_be_adopted_is_told_with_what_to_do() {
 }
 
 #[test]
+fn structs_variables_and_small_types_are_described() {
+    let dir = tempfile::tempdir().unwrap();
+    adopt(dir.path(), "types.cu", &[], 0);
+    has(
+        &space(dir.path(), "advance"),
+        &[
+            "{ name: all, type: { at: float3, mass: f32, kind: u16 }, role: inout, shape: [\"count\"] }",
+            "type: { count: i32, weights: pointer, scale: \"f32[2]\" }, role: scalar, value: { count: s_count, \
+             weights: s_weights, scale: [1, 1] } }    # guessed: the value",
+            "{ name: s_weights, type: f32, role: inout",
+            "{ name: step, type: float2, role: scalar, value: [1, 1] }    # guessed: the value",
+            "{ name: flags, type: i16, role: input, shape: [\"count\"], fill:",
+            "{ name: moved, type: bool, role: output",
+            "{ name: times, type: u64, role: inout",
+            "{ name: enabled, type: bool, role: scalar, value: \"1\" }",
+            "{ name: lookup_data, type: f32, role: inout",
+            "  filter::taps: { type: f32, shape: [\"5\"] }",
+            "  common: { type: { count: i32, weights: pointer, scale: \"f32[2]\" }, value: { count: common_count,",
+            "  lookup: { pointer: lookup_data }",
+        ],
+    );
+    let (found, detail) = verdict(dir.path(), "advance");
+    assert_eq!(found, "unchecked", "{detail}");
+    let yaml = space(dir.path(), "relax");
+    has(
+        &yaml,
+        &["cooperative: true", "{ name: n, type: i32, role: scalar }"],
+    );
+    // The sample reads what other blocks write, in another order: only the grid's barrier orders it.
+    let (found, detail) = verdict(dir.path(), "relax");
+    assert_eq!(found, "unchecked", "{detail}");
+}
+
+#[test]
+fn the_instance_is_named_where_the_file_does_not_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = adopt(dir.path(), "chosen.cu", &[], 2);
+    has(
+        &said,
+        &[
+            "whole rows",
+            "WIDTH of the template was guessed",
+            "--entry 'rows<1, float>'",
+        ],
+    );
+    let entry = ["--entry", "rows<128, float>"];
+    adopt(dir.path(), "chosen.cu", &entry, 0);
+    has(
+        &space(dir.path(), "rows"),
+        &["entry: \"rows<128, float>\", grid: [\"count\", 1, 1], block: [64, 1, 1] }"],
+    );
+    let other = ["--entry", "rows<128, float>", "--kernel", "lines"];
+    has(
+        &adopt(dir.path(), "chosen.cu", &other, 2),
+        &["an instance of rows", "--kernel rows"],
+    );
+}
+
+#[test]
+fn what_is_no_file_with_kernels_is_told_with_those_that_are() {
+    let dir = tempfile::tempdir().unwrap();
+    has(
+        &adopt(dir.path(), "util.h", &["-o", "x"], 2),
+        &[
+            "has no kernel at all",
+            "beside it these have some",
+            "gemm.cu",
+        ],
+    );
+    has(
+        &adopt(dir.path(), "", &[], 2),
+        &["it is a folder", "name a file:", "chosen.cu"],
+    );
+}
+
+#[test]
+fn sizes_that_the_launch_rounds_up_are_checked_ragged_too() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("tail.cu"),
+        "__global__ void twice(float *x, int n) {\n  x[blockIdx.x * blockDim.x + threadIdx.x] *= 2;\n}\n\
+         void run(float *x, int n) { twice<<<(n + 255) / 256, 256>>>(x, n); }\nint main() {\n  int n = 1 << 20;\n  \
+         float *x;\n  cudaMalloc(&x, n * sizeof(float));\n  run(x, n);\n}\n",
+    )
+    .unwrap();
+    let file = dir.path().join("tail.cu");
+    let given = file.to_str().expect("a path in UTF-8");
+    adopt(dir.path(), given, &[], 0);
+    assert_eq!(verdict(dir.path(), "twice").0, "unchecked");
+    let arguments = [
+        "adopted/twice.yaml",
+        "--config",
+        "default",
+        "--problem",
+        "ragged",
+    ];
+    let (rows, _) = check(dir.path(), &arguments);
+    assert_eq!(rows[0]["verdict"], "out_of_bounds", "{rows:?}");
+}
+
+#[test]
 fn files_that_are_there_are_replaced_on_request_only() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "scale.cu", &["-o", "adopted"], 0);

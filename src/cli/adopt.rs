@@ -19,8 +19,9 @@ const ARCH: &str = "sm_90";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  tuner adopt src/softmax.cu && tuner check adopted/softmax_kernel.yaml
+  tuner adopt src/softmax.cu && tuner check adopted/softmax_kernel.yaml --config default
   tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
+  tuner adopt src/gemm.cu --entry 'ns::gemm<float, 128, 8>'
 
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// A folder of headers. May be given several times
     #[arg(short = 'I', long, value_name = "FOLDER")]
     include: Vec<PathBuf>,
+    /// The instance of a kernel template, as C++ names it, where the file does not say
+    #[arg(long, value_name = "NAME<…>")]
+    entry: Option<String>,
     /// Replace files that are there
     #[arg(long)]
     force: bool,
@@ -52,11 +56,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         include: &args.include,
         folder: &args.output,
         arch: ARCH,
+        entry: args.entry.as_deref(),
     };
-    let names = if args.kernel.is_empty() {
-        tuner_adopt::kernels(&settings).map_err(error)?
-    } else {
-        args.kernel.clone()
+    let names = match (&args.entry, args.kernel.as_slice()) {
+        (Some(entry), given) => vec![named(entry, given)?],
+        (None, []) => tuner_adopt::kernels(&settings).map_err(error)?,
+        (None, given) => given.to_vec(),
     };
     let compiler =
         Compiler::new(CompilerSettings::default()).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -78,8 +83,22 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         (false, Some(failed)) => say!("{failed}"),
         (_, None) => {}
     }
-    say!("next: tuner check {}", written.join(" "));
+    say!("next: tuner check {} --config default", written.join(" "));
     Ok(exit::DONE)
+}
+
+/// The kernel that an instance is of.
+fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
+    let path = entry.split('<').next().unwrap_or(entry).trim();
+    let name = path.rsplit("::").next().unwrap_or(path);
+    match given {
+        [] => Ok(name.to_owned()),
+        [only] if only == name => Ok(name.to_owned()),
+        _ => Err(CliError::Usage(format!(
+            "error: --entry {entry} is an instance of {name} alone\nhelp: leave --kernel out, or type \
+             --kernel {name}"
+        ))),
+    }
 }
 
 fn error(error: AdoptError) -> CliError {

@@ -160,6 +160,73 @@ fn a_t1_problem_becomes_a_search_space_of_the_same_size() {
     }
 }
 
+/// A problem of a collection: source, grid and arguments, lists in Python.
+const T1_WHOLE: &str = r#"{
+  "ConfigurationSpace": {
+    "TuningParameters": [
+      { "Name": "BLOCK", "Type": "int", "Values": "list(range(32, 129, 32))", "Default": 64 },
+      { "Name": "TIMES", "Type": "int", "Values": "[2**i for i in range(3)]", "Default": 2 }
+    ],
+    "Conditions": [{ "Expression": "BLOCK * TIMES <= 256", "Parameters": ["BLOCK", "TIMES"] }]
+  },
+  "KernelSpecification": {
+    "Language": "CUDA", "KernelName": "scale", "KernelFile": "kernels/scale.cu",
+    "CompilerOptions": ["--use_fast_math"], "ProblemSize": [4096, 1],
+    "GlobalSizeType": "CUDA", "LocalSize": { "X": "BLOCK", "Y": 1, "Z": 1 },
+    "GlobalSize": { "X": "(ProblemSize[0] + BLOCK * TIMES - 1) // (BLOCK * TIMES)", "Y": 1, "Z": 1 },
+    "Arguments": [
+      { "Name": "x", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly", "FillType": "Random", "Size": 4096 },
+      { "Name": "y", "Type": "float", "MemoryType": "Vector", "AccessType": "WriteOnly", "Size": "ProblemSize[0]" },
+      { "Name": "factor", "Type": "float", "MemoryType": "Scalar", "FillValue": 2.5 },
+      { "Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 4096 }
+    ]
+  }
+}"#;
+
+#[test]
+fn a_t1_problem_with_arguments_becomes_a_space_that_checks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("kernels")).expect("a folder");
+    write(
+        &folder.join("kernels"),
+        "scale.cu",
+        "__global__ void scale(const float* x, float* y, float factor, int n) {\n  for (int i = 0; i < TIMES; \
+         ++i) {\n    int at = (blockIdx.x * TIMES + i) * BLOCK + threadIdx.x;\n    if (at < n) y[at] = factor * \
+         x[at];\n  }\n}\n",
+    );
+    write(folder, "scale.json", T1_WHOLE);
+    let (_, told) = run(folder, &["import", "scale.json", "-o", "scale.yaml"], 0);
+    assert!(
+        told.contains("2 parameters, 1 constraints, 10 valid"),
+        "{told}"
+    );
+    let rows = json(
+        folder,
+        &[
+            "check",
+            "scale.yaml",
+            "--problem",
+            "imported",
+            "--format",
+            "json",
+        ],
+    );
+    assert_eq!(rows[0]["verdict"], "unchecked", "{rows}");
+    // Something that a search space cannot say: parameters alone, and why.
+    write(
+        folder,
+        "other.json",
+        &T1_WHOLE.replace("\"int32\"", "\"complex\""),
+    );
+    let (yaml, told) = run(folder, &["import", "other.json"], 0);
+    assert!(
+        told.contains("parameters and constraints only, because the type complex of `n`"),
+        "{told}"
+    );
+    assert!(yaml.contains("#   KernelFile"), "{yaml}");
+}
+
 #[test]
 fn wisdom_triton_and_kernelbench_have_the_forms_their_readers_ask_for() {
     let folder = imported();

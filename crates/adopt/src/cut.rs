@@ -64,7 +64,32 @@ const ON_WORD: [(&str, &[&str]); 20] = [
 ];
 
 /// Headers that others bring along (cuBLAS's has the half types), with the names that need them.
-const IMPLIED: [(&str, &[&str]); 3] = [
+const IMPLIED: [(&str, &[&str]); 5] = [
+    (
+        "type_traits",
+        &[
+            "is_same",
+            "is_same_v",
+            "enable_if",
+            "enable_if_t",
+            "conditional",
+            "conditional_t",
+            "integral_constant",
+            "true_type",
+            "false_type",
+            "is_integral",
+            "is_integral_v",
+            "is_floating_point",
+            "is_floating_point_v",
+            "is_arithmetic_v",
+            "remove_const_t",
+            "remove_cv_t",
+            "remove_reference_t",
+            "decay_t",
+            "underlying_type_t",
+        ],
+    ),
+    ("limits", &["numeric_limits"]),
     (
         "cuda_fp16.h",
         &[
@@ -237,7 +262,11 @@ fn include(
         _ => {}
     }
     if !available(spelled) {
-        template.missing.push(spelled.clone());
+        // A branch for another compiler or device is no loss.
+        let always = |around: &Around| !matches!(around, Around::Condition(_));
+        if item.around.iter().all(always) {
+            template.missing.push(spelled.clone());
+        }
         return None;
     }
     Some(format!("#include <{spelled}>\n"))

@@ -66,6 +66,20 @@ impl Expr {
         }
     }
 
+    /// The same with other expressions in place of some names.
+    pub(crate) fn with(&self, of: &dyn Fn(&str) -> Option<Self>) -> Self {
+        match self {
+            Self::Name(name) => of(name).unwrap_or_else(|| self.clone()),
+            Self::Binary(operator, left, right) => {
+                Self::binary(operator, left.with(of), right.with(of))
+            }
+            Self::Call(name, arguments) => {
+                Self::call(name, arguments.iter().map(|each| each.with(of)).collect())
+            }
+            Self::Number(_) | Self::Real(_) => self.clone(),
+        }
+    }
+
     /// Its value where all names have one.
     pub(crate) fn value(&self, of: &BTreeMap<String, i64>) -> Option<i64> {
         match self {
@@ -109,6 +123,19 @@ impl std::fmt::Display for Expr {
                 write!(f, "{name}({})", all.join(", "))
             }
         }
+    }
+}
+
+/// A name that an expression of a search space can have: the host's own, unless it means something.
+pub(crate) fn not_reserved(name: &str) -> String {
+    let reserved = [
+        "min", "max", "abs", "int", "in", "is", "and", "or", "not", "if", "else", "len", "lambda",
+        "sqrt", "log2",
+    ];
+    if name.is_empty() || reserved.contains(&name) {
+        format!("{name}_size")
+    } else {
+        name.to_owned()
     }
 }
 

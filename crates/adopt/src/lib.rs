@@ -16,12 +16,15 @@ mod plan;
 mod sizes;
 mod template;
 mod tree;
+mod types;
 mod unit;
 mod yaml;
 
 pub use template::relative;
 
 use std::path::{Path, PathBuf};
+use tuner_core::files;
+use tuner_kernel::catalog::shown;
 use tuner_kernel::compile::{CompileError, Compiler};
 use unit::{Kind, Unit};
 
@@ -73,6 +76,8 @@ pub enum AdoptError {
 
 /// Files of a folder that are looked at for launches.
 const MAX_NEARBY: usize = 200;
+/// Files that are named where the one that was given has no kernel.
+const FILES_SHOWN: usize = 6;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -85,6 +90,8 @@ pub struct Settings<'s> {
     pub folder: &'s Path,
     /// The target of trial compiles, such as `sm_90`.
     pub arch: &'s str,
+    /// The instance of a template, as C++ names it, where the file does not say.
+    pub entry: Option<&'s str>,
 }
 
 /// A kernel that was adopted.
@@ -105,6 +112,21 @@ pub struct Adopted {
 /// # Errors
 /// The file cannot be read, or has none.
 pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
+    if settings.file.is_dir() {
+        let files = beside(settings.file, |text| text.contains("__global__"));
+        let inside = files
+            .iter()
+            .filter(|path| path.parent() == settings.file.canonicalize().ok().as_deref());
+        let first: Vec<String> = inside.take(FILES_SHOWN).map(|path| shown(path)).collect();
+        return Err(AdoptError::Unreadable {
+            path: settings.file.display().to_string(),
+            why: match first.as_slice() {
+                [] => "it is a folder, and no CUDA file in it has a kernel\nhelp: name a file"
+                    .to_owned(),
+                files => format!("it is a folder\nhelp: name a file: {}", files.join(", ")),
+            },
+        });
+    }
     let unit = Unit::read(settings.file, settings.include)?;
     let of = |own: bool| {
         let mut names: Vec<String> = Vec::new();
@@ -125,10 +147,23 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         names = of(false);
     }
     if names.is_empty() {
+        let beside = beside(settings.file, |text| text.contains("__global__"));
+        let first: Vec<String> = beside
+            .iter()
+            .take(FILES_SHOWN)
+            .map(|path| shown(path))
+            .collect();
+        let known = match first.as_slice() {
+            [] => "a kernel is a `__global__` function; name the file that has it".to_owned(),
+            files => format!(
+                "a kernel is a `__global__` function; beside it these have some: {}",
+                files.join(", ")
+            ),
+        };
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
             wanted: "at all".to_owned(),
-            known: "a kernel is a `__global__` function; name the file that has it".to_owned(),
+            known,
         });
     }
     Ok(names)
@@ -157,10 +192,16 @@ pub fn adopt(
         });
     };
     let (unit, item) = launching(settings, unit, item, name);
-    let mut plan = plan::Plan::of(&unit, item);
+    let Some(mut plan) = plan::Plan::of(&unit, item, settings.entry) else {
+        return Err(AdoptError::NoKernel {
+            path: settings.file.display().to_string(),
+            wanted: format!("`{name}`"),
+            known: "its declaration cannot be read as a function".to_owned(),
+        });
+    };
     let made = template::make(settings, &unit, item, &plan, compiler)?;
     plan.finish(&unit, item, &made)?;
-    let space = yaml::write(settings, &unit, item, &plan, &made);
+    let space = yaml::write(settings, &unit, item, &plan);
     let mut notes = plan.notes;
     notes.extend(made.notes);
     Ok(Adopted {
@@ -199,8 +240,16 @@ fn launching(settings: &Settings<'_>, unit: Unit, item: usize, name: &str) -> (U
 
 /// CUDA files beside a file and in the folder above that launch something of this name.
 fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
+    let mut found = beside(file, |text| text.contains("<<<") && text.contains(name));
+    found.retain(|path| path.extension().is_some_and(|extension| extension != "h"));
+    found
+}
+
+/// CUDA files and headers in a file's folder, or in the folder itself, and in the one above, by what
+/// is in them.
+fn beside(file: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let folders = real.ancestors().skip(1).take(2);
+    let folders = real.ancestors().skip(usize::from(!real.is_dir())).take(2);
     let mut found = Vec::new();
     for folder in folders {
         let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -210,37 +259,14 @@ fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
         paths.sort();
         paths.retain(|path| {
             let extension = path.extension().and_then(std::ffi::OsStr::to_str);
-            *path != real && matches!(extension, Some("cu" | "cuh" | "cuda"))
+            *path != real && matches!(extension, Some("cu" | "cuh" | "cuda" | "h"))
         });
         for path in paths.into_iter().take(MAX_NEARBY) {
-            let text = tuner_core::files::read(&path, tuner_core::files::MAX_TEXT_BYTES)
-                .unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            if text.contains("<<<") && text.contains(name) {
+            let text = files::read(&path, files::MAX_TEXT_BYTES).unwrap_or_default();
+            if wanted(&String::from_utf8_lossy(&text)) {
                 found.push(path);
             }
         }
     }
     found
-}
-
-/// The pieces of a list between commas that stand in no brackets.
-pub(crate) fn pieces(text: &str) -> Vec<String> {
-    let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                pieces.push(text[start..at].trim().to_owned());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    let last = text[start..].trim();
-    if !last.is_empty() {
-        pieces.push(last.to_owned());
-    }
-    pieces
 }

@@ -1,23 +1,30 @@
 //! Sizes and shapes: those of the file, and small ones that run whole.
 
 use super::expr::Expr;
+use super::host::sizeof;
 use super::plan::{Argument, Plan, defaults};
-use std::collections::BTreeMap;
+use super::types;
+use super::unit::Unit;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
 /// Threads of a launch that is checked, about.
-const MAX_THREADS: i64 = 1 << 14;
+const MAX_THREADS: i64 = 1 << 13;
 /// Elements of a buffer that is checked, about.
-const MAX_ELEMENTS: i64 = 1 << 18;
+const MAX_ELEMENTS: i64 = 1 << 16;
 /// Sizes are not made smaller than this: warps stay whole.
 const LEAST: i64 = 32;
+/// What only counts blocks is not made smaller than this.
+const LEAST_BLOCKS: i64 = 4;
 /// Elements of a buffer whose extent is guessed, at most.
-const MAX_GUESSED: i64 = 1 << 20;
+const MAX_GUESSED: i64 = 1 << 18;
+/// What is said of a buffer whose extent is not known.
+const GUESSED_EXTENT: &str = "the extent: more than enough";
 /// What a size is where the file does not say, by the number of sizes.
 const GUESSES: [i64; 4] = [1 << 16, 512, 128, 64];
 
 /// Makes element counts of allocations, and shapes where there is none.
-pub(crate) fn shapes(plan: &mut Plan) {
+pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
     let sizes: Vec<Expr> = plan
         .sizes
         .iter()
@@ -38,19 +45,28 @@ pub(crate) fn shapes(plan: &mut Plan) {
     if plan.grid.is_empty() {
         plan.grid = guessed_grid(plan, all.as_ref());
     }
+    // What is left of `sizeof` is of another type than the buffer's.
+    let plain = |expr: Expr| {
+        expr.with(&|name| {
+            let ty = sizeof(name)?;
+            Some(Expr::Number(types::bytes(unit, ty).unwrap_or(4)))
+        })
+    };
+    plan.shared = plan.shared.take().map(plain);
     for argument in &mut plan.arguments {
+        argument.value = argument.value.take().map(plain);
         if argument.role == Role::Scalar {
-            if argument.value.is_none() {
+            if argument.value.is_none() && argument.composed.is_none() {
                 argument.value = Some(Expr::Number(1));
                 argument.guessed = Some("the value");
             }
             continue;
         }
-        let bytes = element_bytes(&argument.ty);
+        let bytes = argument.bytes;
         argument.shape = match argument.shape.take().map(|whole| per_element(whole, bytes)) {
-            Some(shape) => Some(shape),
+            Some(shape) => Some(plain(shape)),
             None => {
-                argument.guessed = Some("the extent: more than enough");
+                argument.guessed = Some(GUESSED_EXTENT);
                 all.clone()
                     .or_else(|| threads.clone())
                     .or(Some(Expr::Number(1 << 16)))
@@ -88,7 +104,8 @@ fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
     }
 }
 
-fn element_bytes(ty: &str) -> i64 {
+/// Bytes of a number or a vector.
+pub(crate) fn element_bytes(ty: &str) -> i64 {
     let lanes: i64 = match ty.chars().last() {
         Some(last @ '2'..='4') if !ty.ends_with("32") && !ty.ends_with("64") => {
             i64::from(u32::from(last) - u32::from('0'))
@@ -110,6 +127,8 @@ fn per_element(whole: Expr, bytes: i64) -> Expr {
     fn without(expr: &Expr, bytes: i64) -> Option<Expr> {
         match expr {
             Expr::Number(number) if number % bytes == 0 => Some(Expr::Number(number / bytes)),
+            // Of the element's type, though it has another name there.
+            Expr::Name(name) if sizeof(name).is_some() => Some(Expr::Number(1)),
             Expr::Binary("*", left, right) => {
                 if let Some(right) = without(right, bytes) {
                     return Some(Expr::binary("*", (**left).clone(), right));
@@ -124,56 +143,172 @@ fn per_element(whole: Expr, bytes: i64) -> Expr {
             _ => None,
         }
     }
-    if bytes == 1 {
-        return whole;
-    }
     without(&whole, bytes).unwrap_or_else(|| Expr::binary("//", whole, Expr::Number(bytes)))
 }
 
 /// The sizes of the file, where it does not say guessed.
 pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
-    let unknown = plan
-        .sizes
-        .iter()
-        .filter(|(_, value)| value.is_none())
-        .count();
+    let blocks = of_blocks(plan);
+    let unknown =
+        |(name, value): &&(String, Option<i64>)| value.is_none() && !blocks.contains(name);
+    let unknown = plan.sizes.iter().filter(unknown).count();
     let guess = GUESSES
         .get(unknown.saturating_sub(1))
         .copied()
         .unwrap_or(32);
-    let value = |value: Option<i64>| value.filter(|value| *value > 0).unwrap_or(guess);
+    let parameters = defaults(plan);
+    let value = |name: &String, value: Option<i64>| match value.filter(|value| *value > 0) {
+        Some(value) => value,
+        None if blocks.contains(name) => LEAST_BLOCKS,
+        None => guess.max(tile(plan, name, &parameters)),
+    };
     plan.sizes
         .iter()
-        .map(|(name, known)| (name.clone(), value(*known)))
+        .map(|(name, known)| (name.clone(), value(name, *known)))
         .collect()
 }
 
-/// Smaller sizes that keep every extent at one or more.
-pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
-    let mut sizes = of_file(plan);
-    for _ in 0..256 {
-        let (threads, elements) = work(plan, &sizes);
-        if threads <= MAX_THREADS && elements <= MAX_ELEMENTS {
-            break;
+/// What the grid divides a size by: one tile is the least that makes sense.
+fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
+    let of = |extent: &Expr| match extent {
+        Expr::Call("ceil_div", both) => match both.as_slice() {
+            [Expr::Name(name), tile] if name == size => tile.value(parameters),
+            _ => None,
+        },
+        Expr::Binary("//", left, tile) if **left == Expr::Name(size.to_owned()) => {
+            tile.value(parameters)
         }
-        let mut order: Vec<(i64, String)> = sizes
-            .iter()
-            .map(|(name, size)| (*size, name.clone()))
-            .collect();
-        order.sort_by(|a, b| b.cmp(a));
-        let halved = order.into_iter().find_map(|(size, name)| {
-            let mut trial = sizes.clone();
-            trial.insert(name, size / 2);
-            let smaller = work(plan, &trial);
-            let helps = smaller.0 < threads || smaller.1 < elements;
-            (size >= 2 * LEAST && helps && possible(plan, &trial)).then_some(trial)
-        });
-        match halved {
-            Some(next) => sizes = next,
-            None => break,
+        _ => None,
+    };
+    plan.grid.iter().filter_map(of).max().unwrap_or(1)
+}
+
+/// Sizes that are factors of the grid and of no extent of threads: they count blocks.
+fn of_blocks(plan: &Plan) -> BTreeSet<String> {
+    fn factors(expr: &Expr, bare: &mut Vec<String>, divided: &mut Vec<String>) {
+        match expr {
+            Expr::Name(name) => bare.push(name.clone()),
+            Expr::Binary("*", left, right) => {
+                factors(left, bare, divided);
+                factors(right, bare, divided);
+            }
+            other => other.names(divided),
         }
     }
+    let (mut bare, mut divided) = (Vec::new(), Vec::new());
+    for extent in &plan.grid {
+        factors(extent, &mut bare, &mut divided);
+    }
+    plan.block.iter().for_each(|each| each.names(&mut divided));
+    bare.retain(|name| !divided.contains(name));
+    bare.into_iter().collect()
+}
+
+/// Smaller sizes that keep every extent at one or more. Sizes stay in their order, and equal ones
+/// equal, as kernels rely on that (`valid <= padded`): all are cut at one bound.
+pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
+    let mut sizes = of_file(plan);
+    let blocks = of_blocks(plan);
+    while let Some(next) = smaller(plan, &sizes, &blocks) {
+        sizes = next;
+    }
     sizes
+}
+
+/// The sizes cut once more, where there is still too much to do and that helps.
+fn smaller(
+    plan: &Plan,
+    sizes: &BTreeMap<String, i64>,
+    blocks: &BTreeSet<String>,
+) -> Option<BTreeMap<String, i64>> {
+    let limits = [MAX_THREADS, MAX_ELEMENTS, MAX_GUESSED];
+    let before = work(plan, sizes);
+    let helps = |trial: &BTreeMap<String, i64>| {
+        let after = work(plan, trial);
+        let mut each = before.iter().zip(after).zip(limits);
+        each.any(|((before, after), limit)| *before > limit && after < *before)
+    };
+    let most = |of_blocks: bool| {
+        let of = sizes.iter();
+        let of = of.filter(|(name, _)| blocks.contains(*name) == of_blocks);
+        of.map(|(_, size)| *size).max().unwrap_or(0)
+    };
+    let cut = |of_blocks: bool, bound: i64| -> BTreeMap<String, i64> {
+        let each = sizes
+            .iter()
+            .map(|(name, size)| match blocks.contains(name) == of_blocks {
+                true => (name.clone(), (*size).min(bound)),
+                false => (name.clone(), *size),
+            });
+        each.collect()
+    };
+    let first = most(true) > most(false);
+    [first, !first].into_iter().find_map(|of_blocks| {
+        let least = if of_blocks { LEAST_BLOCKS } else { LEAST };
+        let bounds = (0..62).rev().map(|power| 1_i64 << power);
+        let mut trials = bounds
+            .filter(|bound| (least..most(of_blocks)).contains(bound))
+            .map(|bound| cut(of_blocks, bound));
+        trials.find(|trial| helps(trial) && possible(plan, sizes, trial))
+    })
+}
+
+/// The small sizes, but those that the grid rounds up are no multiples of anything.
+pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTreeMap<String, i64>> {
+    let mut names = Vec::new();
+    for extent in &plan.grid {
+        rounded(extent, &mut names);
+    }
+    // A guessed size that is no argument itself, such as a struct's field, bounds the same loops.
+    let passed = |name: &String| {
+        let is_it = |value: &Expr| matches!(value, Expr::Name(known) if known == name);
+        plan.arguments
+            .iter()
+            .any(|argument| argument.value.as_ref().is_some_and(is_it))
+    };
+    let alike = plan.sizes.iter().filter(|(name, value)| {
+        let same = |other: &String| small.get(other) == small.get(name);
+        value.is_none() && !passed(name) && names.iter().any(same)
+    });
+    let alike: Vec<String> = alike.map(|(name, _)| name.clone()).collect();
+    names.extend(alike);
+    names.sort();
+    names.dedup();
+    let mut sizes = small.clone();
+    for name in names {
+        if let Some(size) = sizes.get_mut(&name)
+            && *size > 2
+            && *size % 2 == 0
+        {
+            *size -= 1;
+        }
+    }
+    (sizes != *small).then_some(sizes)
+}
+
+/// Names of what is divided and rounded up.
+fn rounded(expr: &Expr, names: &mut Vec<String>) {
+    match expr {
+        Expr::Call("ceil_div", arguments) => {
+            if let Some(whole) = arguments.first() {
+                whole.names(names);
+            }
+        }
+        Expr::Call(_, arguments) => arguments.iter().for_each(|each| rounded(each, names)),
+        Expr::Binary(_, left, right) => {
+            rounded(left, names);
+            rounded(right, names);
+        }
+        Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => {}
+    }
+}
+
+/// A bound of what may be an index: the smallest of the sizes.
+pub(crate) fn least_index(plan: &Plan) -> i64 {
+    let small = small(plan);
+    let ragged = ragged(plan, &small).unwrap_or_default();
+    let all = small.values().chain(ragged.values());
+    all.copied().min().unwrap_or(2).clamp(2, 100)
 }
 
 fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64> {
@@ -182,35 +317,41 @@ fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64
     names
 }
 
-/// Threads, and elements of the largest buffer.
-fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> (i64, i64) {
+/// Threads, elements of the largest buffer whose extent is known, and the product of all sizes where
+/// an extent is guessed to be that.
+fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     let names = all_names(plan, sizes);
-    let product = |all: &mut dyn Iterator<Item = &Expr>| {
-        all.map(|each| each.value(&names).unwrap_or(1))
-            .fold(1_i64, i64::saturating_mul)
+    let product = |all: &mut dyn Iterator<Item = i64>| all.fold(1_i64, i64::saturating_mul);
+    let extents = plan.grid.iter().chain(&plan.block);
+    let mut extents = extents.map(|each| each.value(&names).unwrap_or(1));
+    let guessed = |argument: &&Argument| argument.guessed == Some(GUESSED_EXTENT);
+    let known = plan.arguments.iter().filter(|each| !guessed(each));
+    let known = known.filter_map(|argument| argument.shape.as_ref()?.value(&names));
+    let whole = match plan.arguments.iter().any(|each| guessed(&each)) {
+        true => product(&mut sizes.values().copied()),
+        false => 0,
     };
-    let threads = product(&mut plan.grid.iter().chain(&plan.block));
-    let shape = |argument: &Argument| {
-        argument
-            .shape
-            .as_ref()
-            .and_then(|shape| shape.value(&names))
-    };
-    (
-        threads,
-        plan.arguments.iter().filter_map(shape).max().unwrap_or(0),
-    )
+    [product(&mut extents), known.max().unwrap_or(0), whole]
 }
 
-/// Whether every extent is at least one, and divisions that were exact stay so.
-fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>) -> bool {
-    let names = all_names(plan, sizes);
+/// Whether every extent is at least one, and what is divided has at least one whole part where it
+/// had.
+fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>, smaller: &BTreeMap<String, i64>) -> bool {
+    let (before, after) = (all_names(plan, sizes), all_names(plan, smaller));
     let extents = plan.grid.iter().chain(&plan.block);
     let shapes = plan
         .arguments
         .iter()
         .filter_map(|argument| argument.shape.as_ref());
-    extents
-        .chain(shapes)
-        .all(|each| each.value(&names).is_none_or(|value| value >= 1))
+    let whole = |expr: &Expr, names: &BTreeMap<String, i64>| match expr {
+        Expr::Call("ceil_div", both) => match both.as_slice() {
+            [a, b] => a.value(names) >= b.value(names),
+            _ => true,
+        },
+        _ => true,
+    };
+    extents.chain(shapes).all(|each| {
+        each.value(&after).is_none_or(|value| value >= 1)
+            && (whole(each, &after) || !whole(each, &before))
+    })
 }

@@ -44,6 +44,8 @@ pub(crate) fn make(
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
     // What does not compile, and is not known to be needed.
     let mut excluded: BTreeSet<usize> = BTreeSet::new();
+    // What was excluded, and is needed: its own errors are what a user must know.
+    let mut needed: BTreeSet<usize> = BTreeSet::new();
     let mut log = String::new();
     let mut cut = Template::default();
     for _ in 0..MAX_ROUNDS {
@@ -55,13 +57,26 @@ pub(crate) fn make(
             Ok(parameters) => return referred(settings, unit, plan, compiler, cut, parameters),
             Err(why) => log = why,
         }
+        let missed: BTreeSet<String> = undefined(&log).collect();
+        let back = |at: &usize| {
+            unit.items[*at]
+                .names
+                .iter()
+                .any(|name| missed.contains(name))
+        };
+        let back: Vec<usize> = excluded.iter().copied().filter(back).collect();
+        if !back.is_empty() {
+            excluded.retain(|at| !back.contains(at));
+            needed.extend(back);
+            continue;
+        }
         let known = demanded.len();
-        demanded.extend(undefined(&log).filter(|name| has(unit, name)));
+        demanded.extend(missed.into_iter().filter(|name| has(unit, name)));
         if demanded.len() > known {
             continue;
         }
         let known = excluded.len();
-        excluded.extend(wrong(unit, kernel, &kept, &log));
+        excluded.extend(wrong(unit, kernel, &kept, &log).filter(|at| !needed.contains(at)));
         if excluded.len() == known {
             break;
         }
@@ -74,11 +89,20 @@ pub(crate) fn make(
             .take(LINES_SHOWN)
             .map(|line| format!("  {line}\n"))
             .collect(),
-        help: help(&cut.missing),
+        help: help(plan, &cut.missing),
     })
 }
 
-fn help(missing: &[String]) -> String {
+fn help(plan: &Plan, missing: &[String]) -> String {
+    if !plan.guessed_entry.is_empty() {
+        return format!(
+            "{} of the template was guessed, as the file gives it no value; name the instance that \
+             you run: --kernel {} --entry '{}'",
+            plan.guessed_entry.join(", "),
+            plan.kernel,
+            plan.filled_entry()
+        );
+    }
     if missing.is_empty() {
         return "what the messages name is not in the file or its includes; name the folder of the \
                 headers that have it: -I FOLDER"

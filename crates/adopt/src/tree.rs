@@ -137,6 +137,18 @@ pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
     node
 }
 
+/// An expression without the parentheses and casts around it.
+pub(crate) fn bare(node: Node<'_>) -> Option<Node<'_>> {
+    let mut node = node;
+    loop {
+        node = match node.kind() {
+            "parenthesized_expression" => node.named_child(0)?,
+            "cast_expression" => node.child_by_field_name("value")?,
+            _ => return Some(node),
+        };
+    }
+}
+
 /// The body of a function or type.
 pub(crate) fn body(node: Node<'_>) -> Option<Node<'_>> {
     inner(node).child_by_field_name("body")

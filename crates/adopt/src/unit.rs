@@ -2,7 +2,7 @@
 
 use super::AdoptError;
 use super::tree::{Node, Source, words};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -101,17 +101,18 @@ impl Unit {
 
     /// Functions whose annotations are macros.
     fn judge_functions(&mut self) {
-        let annotates = |word: &str| {
-            let text = |item: &Item| self.files[item.file].text(&item.at);
-            let defines =
-                |item: &&Item| item.kind == Kind::Macro && item.names.iter().any(|n| n == word);
-            let mut macros = self.items.iter().filter(defines).map(text);
-            macros.find_map(|text| match text {
-                text if text.contains("__global__") => Some(Kind::Kernel),
-                text if text.contains("__device__") => Some(Kind::Device),
-                _ => None,
-            })
-        };
+        let mut annotations: BTreeMap<String, Kind> = BTreeMap::new();
+        for item in self.items.iter().filter(|item| item.kind == Kind::Macro) {
+            let text = self.text(item);
+            let kind = match text {
+                text if text.contains("__global__") => Kind::Kernel,
+                text if text.contains("__device__") => Kind::Device,
+                _ => continue,
+            };
+            for name in &item.names {
+                annotations.entry(name.clone()).or_insert(kind);
+            }
+        }
         let mut found = Vec::new();
         for (at, item) in self.items.iter().enumerate() {
             if item.kind != Kind::Host {
@@ -119,8 +120,11 @@ impl Unit {
             }
             let text = self.text(item);
             let head = text.split(['{', ';']).next().unwrap_or(text);
-            if let Some(kind) = words(head).into_iter().find_map(annotates) {
-                found.push((at, kind));
+            let mut kinds = words(head)
+                .into_iter()
+                .filter_map(|word| annotations.get(word));
+            if let Some(kind) = kinds.next() {
+                found.push((at, *kind));
             }
         }
         for (at, kind) in found {

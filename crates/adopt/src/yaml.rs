@@ -2,75 +2,13 @@
 
 use super::Settings;
 use super::expr::Expr;
-use super::plan::{Argument, Plan, place};
+use super::plan::{Argument, Held, Plan, place};
 use super::sizes;
-use super::template::{DEVICE_DEFAULT, Made, relative};
+use super::template::{DEVICE_DEFAULT, relative};
 use super::unit::Unit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::plan::Role;
-
-/// The search space's name of a type that the compiler or the source spells.
-pub(crate) fn element(ty: &str) -> Option<String> {
-    if ty.matches('*').count() > 1 || ty.contains('&') {
-        return None;
-    }
-    let qualifiers = [
-        "const",
-        "volatile",
-        "__restrict__",
-        "restrict",
-        "__restrict",
-        "struct",
-    ];
-    let plain: Vec<&str> = ty
-        .split(|c: char| c.is_whitespace() || matches!(c, '*' | '[' | ']'))
-        .filter(|word| {
-            !word.is_empty()
-                && !qualifiers.contains(word)
-                && !word.chars().all(|c| c.is_ascii_digit())
-        })
-        .collect();
-    let plain = plain.join(" ");
-    let known = match plain.as_str() {
-        "float" => "f32",
-        "double" => "f64",
-        "half" | "__half" => "f16",
-        "__nv_bfloat16" | "nv_bfloat16" => "bf16",
-        "bool" => "bool",
-        "char" | "signed char" | "int8_t" => "i8",
-        "unsigned char" | "uint8_t" | "void" => "u8",
-        "short" | "int16_t" => "i16",
-        "unsigned short" | "uint16_t" => "u16",
-        "int" | "int32_t" => "i32",
-        "unsigned int" | "unsigned" | "uint" | "uint32_t" => "u32",
-        "long" | "long long" | "int64_t" => "i64",
-        // Sizes are declared as `i64`, whatever their sign.
-        "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => "i64",
-        "__nv_fp8_e4m3" => "f8e4m3",
-        "__nv_fp8_e5m2" => "f8e5m2",
-        "__half2" | "half2" => "half2",
-        "__nv_bfloat162" => "bfloat162",
-        other => {
-            let bases = [
-                "float",
-                "double",
-                "int",
-                "uint",
-                "short",
-                "ushort",
-                "char",
-                "uchar",
-                "longlong",
-                "ulonglong",
-            ];
-            let (base, lanes) = other.split_at_checked(other.len().checked_sub(1)?)?;
-            return (bases.contains(&base) && matches!(lanes, "2" | "3" | "4"))
-                .then(|| other.to_owned());
-        }
-    };
-    Some(known.to_owned())
-}
 
 fn quoted(text: &str) -> String {
     format!(
@@ -82,13 +20,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes the search space of a plan.
-pub(crate) fn write(
-    settings: &Settings<'_>,
-    unit: &Unit,
-    item: usize,
-    plan: &Plan,
-    made: &Made,
-) -> String {
+pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Plan) -> String {
     let mut text = String::new();
     let mut line = |one: String| {
         text.push_str(&one);
@@ -110,11 +42,18 @@ pub(crate) fn write(
         problems(&mut line, plan);
     }
     parameters(&mut line, plan);
-    line("arguments:                      # in the order of the kernel's parameters".to_owned());
-    let small = sizes::small(plan);
-    for argument in &plan.arguments {
-        line(argument_line(argument, plan, &small));
+    if plan.arguments.is_empty() {
+        line("arguments: []".to_owned());
+    } else {
+        line(
+            "arguments:                      # in the order of the kernel's parameters".to_owned(),
+        );
     }
+    let least = sizes::least_index(plan);
+    for argument in &plan.arguments {
+        line(argument_line(argument, plan, least));
+    }
+    variables(&mut line, plan, least);
     launch(&mut line, plan);
     line(
         "reference: none                 # hazards only; to compare results and to tune, write"
@@ -138,7 +77,6 @@ pub(crate) fn write(
     line(format!(
         "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
     ));
-    let _ = made;
     text
 }
 
@@ -170,10 +108,14 @@ fn problems(line: &mut dyn FnMut(String), plan: &Plan) {
         list(&sizes::of_file(plan), &plan.sizes)
     ));
     line("check_problems:                 # small enough to be run whole".to_owned());
-    line(format!(
-        "  small: {{ {} }}",
-        list(&sizes::small(plan), &plan.sizes)
-    ));
+    let small = sizes::small(plan);
+    line(format!("  small: {{ {} }}", list(&small, &plan.sizes)));
+    if let Some(ragged) = sizes::ragged(plan, &small) {
+        line(format!(
+            "  ragged: {{ {} }}    # the launch rounds up; remove it where sizes are always multiples",
+            list(&ragged, &plan.sizes)
+        ));
+    }
 }
 
 fn parameters(line: &mut dyn FnMut(String), plan: &Plan) {
@@ -224,7 +166,7 @@ fn parameters(line: &mut dyn FnMut(String), plan: &Plan) {
     }
 }
 
-fn argument_line(argument: &Argument, plan: &Plan, small: &BTreeMap<String, i64>) -> String {
+fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
     let mut text = format!("  - {{ name: {}, type: {}", argument.name, argument.ty);
     let role = match argument.role {
         Role::Input => "input",
@@ -237,23 +179,15 @@ fn argument_line(argument: &Argument, plan: &Plan, small: &BTreeMap<String, i64>
     if let Some(shape) = &argument.shape {
         let _ = write!(text, ", shape: [{}]", quoted(&shape.to_string()));
     }
-    let whole = matches!(
-        argument.ty.as_str(),
-        "i32" | "u32" | "i64" | "u64" | "i16" | "u16" | "i8" | "u8"
-    );
-    let filled = argument.role == Role::Input;
+    let filled = matches!(argument.role, Role::Input | Role::Inout);
     let mut note = argument.guessed.map(str::to_owned);
-    if whole && filled {
-        let least = small.values().copied().min().unwrap_or(2).clamp(2, 100);
-        let _ = write!(
-            text,
-            ", fill: {{ uniform: {{ min: 0, max: {} }} }}",
-            least - 1
-        );
-        note = Some(match note {
-            Some(note) => format!("{note}, and the values: indices of the smallest size"),
-            None => "the values: indices of the smallest size".to_owned(),
-        });
+    if filled && is_whole(&argument.ty) {
+        let _ = write!(text, ", {}", indices(least));
+        let values = "the values: indices of the smallest size";
+        note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
+    }
+    if let Some(value) = &argument.composed {
+        let _ = write!(text, ", value: {value}");
     }
     if let Some(value) = &argument.value
         && !plan
@@ -268,6 +202,42 @@ fn argument_line(argument: &Argument, plan: &Plan, small: &BTreeMap<String, i64>
         let _ = write!(text, "    # guessed: {note}");
     }
     text
+}
+
+fn is_whole(ty: &str) -> bool {
+    let lanes = |c: char| c.is_ascii_digit();
+    let whole = ["int", "uint", "longlong", "ulonglong"];
+    let names = ["i32", "u32", "i64", "u64", "i16", "u16", "i8", "u8"];
+    names.contains(&ty) || whole.contains(&ty.trim_end_matches(lanes))
+}
+
+/// Data that may be indices.
+fn indices(least: i64) -> String {
+    format!("fill: {{ uniform: {{ min: 0, max: {} }} }}", least - 1)
+}
+
+fn variables(line: &mut dyn FnMut(String), plan: &Plan, least: i64) {
+    if !plan.variables.is_empty() {
+        line("variables:                      # guessed: what the host copies to them".to_owned());
+    }
+    for variable in &plan.variables {
+        let (name, ty) = (&variable.name, &variable.ty);
+        line(match &variable.held {
+            Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
+            Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
+            Held::Array(extents) => {
+                let extents: Vec<String> =
+                    extents.iter().map(|it| quoted(&it.to_string())).collect();
+                let fill = if is_whole(ty) {
+                    format!(", {}", indices(least))
+                } else {
+                    String::new()
+                };
+                let shape = extents.join(", ");
+                format!("  {name}: {{ type: {ty}, shape: [{shape}]{fill} }}")
+            }
+        });
+    }
 }
 
 fn launch(line: &mut dyn FnMut(String), plan: &Plan) {
@@ -290,33 +260,14 @@ fn launch(line: &mut dyn FnMut(String), plan: &Plan) {
     if let Some(shared) = &plan.shared {
         let _ = write!(text, ", shared: {}", quoted(&shared.to_string()));
     }
-    text.push_str(" }");
+    text.push_str(if plan.cooperative {
+        ", cooperative: true }"
+    } else {
+        " }"
+    });
     if !plan.guessed_launch.is_empty() {
         let _ = write!(text, "    # guessed: {}", plan.guessed_launch.join(", "));
     }
     line("launches:".to_owned());
     line(text);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::element;
-
-    #[test]
-    fn types_are_named_as_search_spaces_name_them() {
-        for (ty, name) in [
-            ("float const*", "f32"),
-            ("const float* __restrict__", "f32"),
-            ("__half*", "f16"),
-            ("unsigned long long", "i64"),
-            ("float4 const*", "float4"),
-            ("void const*", "u8"),
-            ("float [16]", "f32"),
-        ] {
-            assert_eq!(element(ty).as_deref(), Some(name), "{ty}");
-        }
-        for ty in ["float**", "Params", "cudaTextureObject_t3", "float&"] {
-            assert_eq!(element(ty), None, "{ty}");
-        }
-    }
 }

@@ -51,7 +51,8 @@ pub(crate) struct Args {
     /// Kernels, by name or search space file [default: all in search_spaces/]
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
-    /// Check this configuration; parameters not named take their defaults; may be repeated
+    /// Check this configuration; parameters not named take their defaults, and `default` names none;
+    /// may be repeated
     #[arg(long, value_name = "K=V,…")]
     config: Vec<String>,
     /// Check this many random pairs of a valid configuration and a problem

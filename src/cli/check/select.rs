@@ -65,8 +65,12 @@ fn pair_at(tasks: &[Task], mut index: u128) -> Option<Pair> {
 }
 
 /// Reads `K=V,K=V`; each value is one of its parameter's, as the search space prints it. Commas
-/// inside a text value are kept, because an assignment starts with a known name.
+/// inside a text value are kept, because an assignment starts with a known name. `default`, as
+/// tables print it, is the default configuration.
 pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, CliError> {
+    if text.trim() == "default" {
+        return Ok(space.default_config());
+    }
     let mut assignments: Vec<(String, String)> = Vec::new();
     for piece in text.split(',') {
         match (piece.split_once('='), assignments.last_mut()) {

@@ -3,6 +3,7 @@
 mod cutlass;
 mod recorded;
 mod space;
+mod t1;
 
 use super::output;
 use super::results::{block_on, db_parser, usage};
@@ -10,12 +11,13 @@ use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
 use tuner_core::files;
-use tuner_space::BareSpace;
+use tuner_space::{BareSpace, DeviceLimits, KernelSpec};
 use tuner_store as store;
 
 /// Import search spaces, recorded results and baseline times of other tools
 ///
-/// By content: a T1 problem or a published space becomes a search space file; a Kernel Tuner cache
+/// By content: a T1 problem becomes a search space with its source, grid and arguments, a published
+/// space one of parameters and constraints; a Kernel Tuner cache
 /// or T4 results become recorded rows of the database; a CUTLASS profiler table becomes the baseline
 /// of a kernel that was measured on the same GPU.
 #[derive(Debug, clap::Args)]
@@ -93,22 +95,44 @@ fn read(path: &Path) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The number of configurations of a space that was written.
+fn again(yaml: &str, name: &Path) -> Result<String, String> {
+    if BareSpace::recognises(yaml) {
+        let bare = BareSpace::parse(yaml, name).map_err(|error| error.to_string())?;
+        let space = bare.space().map_err(|error| error.to_string())?;
+        return Ok(space.count().to_string());
+    }
+    let spec = KernelSpec::parse(yaml, name).map_err(|error| error.to_string())?;
+    let limits = DeviceLimits {
+        sm_count: 132,
+        shared_bytes: 232_448,
+        cc: 90,
+        max_threads: 1024,
+    };
+    let problem = spec
+        .problems
+        .first()
+        .map(|problem| problem.name.clone())
+        .unwrap_or_default();
+    let space = spec
+        .space(&problem, &limits)
+        .map_err(|error| error.to_string())?;
+    Ok(space.count().to_string())
+}
+
 fn space(args: &Args, text: &str) -> CommandResult {
     let bare =
         BareSpace::parse(text, &args.file).map_err(|error| CliError::Usage(error.to_string()))?;
     let built = bare
         .space()
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
-    let yaml = space::yaml(&bare, text);
-    // What is written is read again: it must be the same space.
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
-    let again = BareSpace::parse(&yaml, &name).map_err(|error| {
+    let (yaml, not_whole) = space::yaml(&bare, text, &args.file, &name);
+    // What is written is read again: it must be the same space.
+    let count = again(&yaml, &name).map_err(|error| {
         CliError::Failed(anyhow::anyhow!("the written space cannot be read: {error}"))
     })?;
-    let same = again
-        .space()
-        .is_ok_and(|again| again.count() == built.count());
-    if !same {
+    if count != built.count().to_string() {
         return Err(CliError::Failed(anyhow::anyhow!(
             "the written space is not the same as that of {}",
             args.file.display()
@@ -122,6 +146,9 @@ fn space(args: &Args, text: &str) -> CommandResult {
             })?;
             say!("wrote {}", path.display());
         }
+    }
+    if let Some(why) = not_whole {
+        say!("note: parameters and constraints only, because {why}");
     }
     say!(
         "{}: {} parameters, {} constraints, {} valid configurations",

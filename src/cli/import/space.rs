@@ -2,18 +2,49 @@
 
 use serde_json::Value as Json;
 use std::fmt::Write as _;
+use std::path::Path;
 use tuner_core::value::Value;
 use tuner_space::BareSpace;
 
-/// The bare space as YAML; what a T1 problem says of the kernel besides stands above it.
-pub(super) fn yaml(bare: &BareSpace, source: &str) -> String {
+/// The space as YAML, with why a T1 problem is not a whole search space. What such a problem says of
+/// the kernel stands above its parameters then.
+pub(super) fn yaml(
+    bare: &BareSpace,
+    source: &str,
+    file: &Path,
+    output: &Path,
+) -> (String, Option<String>) {
     let json: Json = serde_json::from_str(source).unwrap_or_default();
+    let rest = sections(bare, &json);
     let mut text = String::new();
-    heading(&mut text, bare, &json);
+    if json["KernelSpecification"].is_null() {
+        heading(&mut text, bare, &json);
+        return (text + &rest, None);
+    }
+    match super::t1::whole(&json, file, output, &rest) {
+        Ok(whole) => {
+            let version = env!("CARGO_PKG_VERSION");
+            let _ = writeln!(
+                text,
+                "# {}: imported by tuner {version}.",
+                bare.name.replace(['\n', '\r'], " ")
+            );
+            (text + &whole, None)
+        }
+        Err(why) => {
+            heading(&mut text, bare, &json);
+            (text + &rest, Some(why))
+        }
+    }
+}
+
+/// Parameters and constraints.
+fn sections(bare: &BareSpace, json: &Json) -> String {
+    let mut text = String::new();
     text.push_str("parameters:\n");
     for parameter in &bare.parameters {
         let values: Vec<String> = parameter.values.iter().map(scalar).collect();
-        let default = default_of(&json, &parameter.name)
+        let default = default_of(json, &parameter.name)
             .filter(|default| parameter.values.contains(default))
             .map_or(String::new(), |default| {
                 format!(", default: {}", scalar(&default))

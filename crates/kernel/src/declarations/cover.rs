@@ -18,15 +18,24 @@ const DRAWS_MAX: usize = 256;
 pub(super) struct Influences {
     /// Macros: parameters, derived values and sizes.
     macros: BTreeSet<String>,
+    /// Those of them that the source mentions; others only name its template's instances.
+    of_source: BTreeSet<String>,
     /// Indices of the parameters that they come from.
     parameters: Vec<usize>,
 }
 
 impl Influences {
-    /// Of names that the source's types depend on, those that are macros of the search space.
-    pub(super) fn of(spec: &KernelSpec, names: &BTreeSet<String>) -> Self {
+    /// Of names that the source's types depend on, and of those in its entries, those that are
+    /// macros of the search space.
+    pub(super) fn of(spec: &KernelSpec, names: &BTreeSet<String>, entries: &[String]) -> Self {
         let known = macros(spec);
-        let macros: BTreeSet<String> = names.intersection(&known).cloned().collect();
+        let of_source: BTreeSet<String> = names.intersection(&known).cloned().collect();
+        let mut macros = of_source.clone();
+        for entry in entries {
+            let words = entry.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words = words.map(str::to_owned);
+            macros.extend(words.filter(|word| known.contains(word)));
+        }
         let mut reached = macros.clone();
         // Derived values see those declared before them.
         for (name, formula) in spec.derived.iter().rev() {
@@ -38,17 +47,20 @@ impl Influences {
         let parameters = parameters.filter(|(_, each)| reached.contains(&each.name));
         Self {
             macros,
+            of_source,
             parameters: parameters.map(|(at, _)| at).collect(),
         }
     }
 
     /// What tells apart configurations that may have different types.
     pub(super) fn key(&self, bound: &Bound) -> Vec<(String, String)> {
-        let relevant = |pair: &&(String, Value)| self.macros.contains(&pair.0);
-        let values = bound.macros.iter().filter(relevant);
-        values
-            .map(|(name, value)| (name.clone(), value.to_string()))
-            .collect()
+        values(bound, &self.macros)
+    }
+
+    /// What tells apart configurations whose source may differ: instances of one source can be asked
+    /// about together.
+    pub(super) fn source_key(&self, bound: &Bound) -> Vec<(String, String)> {
+        values(bound, &self.of_source)
     }
 
     /// The default configuration, valid ones with every value that counts, and ones in which the
@@ -108,4 +120,12 @@ impl Influences {
         }
         wishes
     }
+}
+
+fn values(bound: &Bound, of: &BTreeSet<String>) -> Vec<(String, String)> {
+    let relevant = |pair: &&(String, Value)| of.contains(&pair.0);
+    let values = bound.macros.iter().filter(relevant);
+    values
+        .map(|(name, value)| (name.clone(), value.to_string()))
+        .collect()
 }

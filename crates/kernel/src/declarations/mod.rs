@@ -18,6 +18,7 @@ mod types;
 mod variables;
 
 pub use overrides::overrides;
+pub use question::split;
 pub use types::Parameter;
 pub use variables::variables;
 
@@ -84,13 +85,16 @@ pub fn check(
     let mut reference = reference.map(|it| Side::new(subject.spec, it, "reference kernel"));
     for (problem, space) in problems {
         let binder = subject.spec.binder(problem, limits)?;
-        for bound in kernel
+        let all = kernel
             .influences
-            .configurations(subject.spec, space, &binder)
-        {
-            let launches = kernel.launches(&bound);
-            kernel.ask(&bound, &launches, arch, compiler)?;
+            .configurations(subject.spec, space, &binder);
+        // The default alone: it is what must compile.
+        let mut all = all.into_iter();
+        if let Some(default) = all.next() {
+            let launches = kernel.launches(&default);
+            kernel.ask(&default, &launches, arch, compiler)?;
         }
+        kernel.ask_together(all, arch, compiler)?;
         let Some(reference) = &mut reference else {
             continue;
         };
@@ -182,12 +186,9 @@ impl<'a> Side<'a> {
             });
         }
         // Template arguments decide types.
-        for entry in entries(spec, what) {
-            let words = entry.split(|c: char| !c.is_alphanumeric() && c != '_');
-            names.extend(words.map(str::to_owned));
-        }
+        let entries: Vec<String> = entries(spec, what).collect();
         Self {
-            influences: Influences::of(spec, &names),
+            influences: Influences::of(spec, &names, &entries),
             spec,
             template,
             what,
@@ -214,6 +215,47 @@ impl<'a> Side<'a> {
             (launch.clone(), place.unwrap_or(0..1))
         };
         bound.launches.iter().map(of).collect()
+    }
+
+    /// Asks about configurations with the same source in one question: they only name other
+    /// instances of its templates.
+    fn ask_together(
+        &mut self,
+        all: impl Iterator<Item = Bound>,
+        arch: &str,
+        compiler: &Compiler,
+    ) -> Result<(), DeclarationError> {
+        let mut groups: BTreeMap<_, Vec<Bound>> = BTreeMap::new();
+        for bound in all {
+            let key = (self.influences.source_key(&bound), bound.options.clone());
+            groups.entry(key).or_default().push(bound);
+        }
+        for group in groups.into_values() {
+            if self.silent {
+                break;
+            }
+            let mut launches: Vec<(PlanLaunch, Range<usize>)> = Vec::new();
+            for launch in group.iter().flat_map(|bound| self.launches(bound)) {
+                if !launches.contains(&launch) {
+                    launches.push(launch);
+                }
+            }
+            let Some(first) = group.first() else {
+                continue;
+            };
+            let warned = self.findings.warnings.len();
+            self.ask(first, &launches, arch, compiler)?;
+            // One instance that cannot be named must not hide the others.
+            if self.silent && group.len() > 1 {
+                self.silent = false;
+                self.findings.warnings.truncate(warned);
+                for bound in &group {
+                    let launches = self.launches(bound);
+                    self.ask(bound, &launches, arch, compiler)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn ask(

@@ -173,8 +173,9 @@ fn parameter_types(function: &str) -> Option<Vec<String>> {
     Some(if types == ["void"] { Vec::new() } else { types })
 }
 
-/// The pieces between commas that stand in no brackets.
-fn split(text: &str) -> Vec<String> {
+/// The pieces between commas that stand in no brackets, as in a list of template arguments.
+#[must_use]
+pub fn split(text: &str) -> Vec<String> {
     let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, letter) in text.char_indices() {
         match letter {

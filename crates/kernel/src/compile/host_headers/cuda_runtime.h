@@ -5,3 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+/* Of the device runtime, which NVRTC lacks: a kernel that is launched alone depends on no other. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void cudaGridDependencySynchronize() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+static __device__ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+#endif

@@ -1,0 +1,285 @@
+//! What the host's code in a unit says of a kernel: launches, sizes and buffers.
+
+mod express;
+mod launches;
+mod values;
+
+use super::expr::{Expr, not_reserved};
+use super::kernel;
+use super::tree::{self, Node, Source, each};
+use super::unit::{Item, Kind, Unit};
+use launches::enclosing;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub(crate) use launches::{Launch, base_name};
+pub(crate) use values::{bytes_of, sizeof};
+
+/// Steps from a name to its value, or from a function to its caller.
+const MAX_DEPTH: usize = 12;
+
+/// Where a name is looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'u> {
+    pub(crate) source: &'u Source,
+    pub(crate) function: Option<Node<'u>>,
+}
+
+/// Every call of a unit by the callee's name.
+type Calls<'u> = BTreeMap<String, Vec<(&'u Source, Node<'u>)>>;
+
+/// Host code and what was decided about its names.
+#[derive(Debug)]
+pub(crate) struct Host<'u> {
+    unit: &'u Unit,
+    calls: Rc<Calls<'u>>,
+    /// Names of functions that are sizes or parameters: file, beginning of the function, name.
+    pub(crate) bound: BTreeMap<(String, usize, String), String>,
+    /// Structs that a launch passes, by the names that the kernel has for them.
+    objects: BTreeMap<(String, usize, String), String>,
+    /// Names that macros and constants at file scope have in the search space.
+    pub(crate) tunable: BTreeMap<String, i64>,
+    /// Whether names without a known value may become sizes.
+    pub(crate) invent: bool,
+    /// Sizes that were made of names of the host.
+    pub(crate) invented: Vec<(String, Option<i64>)>,
+}
+
+impl<'u> Host<'u> {
+    pub(crate) fn new(unit: &'u Unit) -> Self {
+        Self {
+            unit,
+            calls: Rc::new(calls(unit)),
+            bound: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            tunable: BTreeMap::new(),
+            invent: false,
+            invented: Vec::new(),
+        }
+    }
+
+    /// The same knowledge, to be tried with.
+    pub(crate) fn trial(&self) -> Self {
+        Self {
+            unit: self.unit,
+            calls: Rc::clone(&self.calls),
+            bound: self.bound.clone(),
+            objects: self.objects.clone(),
+            tunable: self.tunable.clone(),
+            invent: true,
+            invented: Vec::new(),
+        }
+    }
+
+    /// Whether the extents of a launch can be expressed. The nodes are of the unit that this knows.
+    pub(crate) fn understands(&mut self, scope: Scope<'u>, node: Node<'u>) -> bool {
+        self.extents(scope, node, 0).is_some()
+    }
+
+    /// The plain names in what makes the extents of a launch, and how often each stands there.
+    pub(crate) fn parts(&self, scope: Scope<'u>, node: Node<'u>) -> Vec<(String, usize)> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        let node = match node.kind() {
+            "identifier" => match self.initialiser(scope, scope.source.of(node)) {
+                Some((_, value)) if is_dim3(scope.source, value) => value,
+                _ => node,
+            },
+            _ => node,
+        };
+        each(node, &mut |node| {
+            if matches!(node.kind(), "identifier" | "type_identifier") {
+                let name = scope.source.of(node);
+                match found.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, times)) => *times += 1,
+                    None if name == "dim3" => {}
+                    None => found.push((name.to_owned(), 1)),
+                }
+            }
+            !matches!(node.kind(), "call_expression" if !scope.source.of(node).starts_with("dim3"))
+        });
+        found
+    }
+
+    fn key(scope: Scope<'u>, name: &str) -> (String, usize, String) {
+        let start = scope
+            .function
+            .map_or(usize::MAX, |function| function.start_byte());
+        (scope.source.shown.clone(), start, name.to_owned())
+    }
+
+    /// Says what the kernel calls a struct of the host: its members are sizes of that name.
+    pub(crate) fn passes(&mut self, scope: Scope<'u>, object: &str, name: &str) {
+        self.objects
+            .insert(Self::key(scope, object), name.to_owned());
+    }
+
+    /// Says that a name of a function is a size or a parameter, and so for its callers' names.
+    pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
+        let (mut scope, mut name) = (scope, name.to_owned());
+        for _ in 0..MAX_DEPTH {
+            self.bound
+                .entry(Self::key(scope, &name))
+                .or_insert_with(|| meaning.to_owned());
+            let Some((caller, argument)) = self.argument(scope, &name) else {
+                return;
+            };
+            if argument.kind() != "identifier" {
+                return;
+            }
+            name = caller.source.of(argument).to_owned();
+            scope = caller;
+        }
+    }
+
+    /// What a function's first caller passes for a parameter.
+    fn argument(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, Node<'u>)> {
+        let own_function = scope.function?;
+        let parameters = kernel::parameters(scope.source, own_function);
+        let at = parameters.iter().position(|each| each.name == name)?;
+        let own = tree::declared(scope.source, own_function).pop()?;
+        self.calls.get(&own)?.iter().find_map(|(source, node)| {
+            let arguments = node.child_by_field_name("arguments")?;
+            let argument = named(arguments).get(at).copied()?;
+            let function = enclosing(*node);
+            // A call of itself tells nothing.
+            let same = function.map(|f| f.start_byte()) == Some(own_function.start_byte());
+            (!same).then_some((Scope { source, function }, argument))
+        })
+    }
+
+    /// The declarator that gives a name its value in a function, or at file scope.
+    fn initialiser(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, Node<'u>)> {
+        if let Some(function) = scope.function {
+            let value = find_initialiser(scope.source, function, name)?;
+            return Some((scope, value));
+        }
+        let declares = |item: &&Item| {
+            matches!(item.kind, Kind::Declaration | Kind::HostVariable)
+                && item.names.iter().any(|known| known == name)
+        };
+        self.unit.items.iter().filter(declares).find_map(|item| {
+            let (source, node) = kernel::node_of(self.unit, item)?;
+            let value = find_initialiser(source, node, name)?;
+            // The host gives it another value before it is used.
+            if item.kind == Kind::HostVariable && zero(source, value) {
+                return None;
+            }
+            let function = None;
+            Some((Scope { source, function }, value))
+        })
+    }
+
+    /// A size for what host code spells, named as a search space can.
+    fn size(&mut self, scope: Scope<'u>, spelled: &str, name: &str, value: Option<i64>) -> Expr {
+        let name = not_reserved(name);
+        if !self.invented.iter().any(|(known, _)| *known == name) {
+            self.invented.push((name.clone(), value));
+        }
+        self.bind(scope, spelled, &name);
+        Expr::Name(name)
+    }
+}
+
+fn calls(unit: &Unit) -> Calls<'_> {
+    let mut found: Calls<'_> = BTreeMap::new();
+    for source in &unit.files {
+        each(source.tree().root_node(), &mut |node| {
+            if node.kind() == "call_expression"
+                && let Some(callee) = node.child_by_field_name("function")
+            {
+                let name = base_name(source.of(callee)).to_owned();
+                found.entry(name).or_default().push((source, node));
+            }
+            true
+        });
+    }
+    found
+}
+
+/// The number of bytes in the allocation of a pointer below a node.
+fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
+    let mut found = None;
+    each(root, &mut |node| {
+        if found.is_none()
+            && node.kind() == "call_expression"
+            && let Some(callee) = node.child_by_field_name("function")
+            && base_name(source.of(callee)).starts_with("cudaMalloc")
+            && let Some(arguments) = node.child_by_field_name("arguments")
+            && let [target, bytes, ..] = named(arguments).as_slice()
+            && tree::words(source.of(*target)).last() == Some(&name)
+        {
+            found = Some(*bytes);
+        }
+        found.is_none()
+    });
+    found
+}
+
+/// What gives a name its value below a node: a declaration, else the first assignment. A zero that
+/// another function replaces (`int blocks = 0; choose(n, blocks);`) is no value.
+fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
+    let mut values = Vec::new();
+    let mut passed = false;
+    each(root, &mut |node| {
+        match node.kind() {
+            "init_declarator" => {
+                if let Some(declarator) = node.child_by_field_name("declarator")
+                    && tree::declared_name(source, declarator).last() == Some(&name)
+                {
+                    values.extend(node.child_by_field_name("value"));
+                }
+            }
+            "function_declarator" => {
+                let of_dim3 = node.parent().is_some_and(|parent| {
+                    parent.kind() == "declaration"
+                        && source.of(parent).trim_start().starts_with("dim3")
+                });
+                if of_dim3 && tree::declared_name(source, node).last() == Some(&name) {
+                    values.extend(node.child_by_field_name("parameters"));
+                }
+            }
+            // `int n; n = …;`
+            "assignment_expression" => {
+                if let Some(left) = node.child_by_field_name("left")
+                    && left.kind() == "identifier"
+                    && source.of(left) == name
+                    && let Some(operator) = node.child_by_field_name("operator")
+                    && source.of(operator) == "="
+                {
+                    values.extend(node.child_by_field_name("right"));
+                }
+            }
+            "argument_list" => {
+                let is_it = |each: &Node<'_>| source.of(*each).trim_start_matches('&') == name;
+                passed |= named(node).iter().any(is_it);
+            }
+            _ => {}
+        }
+        true
+    });
+    let first = *values.first()?;
+    if !zero(source, first) {
+        return Some(first);
+    }
+    let other = values.into_iter().find(|value| !zero(source, *value));
+    other.or_else(|| (!passed).then_some(first))
+}
+
+fn zero(source: &Source, value: Node<'_>) -> bool {
+    matches!(source.of(value), "0" | "-1" | "0u" | "0.0")
+}
+
+/// Whether a value is that of a `dim3`.
+fn is_dim3(source: &Source, value: Node<'_>) -> bool {
+    matches!(
+        value.kind(),
+        "argument_list" | "initializer_list" | "parameter_list"
+    ) || source.of(value).starts_with("dim3")
+}
+
+pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment")
+        .collect()
+}

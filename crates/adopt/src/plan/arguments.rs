@@ -1,0 +1,104 @@
+//! Sizes, and what the kernel takes.
+
+use super::{Argument, Known, Plan};
+use crate::expr::{Expr, not_reserved};
+use crate::host::Host;
+use crate::kernel::{self, pointer};
+use crate::tree;
+use tuner_core::plan::Role;
+
+impl Plan {
+    /// Whole numbers that are passed are sizes.
+    pub(super) fn scalars<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+        let Some(scope) = known.scope() else {
+            return;
+        };
+        for (at, parameter) in known.parameters.iter().enumerate() {
+            let Some(node) = known.given(at).and_then(tree::bare) else {
+                continue;
+            };
+            if pointer(&parameter.ty).0 {
+                continue;
+            }
+            if !is_whole(&parameter.ty) {
+                host.passes(scope, scope.source.of(node), &parameter.name);
+                continue;
+            }
+            if !matches!(node.kind(), "identifier" | "field_expression") {
+                continue;
+            }
+            let mut trial = host.trial();
+            let meaning = trial.express(scope, node, 0);
+            // A parameter, or made of other names: its value says so.
+            let made = match &meaning {
+                Some(Expr::Name(name)) => !trial.invented.iter().any(|(known, _)| known == name),
+                Some(Expr::Number(_)) | None => false,
+                Some(_) => true,
+            };
+            if made {
+                continue;
+            }
+            let value = host.express(scope, node, 0).and_then(|it| it.number());
+            let name = self.size_name(&parameter.name);
+            if !self.sizes.iter().any(|(known, _)| *known == name) {
+                self.sizes.push((name.clone(), value));
+            }
+            host.bind(scope, scope.source.of(node), &name);
+        }
+    }
+
+    /// A name that no parameter has and that an expression can use.
+    fn size_name(&self, name: &str) -> String {
+        if self.parameters.iter().any(|each| each.name == name) {
+            format!("{name}_size")
+        } else {
+            not_reserved(name)
+        }
+    }
+
+    /// The kernel's parameters in their order.
+    pub(super) fn take<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+        let roles = kernel::roles(known.unit, known.own);
+        for (at, parameter) in known.parameters.iter().enumerate() {
+            let given = known.given(at).zip(known.scope());
+            let mut argument = Argument::of(&parameter.name, &parameter.ty, Role::Scalar);
+            argument.parameter = Some(at);
+            if pointer(&parameter.ty).0 {
+                host.invent = true;
+                argument.shape = given.and_then(|(node, scope)| host.allocation(scope, node, 0));
+                host.invent = false;
+                argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
+            } else {
+                let name = self.size_name(&parameter.name);
+                if self.sizes.iter().any(|(known, _)| *known == name) {
+                    argument.value = Some(Expr::Name(name));
+                } else {
+                    host.invent = is_whole(&parameter.ty);
+                    argument.value = given.and_then(|(node, scope)| host.express(scope, node, 0));
+                    host.invent = false;
+                    if argument.value.is_none() && is_whole(&parameter.ty) {
+                        self.sizes.push((name.clone(), None));
+                        argument.value = Some(Expr::Name(name));
+                    }
+                }
+            }
+            self.arguments.push(argument);
+        }
+    }
+}
+
+/// Whether a type's text is of whole numbers.
+pub(super) fn is_whole(ty: &str) -> bool {
+    let words = tree::words(ty);
+    !words.iter().any(|word| {
+        matches!(
+            *word,
+            "float" | "double" | "half" | "__half" | "bool" | "__nv_bfloat16"
+        )
+    }) && words.iter().any(|word| {
+        matches!(
+            *word,
+            "int" | "unsigned" | "size_t" | "long" | "short" | "uint" | "index_t"
+        ) || (word.starts_with("int") || word.starts_with("uint")) && word.ends_with("_t")
+    })
+}

@@ -1,0 +1,168 @@
+//! Grid, block and shared memory.
+
+use super::{Known, MAX_PARAMETERS, Plan, Proposed};
+use crate::cut::{self, neighbours};
+use crate::expr::Expr;
+use crate::host::{Host, Launch};
+use crate::unit::Unit;
+use std::collections::BTreeSet;
+
+/// Threads that a block has at most.
+const MAX_BLOCK: i64 = 1024;
+
+impl Plan {
+    /// Variables of the host that make a block's extents are parameters.
+    pub(super) fn block_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+        let Some((scope, block)) = known.scope().zip(known.config(1)) else {
+            return;
+        };
+        let names = host.parts(scope, block);
+        // `dim3 block(n, n)`
+        let several = names.len() > 1 || names.iter().any(|(_, times)| *times > 1);
+        let guess = if several { 16 } else { 256 };
+        for (name, times) in names {
+            let value = host.of_text(Some(scope), &name);
+            let (value, doc) = match value {
+                Some(Expr::Number(value)) => {
+                    (value, format!("threads of a block: the host's {name}"))
+                }
+                None => (
+                    guess,
+                    format!("guessed: threads of a block, the host's {name}"),
+                ),
+                Some(_) => continue,
+            };
+            let most = if times > 1 {
+                MAX_BLOCK.isqrt()
+            } else {
+                MAX_BLOCK
+            };
+            let whole = (1..=most).contains(&value) && value & (value - 1) == 0;
+            if !whole || self.parameters.len() >= MAX_PARAMETERS {
+                continue;
+            }
+            let upper = name.to_uppercase();
+            let used = |item: &crate::unit::Item| item.words.contains(&upper);
+            let proposed = if known.unit.items.iter().any(used) {
+                format!("TUNE_{upper}")
+            } else {
+                upper.clone()
+            };
+            if let Some(known) = self.parameters.iter().find(|each| each.name == proposed) {
+                // The template's parameter of this name is the block's extent too.
+                if known.default == value {
+                    host.bind(scope, &name, &proposed);
+                }
+                continue;
+            }
+            host.bind(scope, &name, &proposed);
+            let least = if value >= 32 && times == 1 { 32 } else { 1 };
+            let values = neighbours(value)
+                .into_iter()
+                .filter(|value| (least..=most).contains(value));
+            self.parameters.push(Proposed {
+                name: proposed,
+                default: value,
+                values: values.collect(),
+                doc,
+            });
+        }
+    }
+
+    /// The launch's extents, as far as the file says them.
+    pub(super) fn extents<'u>(&mut self, known: &Known<'u>, item: usize, host: &mut Host<'u>) {
+        if let Some(scope) = known.scope() {
+            host.invent = true;
+            self.grid = known
+                .config(0)
+                .and_then(|node| host.extents(scope, node, 0))
+                .unwrap_or_default();
+            host.invent = false;
+            let block = known
+                .config(1)
+                .and_then(|node| host.extents(scope, node, 0));
+            let named = |all: &Vec<Expr>| {
+                let mut names = Vec::new();
+                all.iter().for_each(|each| each.names(&mut names));
+                names.iter().all(|name| {
+                    self.parameters.iter().any(|each| each.name == *name)
+                        || self.sizes.iter().any(|(size, _)| size == name)
+                })
+            };
+            self.block = block.filter(named).unwrap_or_default();
+            let shared = known.config(2);
+            self.shared = shared
+                .and_then(|node| host.express(scope, node, 0))
+                .filter(|it| it.number() != Some(0));
+            if self.shared.is_none() && shared.is_some_and(|node| scope.source.of(node) != "0") {
+                self.guessed_launch.push("shared");
+            }
+        }
+        let text = known.unit.text(known.own);
+        if self
+            .block
+            .iter()
+            .any(|each| each.number().is_some_and(|n| n < 1))
+        {
+            self.block = Vec::new();
+        }
+        if self.block.is_empty() {
+            self.block = guessed_block(text);
+            self.guessed_launch.push("block");
+        }
+        if self.grid.is_empty() {
+            self.guessed_launch.push("grid");
+        }
+        if self.shared.is_none() && takes_shared(known.unit, item) {
+            // More than enough, as for buffers.
+            self.shared = Some(Expr::Number(1 << 14));
+            self.guessed_launch.push("shared");
+        }
+        self.guessed_launch.dedup();
+        self.cooperative = known
+            .launch
+            .as_ref()
+            .is_some_and(|launch| launch.cooperative)
+            || (text.contains("this_grid") || text.contains("grid_group"))
+                && text.contains("sync(");
+    }
+}
+
+/// How much of a launch's configuration is understood.
+pub(super) fn usable<'u>(host: &Host<'u>, launch: &Launch<'u>) -> usize {
+    let mut trial = host.trial();
+    let extents = launch.config.iter().take(2);
+    extents
+        .filter(|node| trial.understands(launch.scope, **node))
+        .count()
+}
+
+/// Threads a block where no launch says so.
+fn guessed_block(text: &str) -> Vec<Expr> {
+    if let Some((_, rest)) = text.split_once("__launch_bounds__(")
+        && let Some(bound) = rest
+            .split([',', ')'])
+            .next()
+            .and_then(|bound| bound.trim().parse().ok())
+    {
+        return vec![Expr::Number(bound)];
+    }
+    if text.contains("threadIdx.y") {
+        return vec![Expr::Number(16), Expr::Number(16)];
+    }
+    vec![Expr::Number(256)]
+}
+
+/// Whether what a kernel reaches takes dynamic shared memory.
+fn takes_shared(unit: &Unit, kernel: usize) -> bool {
+    let kept = cut::reach(unit, kernel, &BTreeSet::new());
+    kept.into_iter().any(|at| {
+        let item = &unit.items[at];
+        let text = unit.files[item.file].code(&item.at);
+        item.words.contains("__shared__")
+            && text.split("extern").skip(1).any(|rest| {
+                let head = rest.split(';').next().unwrap_or_default();
+                head.contains("__shared__") && head.contains("[]")
+            })
+    })
+}

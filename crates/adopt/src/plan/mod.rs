@@ -1,0 +1,313 @@
+//! What is decided about a kernel: its entry, parameters, sizes, launch and arguments.
+
+mod arguments;
+mod entry;
+mod launch;
+mod tunables;
+mod variables;
+
+use super::AdoptError;
+use super::cut::{Tunable, neighbours};
+use super::expr::Expr;
+use super::host::{Host, Launch, Scope};
+use super::kernel::{self, Parameter, node_of};
+use super::template::Made;
+use super::tree::{Node, Source};
+use super::types::{self, Described};
+use super::unit::{Item, Unit};
+use std::collections::BTreeMap;
+use tuner_core::plan::Role;
+
+pub(crate) use variables::{Held, Variable};
+
+/// Parameters that are proposed at most.
+const MAX_PARAMETERS: usize = 8;
+
+/// A parameter of the search space.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposed {
+    pub(crate) name: String,
+    pub(crate) default: i64,
+    pub(crate) values: Vec<i64>,
+    /// Where it comes from.
+    pub(crate) doc: String,
+}
+
+/// An argument of the search space.
+#[derive(Debug, Clone)]
+pub(crate) struct Argument {
+    pub(crate) name: String,
+    /// Which of the kernel's parameters it is; none where only something points to it.
+    pub(crate) parameter: Option<usize>,
+    /// As the source spells it.
+    pub(crate) spelled: String,
+    /// The element type, in the search space's words.
+    pub(crate) ty: String,
+    /// Bytes of an element.
+    pub(crate) bytes: i64,
+    pub(crate) role: Role,
+    /// Elements of a buffer.
+    pub(crate) shape: Option<Expr>,
+    /// A scalar's value.
+    pub(crate) value: Option<Expr>,
+    /// The value of a vector or a struct, as the search space writes it.
+    pub(crate) composed: Option<String>,
+    /// What of it was guessed.
+    pub(crate) guessed: Option<&'static str>,
+}
+
+impl Argument {
+    fn of(name: &str, spelled: &str, role: Role) -> Self {
+        Self {
+            name: name.to_owned(),
+            parameter: None,
+            spelled: spelled.to_owned(),
+            ty: String::new(),
+            bytes: 4,
+            role,
+            shape: None,
+            value: None,
+            composed: None,
+            guessed: None,
+        }
+    }
+}
+
+/// A kernel and its launch in the unit.
+struct Known<'u> {
+    unit: &'u Unit,
+    own: &'u Item,
+    source: &'u Source,
+    node: Node<'u>,
+    parameters: Vec<Parameter>,
+    launch: Option<Launch<'u>>,
+}
+
+impl<'u> Known<'u> {
+    fn scope(&self) -> Option<Scope<'u>> {
+        self.launch.as_ref().map(|launch| launch.scope)
+    }
+
+    /// Part of the launch's configuration.
+    fn config(&self, at: usize) -> Option<Node<'u>> {
+        self.launch.as_ref()?.config.get(at).copied()
+    }
+
+    /// What the launch passes.
+    fn given(&self, at: usize) -> Option<Node<'u>> {
+        self.launch.as_ref()?.arguments.get(at).copied()
+    }
+}
+
+/// Everything that the search space says.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) kernel: String,
+    /// What names the kernel; parameters in braces.
+    pub(crate) entry: String,
+    /// The template's parameters whose values were guessed.
+    pub(crate) guessed_entry: Vec<String>,
+    pub(crate) tunables: Vec<Tunable>,
+    pub(crate) parameters: Vec<Proposed>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) grid: Vec<Expr>,
+    pub(crate) block: Vec<Expr>,
+    pub(crate) shared: Option<Expr>,
+    pub(crate) cooperative: bool,
+    /// What of the launch was guessed.
+    pub(crate) guessed_launch: Vec<&'static str>,
+    /// Functions that the entry's template arguments name.
+    pub(crate) reached: Vec<String>,
+    /// Sizes with the value that the file gives them.
+    pub(crate) sizes: Vec<(String, Option<i64>)>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Plan {
+    /// Reads everything that does not need the compiler; `None` where the item is no function.
+    pub(crate) fn of(unit: &Unit, item: usize, entry: Option<&str>) -> Option<Self> {
+        let own = unit.items.get(item)?;
+        let name = own.names.last().cloned().unwrap_or_default();
+        let (source, node) = node_of(unit, own)?;
+        let mut host = Host::new(unit);
+        // The one whose function says most of its extents.
+        let launch = host.launches(&name).into_iter().max_by_key(|each| {
+            (
+                launch::usable(&host, each),
+                std::cmp::Reverse(each.config.len()),
+            )
+        });
+        let known = Known {
+            unit,
+            own,
+            source,
+            node,
+            parameters: kernel::parameters(source, node),
+            launch,
+        };
+        let mut plan = Self {
+            tunables: tunables::tunables(unit, item),
+            kernel: name,
+            ..Self::default()
+        };
+        for tunable in &plan.tunables {
+            host.tunable.insert(tunable.name.clone(), tunable.value);
+            plan.parameters.push(Proposed {
+                name: tunable.name.clone(),
+                default: tunable.value,
+                values: neighbours(tunable.value),
+                doc: format!("a constant of {}", place(unit, tunable.item)),
+            });
+        }
+        match entry {
+            Some(entry) => plan.entry = entry.to_owned(),
+            None => plan.name_entry(&known, &mut host),
+        }
+        plan.block_of_host(&known, &mut host);
+        plan.scalars(&known, &mut host);
+        plan.extents(&known, item, &mut host);
+        plan.take(&known, &mut host);
+        plan.hold(&known, item, &mut host);
+        let invented = host.invented.iter();
+        let new = invented.filter(|(name, _)| !plan.sizes.iter().any(|(known, _)| known == name));
+        let new: Vec<_> = new.cloned().collect();
+        plan.sizes.extend(new);
+        plan.only_used_sizes();
+        Some(plan)
+    }
+
+    /// The entry with the parameters' default values.
+    pub(crate) fn filled_entry(&self) -> String {
+        self.parameters
+            .iter()
+            .fold(self.entry.clone(), |text, each| {
+                text.replace(&format!("{{{}}}", each.name), &each.default.to_string())
+            })
+    }
+
+    /// Sizes that nothing uses are none.
+    fn only_used_sizes(&mut self) {
+        let mut names = Vec::new();
+        let extents = self.grid.iter().chain(&self.block).chain(&self.shared);
+        extents.for_each(|each| each.names(&mut names));
+        for argument in &self.arguments {
+            let of_it = argument.shape.iter().chain(&argument.value);
+            of_it.for_each(|each| each.names(&mut names));
+        }
+        for variable in &self.variables {
+            match &variable.held {
+                Held::Array(extents) => extents.iter().for_each(|each| each.names(&mut names)),
+                Held::Value(value) => {
+                    names.extend(super::tree::words(value).into_iter().map(str::to_owned));
+                }
+                Held::Pointer(_) => {}
+            }
+        }
+        self.sizes.retain(|(name, _)| names.contains(name));
+    }
+
+    /// Takes in what the compiler says, and decides shapes.
+    pub(crate) fn finish(
+        &mut self,
+        unit: &Unit,
+        item: usize,
+        made: &Made,
+    ) -> Result<(), AdoptError> {
+        let place = place(unit, item);
+        let mut pointed = Vec::new();
+        let kernel = self.kernel.clone();
+        for (at, argument) in self.arguments.iter_mut().enumerate() {
+            // A buffer that something points to was described with that.
+            if argument.parameter.is_none() {
+                continue;
+            }
+            let all = made.parameters.as_ref();
+            let known = all
+                .zip(argument.parameter)
+                .and_then(|(all, at)| all.get(at));
+            // The compiler takes a texture's handle for a number.
+            let known = known.filter(|_| !types::is_opaque(&argument.spelled));
+            let ty = known.map_or_else(|| argument.spelled.clone(), |known| known.ty.clone());
+            if argument.name.is_empty() {
+                argument.name = format!("argument_{}", at + 1);
+            }
+            let is_enum = known.is_some_and(|known| known.is_enum);
+            let described = types::describe(unit, &ty, argument.role, is_enum)
+                .map_err(|why| unsupported(&kernel, &place, &argument.name, &why))?;
+            argument.bytes = match known {
+                Some(known) if known.bytes > 0 => i64::try_from(known.bytes).unwrap_or(4),
+                _ => described.bytes,
+            };
+            pointed.extend(compose(argument, &described, &mut self.sizes));
+            argument.ty = described.yaml;
+        }
+        pointed.append(&mut self.arguments);
+        self.arguments = pointed;
+        super::sizes::shapes(self, unit);
+        Ok(())
+    }
+}
+
+/// The value of a vector or a struct that is passed, and the buffers that it points to.
+fn compose(
+    argument: &mut Argument,
+    described: &Described,
+    sizes: &mut Vec<(String, Option<i64>)>,
+) -> Vec<Argument> {
+    let Some(value) = described
+        .value
+        .as_ref()
+        .filter(|_| argument.role == Role::Scalar)
+    else {
+        return Vec::new();
+    };
+    argument.composed = Some(value.replace(types::OWN, &argument.name));
+    argument.guessed = Some("the value");
+    argument.value = None;
+    for field in &described.whole {
+        let name = format!("{}_{field}", argument.name);
+        if !sizes.iter().any(|(known, _)| *known == name) {
+            sizes.push((name, None));
+        }
+    }
+    let buffers = described
+        .pointers
+        .iter()
+        .map(|(field, ty, bytes)| Argument {
+            ty: ty.clone(),
+            bytes: *bytes,
+            ..Argument::of(&format!("{}_{field}", argument.name), ty, Role::Inout)
+        });
+    buffers.collect()
+}
+
+fn unsupported(kernel: &str, place: &str, name: &str, why: &types::Refusal) -> AdoptError {
+    AdoptError::Unsupported {
+        kernel: kernel.to_owned(),
+        why: format!("its argument `{name}` {}", why.why),
+        help: why.help.replace("PLACE", place),
+    }
+}
+
+pub(crate) fn place(unit: &Unit, item: usize) -> String {
+    let item = &unit.items[item];
+    let file = &unit.files[item.file];
+    format!("{}:{}", file.shown, file.line(item.at.start))
+}
+
+/// Values of all names in the default configuration.
+pub(crate) fn defaults(plan: &Plan) -> BTreeMap<String, i64> {
+    let parameters = plan
+        .parameters
+        .iter()
+        .map(|each| (each.name.clone(), each.default));
+    let device = [
+        ("DEVICE_SM_COUNT", 132),
+        ("DEVICE_MAX_THREADS", 1024),
+        ("DEVICE_SHARED_BYTES", 232_448),
+    ];
+    parameters
+        .chain(device.map(|(name, value)| (name.to_owned(), value)))
+        .collect()
+}

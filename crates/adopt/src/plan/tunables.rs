@@ -1,0 +1,101 @@
+//! Constants that look like the sizes of tiles.
+
+use super::MAX_PARAMETERS;
+use crate::cut::{self, Definition, Tunable, looks_like_tiling};
+use crate::kernel::node_of;
+use crate::tree::{self, each};
+use crate::unit::{Around, Kind, Unit};
+
+/// Constants of what a kernel reaches that look like the sizes of tiles.
+pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
+    let kept = cut::reach(unit, kernel, &std::collections::BTreeSet::new());
+    let given = cut::given_names(unit, &kept);
+    let mut found: Vec<Tunable> = Vec::new();
+    for at in &kept {
+        let item = &unit.items[*at];
+        let conditional = item
+            .around
+            .iter()
+            .any(|around| matches!(around, Around::Condition(_)));
+        if conditional || found.len() >= MAX_PARAMETERS {
+            continue;
+        }
+        let Some((source, node)) = node_of(unit, item) else {
+            continue;
+        };
+        let mut add = |name: &str, text: &str, definition: Definition, uses: usize| {
+            let value: Option<i64> = text.trim().trim_matches(['(', ')']).parse().ok();
+            if let Some(value) = value.filter(|value| looks_like_tiling(name, *value))
+                && given.get(name).copied().unwrap_or(0) <= uses
+                && found.iter().all(|known| known.name != name)
+            {
+                found.push(Tunable {
+                    name: name.to_owned(),
+                    value,
+                    item: *at,
+                    definition,
+                });
+            }
+        };
+        match item.kind {
+            Kind::Macro if node.kind() == "preproc_def" => {
+                if let (Some(name), Some(value)) = (
+                    node.child_by_field_name("name"),
+                    node.child_by_field_name("value"),
+                ) {
+                    let text = source.of(value).split("//").next().unwrap_or_default();
+                    add(source.of(name), text, Definition::Macro, 0);
+                }
+            }
+            Kind::Declaration | Kind::Kernel => constants(source, node, item.kind, &mut add),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Constants that are declared alone, at file scope or in a kernel.
+fn constants(
+    source: &tree::Source,
+    node: tree::Node<'_>,
+    kind: Kind,
+    add: &mut dyn FnMut(&str, &str, Definition, usize),
+) {
+    let outer = node;
+    each(node, &mut |node| {
+        if node.kind() != "declaration" {
+            return true;
+        }
+        let text = source.of(node);
+        let mut cursor = node.walk();
+        let all: Vec<tree::Node<'_>> = node
+            .children_by_field_name("declarator", &mut cursor)
+            .collect();
+        let head = tree::words(text);
+        let constant = head.contains(&"const") || head.contains(&"constexpr");
+        let whole = head.contains(&"int")
+            || head.contains(&"unsigned")
+            || head.contains(&"uint")
+            || head.contains(&"size_t");
+        if let [only] = all.as_slice()
+            && only.kind() == "init_declarator"
+            && constant
+            && whole
+            && let (Some(name), Some(value)) = (
+                only.child_by_field_name("declarator"),
+                only.child_by_field_name("value"),
+            )
+            && name.kind() == "identifier"
+        {
+            let definition = if node == outer {
+                Definition::Constant
+            } else {
+                Definition::Local(node.byte_range())
+            };
+            if matches!(definition, Definition::Local(_)) == (kind == Kind::Kernel) {
+                add(source.of(name), source.of(value), definition, 1);
+            }
+        }
+        true
+    });
+}

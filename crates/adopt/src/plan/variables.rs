@@ -1,0 +1,147 @@
+//! `__constant__` and `__device__` variables that the host fills.
+
+use super::{Argument, Known, Plan};
+use crate::cut;
+use crate::expr::Expr;
+use crate::host::Host;
+use crate::kernel::node_of;
+use crate::tree::{self, Node, Source, each};
+use crate::types::{self, OWN};
+use crate::unit::{Around, Item, Kind, Unit};
+use std::collections::BTreeSet;
+use tuner_core::plan::Role;
+
+/// A variable of the search space.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    /// Its name, with its namespaces.
+    pub(crate) name: String,
+    /// The type, in the search space's words.
+    pub(crate) ty: String,
+    pub(crate) held: Held,
+}
+
+/// What a variable holds.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// An array of these extents.
+    Array(Vec<Expr>),
+    /// One value.
+    Value(String),
+    /// The address of the argument of that name.
+    Pointer(String),
+}
+
+impl Plan {
+    /// Variables that the kernel reaches and the host fills.
+    pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
+        let unit = known.unit;
+        for at in cut::reach(unit, kernel, &BTreeSet::new()) {
+            let item = &unit.items[at];
+            let constant = item.words.contains("__constant__");
+            if item.kind != Kind::Declaration || !(constant || item.words.contains("__device__")) {
+                continue;
+            }
+            let Some((source, node)) = node_of(unit, item) else {
+                continue;
+            };
+            let node = tree::inner(node);
+            let ty = node.child_by_field_name("type").map(|ty| source.of(ty));
+            let (Some(ty), "declaration") = (ty, node.kind()) else {
+                continue;
+            };
+            let mut cursor = node.walk();
+            for declarator in node.children_by_field_name("declarator", &mut cursor) {
+                let names = tree::declared_name(source, declarator);
+                // One with a value of its own has it here too, and others begin as zeros.
+                let Some(name) = names.last().filter(|name| {
+                    declarator.kind() != "init_declarator" && (constant || filled(unit, name))
+                }) else {
+                    continue;
+                };
+                self.variable(unit, (item, name, ty), (source, declarator), host);
+            }
+        }
+    }
+
+    fn variable<'u>(
+        &mut self,
+        unit: &'u Unit,
+        (item, name, ty): (&Item, &str, &str),
+        (source, declarator): (&Source, Node<'_>),
+        host: &mut Host<'u>,
+    ) {
+        let (mut pointer, mut extents) = (false, Vec::new());
+        each(declarator, &mut |node| {
+            pointer |= node.kind() == "pointer_declarator";
+            if node.kind() == "array_declarator" {
+                extents.extend(node.child_by_field_name("size").map(|it| source.of(it)));
+            }
+            true
+        });
+        // The outermost declarator has the last extent.
+        extents.reverse();
+        let shape: Option<Vec<Expr>> = extents
+            .iter()
+            .map(|extent| host.of_text(None, extent))
+            .collect();
+        let role = if pointer || !extents.is_empty() {
+            Role::Input
+        } else {
+            Role::Scalar
+        };
+        let described = types::describe(unit, ty, role, false);
+        let (Some(shape), Ok(described)) = (shape, described) else {
+            self.notes.push(format!(
+                "the variable `{name}` of type `{ty}` is left as the file has it; write it under \
+                 `variables` where the kernel needs more: docs/arguments.md"
+            ));
+            return;
+        };
+        let spaces = item.around.iter().filter_map(|around| match around {
+            Around::Namespace(name) if !name.is_empty() => Some(format!("{name}::")),
+            _ => None,
+        });
+        let full = spaces.chain([name.to_owned()]).collect::<String>();
+        let arguments = &mut self.arguments;
+        let mut buffer = |name: String, ty: &str, bytes: i64| {
+            arguments.push(Argument {
+                ty: ty.to_owned(),
+                bytes,
+                ..Argument::of(&name, ty, Role::Inout)
+            });
+        };
+        let held = if pointer {
+            let data = format!("{name}_data");
+            buffer(data.clone(), &described.yaml, described.bytes);
+            Held::Pointer(data)
+        } else if shape.is_empty() {
+            for (field, ty, bytes) in &described.pointers {
+                buffer(format!("{name}_{field}"), ty, *bytes);
+            }
+            let whole = described.whole.iter();
+            let new = whole.map(|field| (format!("{name}_{field}"), None));
+            self.sizes.extend(new);
+            let value = described.value.unwrap_or_else(|| "1".to_owned());
+            Held::Value(value.replace(OWN, name))
+        } else {
+            Held::Array(shape)
+        };
+        self.variables.push(Variable {
+            name: full,
+            ty: described.yaml,
+            held,
+        });
+    }
+}
+
+/// Whether host code copies to a variable.
+fn filled(unit: &Unit, name: &str) -> bool {
+    unit.files.iter().any(|file| {
+        let code = file.code(&(0..file.len()));
+        code.split("MemcpyToSymbol").skip(1).any(|rest| {
+            let call = rest.split([',', ';']).next().unwrap_or_default();
+            tree::words(call).contains(&name)
+        })
+    })
+}

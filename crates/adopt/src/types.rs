@@ -1,0 +1,451 @@
+//! Types of C++ in the search space's words: numbers, vectors, and structs by their fields.
+
+use super::expr::Expr;
+use super::host::{Host, bytes_of};
+use super::kernel::node_of;
+use super::sizes::element_bytes;
+use super::tree::{self, Node, Source, each};
+use super::unit::{Item, Kind, Unit};
+use std::fmt::Write as _;
+use tuner_core::plan::Role;
+
+/// Stands for the argument's own name in a value.
+pub(crate) const OWN: &str = "$";
+/// Steps from an alias to its type.
+const MAX_ALIASES: usize = 8;
+/// Elements of an array in a struct whose values are written out.
+const MAX_WRITTEN: i64 = 64;
+
+/// A type of a search space.
+#[derive(Debug, Default)]
+pub(crate) struct Described {
+    /// As the search space writes it.
+    pub(crate) yaml: String,
+    /// Bytes of one, as far as they are known here.
+    pub(crate) bytes: i64,
+    /// A guessed value where a plain number is none.
+    pub(crate) value: Option<String>,
+    /// Fields that point to buffers, with the type and bytes of the elements.
+    pub(crate) pointers: Vec<(String, String, i64)>,
+    /// Fields of whole numbers: each may be a size.
+    pub(crate) whole: Vec<String>,
+}
+
+/// Why a type cannot be described, and what to do; `PLACE` stands for the kernel's.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) why: String,
+    pub(crate) help: String,
+}
+
+/// Numbers that may be sizes.
+const WHOLE: [&str; 4] = ["i32", "u32", "i64", "u64"];
+
+/// Words that are no part of a type's name.
+const QUALIFIERS: [&str; 10] = [
+    "const",
+    "volatile",
+    "__restrict__",
+    "restrict",
+    "__restrict",
+    "struct",
+    "class",
+    "enum",
+    "__grid_constant__",
+    "static",
+];
+
+/// A type's name without qualifiers, pointers and extents.
+fn plain(ty: &str) -> String {
+    let words = ty.split(|c: char| c.is_whitespace() || matches!(c, '*' | '[' | ']' | '(' | ')'));
+    let kept = words.filter(|word| {
+        !word.is_empty() && !QUALIFIERS.contains(word) && !word.chars().all(|c| c.is_ascii_digit())
+    });
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+/// The search space's name of a number or vector that the compiler or the source spells.
+pub(crate) fn element(ty: &str) -> Option<String> {
+    if ty.matches('*').count() > 1 || ty.contains('&') {
+        return None;
+    }
+    let known = match plain(ty).as_str() {
+        "float" => "f32",
+        "double" => "f64",
+        "half" | "__half" => "f16",
+        "__nv_bfloat16" | "nv_bfloat16" => "bf16",
+        "bool" => "bool",
+        "char" | "signed char" | "int8_t" => "i8",
+        "unsigned char" | "uint8_t" | "void" => "u8",
+        "short" | "int16_t" => "i16",
+        "unsigned short" | "uint16_t" => "u16",
+        "int" | "int32_t" => "i32",
+        "unsigned int" | "unsigned" | "uint" | "uint32_t" => "u32",
+        "long" | "long long" | "int64_t" => "i64",
+        "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => "u64",
+        "__nv_fp8_e4m3" => "f8e4m3",
+        "__nv_fp8_e5m2" => "f8e5m2",
+        "__half2" | "half2" => "half2",
+        "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
+        other => {
+            let bases = [
+                "float",
+                "double",
+                "int",
+                "uint",
+                "short",
+                "ushort",
+                "char",
+                "uchar",
+                "longlong",
+                "ulonglong",
+            ];
+            let (base, lanes) = other.split_at_checked(other.len().checked_sub(1)?)?;
+            return (bases.contains(&base) && matches!(lanes, "1" | "2" | "3" | "4"))
+                .then(|| other.to_owned());
+        }
+    };
+    Some(known.to_owned())
+}
+
+/// How many numbers an element has.
+fn lanes(element: &str) -> usize {
+    let vector = !element.starts_with(['i', 'u', 'f', 'b']) || element.chars().count() > 4;
+    let last = element.chars().last().and_then(|last| last.to_digit(10));
+    match last {
+        Some(lanes @ 1..=4) if vector || element == "int2" || element == "int3" => lanes as usize,
+        Some(4) if element == "int4" => 4,
+        _ => 1,
+    }
+}
+
+/// Whether a type's text is of a texture or surface.
+pub(crate) fn is_opaque(ty: &str) -> bool {
+    let words = ["Texture", "texture", "Surface", "surface"];
+    words.iter().any(|word| ty.contains(word))
+}
+
+/// Describes the type of an argument or a variable.
+pub(crate) fn describe(
+    unit: &Unit,
+    ty: &str,
+    role: Role,
+    is_enum: bool,
+) -> Result<Described, Refusal> {
+    if is_opaque(ty) {
+        return Err(Refusal {
+            why: format!("is a texture or surface ({ty})"),
+            help: "textures cannot be run here; pass a pointer to the elements instead".to_owned(),
+        });
+    }
+    if ty.matches('*').count() > 1 {
+        return Err(Refusal {
+            why: format!("is a pointer to pointers ({ty})"),
+            help: "pass one pointer to all elements and an offset, or point from a `__device__` \
+                   variable or a field of a struct: docs/arguments.md"
+                .to_owned(),
+        });
+    }
+    if is_enum {
+        return Ok(Described {
+            yaml: "i32".to_owned(),
+            bytes: 4,
+            ..Described::default()
+        });
+    }
+    let mut ty = ty.to_owned();
+    for _ in 0..MAX_ALIASES {
+        if let Some(yaml) = element(&ty) {
+            let lanes = lanes(&yaml);
+            let ones = vec!["1"; lanes].join(", ");
+            return Ok(Described {
+                bytes: element_bytes(&yaml),
+                value: (lanes > 1 && role == Role::Scalar).then(|| format!("[{ones}]")),
+                yaml,
+                ..Described::default()
+            });
+        }
+        match aliased(unit, &plain(&ty)) {
+            Some(next) => ty = next,
+            None => break,
+        }
+    }
+    record(unit, &plain(&ty), role).map_err(|why| Refusal {
+        why: format!("has the type `{}`: {why}", plain(&ty)),
+        help: format!(
+            "only you know what its bytes mean: write a `__global__` function in PLACE's file that \
+             takes the fields of `{}` and calls this one, and adopt that",
+            plain(&ty)
+        ),
+    })
+}
+
+/// Bytes of a type, as far as the unit says.
+pub(crate) fn bytes(unit: &Unit, ty: &str) -> Option<i64> {
+    bytes_of(ty).or_else(|| Some(describe(unit, ty, Role::Input, false).ok()?.bytes))
+}
+
+/// The last part of a name without template arguments.
+fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name).trim()
+}
+
+/// What a `typedef`, `using` or `#define` of the unit says a name is.
+fn aliased(unit: &Unit, name: &str) -> Option<String> {
+    let name = last(name);
+    let named = |item: &&Item| item.names.iter().any(|known| known == name);
+    unit.items.iter().filter(named).find_map(|item| {
+        let (source, node) = node_of(unit, item)?;
+        let node = tree::inner(node);
+        let ty = match node.kind() {
+            "preproc_def" => node.child_by_field_name("value")?,
+            "type_definition" | "alias_declaration" => node.child_by_field_name("type")?,
+            _ => return None,
+        };
+        let text = source.of(ty).trim();
+        (!text.contains('{') && last(text) != name).then(|| text.to_owned())
+    })
+}
+
+/// The fields of a struct of the unit.
+fn body<'u>(unit: &'u Unit, name: &str) -> Option<(&'u Source, Node<'u>)> {
+    let name = last(name);
+    let named = |item: &&Item| {
+        item.kind == Kind::Declaration && item.names.iter().any(|known| known == name)
+    };
+    unit.items.iter().filter(named).find_map(|item| {
+        let (source, node) = node_of(unit, item)?;
+        let node = tree::inner(node);
+        let ty = node.child_by_field_name("type").unwrap_or(node);
+        let is_record = matches!(ty.kind(), "struct_specifier" | "class_specifier");
+        let list = ty.child_by_field_name("body").filter(|_| is_record)?;
+        Some((source, list))
+    })
+}
+
+fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
+    if name.contains('<') {
+        return Err("the fields of a template's instance are not read here".to_owned());
+    }
+    let Some((source, list)) = body(unit, name) else {
+        return Err("the file and its includes do not say what is in it".to_owned());
+    };
+    if list.parent().is_some_and(|parent| {
+        let mut cursor = parent.walk();
+        parent
+            .named_children(&mut cursor)
+            .any(|child| child.kind() == "base_class_clause")
+    }) {
+        return Err("it has a base class".to_owned());
+    }
+    let mut fields = Vec::new();
+    let mut cursor = list.walk();
+    for field in list.named_children(&mut cursor) {
+        match field.kind() {
+            "field_declaration" => fields.extend(self::fields(source, field)?),
+            // A parser may take `union { … };` and nested types for declarations.
+            "union_specifier" | "struct_specifier" => {
+                return Err("it has a type in it".to_owned());
+            }
+            _ => {}
+        }
+    }
+    let mut made = Described::default();
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    for field in fields {
+        let (ty, value) = field.described(unit, &mut made)?;
+        types.push(format!("{}: {ty}", field.name));
+        values.push(format!("{}: {value}", field.name));
+    }
+    if types.is_empty() {
+        return Err("it has no fields".to_owned());
+    }
+    if role != Role::Scalar && !made.pointers.is_empty() {
+        return Err("elements of a buffer cannot have pointers in them".to_owned());
+    }
+    made.yaml = format!("{{ {} }}", types.join(", "));
+    made.value = Some(format!("{{ {} }}", values.join(", ")));
+    Ok(made)
+}
+
+/// A field of a struct as it is declared.
+struct Field {
+    name: String,
+    ty: String,
+    pointer: bool,
+    extents: Vec<String>,
+}
+
+impl Field {
+    /// Its type and a guessed value, as the search space writes them.
+    fn described(&self, unit: &Unit, made: &mut Described) -> Result<(String, String), String> {
+        let of = |ty: &str| {
+            describe(unit, ty, Role::Input, false)
+                .ok()
+                .filter(|it| !it.yaml.starts_with('{'))
+        };
+        let inner = of(&self.ty);
+        if self.pointer {
+            if !self.extents.is_empty() {
+                return Err(format!("its field `{}` is an array of pointers", self.name));
+            }
+            let inner =
+                inner.ok_or_else(|| format!("its field `{}` points to a struct", self.name))?;
+            made.bytes = made.bytes.saturating_add(7) / 8 * 8 + 8;
+            made.pointers
+                .push((self.name.clone(), inner.yaml, inner.bytes));
+            return Ok(("pointer".to_owned(), format!("{OWN}_{}", self.name)));
+        }
+        let inner = inner.ok_or_else(|| {
+            format!(
+                "its field `{}` is `{}`, no number",
+                self.name,
+                self.ty.trim()
+            )
+        })?;
+        let mut count = 1_i64;
+        for extent in &self.extents {
+            let known = Host::new(unit).of_text(None, extent);
+            let known = known.as_ref().and_then(Expr::number).filter(|n| *n > 0);
+            count = count.saturating_mul(
+                known.ok_or_else(|| format!("the extent `{extent}` is not known"))?,
+            );
+        }
+        let align = inner.bytes.clamp(1, 16);
+        made.bytes = made.bytes.saturating_add(align - 1) / align * align;
+        made.bytes = made.bytes.saturating_add(inner.bytes.saturating_mul(count));
+        let numbers = count.saturating_mul(i64::try_from(lanes(&inner.yaml)).unwrap_or(1));
+        let mut ty = inner.yaml;
+        if self.extents.is_empty() && WHOLE.contains(&ty.as_str()) {
+            made.whole.push(self.name.clone());
+            return Ok((ty, format!("{OWN}_{}", self.name)));
+        }
+        if !self.extents.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(ty, "[{count}]");
+            // Brackets mean something in YAML.
+            ty = format!("\"{ty}\"");
+        }
+        let value = match numbers {
+            1 if self.extents.is_empty() => "1".to_owned(),
+            2..=MAX_WRITTEN | 1 => {
+                let ones: Vec<&str> = (0..numbers).map(|_| "1").collect();
+                format!("[{}]", ones.join(", "))
+            }
+            _ => return Err(format!("its field `{}` is a long array", self.name)),
+        };
+        Ok((ty, value))
+    }
+}
+
+/// What one declaration in a struct declares; functions and static members are none.
+fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
+    let text = source.of(node);
+    if tree::words(text).contains(&"static") {
+        return Ok(Vec::new());
+    }
+    let mut cursor = node.walk();
+    if node
+        .named_children(&mut cursor)
+        .any(|child| child.kind() == "bitfield_clause")
+    {
+        return Err("it has bit fields".to_owned());
+    }
+    let ty = node
+        .child_by_field_name("type")
+        .map(|ty| source.of(ty).to_owned())
+        .unwrap_or_default();
+    if ty.contains('{') {
+        return Err("it has a type in it".to_owned());
+    }
+    let mut found = Vec::new();
+    let mut cursor = node.walk();
+    for declarator in node.children_by_field_name("declarator", &mut cursor) {
+        let (mut pointer, mut method, mut extents) = (false, false, Vec::new());
+        each(declarator, &mut |node| {
+            match node.kind() {
+                "pointer_declarator" => pointer = true,
+                "function_declarator" => method = true,
+                "array_declarator" => extents.extend(
+                    node.child_by_field_name("size")
+                        .map(|size| source.of(size).to_owned()),
+                ),
+                _ => {}
+            }
+            true
+        });
+        let name = tree::declared_name(source, declarator);
+        if let Some(name) = name.last().filter(|_| !method) {
+            found.push(Field {
+                name: (*name).to_owned(),
+                ty: ty.clone(),
+                pointer,
+                extents,
+            });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{describe, element, lanes};
+    use crate::unit::Unit;
+    use tuner_core::plan::Role;
+
+    #[test]
+    fn types_are_named_as_search_spaces_name_them() {
+        for (ty, name) in [
+            ("float const*", "f32"),
+            ("const float* __restrict__", "f32"),
+            ("__half*", "f16"),
+            ("unsigned long long", "u64"),
+            ("unsigned short*", "u16"),
+            ("bool*", "bool"),
+            ("float4 const*", "float4"),
+            ("void const*", "u8"),
+            ("float [16]", "f32"),
+            ("float (*) [3]", "f32"),
+        ] {
+            assert_eq!(element(ty).as_deref(), Some(name), "{ty}");
+        }
+        for ty in ["float**", "Params", "cudaTextureObject_t3", "float&"] {
+            assert_eq!(element(ty), None, "{ty}");
+        }
+        let counts: Vec<usize> = ["f32", "float4", "int2", "i32", "half2", "u64", "uchar3"]
+            .map(lanes)
+            .to_vec();
+        assert_eq!(counts, [1, 4, 2, 1, 2, 1, 3]);
+    }
+
+    #[test]
+    fn structs_are_described_by_their_fields() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.cu");
+        let text = "#define REAL float\ntypedef REAL real;\nconstexpr int K = 3;\n\
+            struct Body { float3 at; real mass; unsigned char kind[K + 1]; float norm() const; };\n\
+            typedef struct { int n; const double *in; bool fast; } Params;\n\
+            struct Bits { int a : 3; };\n__global__ void k(Params p) {}\n";
+        std::fs::write(&file, text).unwrap();
+        let unit = Unit::read(&file, &[]).unwrap();
+        let of = |ty: &str, role| describe(&unit, ty, role, false);
+        let body = of("Body const*", Role::Input).unwrap();
+        assert_eq!(body.yaml, "{ at: float3, mass: f32, kind: \"u8[4]\" }");
+        let params = of("Params", Role::Scalar).unwrap();
+        assert_eq!(params.yaml, "{ n: i32, in: pointer, fast: bool }");
+        assert_eq!(
+            params.value.as_deref(),
+            Some("{ n: $_n, in: $_in, fast: 1 }")
+        );
+        assert_eq!(params.pointers, [("in".to_owned(), "f64".to_owned(), 8)]);
+        for (ty, why) in [
+            ("Params*", "pointers"),
+            ("Bits", "bit fields"),
+            ("Other", "do not say"),
+            ("Vec<float>", "template"),
+        ] {
+            let refused = of(ty, Role::Input).unwrap_err();
+            assert!(refused.why.contains(why), "{ty}: {}", refused.why);
+        }
+    }
+}

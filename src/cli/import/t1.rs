@@ -1,0 +1,226 @@
+//! A T1 problem as a whole search space: source, grid and arguments besides the parameters.
+
+use serde_json::Value as Json;
+use std::fmt::Write as _;
+use std::path::Path;
+use tuner_space::KernelSpec;
+
+/// What a search space says besides its parameters and constraints, where the problem says all of
+/// it; else why it does not. `rest` is the part with parameters and constraints.
+pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Result<String, String> {
+    let kernel = &json["KernelSpecification"];
+    let name = kernel["KernelName"]
+        .as_str()
+        .ok_or("it has no KernelName")?;
+    let source = kernel["KernelFile"]
+        .as_str()
+        .ok_or("it has no KernelFile")?;
+    let arguments = kernel["Arguments"]
+        .as_array()
+        .ok_or("it has no Arguments")?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let beside = output.parent().unwrap_or(Path::new(""));
+    let source = tuner_adopt::relative(beside, &folder.join(source))
+        .ok_or_else(|| format!("KernelFile {source} has no path from here"))?;
+    let sizes = sizes(kernel);
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "version: 1\nkernel: {}\nsource: {}",
+        quoted(name),
+        quoted(&source)
+    );
+    let list: Vec<String> = sizes
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    let _ = writeln!(text, "problems: {{ imported: {{ {} }} }}", list.join(", "));
+    text.push_str(rest);
+    text.push_str("arguments:\n");
+    for (at, argument) in arguments.iter().enumerate() {
+        text.push_str(&self::argument(argument, at, &sizes)?);
+    }
+    launch(&mut text, kernel, name, &sizes)?;
+    text.push_str("reference: none   # a T1 problem does not say what is computed: hazards only\n");
+    let options: Vec<String> = strings(&kernel["CompilerOptions"])
+        .map(|one| quoted(&one))
+        .collect();
+    if !options.is_empty() {
+        let _ = writeln!(text, "compile: {{ options: [{}] }}", options.join(", "));
+    }
+    KernelSpec::parse(&text, output).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+fn strings(json: &Json) -> impl Iterator<Item = String> {
+    let all = json.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(|one| Some(one.as_str()?.to_owned()))
+}
+
+/// The problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
+fn sizes(kernel: &Json) -> Vec<(String, String)> {
+    let size = &kernel["ProblemSize"];
+    let all = match size {
+        Json::Array(all) => all.clone(),
+        Json::Null => Vec::new(),
+        one => vec![one.clone()],
+    };
+    let number = |one: &Json| match one {
+        Json::Number(number) => Some(number.to_string()),
+        Json::String(text) => text
+            .trim()
+            .parse::<i64>()
+            .ok()
+            .map(|number| number.to_string()),
+        _ => None,
+    };
+    let named = all.iter().enumerate();
+    named
+        .filter_map(|(at, one)| Some((format!("PROBLEM_SIZE_{at}"), number(one)?)))
+        .collect()
+}
+
+/// An expression of the problem in the search space's names.
+fn expression(json: &Json, sizes: &[(String, String)]) -> Option<String> {
+    let text = match json {
+        Json::Number(number) => return Some(number.to_string()),
+        Json::String(text) => text,
+        _ => return None,
+    };
+    let spelled = text.replace("&&", " and ").replace("||", " or ");
+    let known = sizes
+        .iter()
+        .enumerate()
+        .fold(spelled, |text, (at, (name, _))| {
+            let axis = ["X", "Y", "Z"].get(at).copied().unwrap_or("X");
+            text.replace(&format!("ProblemSize[{at}]"), name)
+                .replace(&format!("ProblemSize.{axis}"), name)
+        });
+    Some(known)
+}
+
+fn argument(json: &Json, at: usize, sizes: &[(String, String)]) -> Result<String, String> {
+    let name = json["Name"]
+        .as_str()
+        .map_or_else(|| format!("argument_{at}"), str::to_owned);
+    let spelled = json["Type"].as_str().unwrap_or("float");
+    let ty =
+        element(spelled).ok_or_else(|| format!("the type {spelled} of `{name}` is not known"))?;
+    let mut text = format!("  - {{ name: {}, type: {ty}", quoted(&name));
+    let is_scalar = json["MemoryType"].as_str() == Some("Scalar");
+    if is_scalar {
+        let value = expression(&json["FillValue"], sizes)
+            .or_else(|| expression(&json["Value"], sizes))
+            .ok_or_else(|| format!("the scalar `{name}` has no FillValue"))?;
+        let _ = writeln!(text, ", role: scalar, value: {} }}", quoted(&value));
+        return Ok(text);
+    }
+    let role = match json["AccessType"].as_str() {
+        Some("WriteOnly") => "output",
+        Some("ReadWrite") => "inout",
+        _ => "input",
+    };
+    let every: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
+    let shape = expression(&json["Size"], sizes)
+        .or_else(|| (!every.is_empty()).then(|| every.join(" * ")))
+        .ok_or_else(|| format!("the vector `{name}` has no Size"))?;
+    let _ = write!(text, ", role: {role}, shape: [{}]", quoted(&shape));
+    if role != "output" {
+        let whole = ty.starts_with('i') || ty.starts_with('u');
+        let constant = match (&json["FillType"], &json["FillValue"]) {
+            (Json::String(kind), Json::Number(value)) if kind == "Constant" => {
+                Some(value.to_string())
+            }
+            _ => None,
+        };
+        let fill = match constant {
+            Some(value) => format!("constant: {value}"),
+            None if whole => "uniform: { min: 0, max: 100 }".to_owned(),
+            None => "uniform: { min: 0.0, max: 1.0 }".to_owned(),
+        };
+        let _ = write!(text, ", fill: {{ {fill} }}");
+    }
+    text.push_str(" }\n");
+    Ok(text)
+}
+
+fn element(spelled: &str) -> Option<String> {
+    let known = match spelled {
+        "float" | "float32" => "f32",
+        "double" | "float64" => "f64",
+        "half" | "float16" => "f16",
+        "bool" => "bool",
+        "int8" | "char" => "i8",
+        "uint8" | "unsigned char" => "u8",
+        "int16" | "short" => "i16",
+        "uint16" | "unsigned short" => "u16",
+        "int" | "int32" => "i32",
+        "uint" | "uint32" | "unsigned" | "unsigned int" => "u32",
+        "long" | "int64" => "i64",
+        "ulong" | "uint64" | "size_t" => "u64",
+        vector if vector.ends_with(['2', '3', '4']) => vector,
+        _ => return None,
+    };
+    Some(known.to_owned())
+}
+
+fn launch(
+    text: &mut String,
+    kernel: &Json,
+    name: &str,
+    sizes: &[(String, String)],
+) -> Result<(), String> {
+    let axes = ["X", "Y", "Z"];
+    let local = axes.map(|axis| expression(&kernel["LocalSize"][axis], sizes));
+    if local[0].is_none() {
+        return Err("it has no LocalSize".to_owned());
+    }
+    let threads = kernel["GlobalSizeType"].as_str() == Some("OpenCL")
+        || kernel["GlobalSizeType"].is_null() && kernel["Language"].as_str() == Some("OpenCL");
+    let mut grid = Vec::new();
+    for (at, axis) in axes.into_iter().enumerate() {
+        let divisor = strings(&kernel[format!("GridDiv{axis}")].clone()).collect::<Vec<_>>();
+        let global = expression(&kernel["GlobalSize"][axis], sizes);
+        let block = local[at].clone().unwrap_or_else(|| "1".to_owned());
+        let size = sizes.get(at).map(|(name, _)| name.clone());
+        grid.push(match (global, size) {
+            (Some(global), _) if threads => format!("ceil_div({global}, {block})"),
+            (Some(global), _) => global,
+            (None, Some(size)) if !divisor.is_empty() => {
+                format!("ceil_div({size}, ({}))", divisor.join(") * ("))
+            }
+            (None, _) => "1".to_owned(),
+        });
+    }
+    if kernel["GlobalSize"].is_null() && kernel["GridDivX"].is_null() {
+        return Err("it has no GlobalSize".to_owned());
+    }
+    let list = |all: Vec<String>| {
+        all.iter()
+            .map(|one| quoted(one))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let block = local
+        .into_iter()
+        .map(|one| one.unwrap_or_else(|| "1".to_owned()))
+        .collect();
+    let _ = write!(
+        text,
+        "launches:\n  - {{ entry: {}, grid: [{}], block: [{}]",
+        quoted(name),
+        list(grid),
+        list(block)
+    );
+    if let Some(shared) = expression(&kernel["SharedMemory"], sizes) {
+        let _ = write!(text, ", shared: {}", quoted(&shared));
+    }
+    text.push_str(" }\n");
+    Ok(())
+}
+
+/// A double-quoted YAML scalar: JSON's form is one.
+fn quoted(text: &str) -> String {
+    Json::from(text).to_string()
+}
