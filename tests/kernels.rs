@@ -115,9 +115,26 @@ fn every_shipped_kernel_has_a_page_a_quick_space_and_a_baseline_that_exists() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Where the assembler neither merges nor splits loads, the way through the machine code that the
-/// timing model replays must ask for as many sectors as the PTX did when it was executed: loops
-/// that are left too early or too late show here.
+/// Predictions of a kernel's configurations: of the default one and the seeds, or of `sample` drawn ones.
+fn predicted(kernel: &str, gpu: &str, sample: Option<usize>) -> Vec<serde_json::Value> {
+    let device = format!("vgpu:{gpu}");
+    let mut command = tuner();
+    command.args(["predict", kernel, "--device", &device, "--format", "json"]);
+    if let Some(count) = sample {
+        let drawn = tuner()
+            .args(["space", kernel, "--device", &device, "--format", "csv"])
+            .args(["--sample", &count.to_string()])
+            .output()
+            .expect("tuner runs");
+        command.args(["--configs", "-"]).write_stdin(drawn.stdout);
+    }
+    let output = command.output().expect("tuner runs");
+    let rows = serde_json::from_slice(&output.stdout);
+    rows.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Machine code and PTX of the sampled block must leave the same memory, and where the assembler neither
+/// merges nor splits loads, what is replayed asks for as many sectors as the PTX did.
 #[test]
 fn the_way_that_is_replayed_loads_what_was_executed() {
     let mut wrong = Vec::new();
@@ -129,16 +146,19 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
         ("reduce_sum", "l4"),
         ("layernorm", "a100"),
         ("softmax", "h100"),
+        ("conv2d_f32", "rtx2080ti"),
     ] {
-        let output = tuner()
-            .args(["predict", kernel, "--device", &format!("vgpu:{gpu}")])
-            .args(["--format", "json"])
-            .output()
-            .expect("tuner runs");
-        let rows: Vec<serde_json::Value> =
-            serde_json::from_slice(&output.stdout).expect("rows of JSON");
+        let rows = predicted(kernel, gpu, None);
         assert!(!rows.is_empty());
-        for row in rows.iter().filter(|row| row["reliability"] == "ok") {
+        for row in &rows {
+            let (config, reliability) = (&row["config"], &row["reliability"]);
+            if reliability != "ok" {
+                let detail = &row["detail"];
+                wrong.push(format!(
+                    "{kernel} on {gpu}: {reliability} {detail} {config}"
+                ));
+                continue;
+            }
             let executed = row["global_load_sectors"].as_f64().expect("a count");
             let replayed = &row["metrics"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
             let loads = replayed.as_f64().expect("a count") / executed;
@@ -148,11 +168,49 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
             let tensor = replayed.as_f64().expect("a count") * 4096.0 / flops;
             let near = |ratio: f64| (0.9..=1.1).contains(&ratio);
             if !near(loads) || flops > 0.0 && !near(tensor) {
-                let config = &row["config"];
                 wrong.push(format!(
                     "{kernel} on {gpu}: {loads:.2} {tensor:.2} {config}"
                 ));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every shipped kernel on a GPU of each generation: `PROOF_CONFIGS` configurations drawn of each (500
+/// where it is not set) are executed as machine code and as PTX.
+#[test]
+#[ignore = "hours of compiling: cargo test --test program proof_of_every -- --ignored --nocapture"]
+fn proof_of_every_shipped_kernel_on_every_generation() {
+    let count = std::env::var("PROOF_CONFIGS").map_or(500, |n| n.parse().expect("a number"));
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let spaces = std::fs::read_dir(project.join("search_spaces")).expect("the spaces");
+    let mut kernels: Vec<String> = spaces
+        .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
+        .filter_map(|file| Some(file.strip_suffix(".yaml")?.to_owned()))
+        .filter(|name| !name.contains('.') && !name.starts_with('_'))
+        .collect();
+    kernels.sort();
+    let mut wrong = Vec::new();
+    for kernel in &kernels {
+        for gpu in ["rtx2080ti", "a100", "rtx3090", "l4", "h100"] {
+            let rows = predicted(kernel, gpu, Some(count));
+            let said = |row: &&serde_json::Value| {
+                row["detail"]
+                    .as_str()
+                    .is_some_and(|d| d.contains("prediction not available"))
+            };
+            let refused: Vec<_> = rows.iter().filter(said).collect();
+            println!(
+                "{kernel} on {gpu}: {} of {} not proven",
+                refused.len(),
+                rows.len()
+            );
+            wrong.extend(
+                refused
+                    .iter()
+                    .map(|row| format!("{kernel} on {gpu}: {}", row["detail"])),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -14,6 +14,7 @@ use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use tuner_judge::timing::predict::{Forecaster, resident_blocks};
+use tuner_kernel::compile::DiskCache;
 
 /// Limits of one session.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +72,8 @@ impl VirtualGpu {
             limits,
             memory,
             buffers: Vec::new(),
-            forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes)),
+            forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes))
+                .keeping(DiskCache::default_folder()),
             modules: HashMap::new(),
             kept: None,
             found: None,

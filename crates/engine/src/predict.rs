@@ -19,7 +19,7 @@ use tuner_judge::timing::predict::Forecaster;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::compile::{Compiler, CompilerSettings, DiskCache};
 use tuner_kernel::declarations;
 use tuner_space::{Config, Space};
 use vgpu::Arch;
@@ -139,7 +139,7 @@ impl Predictor {
         tell: impl FnMut(usize, Judged),
     ) -> Result<(), JobError> {
         let limit = Limits::default().memory_bytes.min(self.arch.memory_bytes);
-        let start = || Forecaster::new(self.arch, limit);
+        let start = || Forecaster::new(self.arch, limit).keeping(DiskCache::default_folder());
         let one = |config: &Config, forecaster: &mut Forecaster| self.one(config, forecaster);
         in_order_each(configs, self.threads, start, one, tell)
             .map_err(|error| engine_error(EngineError::Device(error)))

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tuner_core::plan::Plan;
 use tuner_core::units::Micros;
 use tuner_judge::timing::predict::Forecaster;
+use tuner_kernel::compile::DiskCache;
 use tuner_space::DeviceLimits;
 use vgpu::Arch;
 
@@ -41,7 +42,9 @@ impl Prior for VirtualPrior {
     fn predicted(&self, plan: &Plan) -> Option<Micros> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();
-        let mut forecaster = taken.unwrap_or_else(|| Forecaster::new(self.arch, self.memory_bytes));
+        let fresh =
+            || Forecaster::new(self.arch, self.memory_bytes).keeping(DiskCache::default_folder());
+        let mut forecaster = taken.unwrap_or_else(fresh);
         let forecast = forecaster.forecast(plan).ok();
         idle().push(forecaster);
         let forecast = forecast?;

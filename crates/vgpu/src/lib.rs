@@ -16,7 +16,6 @@ pub mod hazard;
 pub mod counters;
 pub mod exec;
 mod module;
-pub mod sass;
 pub mod machine;
 pub mod model;
 

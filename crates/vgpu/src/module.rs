@@ -89,8 +89,9 @@ struct Global {
     pointers: Vec<(usize, usize, u64)>,
 }
 
-/// Products that may be rounded together with the sum that they go into.
-const ROUNDED_BY_CHOICE: [&str; 7] = [
+/// Products that may be rounded together with the sum that they go into, and functions of angles,
+/// which the machine code divides by 2π first, rounded.
+const ROUNDED_BY_CHOICE: [&str; 9] = [
     "mul.f32",
     "mul.ftz.f32",
     "mul.f64",
@@ -98,7 +99,23 @@ const ROUNDED_BY_CHOICE: [&str; 7] = [
     "mul.f16x2",
     "mul.bf16",
     "mul.bf16x2",
+    "sin.approx",
+    "cos.approx",
 ];
+
+/// Whether another execution of the same code may round otherwise: by choice of the assembler, or
+/// because atomic sums come in another order.
+fn rounding_open(ptx: &str) -> bool {
+    let sums = |line: &str| {
+        (line.contains("atom.") || line.contains("red.")) && line.contains(".add.") && {
+            [".f16", ".bf16", ".f32", ".f64"]
+                .iter()
+                .any(|ty| line.contains(ty))
+        }
+    };
+    ptx.lines()
+        .any(|line| sums(line) || ROUNDED_BY_CHOICE.iter().any(|name| line.contains(name)))
+}
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -125,11 +142,12 @@ impl Module {
             entries,
             programs,
             globals,
-            rounding_open: ROUNDED_BY_CHOICE.iter().any(|name| ptx.contains(name)),
+            rounding_open: rounding_open(ptx),
         })
     }
 
-    /// Whether the assembler may round a product and a sum once: PTX says so by leaving `.rn` out.
+    /// Whether another execution may round otherwise than that of the PTX here; of a product and a sum
+    /// PTX says so by leaving `.rn` out.
     pub(crate) fn leaves_rounding_open(&self) -> bool {
         self.rounding_open
     }

@@ -6,7 +6,7 @@ use vgpu::machine::{Execution, Machine, Proof, prove};
 use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
 
 /// GPU, PTX and machine code of `machine/forms.cu`.
-const FORMS: [(&str, &str, &[u8]); 4] = [
+const FORMS: [(&str, &str, &[u8]); 5] = [
     (
         "rtx2080ti",
         include_str!("machine/forms.75.ptx"),
@@ -26,6 +26,12 @@ const FORMS: [(&str, &str, &[u8]); 4] = [
         "h100",
         include_str!("machine/forms.90.ptx"),
         include_bytes!("machine/forms.90.cubin"),
+    ),
+    // Compute capability 12.0 has no table: limits of a launch are those of 9.0.
+    (
+        "h100",
+        include_str!("machine/forms.120.ptx"),
+        include_bytes!("machine/forms.120.cubin"),
     ),
 ];
 

@@ -8,7 +8,7 @@ use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT
 use crate::counters::Counters;
 use crate::hazard::Hazard;
 use crate::lower::program::Program;
-use crate::memory::{BufferId, GlobalMemory};
+use crate::memory::{BufferId, GlobalMemory, MemoryError};
 use crate::module::{Entry, Module, Unsupported};
 
 /// One kernel argument, in the order of the entry's parameters.
@@ -346,7 +346,7 @@ pub fn launch(
 /// its size, and the word that the blocks of the grid meet at.
 const WORKSPACE_BYTES: u32 = 8;
 
-fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, LaunchError> {
+pub(crate) fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
     let buffer = memory.alloc(WORKSPACE_BYTES.into(), "the grid's workspace")?;
     let [a, b, c, d] = WORKSPACE_BYTES.to_le_bytes();
     memory.write(buffer, 0, &[a, b, c, d, 0, 0, 0, 0]);

@@ -7,6 +7,9 @@ use super::transfer::lanes;
 /// Accesses that a warp keeps at most: a longer one is known by its beginning.
 const ACCESSES_MAX: usize = 1 << 14;
 
+/// Bit of the number of a sector of local memory.
+pub(crate) const LOCAL: u64 = 1 << 50;
+
 /// Times that each load of a warp is noted where only the addresses of first loads are asked for.
 pub(crate) const FIRST_LOADS: u8 = 4;
 
@@ -24,7 +27,7 @@ pub(crate) struct Run {
 /// Where an access went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Global memory: these sectors of [`WarpTrace::sectors`].
+    /// Global or local memory: these sectors of [`WarpTrace::sectors`].
     Global {
         /// Index of the first.
         first: u32,
@@ -70,6 +73,8 @@ pub(crate) struct WarpTrace {
     pub(crate) executed: u64,
     /// Accesses beyond those kept.
     pub(crate) dropped: u64,
+    /// Numbers of the words of global memory that it stored to as PTX, in the order of the stores.
+    pub(crate) stored: Vec<u64>,
     /// First instruction of the run under way.
     open: u32,
     /// How often each global load was noted so far, by instruction.
@@ -184,6 +189,78 @@ impl WarpTrace {
         }
     }
 
+    /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
+    /// word of all lanes is a line.
+    pub(crate) fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
+        if self.accesses.len() >= ACCESSES_MAX {
+            self.dropped += 1;
+            return;
+        }
+        let first = self.sectors.len();
+        let mut lines = 0u8;
+        let mut last = u64::MAX;
+        for lane in lanes(mask) {
+            for word in at[lane] / 4..=(at[lane] + u64::from(bytes) - 1) / 4 {
+                let line = LOCAL | (word & 0x3_ffff) * 4;
+                let sector = line + lane as u64 / 8;
+                if word == last && self.sectors.last() == Some(&sector) {
+                    continue;
+                }
+                last = word;
+                let known = &self.sectors[first..];
+                if !known.contains(&sector) {
+                    lines += u8::from(known.iter().all(|s| s / 4 != line / 4));
+                    self.sectors.push(sector);
+                }
+            }
+        }
+        let target = Target::Global {
+            first: first as u32,
+            count: (self.sectors.len() - first).min(255) as u8,
+            lookups: lines,
+        };
+        self.push(pc, bytes, mask, write, target);
+    }
+
+    /// Leaves out what the warp repeated while it only asked whether it may go on: the passes of a
+    /// run, after the first, of which `waits` says so. How often depends on the order in which
+    /// warps were executed, and says nothing of a real GPU's time.
+    pub(crate) fn without_waits(&mut self, waits: impl Fn(&Run) -> bool) {
+        let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
+        // Where what is left out begins, and how much it is.
+        let mut cuts: Vec<(u64, u64)> = Vec::new();
+        let (mut removed, mut before) = (0, None);
+        for run in &self.runs {
+            let again = before.replace((run.start, run.end)) == Some((run.start, run.end));
+            if again && waits(run) {
+                let length = u64::from(run.end - run.start);
+                cuts.push((run.at, length));
+                removed += length;
+                continue;
+            }
+            runs.push(Run {
+                at: run.at - removed,
+                ..*run
+            });
+        }
+        if cuts.is_empty() {
+            return;
+        }
+        (self.runs, self.executed) = (runs, self.executed - removed);
+        let (mut next, mut gone) = (0, 0);
+        self.accesses.retain_mut(|access| {
+            while let Some((at, length)) = cuts.get(next)
+                && at + length <= access.at
+            {
+                gone += length;
+                next += 1;
+            }
+            let inside = cuts.get(next).is_some_and(|(at, _)| *at <= access.at);
+            access.at -= gone;
+            !inside
+        });
+    }
+
     /// Notes a shared access of so many wavefronts, and those of them that conflicts cost.
     pub(crate) fn shared(
         &mut self,
@@ -272,6 +349,13 @@ impl Cta<'_> {
         let pc = self.pc;
         if let Some(trace) = self.warp_trace() {
             trace.global(pc, at, base, mask, bytes, write);
+            if write {
+                for lane in lanes(mask) {
+                    let start = at[lane].wrapping_add(base);
+                    let words = start / 4..=(start + u64::from(bytes) - 1) / 4;
+                    trace.stored.extend(words);
+                }
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::memory::Memory;
-use super::program::{Barrier, Control, Op, Program};
+use super::program::{Barrier, Control, Op, Program, Unavailable};
 use super::registers::{Banks, Place, Registers, Truth};
 use super::warp::{State, Warp};
-use crate::exec::trace::{BlockTrace, WarpTrace};
+use crate::exec::trace::{BlockTrace, Run};
 
 /// Instructions of a path's turn.
 const TURN: u64 = 2048;
@@ -25,9 +25,9 @@ pub enum Fault {
     /// All warps wait.
     #[error("the machine code stopped: all warps wait, the first at {0:#x}")]
     Stuck(u32),
-    /// More instructions than were allowed.
-    #[error("the machine code was stopped after {0} instructions")]
-    Budget(u64),
+    /// An instruction that cannot be executed.
+    #[error(transparent)]
+    Unavailable(Unavailable),
 }
 
 /// A block-wide barrier.
@@ -130,15 +130,17 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What the warps did.
+    /// What the warps did, less what they repeated while they waited for others.
     pub(super) fn trace(&mut self) -> BlockTrace {
-        let traces = self
-            .warps
-            .iter_mut()
-            .map(|w| w.trace.take().unwrap_or_default());
+        let waits = |run: &Run| self.setting.program.waits(run.start..run.end);
+        let traces = self.warps.iter_mut().map(|w| {
+            let mut trace = w.trace.take().unwrap_or_default();
+            trace.without_waits(waits);
+            trace
+        });
         BlockTrace {
             block: self.index,
-            warps: traces.collect::<Vec<WarpTrace>>(),
+            warps: traces.collect(),
         }
     }
 
@@ -239,6 +241,7 @@ impl<'a> Block<'a> {
                     return Ok(done);
                 }
                 _ if on == 0 => Ok(()),
+                Op::Unavailable(what) => return Err(Fault::Unavailable((**what).clone())),
                 Op::Memory(access) => self.memory.access(warp, access, on),
                 Op::Atomic(atomic) => self.memory.atomic(warp, atomic, on),
                 Op::Copy(copy) => self.memory.copy(warp, copy, on),

@@ -2,7 +2,7 @@
 
 use sass::{Cubin, Instruction, Unknown};
 
-use crate::sass::SassError;
+use super::SassError;
 
 /// A kernel as it is in a cubin.
 #[derive(Debug, Clone, Default)]

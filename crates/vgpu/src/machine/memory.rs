@@ -446,7 +446,10 @@ impl Warp {
                 let (groups, extra) = shared_wavefronts(at, mask, bytes.into(), write);
                 trace.shared(pc, (groups + extra, extra), mask, bytes.into(), write);
             }
-            Window::Local => {}
+            Window::Local => {
+                let at = at.map(|at| at & 0xffff_ffff);
+                trace.local(pc, &at, mask, bytes.into(), write);
+            }
             _ => trace.global(pc, at, 0, mask, bytes.into(), write),
         }
     }

@@ -28,11 +28,12 @@ pub use block::Fault;
 pub use program::Unavailable;
 pub use proof::{Difference, Proof, prove};
 
-use crate::exec::launch::{BlockSet, Launch, LaunchError, parameters};
+use sass::{Instruction, Unknown};
+
+use crate::exec::launch::{BlockSet, Launch, LaunchError, parameters, workspace};
 use crate::exec::trace::BlockTrace;
 use crate::memory::{GlobalMemory, MemoryError};
 use crate::module::Module;
-use crate::sass::SassError;
 use block::{Block, Counts, Setting};
 use image::Image;
 use memory::{Memory, Written};
@@ -43,10 +44,17 @@ use registers::Banks;
 const SYSTEM_SHARED: u64 = 1024;
 /// Local memory beside a kernel's frame, for the functions that it calls, bytes.
 const STACK_SLACK: u32 = 512;
+/// Number of [`sass::Unit`] values, and some to spare.
+pub(crate) const UNITS: usize = 24;
 /// Most local memory of a thread, bytes.
 const MAX_LOCAL: u32 = 512 << 10;
 /// Most shared memory of a block, bytes: more than any GPU has.
 const MAX_SHARED: u64 = 1 << 20;
+
+/// Why machine code was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the machine code cannot be read: {0}")]
+pub struct SassError(String);
 
 /// Why machine code was not executed to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,9 +62,6 @@ pub enum MachineError {
     /// The cubin cannot be read.
     #[error(transparent)]
     Cubin(#[from] SassError),
-    /// An instruction that cannot be executed.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
     /// It was stopped.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -83,6 +88,10 @@ pub struct Execution {
     pub warp_instructions: u64,
     /// Instructions that threads executed, those with a false predicate as well.
     pub thread_instructions: u64,
+    /// Whether all blocks ran to their ends; else they were stopped by the launch's limits.
+    pub complete: bool,
+    /// Instructions that warps executed, by unit in the order of [`sass::Unit`].
+    pub(crate) by_unit: [u64; UNITS],
     /// What the warps did, where the launch asked for it.
     pub traces: Vec<BlockTrace>,
     /// Words stored, with what was there before, in the order of the stores.
@@ -93,18 +102,24 @@ impl Machine {
     /// Reads the kernel `entry` of a cubin.
     ///
     /// # Errors
-    /// Bytes that are no cubin, and instructions that are not known.
+    /// Bytes that are no cubin, or one without that kernel.
     pub fn load(cubin: &[u8], entry: &str) -> Result<Machine, MachineError> {
         let image = Image::read(cubin, entry)?;
-        let program = Program::new(&image.code)?;
+        let program = Program::new(&image.code);
         Ok(Machine { image, program })
     }
 
+    /// Its instructions, in order of address.
+    pub(crate) fn code(&self) -> &[Result<Instruction, Unknown>] {
+        &self.image.code
+    }
+
     /// Executes the blocks of a launch one after the other, those that wait for others in turns.
-    /// Checks are those of a GPU alone: an access outside all buffers ends it.
+    /// Checks are those of a GPU alone: an access outside all buffers ends it. Code that does not end
+    /// within the launch's limits is left where it is.
     ///
     /// # Errors
-    /// A launch that is refused, code that does not end.
+    /// A launch that is refused, an access or an instruction that a GPU or this one has not.
     pub fn run(
         &self,
         module: &Module,
@@ -113,7 +128,15 @@ impl Machine {
     ) -> Result<Execution, MachineError> {
         let (entry, _) = module.program(&launch.entry)?;
         let parameters = parameters(launch, entry, memory)?;
-        let banks = Arc::new(self.banks(module, memory, launch, &parameters)?);
+        let mut banks = self.banks(module, memory, launch, &parameters)?;
+        let meeting = match launch.cooperative {
+            true => Some(workspace(memory)?),
+            false => None,
+        };
+        if let Some(buffer) = meeting {
+            self.meet(&mut banks, memory.address(buffer));
+        }
+        let banks = Arc::new(banks);
         let setting = Setting {
             program: &self.program,
             banks,
@@ -155,9 +178,18 @@ impl Machine {
             done.undo(memory);
             return Err(fault.into());
         }
+        if let Some(buffer) = meeting {
+            done.written.retain(|w| w.allocation as usize != buffer.0);
+            memory.free(buffer);
+        }
         for (opcode, count) in self.program.opcodes.iter().zip(&counts.warps) {
             if *count > 0 {
                 *done.by_opcode.entry(opcode).or_default() += count;
+            }
+        }
+        for (decoded, count) in self.image.code.iter().zip(&counts.warps) {
+            if let Ok(instruction) = decoded {
+                done.by_unit[instruction.unit as usize % UNITS] += count;
             }
         }
         done.warp_instructions = counts.warps.iter().sum();
@@ -172,6 +204,21 @@ impl Machine {
             .saturating_add(STACK_SLACK)
             .next_multiple_of(16)
             .min(MAX_LOCAL)
+    }
+
+    /// Tells a cooperative launch where its blocks meet: in the places of `%envreg1` and `%envreg2`.
+    fn meet(&self, banks: &mut Banks, address: u64) {
+        let (high, low) = match self.image.sm {
+            0..=89 => (0x8c, 0x90),
+            90..=99 => (0x44, 0x48),
+            _ => return,
+        };
+        let words = [(high, (address >> 32) as u32), (low, address as u32)];
+        for (offset, word) in words {
+            if let Some(place) = banks.0[0].get_mut(offset..offset + 4) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        }
     }
 
     /// The constant banks of a launch.
@@ -250,48 +297,53 @@ fn run_blocks(
     counts: &mut Counts,
     done: &mut Execution,
 ) -> Result<(), Fault> {
+    let slice = SLICE.min(launch.instruction_budget.max(1));
+    // One block's turn: whether it has ended.
+    let turn = |block: &mut Block<'_>, counts: &mut Counts, done: &mut Execution| {
+        block.memory.journal = std::mem::take(&mut done.written);
+        let ended = block.run(slice, counts);
+        done.written = std::mem::take(&mut block.memory.journal);
+        let ended = ended?;
+        if ended && setting.traced {
+            done.traces.push(block.trace());
+        }
+        Ok(ended)
+    };
     let mut waiting: Vec<Block<'_>> = Vec::new();
     for index in blocks {
         let own = Memory {
             global: memory,
             shared: vec![0; shared],
             barriers_count_bytes: setting.barriers_count_bytes,
-            journal: std::mem::take(&mut done.written),
+            journal: Vec::new(),
             last: 0,
         };
         let mut block = Block::new(setting.clone(), *index, own);
-        let ended = block.run(SLICE, counts);
-        done.written = std::mem::take(&mut block.memory.journal);
-        let ended = ended?;
-        if !ended {
+        if !turn(&mut block, counts, done)? {
             waiting.push(block);
-        } else if setting.traced {
-            done.traces.push(block.trace());
         }
     }
     // A block that was not done in its slice is long, or waits for another one.
-    let mut spent = 0;
+    let mut spent = slice;
     while !waiting.is_empty() {
-        let mut rest = Vec::new();
-        for mut block in waiting {
-            block.memory.journal = std::mem::take(&mut done.written);
-            let ended = block.run(SLICE, counts);
-            done.written = std::mem::take(&mut block.memory.journal);
-            let ended = ended?;
-            if !ended {
-                rest.push(block);
-            } else if setting.traced {
-                done.traces.push(block.trace());
-            }
-        }
-        waiting = rest;
-        spent += SLICE;
         let late = launch
             .wall_deadline
             .is_some_and(|at| std::time::Instant::now() > at);
-        if !waiting.is_empty() && (spent > launch.instruction_budget || late) {
-            return Err(Fault::Budget(spent));
+        if spent >= launch.instruction_budget || late {
+            if setting.traced {
+                done.traces.extend(waiting.iter_mut().map(Block::trace));
+            }
+            return Ok(());
         }
+        let mut rest = Vec::new();
+        for mut block in waiting {
+            if !turn(&mut block, counts, done)? {
+                rest.push(block);
+            }
+        }
+        waiting = rest;
+        spent += slice;
     }
+    done.complete = true;
     Ok(())
 }

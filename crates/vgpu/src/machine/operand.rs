@@ -109,7 +109,7 @@ impl Source {
             Operand::Register(r) => Source::register(r),
             Operand::Constant(c) => Source::constant(c),
             Operand::Immediate(value) => Some(Source::value(*value as u64)),
-            Operand::Target(value) => Some(Source::value(*value)),
+            Operand::Immediate64(value) | Operand::Target(value) => Some(Source::value(*value)),
             Operand::Float(Float { bits, format }) => Some(Source::value(match format {
                 FloatFormat::Half | FloatFormat::Brain => bits & 0xffff,
                 FloatFormat::Single | FloatFormat::Double => *bits,

@@ -1,6 +1,8 @@
 //! A kernel's machine code, ready to run.
 
-use sass::{Instruction, Unknown};
+use std::ops::Range;
+
+use sass::{Instruction, Unit, Unknown};
 
 use super::atomics::Atomic;
 use super::lower::{self, Run};
@@ -67,6 +69,8 @@ pub(super) enum Op {
     Sync(Box<Sync>),
     /// Whether a generic address is in shared (or else global) memory.
     Space(Where, Truth, bool),
+    /// It is not known what.
+    Unavailable(Box<Unavailable>),
 }
 
 /// One instruction.
@@ -79,38 +83,88 @@ pub(super) struct Step {
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
     pub(super) opcodes: Vec<&'static str>,
+    parts: Vec<Part>,
+}
+
+/// An instruction's part in a loop that may only wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It asks whether others have done something.
+    Asks,
+    /// It does something itself.
+    Works,
+    /// Neither.
+    Neither,
+}
+
+fn part(instruction: &Instruction) -> Part {
+    let load = matches!(instruction.opcode, "LD" | "LDG" | "LDS");
+    if instruction.has("PHASECHK") || load && instruction.has("STRONG") {
+        return Part::Asks;
+    }
+    let arithmetic = matches!(instruction.opcode, "FFMA" | "FADD" | "FMUL");
+    match instruction.unit {
+        _ if arithmetic => Part::Works,
+        Unit::Double | Unit::Tensor | Unit::Special | Unit::Shuffle | Unit::Barrier => Part::Works,
+        Unit::Global | Unit::CopyAsync | Unit::Shared | Unit::Local | Unit::Texture => Part::Works,
+        Unit::Atomic | Unit::SharedAtomic => Part::Works,
+        _ => Part::Neither,
+    }
 }
 
 impl Program {
-    /// # Errors
-    /// The first instruction that is not known.
-    pub(super) fn new(code: &[Result<Instruction, Unknown>]) -> Result<Program, Unavailable> {
+    /// Instructions that are not known stop only those who execute them.
+    pub(super) fn new(code: &[Result<Instruction, Unknown>]) -> Program {
         let mut steps = Vec::with_capacity(code.len());
         let mut opcodes = Vec::with_capacity(code.len());
-        for (n, instruction) in code.iter().enumerate() {
-            let instruction = instruction.as_ref().map_err(|unknown| Unavailable {
-                name: unknown.opcode.unwrap_or("of unknown name").to_owned(),
-                address: unknown.address,
-            })?;
-            let refused = || Unavailable {
-                name: instruction.name(),
-                address: instruction.address,
+        for decoded in code {
+            let (opcode, step) = match decoded {
+                Ok(instruction) => (instruction.opcode, step(instruction)),
+                Err(unknown) => {
+                    let name = unknown.opcode.unwrap_or("of unknown name").to_owned();
+                    let step = Step {
+                        guard: Truth::ALWAYS,
+                        op: unavailable(name, unknown.address),
+                    };
+                    ("unknown", step)
+                }
             };
-            if instruction.address as usize != n * 16 {
-                return Err(refused());
-            }
-            opcodes.push(instruction.opcode);
-            steps.push(Step {
-                guard: instruction.guard.map_or(Truth::ALWAYS, |guard| {
-                    Truth::predicate(&sass::Predicate {
-                        index: guard.index,
-                        uniform: guard.uniform,
-                        invert: guard.invert,
-                    })
-                }),
-                op: lower::lower(instruction).ok_or_else(refused)?,
-            });
+            opcodes.push(opcode);
+            steps.push(step);
         }
-        Ok(Program { steps, opcodes })
+        let parts = code
+            .iter()
+            .map(|decoded| decoded.as_ref().map_or(Part::Works, part));
+        Program {
+            steps,
+            opcodes,
+            parts: parts.collect(),
+        }
+    }
+
+    /// Whether a warp that executes these instructions again and again waits for others: it asks, and
+    /// does nothing else.
+    pub(super) fn waits(&self, run: Range<u32>) -> bool {
+        let parts = self.parts.get(run.start as usize..run.end as usize);
+        parts.is_some_and(|parts| parts.contains(&Part::Asks) && !parts.contains(&Part::Works))
+    }
+}
+
+fn unavailable(name: String, address: u32) -> Op {
+    Op::Unavailable(Box::new(Unavailable { name, address }))
+}
+
+fn step(instruction: &Instruction) -> Step {
+    let guard = instruction.guard.map_or(Truth::ALWAYS, |guard| {
+        Truth::predicate(&sass::Predicate {
+            index: guard.index,
+            uniform: guard.uniform,
+            invert: guard.invert,
+        })
+    });
+    let op = lower::lower(instruction);
+    Step {
+        guard,
+        op: op.unwrap_or_else(|| unavailable(instruction.name(), instruction.address)),
     }
 }

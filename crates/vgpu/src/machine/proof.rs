@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Execution, Machine, MachineError};
 use crate::arch::Arch;
-use crate::exec::launch::{Launch, LaunchReport, launch};
+use crate::exec::launch::{End, Launch, LaunchReport, launch};
 use crate::memory::GlobalMemory;
 use crate::module::Module;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,6 +37,8 @@ pub enum Proof {
         /// The largest distance of one, in units of the last place of its number format.
         ulps: u32,
     },
+    /// One level or both were stopped by the launch's limits: there is nothing to compare.
+    Unfinished(Box<Execution>),
     /// They differ in so many words, of which these are the first.
     Differs(usize, Vec<Difference>),
     /// The machine code was not executed.
@@ -45,8 +47,11 @@ pub enum Proof {
 
 /// Differences kept.
 const KEPT: usize = 8;
-/// Largest distance, in units of the last place, that rounding explains.
+/// Largest distance, in units of the last place, that rounding explains whatever the numbers.
 const MAX_ULPS: u32 = 64;
+/// Largest difference that rounding explains where numbers of this buffer's largest magnitude cancel,
+/// over that magnitude: 64 units of the last place of a single.
+const MAX_CANCELLED: f32 = 64.0 / 16_777_216.0;
 
 /// How far two words are apart in units of the last place: as a single, or as two halves of either
 /// format, whichever is nearer.
@@ -64,7 +69,8 @@ fn distance(a: u32, b: u32) -> u32 {
     single.min(half(0).max(half(16))).min(u32::MAX.into()) as u32
 }
 
-/// Executes a launch on both levels and compares. Memory holds what the PTX left.
+/// Executes a launch on both levels and compares. Memory holds what the PTX left; the report's traces
+/// are those of the PTX, the execution's those of the machine code where the launch asks for them.
 ///
 /// # Errors
 /// A launch that is refused.
@@ -80,53 +86,117 @@ pub fn prove(
         Ok(execution) => execution.undo(memory),
         Err(_) => BTreeMap::new(),
     };
-    // What the module's variables hold is compared as well; they were placed by the first run.
-    let before = snapshot(memory);
-    let report = launch(module, memory, arch, template)?;
+    // Its trace tells which words it stored to.
+    let mut traced = template.clone();
+    traced.trace = true;
+    let mut report = launch(module, memory, arch, &traced)?;
     let execution = match found {
-        Ok(execution) => execution,
+        Ok(execution) => Box::new(execution),
         Err(error) => return Ok((report, Proof::NotAvailable(error))),
     };
-    let (mut count, mut ulps) = (0, 0);
-    let mut kept = Vec::new();
-    for (index, (allocation, old)) in memory.allocations.iter().zip(&before).enumerate() {
-        for (at, (word, old)) in allocation.words.iter().zip(old).enumerate() {
-            let ptx = word.load(Relaxed);
-            let machine = after
-                .get(&(index as u32, at as u32))
-                .copied()
-                .unwrap_or(*old);
-            if ptx != machine {
-                count += 1;
-                ulps = ulps.max(distance(ptx, machine));
-                if kept.len() < KEPT {
-                    kept.push(Difference {
-                        buffer: allocation.name.clone(),
-                        offset: at as u64 * 4,
-                        ptx,
-                        machine,
-                    });
-                }
-            }
-        }
+    let stored = stored(&mut report);
+    if !execution.complete || report.end != End::Completed {
+        return Ok((report, Proof::Unfinished(execution)));
     }
-    let proof = match count {
-        0 => Proof::Same(Box::new(execution)),
-        words if ulps <= MAX_ULPS && module.leaves_rounding_open() => Proof::Rounded {
-            execution: Box::new(execution),
+    let found = compare(memory, &after, stored);
+    let rounding = found.rounds() && module.leaves_rounding_open();
+    let proof = match found.count {
+        0 => Proof::Same(execution),
+        words if rounding => Proof::Rounded {
+            execution,
             words,
-            ulps,
+            ulps: found.ulps,
         },
-        count => Proof::Differs(count, kept),
+        count => Proof::Differs(count, found.kept),
     };
     Ok((report, proof))
 }
 
-fn snapshot(memory: &GlobalMemory) -> Vec<Vec<u32>> {
-    let words = |a: &std::sync::Arc<crate::memory::Allocation>| {
-        a.words.iter().map(|word| word.load(Relaxed)).collect()
+/// Numbers of the words that blocks stored to, ascending, each once; the traces lose them.
+fn stored(report: &mut LaunchReport) -> Vec<u64> {
+    let warps = report.traces.iter_mut().flat_map(|block| &mut block.warps);
+    let mut all: Vec<u64> = Vec::new();
+    for warp in warps {
+        all.append(&mut warp.stored);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// What two executions left different.
+#[derive(Debug, Default)]
+struct Compared {
+    count: usize,
+    ulps: u32,
+    /// The largest difference over the largest number of its buffer.
+    relative: f32,
+    kept: Vec<Difference>,
+}
+
+impl Compared {
+    /// Whether rounding explains all of it.
+    fn rounds(&self) -> bool {
+        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED
+    }
+}
+
+/// Compares memory, as the PTX left it, with what the machine code left there; `stored` are the
+/// words that the PTX stored to. A word that one of them alone stored to differs if its value does,
+/// and always if it was the PTX.
+fn compare(
+    memory: &GlobalMemory,
+    machine: &BTreeMap<(u32, u32), u32>,
+    stored: Vec<u64>,
+) -> Compared {
+    let mut found = Compared::default();
+    // The largest number of each buffer, and the largest difference.
+    let mut sizes: BTreeMap<u32, (f32, f32)> = BTreeMap::new();
+    let mut differ = |(index, at): (u32, u32), ptx: u32, machine: u32, ulps: u32| {
+        found.count += 1;
+        found.ulps = found.ulps.max(ulps);
+        if found.kept.len() < KEPT {
+            found.kept.push(Difference {
+                buffer: memory.allocations[index as usize].name.clone(),
+                offset: u64::from(at) * 4,
+                ptx,
+                machine,
+            });
+        }
     };
-    memory.allocations.iter().map(words).collect()
+    for (place, machine) in machine {
+        let ptx = memory.allocations[place.0 as usize].words[place.1 as usize].load(Relaxed);
+        let (a, b) = (f32::from_bits(ptx), f32::from_bits(*machine));
+        let (largest, apart) = sizes.entry(place.0).or_default();
+        *largest = largest.max(a.abs()).max(b.abs());
+        if ptx != *machine {
+            let difference = (a - b).abs();
+            *apart = if difference.is_nan() {
+                f32::INFINITY
+            } else {
+                apart.max(difference)
+            };
+            differ(*place, ptx, *machine, distance(ptx, *machine));
+        }
+    }
+    for word in stored {
+        let Some(place) = memory.find(word * 4) else {
+            continue;
+        };
+        let place = (place.index as u32, (place.offset / 4) as u32);
+        if !machine.contains_key(&place) {
+            let ptx = memory.allocations[place.0 as usize].words[place.1 as usize].load(Relaxed);
+            differ(place, ptx, 0, u32::MAX);
+            sizes.insert(place.0, (1.0, f32::INFINITY));
+        }
+    }
+    let shares = sizes.values().map(|(largest, apart)| match largest {
+        size if size.is_normal() => apart / size,
+        _ if *apart == 0.0 => 0.0,
+        _ => f32::INFINITY,
+    });
+    found.relative = shares.fold(0.0, f32::max);
+    found
 }
 
 impl Execution {
@@ -143,5 +213,90 @@ impl Execution {
             word.store(written.old, Relaxed);
         }
         after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::program::{Op, Unavailable};
+    use crate::{Arch, Arg};
+
+    /// Copies tiles through shared memory, with one machine instruction changed.
+    fn copied(change: impl FnOnce(&mut Machine)) -> Proof {
+        let module = Module::load(include_str!("../../tests/model/blocks.ptx")).unwrap();
+        let cubin = include_bytes!("../../tests/model/blocks.cubin");
+        let mut machine = Machine::load(cubin, "turn").unwrap();
+        change(&mut machine);
+        let mut memory = GlobalMemory::new(1 << 20);
+        let from = memory.alloc(64 * 64 * 4, "from").unwrap();
+        let numbers: Vec<u8> = (1..=4096u32).flat_map(u32::to_le_bytes).collect();
+        memory.write(from, 0, &numbers);
+        let to = memory.alloc(64 * 64 * 4, "to").unwrap();
+        let args = vec![
+            Arg::Buffer(from),
+            Arg::Buffer(to),
+            Arg::Bytes(64u32.to_le_bytes().to_vec()),
+        ];
+        let launch = Launch::new("turn", [2, 2, 1], [32, 8, 1], args);
+        let arch = Arch::by_name("a100").unwrap();
+        prove(&machine, &module, &mut memory, arch, &launch)
+            .unwrap()
+            .1
+    }
+
+    fn first(machine: &Machine, opcode: &str) -> usize {
+        let opcodes = machine.program.opcodes.iter();
+        opcodes.clone().position(|o| *o == opcode).unwrap()
+    }
+
+    #[test]
+    fn a_store_that_the_machine_code_lacks_is_a_difference_that_names_its_buffer() {
+        assert!(matches!(copied(|_| {}), Proof::Same(_)));
+        let proof = copied(|machine| {
+            let at = first(machine, "STG");
+            machine.program.steps[at].op = Op::Nothing;
+        });
+        let Proof::Differs(words, kept) = proof else {
+            panic!("{proof:?}")
+        };
+        // One of four stores a thread.
+        assert_eq!(words, 1024);
+        assert_eq!(kept[0].buffer, "to");
+    }
+
+    #[test]
+    fn an_instruction_that_is_not_known_is_named_if_it_is_executed() {
+        let unknown = |address: u32| {
+            Op::Unavailable(Box::new(Unavailable {
+                name: "STG.STRANGE".to_owned(),
+                address,
+            }))
+        };
+        let proof = copied(|machine| {
+            let at = first(machine, "STG");
+            machine.program.steps[at].op = unknown(at as u32 * 16);
+        });
+        let Proof::NotAvailable(error) = proof else {
+            panic!("{proof:?}")
+        };
+        let text = error.to_string();
+        assert!(text.starts_with("instruction STG.STRANGE at 0x"), "{text}");
+        let proof = copied(|machine| {
+            let last = machine.program.steps.len() - 1;
+            machine.program.steps[last].op = unknown(last as u32 * 16);
+        });
+        assert!(
+            matches!(proof, Proof::Same(_)),
+            "behind the end of all warps"
+        );
+    }
+
+    #[test]
+    fn rounding_is_told_from_other_numbers() {
+        let near = |a: f32, b: f32| distance(a.to_bits(), b.to_bits());
+        assert_eq!(near(1.0, 1.0 + f32::EPSILON), 1);
+        assert!(near(1.0, 1.01) > MAX_ULPS);
+        assert_eq!(near(0.0, -0.0), 0);
     }
 }

@@ -1,21 +1,18 @@
 //! From one multiprocessor's replay to the time of a launch.
 
-use super::map::Map;
+use super::code::{self, Instr};
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::Traces;
 use super::sm::{Outcome, Sm, Tally, Work};
 use super::units::Rates;
-use super::walk::History;
-use crate::Module;
 use crate::arch::Arch;
 use crate::counters::Counters;
-use crate::sass::{Jump, Kernel, Unit};
+use crate::machine::{Machine, UNITS};
+use sass::Unit;
 
 /// The shape of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Entry name.
-    pub entry: String,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads a block.
@@ -48,8 +45,8 @@ pub struct Estimate {
     pub(crate) scale: f64,
     /// Cycles replayed.
     pub replayed_cycles: u64,
-    /// Share of the PTX's executions that the walk through the machine code missed.
-    pub missed: f64,
+    /// Instructions that the warps of all blocks execute, by unit in the order of [`Unit`].
+    pub(crate) by_unit: [f64; UNITS],
     /// Memory traffic of the whole launch.
     pub traffic: Traffic,
     /// Roofline floor.
@@ -74,23 +71,19 @@ const BUDGET: u64 = 500_000;
 /// that no multiprocessor holds.
 pub fn estimate(
     arch: &Arch,
-    kernel: &Kernel,
-    module: &Module,
+    machine: &Machine,
     mut traces: Traces,
     shape: &Shape,
 ) -> Option<Estimate> {
-    let (_, program) = module.program(&shape.entry).ok()?;
-    let program = program.ok()?;
+    let code = code::code(machine.code());
+    traces.main.warps.retain(|warp| !warp.runs.is_empty());
     let resident = resident_blocks(arch, shape.threads, shape.registers, shape.shared_bytes);
-    if resident == 0 {
+    if resident == 0 || traces.main.warps.is_empty() {
         return None;
     }
     let unequal = traces.unequal;
-    let around = Neighbourhood::new(&traces.main, &traces.beside);
+    let around = Neighbourhood::new(&traces.plain, &traces.beside);
     around.mark(&mut traces.main);
-    let map = Map::new(kernel, program, std::slice::from_ref(&traces.main));
-    let warps = traces.main.warps.iter();
-    let histories: Vec<History> = warps.map(|w| History::new(w, &map)).collect();
     let blocks: u64 = shape.grid.iter().map(|d| u64::from(*d)).product();
     let sms = u64::from(arch.sm_count);
     let mine = blocks.div_ceil(sms);
@@ -98,18 +91,16 @@ pub fn estimate(
     let active = blocks.min(sms) as f64;
     let l1_bytes = memory::l1_bytes(arch, shape.shared_bytes, u64::from(resident));
     let together = here * sms.min(blocks);
-    let kept = memory::kept(&traces.main);
-    let asked = traces.sharing.sectors(&traces.main) * kept;
+    let kept = memory::kept(&traces.plain);
+    let asked = traces.sharing.sectors(&traces.plain) * kept;
     let mut traffic = around.traffic(arch, shape.grid, (together, asked), kept, traces.allocated);
     let threads = together as f64 * f64::from(shape.threads);
-    traffic.local_hit_share = memory::local_hit_share(arch, kernel, threads);
+    traffic.local_hit_share = memory::local_hit_share(arch, &code, threads);
     let clock = f64::from(arch.boost_mhz) * 1e6;
     let work = Work {
         arch,
-        kernel,
-        map: &map,
+        code: &code,
         trace: &traces.main,
-        histories: &histories,
         resident: here as usize,
         blocks: mine.min(here * 2) as usize,
         budget: BUDGET,
@@ -130,7 +121,7 @@ pub fn estimate(
         true => cycles.max(resident_time * unequal.most),
         false => cycles,
     };
-    let floor = floor(arch, &map, &traces.counters, blocks, &traffic);
+    let floor = floor(arch, &code, &traces.counters, blocks, &traffic);
     let modelled = cycles / clock * 1e6;
     let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
     let mut estimate = Estimate {
@@ -143,49 +134,31 @@ pub fn estimate(
         tally: outcome.tally,
         scale: blocks as f64 * unequal.mean / outcome.progress.max(1e-6),
         replayed_cycles: outcome.cycles,
-        missed: outcome.missed.share(),
+        by_unit: traces
+            .by_unit
+            .map(|n| n as f64 * blocks as f64 * unequal.mean),
         traffic,
         floor,
         doubts: Vec::new(),
     };
     estimate.bound = estimate.limit(arch);
-    estimate.doubts = doubts(&estimate, kernel, &traces);
+    estimate.doubts = doubts(&estimate, &traces);
     Some(estimate)
 }
 
 /// What the model is known to be weak at.
-fn doubts(estimate: &Estimate, kernel: &Kernel, traces: &Traces) -> Vec<String> {
+fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     let mut doubts = Vec::new();
     if !traces.complete {
         doubts.push("the sampled block did not run to its end".to_owned());
     }
-    if estimate.lost() {
-        doubts.push(format!(
-            "the machine code's branches could not be followed ({:.0} % of the PTX missed)",
-            estimate.missed * 100.0
-        ));
-    }
     if traces.unequal.unknown {
         doubts.push("blocks may differ in their work: they could not all be followed".to_owned());
     }
-    if kernel.known < 0.98 {
-        let share = (1.0 - kernel.known) * 100.0;
-        doubts.push(format!("{share:.0} % of the machine code is not known"));
-    }
-    let tally = &estimate.tally;
-    let share = |unit: Unit| tally.by_unit[unit as usize] as f64 / tally.issued.max(1) as f64;
+    let all: f64 = estimate.by_unit.iter().sum();
+    let share = |unit: Unit| estimate.by_unit[unit as usize] / all.max(1.0);
     if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
         doubts.push("contention of atomics is not modelled".to_owned());
-    }
-    if tally.indexed as f64 / tally.issued.max(1) as f64 > 0.005 {
-        doubts.push("arrays in local memory are indexed at run time".to_owned());
-    }
-    if share(Unit::Texture) > 0.0 {
-        doubts.push("textures are not modelled".to_owned());
-    }
-    let indirect = kernel.code.iter().any(|i| i.jump == Jump::Indirect);
-    if indirect {
-        doubts.push("indirect branches are not followed".to_owned());
     }
     doubts
 }
@@ -232,15 +205,24 @@ pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: 
 }
 
 /// The time below which no such launch can go: arithmetic and memory at their peaks.
-fn floor(arch: &Arch, map: &Map, counters: &Counters, blocks: u64, traffic: &Traffic) -> Floor {
+fn floor(
+    arch: &Arch,
+    code: &[Instr],
+    counters: &Counters,
+    blocks: u64,
+    traffic: &Traffic,
+) -> Floor {
     let scale = blocks as f64 / counters.blocks.max(1) as f64;
     let clock = f64::from(arch.boost_mhz) * 1e6 * f64::from(arch.sm_count);
     let double = f64::from(arch.fp64_lanes) * 2.0 * clock;
     // Of matrix instructions of several types, the fastest one's rate.
     let tensor = Rates::of(arch).tensor;
-    let rates = map.tensor.iter().filter(|(work, _)| *work > 0);
+    let rates = code
+        .iter()
+        .map(|instr| instr.tensor)
+        .filter(|(work, _)| *work > 0);
     let fastest = rates
-        .map(|(_, matrix)| tensor.rate(*matrix))
+        .map(|(_, matrix)| tensor.rate(matrix))
         .max_by(f64::total_cmp);
     let matrix = fastest.unwrap_or(0.0) * f64::from(arch.schedulers) * 2.0 * clock;
     let time = |work: f64, peak: f64| {

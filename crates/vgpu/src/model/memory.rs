@@ -1,10 +1,10 @@
 //! What a launch moves between the multiprocessors, the L2 cache and memory.
 
+use super::code::Instr;
 use super::sectors::Sectors;
 use super::sm::PRIVATE;
 use crate::arch::Arch;
-use crate::exec::trace::BlockTrace;
-use crate::sass::{Kernel, Unit};
+use crate::exec::trace::{BlockTrace, LOCAL};
 
 /// Memory traffic of a launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -84,7 +84,7 @@ impl Neighbourhood {
     /// Marks the sectors that other blocks do not touch: a copy of the block has its own.
     pub(super) fn mark(&self, trace: &mut BlockTrace) {
         for sector in trace.warps.iter_mut().flat_map(|w| &mut w.sectors) {
-            if !self.common.contains(sector) {
+            if *sector & LOCAL == 0 && !self.common.contains(sector) {
                 *sector |= PRIVATE;
             }
         }
@@ -133,12 +133,9 @@ impl Neighbourhood {
 }
 
 /// Share of the local memory of all resident threads that stays in the L2 cache.
-pub(super) fn local_hit_share(arch: &Arch, kernel: &Kernel, resident_threads: f64) -> f64 {
-    let locals = kernel.code.iter().filter(|i| i.unit == Unit::Local);
-    let frame = locals
-        .map(|i| i64::from(i.immediate) + i64::from(i.bytes))
-        .max();
-    let bytes = frame.unwrap_or(0).max(0) as f64 * resident_threads;
+pub(super) fn local_hit_share(arch: &Arch, code: &[Instr], resident_threads: f64) -> f64 {
+    let frame = code.iter().map(|instr| instr.frame).max();
+    let bytes = f64::from(frame.unwrap_or(0)) * resident_threads;
     if bytes <= arch.l2_bytes as f64 {
         return 1.0;
     }

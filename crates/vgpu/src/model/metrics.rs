@@ -4,18 +4,12 @@ use super::estimate::Estimate;
 use super::sm::Stall;
 use super::units::{ALU, DOUBLE, FMA, FMA_SECOND, HALF, SPECIAL, TENSOR};
 use crate::arch::Arch;
-use crate::sass::Unit;
+use sass::Unit;
 
 /// Share of its cycles above which a unit is what limits a launch.
 const BUSY: f64 = 0.6;
 
 impl Estimate {
-    /// Whether the walk missed so much of the way that the time may be far too short.
-    #[must_use]
-    pub fn lost(&self) -> bool {
-        self.missed > 0.1
-    }
-
     /// The unit that is busy most of the time; `latency` where none is.
     pub(super) fn limit(&self, arch: &Arch) -> &'static str {
         let t = &self.tally;
@@ -55,7 +49,7 @@ impl Estimate {
         let cycles = self.replayed_cycles.max(1) as f64;
         let slots = cycles * f64::from(arch.schedulers);
         let sum = |n: u64| n as f64 * self.scale;
-        let unit = |u: Unit| sum(t.by_unit[u as usize]);
+        let unit = |u: Unit| self.by_unit[u as usize];
         let percent = |part: f64, whole: f64| 100.0 * part / whole.max(1e-9);
         let idle = |s: Stall| percent(t.stalled[s as usize] as f64, slots);
         let lsu = [
@@ -67,7 +61,7 @@ impl Estimate {
         ];
         vec![
             ("sm__cycles_elapsed.max", self.cycles),
-            ("smsp__inst_executed.sum", sum(t.issued)),
+            ("smsp__inst_executed.sum", self.by_unit.iter().sum()),
             (
                 "smsp__issue_active.avg.pct_of_peak_sustained_active",
                 percent(t.issued as f64, slots),

@@ -1,24 +1,26 @@
 //! The timing model: machine code of sampled blocks, replayed on one multiprocessor.
 //!
 //! ```text
-//! cubin ─sass─► instructions, control bits ┐
-//! PTX ─exec─► way of each warp, addresses  ┴─walk─► stream of a warp ─sm─► cycles, stalls
-//!                                                      cache, banks ┘         │
-//!                               waves, tail, bandwidth shares, launch ◄───────┘ estimate
+//! cubin ─machine─► way of each warp, accesses of each instruction ┐
+//!       ─code─► units, control bits ──────────────────────────────┴─cursor─► sm ─► cycles, stalls
+//! PTX ─exec─► the same memory, or no prediction                         cache, banks ┘   │
+//!     └─► which bytes blocks share                  waves, tail, bandwidth shares, launch ◄─┘ estimate
 //! ```
 
 mod cache;
+mod code;
+mod cursor;
 mod estimate;
 mod memory;
 mod sample;
 mod sectors;
 mod sharing;
 mod sm;
-mod map;
 mod metrics;
 mod units;
-mod walk;
+#[cfg(test)]
+mod tests;
 
 pub use estimate::{Estimate, Shape, estimate, resident_blocks};
 pub use memory::Traffic;
-pub use sample::{Traces, trace};
+pub use sample::{Sampled, Traces, Withheld, trace};

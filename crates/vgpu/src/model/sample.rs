@@ -1,6 +1,7 @@
 //! Which blocks of a launch are executed for the model, and what they leave.
 //!
-//! One block is executed whole and traced. That it stands for all is not taken for granted: where a
+//! One block is executed whole, as machine code and as PTX: the first says what its warps did, and
+//! both must leave the same memory. That it stands for all is not taken for granted: where a
 //! branch depends on the block's index, the ways of blocks all over the grid are followed (control
 //! flow alone is executed), the one nearest to their mean is the one that is traced, and its work is
 //! scaled to the mean. What blocks that run at the same time share is read off the addresses that
@@ -11,8 +12,10 @@ use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::exec::launch::{BlockSet, Checks, Depth, End, Launch, LaunchError, launch};
 use crate::exec::trace::BlockTrace;
+use crate::machine::{Difference, Machine, MachineError, Proof, UNITS, prove};
 use crate::memory::GlobalMemory;
 use crate::module::Module;
+use std::collections::BTreeMap;
 
 /// Instructions of a warp for which the neighbours of the sampled block run.
 const BESIDE: u64 = 8192;
@@ -27,19 +30,69 @@ const FOLLOWED: u64 = 8_000_000;
 /// Traces of one block of a grid and of the beginning of those beside it.
 #[derive(Debug, Clone)]
 pub struct Traces {
+    /// What the machine code did.
     pub(crate) main: BlockTrace,
-    /// The next block along x and along y, where there is one.
+    /// The same block as PTX: which bytes it touched.
+    pub(crate) plain: BlockTrace,
+    /// The next block along x and along y, where there is one, as PTX.
     pub(crate) beside: [Option<BlockTrace>; 2],
     /// What the block did, scaled to the mean of all blocks.
     pub counters: Counters,
     /// Whether the block ran to its end.
     pub complete: bool,
+    /// Instructions that the block's warps executed, by opcode.
+    pub by_opcode: BTreeMap<&'static str, u64>,
+    /// The same by unit, in the order of [`sass::Unit`].
+    pub(crate) by_unit: [u64; UNITS],
     /// Bytes of all buffers: no launch moves more between memory and chip without asking twice.
     pub(crate) allocated: u64,
     /// How the block's work compares to that of others.
     pub(crate) unequal: Unequal,
     /// What blocks that run at the same time share.
     pub(crate) sharing: Sharing,
+}
+
+/// What executing the sampled blocks gave.
+#[derive(Debug, Clone)]
+pub enum Sampled {
+    /// Both levels agree, or were cut short.
+    Traced(Box<Traces>),
+    /// There is nothing that a prediction could rest on.
+    Withheld(Withheld),
+}
+
+/// Why nothing is predicted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Withheld {
+    /// The grid has no block.
+    #[error("no block of the grid was executed")]
+    Empty,
+    /// The machine code cannot be executed.
+    #[error("{0}")]
+    Machine(MachineError),
+    /// Machine code and PTX leave different memory.
+    #[error(
+        "machine code and PTX leave different memory: {words} words of block {block}{}",
+        first_of(.differences)
+    )]
+    Differs {
+        /// Linear index of the block.
+        block: u64,
+        /// Words that differ.
+        words: usize,
+        /// The first of them.
+        differences: Vec<Difference>,
+    },
+}
+
+fn first_of(differences: &[Difference]) -> String {
+    differences.first().map_or_else(String::new, |first| {
+        let Difference { buffer, offset, ptx, machine } = first;
+        format!(
+            ", first `{buffer}` at byte {offset}, which is {ptx:#010x} by the PTX and {machine:#010x} \
+             by the machine code"
+        )
+    })
 }
 
 /// Work of a grid's blocks, in units of the traced one's.
@@ -88,28 +141,46 @@ pub(super) fn beginnings(
 /// # Errors
 /// A launch that is refused.
 pub fn trace(
+    machine: &Machine,
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
     together: u64,
-) -> Result<Option<Traces>, LaunchError> {
+) -> Result<Sampled, LaunchError> {
     let allocated = memory.allocations.iter().map(|a| a.bytes).sum();
     // A grid without blocks is refused when it is launched.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
     let (chosen, unequal) = representative(module, memory, arch, template)?;
     let sharing = survey(module, memory, arch, template, (chosen, together))?;
     let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let mut run = |block: u64, budget: u64| {
-        let mut one = some(template, vec![block], budget);
-        one.trace = true;
-        launch(module, memory, arch, &one)
+    let one = |block: u64, budget: u64| Launch {
+        trace: true,
+        ..some(template, vec![block], budget)
     };
-    let report = run(chosen, template.instruction_budget)?;
-    let complete = report.end == End::Completed;
+    let whole = one(chosen, template.instruction_budget);
+    let (report, proof) = match prove(machine, module, memory, arch, &whole) {
+        Ok(found) => found,
+        Err(MachineError::Launch(refused)) => return Err(refused),
+        Err(other) => return Ok(Sampled::Withheld(Withheld::Machine(other))),
+    };
+    let execution = match proof {
+        Proof::Same(execution) | Proof::Rounded { execution, .. } => execution,
+        Proof::Unfinished(execution) => execution,
+        Proof::NotAvailable(error) => return Ok(Sampled::Withheld(Withheld::Machine(error))),
+        Proof::Differs(words, differences) => {
+            return Ok(Sampled::Withheld(Withheld::Differs {
+                block: chosen,
+                words,
+                differences,
+            }));
+        }
+    };
+    let complete = report.end == End::Completed && execution.complete;
     let counters = report.counters.scaled(unequal.mean);
-    let Some(main) = report.traces.into_iter().next() else {
-        return Ok(None);
+    let plain = report.traces.into_iter().next();
+    let (Some(plain), Some(main)) = (plain, execution.traces.into_iter().next()) else {
+        return Ok(Sampled::Withheld(Withheld::Empty));
     };
     let mut beside = [None, None];
     let places = [
@@ -118,18 +189,22 @@ pub fn trace(
     ];
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
-            *trace = run(place, BESIDE * warps)?.traces.into_iter().next();
+            let report = launch(module, memory, arch, &one(place, BESIDE * warps))?;
+            *trace = report.traces.into_iter().next();
         }
     }
-    Ok(Some(Traces {
+    Ok(Sampled::Traced(Box::new(Traces {
         main,
+        plain,
         beside,
         counters,
         complete,
+        by_opcode: execution.by_opcode,
+        by_unit: execution.by_unit,
         allocated,
         unequal,
         sharing,
-    }))
+    })))
 }
 
 /// The block that is traced, and how others compare to it.

@@ -1,8 +1,8 @@
 //! How long each unit of a multiprocessor is busy with one warp's instruction.
 
-use super::map::Matrix;
+use super::code::{Instr, Matrix};
 use crate::arch::Arch;
-use crate::sass::{Instr, Unit};
+use sass::Unit;
 
 /// Cycles for which one scheduler's units are busy with one instruction.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +110,7 @@ impl Rates {
     }
 
     /// The pipe of an instruction and for how long it is taken.
-    pub(super) fn pipe(&self, instr: &Instr, tensor: (u32, Matrix)) -> Option<(usize, u64)> {
+    pub(super) fn pipe(&self, instr: &Instr) -> Option<(usize, u64)> {
         let busy = match instr.unit {
             Unit::Fma => (FMA, self.fma),
             Unit::Alu | Unit::Unknown => (ALU, self.alu),
@@ -118,7 +118,7 @@ impl Rates {
             Unit::Half => (HALF, self.half),
             Unit::Double => (DOUBLE, self.double),
             Unit::Special => (SPECIAL, self.special),
-            Unit::Tensor => (TENSOR, self.matrix(tensor)),
+            Unit::Tensor => (TENSOR, self.matrix(instr.tensor)),
             Unit::Uniform => (UNIFORM, 2),
             Unit::Global
             | Unit::CopyAsync
@@ -136,7 +136,7 @@ impl Rates {
     }
 
     fn matrix(&self, (multiply_adds, matrix): (u32, Matrix)) -> u64 {
-        // Without a PTX instruction to tell: the usual form, 16 by 8 by 16.
+        // Matrices that are only moved: as the usual form, 16 by 8 by 16.
         let work = match multiply_adds {
             0 => 2048.0,
             known => f64::from(known),
@@ -148,6 +148,6 @@ impl Rates {
     /// Whether the instruction may run on the second multiply-add pipe.
     pub(super) fn either(&self, instr: &Instr) -> bool {
         // Integer multiply-adds, and moves written as such, have the first pipe only.
-        self.two_fma && matches!(instr.opcode, 0x020 | 0x021 | 0x023)
+        self.two_fma && instr.single
     }
 }

@@ -1,17 +1,19 @@
 //! One plan on one virtual GPU: memory, traces, the model.
 
-use super::{
-    DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, launch_time, resident_blocks,
-};
+use super::cases::keep;
+use super::kept::Kept;
+use super::{DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, resident_blocks};
 use crate::gate::generate;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
-use vgpu::model::{self, Estimate, Shape, Traces};
-use vgpu::sass::Sass;
+use vgpu::machine::{Machine, MachineError};
+use vgpu::model::{self, Estimate, Sampled, Shape, Traces, Withheld};
 use vgpu::{Arch, Arg, BufferId, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
@@ -28,7 +30,7 @@ const WALL: Duration = Duration::from_secs(30);
 const USES_MAX: u32 = 256;
 
 /// A predicted time and what explains it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Time of all launches.
     pub time: Micros,
@@ -49,6 +51,8 @@ pub struct Forecaster {
     arch: &'static Arch,
     memory_bytes: u64,
     prepared: Option<Prepared>,
+    cases: Option<PathBuf>,
+    kept: Option<Kept>,
 }
 
 impl Prepared {
@@ -63,7 +67,7 @@ struct Piece {
     work: LaunchWork,
     /// Microseconds without the launch overhead.
     us: f64,
-    estimate: Option<Estimate>,
+    estimate: Estimate,
     doubts: Vec<String>,
 }
 
@@ -94,6 +98,13 @@ fn refused(detail: String) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 
+fn unavailable(why: &MachineError) -> Judgement {
+    Judgement::new(
+        Verdict::Unsupported,
+        format!("prediction not available: {why}"),
+    )
+}
+
 impl Forecaster {
     /// A forecaster for `arch` that takes at most so much host memory.
     #[must_use]
@@ -102,27 +113,73 @@ impl Forecaster {
             arch,
             memory_bytes,
             prepared: None,
+            cases: None,
+            kept: None,
         }
+    }
+
+    /// Keeps predictions, and cases in which machine code and PTX leave different memory, in this
+    /// folder, which need not exist.
+    #[must_use]
+    pub fn keeping(mut self, folder: Option<PathBuf>) -> Self {
+        let predictions = folder.as_ref().map(|folder| folder.join("predictions"));
+        self.kept = predictions.and_then(Kept::new);
+        self.cases = folder.map(|folder| folder.join("cases"));
+        self
     }
 
     /// The time of a plan's launches.
     ///
     /// # Errors
-    /// PTX that the virtual GPU has not, launches that a GPU refuses, buffers that do not fit.
+    /// PTX and machine code that the virtual GPU has not, that leave different memory, launches that
+    /// a GPU refuses, buffers that do not fit.
     pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
+        let Some(kept) = self.kept.clone() else {
+            return self.replayed(plan);
+        };
+        let key = kept.key(self.arch, plan);
+        if let Some(known) = key.as_ref().and_then(|key| kept.read(key)) {
+            return Ok(known);
+        }
+        let forecast = self.replayed(plan)?;
+        // A block that was cut short may have been so by the clock.
+        if let Some(key) = key.filter(|_| forecast.explanation.doubts.is_empty()) {
+            kept.write(&key, &forecast);
+        }
+        Ok(forecast)
+    }
+
+    fn replayed(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
         let module = Module::load(&plan.code.ptx)
             .map_err(|error| Judgement::new(Verdict::Unsupported, error.to_string()))?;
-        let sass = Sass::read(&plan.code.cubin).ok();
         let arch = self.arch;
         let prepared = self.prepare(plan)?;
         let mut pieces = Vec::with_capacity(plan.launches.len());
         for launch in &plan.launches {
-            let kernel = sass.as_ref().and_then(|s| s.kernel(&launch.entry));
             let room = Room::of(arch, plan, launch);
-            let traces = trace(arch, &module, prepared, plan, launch, room)?;
-            pieces.push(piece(arch, kernel, &module, plan, launch, (traces, room))?);
+            let machine = Machine::load(&plan.code.cubin, &launch.entry);
+            let machine = machine.map_err(|error| unavailable(&error))?;
+            let sampled = trace(arch, (&module, &machine), prepared, plan, launch, room)?;
+            let traces = match sampled {
+                Sampled::Traced(traces) => *traces,
+                Sampled::Withheld(why) => return Err(self.withheld(plan, launch, &why)),
+            };
+            pieces.push(piece(arch, &machine, launch, (traces, room))?);
         }
         summary(arch, &pieces)
+    }
+
+    /// Why there is no prediction; a case in which the two levels differ is kept.
+    fn withheld(&self, plan: &Plan, launch: &PlanLaunch, why: &Withheld) -> Judgement {
+        let mut detail = format!("prediction not available: {why}");
+        if let (Withheld::Differs { .. }, Some(folder)) = (why, &self.cases) {
+            detail.push_str("; ");
+            detail.push_str(&match keep(folder, self.arch, plan, launch, why) {
+                Ok(case) => format!("the case is kept in {}", case.display()),
+                Err(error) => format!("{} cannot keep the case: {error}", folder.display()),
+            });
+        }
+        Judgement::new(Verdict::Unsupported, detail)
     }
 
     /// Memory for the plan's arguments, that of the last plan where they are the same.
@@ -239,12 +296,12 @@ fn generated(
 /// Executes the blocks of one launch that the model needs.
 fn trace(
     arch: &Arch,
-    module: &Module,
+    (module, machine): (&Module, &Machine),
     prepared: &mut Prepared,
     plan: &Plan,
     launch: &PlanLaunch,
     room: Room,
-) -> Result<Traces, Judgement> {
+) -> Result<Sampled, Judgement> {
     module
         .supported(&launch.entry)
         .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
@@ -276,21 +333,18 @@ fn trace(
     template.instruction_budget = INSTRUCTIONS;
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
-    let traces =
-        model::trace(module, &mut prepared.memory, arch, &template, together).map_err(|error| {
-            let taken = launch.arguments.iter();
-            let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
-            refused(error.describe(&names.collect::<Vec<_>>()))
-        })?;
-    traces.ok_or_else(|| refused("no block of the grid was executed".to_owned()))
+    let memory = &mut prepared.memory;
+    model::trace(machine, module, memory, arch, &template, together).map_err(|error| {
+        let taken = launch.arguments.iter();
+        let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
+        refused(error.describe(&names.collect::<Vec<_>>()))
+    })
 }
 
 /// Predicts one launch.
 fn piece(
     arch: &Arch,
-    kernel: Option<&vgpu::sass::Kernel>,
-    module: &Module,
-    plan: &Plan,
+    machine: &Machine,
     launch: &PlanLaunch,
     (traces, room): (Traces, Room),
 ) -> Result<Piece, Judgement> {
@@ -310,7 +364,6 @@ fn piece(
         ));
     }
     let shape = Shape {
-        entry: launch.entry.clone(),
         grid: launch.grid,
         threads: work.threads as u32,
         registers: work.registers,
@@ -320,33 +373,13 @@ fn piece(
     let together = launch
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
-    let replayed = kernel
-        .filter(|kernel| kernel.has_lines)
-        .and_then(|kernel| model::estimate(arch, kernel, module, traces, &shape));
-    if let Some(estimate) = replayed {
-        // A way that was lost is too short: such a time must not come out first.
-        let plain = match estimate.lost() {
-            true => launch_time(arch, &work, plan.bytes).map_or(0.0, |plain| plain.time),
-            false => 0.0,
-        };
-        return Ok(Piece {
-            work,
-            us: estimate.us.max(plain),
-            doubts: estimate.doubts.iter().cloned().chain(together).collect(),
-            estimate: Some(estimate),
-        });
-    }
-    let plain = launch_time(arch, &work, plan.bytes);
-    let plain = plain.ok_or_else(|| refused("nothing was executed".to_owned()))?;
+    let estimate = model::estimate(arch, machine, traces, &shape);
+    let estimate = estimate.ok_or_else(|| refused("nothing was executed".to_owned()))?;
     Ok(Piece {
         work,
-        us: plain.time,
-        estimate: None,
-        doubts: std::iter::once(
-            "no machine code with line numbers: roofline and occupancy only".to_owned(),
-        )
-        .chain(together)
-        .collect(),
+        us: estimate.us,
+        doubts: estimate.doubts.iter().cloned().chain(together).collect(),
+        estimate,
     })
 }
 
@@ -358,14 +391,13 @@ fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
         return Err(refused("there is no launch to predict".to_owned()));
     };
     let work: Vec<LaunchWork> = pieces.iter().map(|piece| piece.work).collect();
-    let estimate = longest.estimate.as_ref();
-    let plain = launch_time(arch, &longest.work, None);
+    let estimate = &longest.estimate;
     let prediction = Prediction {
         time,
-        occupancy: estimate.map_or(plain.map_or(0.0, |p| p.occupancy), |e| e.occupancy),
-        waves: estimate.map_or(plain.map_or(0.0, |p| p.waves), |e| e.waves),
+        occupancy: estimate.occupancy,
+        waves: estimate.waves,
         blocks: longest.work.grid_blocks,
-        bound: estimate.map_or(plain.map_or("latency", |p| p.bound), |e| e.bound),
+        bound: estimate.bound,
     };
     let mut explanation = Explanation::new(&prediction, &work);
     for piece in pieces {
@@ -382,10 +414,7 @@ fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     };
     explanation.interval_us = factors.map(|factor| total * factor);
     for piece in pieces {
-        let Some(estimate) = &piece.estimate else {
-            continue;
-        };
-        for (name, value) in estimate.metrics(arch) {
+        for (name, value) in piece.estimate.metrics(arch) {
             // Sums add up; everything else is told of the longest launch.
             let sums = name.ends_with(".sum") || name.ends_with(".max");
             if sums || std::ptr::eq(piece, longest) {

@@ -7,13 +7,13 @@
 mod paths;
 
 use super::cache::Cache;
-use super::map::Map;
+use super::code::Instr;
+use super::cursor::Cursor;
 use super::sectors::Sectors;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
-use super::walk::{History, Missed, SassAligner};
 use crate::arch::Arch;
 use crate::exec::trace::BlockTrace;
-use crate::sass::{Instr, Kernel, NO_BARRIER, Unit};
+use sass::Unit;
 
 /// Why a scheduler had nothing to issue; the names are those of `ncu`'s warp states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +51,8 @@ pub(crate) struct Tally {
     pub(crate) l1_hits: u64,
     /// Sectors written.
     pub(crate) stored_sectors: u64,
-    /// Sectors of local memory, and accesses to it at computed addresses.
+    /// Sectors of local memory.
     pub(crate) local_sectors: u64,
-    pub(crate) indexed: u64,
     pub(crate) shared_wavefronts: u64,
     pub(crate) shared_conflicts: u64,
     /// Cycles for which each pipe of the schedulers was taken.
@@ -73,10 +72,9 @@ pub(crate) struct Tally {
 /// What one multiprocessor is given.
 pub(super) struct Work<'a> {
     pub(super) arch: &'a Arch,
-    pub(super) kernel: &'a Kernel,
-    pub(super) map: &'a Map,
+    pub(super) code: &'a [Instr],
+    /// What the warps of the sampled block did.
     pub(super) trace: &'a BlockTrace,
-    pub(super) histories: &'a [History],
     /// Blocks resident at once.
     pub(super) resident: usize,
     /// Blocks to run one after the other.
@@ -106,14 +104,13 @@ pub(super) struct Outcome {
     pub(super) first_wave: u64,
     /// Blocks done.
     pub(super) done: usize,
-    /// PTX instructions passed, of those of all blocks that were started.
+    /// Instructions passed, of those of all blocks that were started.
     pub(super) progress: f64,
     pub(super) tally: Tally,
-    pub(super) missed: Missed,
 }
 
 struct Warp {
-    walker: SassAligner,
+    cursor: Cursor,
     /// Its index in the block, and the block's number here.
     index: usize,
     replica: u64,
@@ -159,8 +156,6 @@ pub(super) struct Sm<'a> {
 
 /// Bit of a sector's number: each block has its own in that place.
 pub(super) const PRIVATE: u64 = 1 << 63;
-/// Bit of a sector of local memory.
-const LOCAL: u64 = 1 << 50;
 /// Cycles of work that the memory path takes in before it holds up the schedulers.
 const QUEUE: u64 = 48;
 /// Cycles until the sources of a memory instruction were read.
@@ -223,8 +218,8 @@ impl<'a> Sm<'a> {
         // Of blocks under way: what their warps have passed, those that ended included.
         let warps = self.work.trace.warps.len() as f64;
         for warp in self.warps.iter().filter(|w| w.slot != usize::MAX) {
-            let history = &self.work.histories[warp.index];
-            self.out.progress += warp.walker.progress(history) / warps;
+            let trace = &self.work.trace.warps[warp.index];
+            self.out.progress += warp.cursor.progress(trace) / warps;
         }
         for (left, _) in &self.slots {
             if *left > 0 {
@@ -253,7 +248,7 @@ impl<'a> Sm<'a> {
         self.slots[slot] = (count, 0);
         for index in 0..count {
             let warp = Warp {
-                walker: SassAligner::new(self.work.map),
+                cursor: Cursor::new(&self.work.trace.warps[index]),
                 index,
                 replica: self.started as u64,
                 slot,
@@ -331,9 +326,8 @@ impl<'a> Sm<'a> {
                 soonest = soonest.min((warp.ready, warp.why));
                 continue;
             }
-            let at = warp.walker.at as usize;
-            let instr = &self.work.kernel.code[at];
-            let (free, why, pipe) = self.unit_free(core, instr, at);
+            let instr = &self.work.code[warp.cursor.at as usize];
+            let (free, why, pipe) = self.unit_free(core, instr);
             if free > now {
                 soonest = soonest.min((free, why));
                 continue;
@@ -353,13 +347,8 @@ impl<'a> Sm<'a> {
     }
 
     /// When the unit of an instruction is free.
-    fn unit_free(
-        &self,
-        core: usize,
-        instr: &Instr,
-        at: usize,
-    ) -> (u64, Stall, Option<(usize, u64)>) {
-        let Some((mut pipe, busy)) = self.rates.pipe(instr, self.work.map.tensor[at]) else {
+    fn unit_free(&self, core: usize, instr: &Instr) -> (u64, Stall, Option<(usize, u64)>) {
+        let Some((mut pipe, busy)) = self.rates.pipe(instr) else {
             return (0, Stall::Wait, None);
         };
         let pipes = &self.cores[core].pipes;
@@ -377,44 +366,40 @@ impl<'a> Sm<'a> {
 
     fn execute(&mut self, core: usize, place: usize, now: u64, pipe: Option<(usize, u64)>) {
         let work = self.work;
-        let at = self.warps[place].walker.at as usize;
-        let instr = work.kernel.code[at];
+        let instr = work.code[self.warps[place].cursor.at as usize];
         let tally = &mut self.out.tally;
         tally.issued += 1;
         tally.by_unit[instr.unit as usize] += 1;
-        tally.indexed += u64::from(instr.indexed);
         if let Some((pipe, busy)) = pipe {
             let busy = busy + u64::from(instr.bank_conflicts);
             self.cores[core].pipes[pipe] = now + busy;
             tally.pipe_cycles[pipe] += busy;
         }
         let (end, why) = self.latency(place, &instr, now);
-        let history = &work.histories[self.warps[place].index];
         let warp = &mut self.warps[place];
-        if instr.write_barrier != NO_BARRIER && (instr.write_barrier as usize) < 6 {
-            let barrier = &mut warp.barriers[instr.write_barrier as usize];
+        if let Some(index) = instr.write_barrier {
+            let barrier = &mut warp.barriers[usize::from(index)];
             *barrier = (*barrier).max((end, why));
         }
-        if instr.read_barrier != NO_BARRIER && (instr.read_barrier as usize) < 6 {
+        if let Some(index) = instr.read_barrier {
             let read = self.lsu.max(now) + READ_CYCLES;
-            let barrier = &mut warp.barriers[instr.read_barrier as usize];
+            let barrier = &mut warp.barriers[usize::from(index)];
             *barrier =
                 (*barrier).max((read.min(end.max(now + READ_CYCLES)), Stall::ShortScoreboard));
         }
-        warp.walker.step(work.kernel, work.map, history);
+        warp.cursor.step(&work.trace.warps[warp.index]);
         let mut ready = (now + u64::from(instr.stall.max(1)), Stall::Wait);
-        if warp.walker.done {
-            warp.walker.account(work.map, history, &mut self.out.missed);
+        if warp.cursor.done {
             return self.leave(core, place, now);
         }
-        let next = &work.kernel.code[warp.walker.at as usize];
+        let next = &work.code[warp.cursor.at as usize];
         for index in 0..6 {
             if next.wait >> index & 1 == 1 {
                 ready = ready.max(warp.barriers[index]);
             }
         }
         if next.unit == Unit::Depbar {
-            ready = ready.max(group_end(warp, next.immediate));
+            ready = ready.max(group_end(warp, next.left));
         }
         if next.unit == Unit::Tensor && instr.unit != Unit::Tensor {
             ready.0 = ready.0.max(now + 1);
@@ -457,8 +442,8 @@ impl<'a> Sm<'a> {
 }
 
 /// When all but the last `left` groups of copies are there.
-fn group_end(warp: &Warp, left: i32) -> (u64, Stall) {
-    let open = warp.groups.len().saturating_sub(left.max(0) as usize);
+fn group_end(warp: &Warp, left: u8) -> (u64, Stall) {
+    let open = warp.groups.len().saturating_sub(left.into());
     let end = warp.groups[..open].iter().copied().max().unwrap_or(0);
     (end, Stall::LongScoreboard)
 }

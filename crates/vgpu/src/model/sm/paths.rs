@@ -1,9 +1,10 @@
 //! What an instruction asks of the memory path, and when its result is there.
 
-use super::{LOCAL, PRIVATE, Sm, Stall};
-use crate::exec::trace::{Access, Target, WarpTrace};
-use crate::model::walk::Found;
-use crate::sass::{Instr, Unit};
+use super::{PRIVATE, Sm, Stall};
+use crate::exec::trace::{Access, LOCAL, Target, WarpTrace};
+use crate::model::code::Instr;
+use crate::model::cursor::Found;
+use sass::Unit;
 
 impl<'a> Sm<'a> {
     /// When the result of an instruction is there, and what it waits for.
@@ -24,7 +25,7 @@ impl<'a> Sm<'a> {
                 (self.lsu + shared, Stall::ShortScoreboard)
             }
             Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
-            Unit::Misc if instr.opcode == 0x1af => {
+            Unit::Misc if instr.commits => {
                 let warp = &mut self.warps[place];
                 warp.groups.push(warp.copies);
                 (now + 2, Stall::LongScoreboard)
@@ -44,21 +45,14 @@ impl<'a> Sm<'a> {
     }
 
     fn found(&mut self, place: usize) -> (Found<'a>, &'a WarpTrace) {
-        let index = self.warps[place].index;
-        let trace = &self.work.trace.warps[index];
-        let history = &self.work.histories[index];
-        (
-            self.warps[place]
-                .walker
-                .access(self.work.map, history, trace),
-            trace,
-        )
+        let trace = &self.work.trace.warps[self.warps[place].index];
+        (self.warps[place].cursor.access(trace), trace)
     }
 
     fn shared(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
         let least = u64::from(instr.bytes.div_ceil(4));
         let (wavefronts, conflicts) = match self.found(place).0 {
-            Found::Access(access, _) => wavefronts(access, instr.bytes),
+            Found::Access(access, _) => wavefronts(access),
             Found::Nothing => (0, 0),
             Found::Unknown => (least, 0),
         };
@@ -100,7 +94,7 @@ impl<'a> Sm<'a> {
         if instr.unit == Unit::CopyAsync {
             let least = u64::from(instr.bytes.div_ceil(4));
             let into = match found {
-                Found::Access(_, Some(pair)) => wavefronts(pair, instr.bytes).0,
+                Found::Access(_, Some(pair)) => wavefronts(pair).0,
                 _ => least,
             };
             self.take_lsu(now, into * self.rates.wavefront);
@@ -112,24 +106,19 @@ impl<'a> Sm<'a> {
 
     /// Local memory lies lane by lane: a word of all lanes is a line.
     fn local(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
-        let lines = u64::from(instr.bytes.div_ceil(4));
+        let (found, trace) = self.found(place);
+        let (lookups, sectors) = match found {
+            Found::Access(access, _) => (lookups(access), trace.sectors_of(access)),
+            Found::Nothing => return (now + 4, Stall::LongScoreboard),
+            Found::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL][..]),
+        };
+        // A block that takes another's place takes its local memory too.
         let slot = self.warps[place].slot as u64;
         let index = self.warps[place].index as u64;
-        // A block that takes another's place takes its local memory too.
-        let base = LOCAL + ((slot * 64 + index) << 20) + (instr.immediate as u64 & 0xf_ffff);
-        let first = base & !3;
-        let mut list = [0u64; 16];
-        let count = (lines * 4).min(16) as usize;
-        for (i, sector) in list[..count].iter_mut().enumerate() {
-            *sector = first + i as u64;
-        }
-        self.out.tally.local_sectors += count as u64;
-        let end = self.sectors(
-            &list[..count],
-            place,
-            now,
-            (lines, lines * 128, instr.write),
-        );
+        let base = (slot * 64 + index) << 20;
+        let own: Vec<u64> = sectors.iter().map(|s| s + base).collect();
+        self.out.tally.local_sectors += own.len() as u64;
+        let end = self.sectors(&own, place, now, (lookups, lookups * 128, instr.write));
         (end, Stall::LongScoreboard)
     }
 
@@ -215,16 +204,13 @@ fn lookups(access: &Access) -> u64 {
     }
 }
 
-/// Wavefronts and conflicts of an access by an instruction that moves `bytes` a lane.
-fn wavefronts(access: &Access, bytes: u8) -> (u64, u64) {
-    let Target::Shared {
-        wavefronts,
-        conflicts,
-    } = access.target
-    else {
-        return (1, 0);
-    };
-    // Accesses side by side may have become one instruction.
-    let wider = u64::from(bytes / access.bytes.max(1)).max(1);
-    (u64::from(wavefronts) * wider, u64::from(conflicts) * wider)
+/// Wavefronts and conflicts of an access.
+fn wavefronts(access: &Access) -> (u64, u64) {
+    match access.target {
+        Target::Shared {
+            wavefronts,
+            conflicts,
+        } => (wavefronts.into(), conflicts.into()),
+        Target::Global { .. } => (1, 0),
+    }
 }
