@@ -288,3 +288,88 @@ fn files_that_are_there_are_replaced_on_request_only() {
     adopt(dir.path(), "scale.cu", &["--force"], 0);
     assert!(space(dir.path(), "scale").contains("version: 1"));
 }
+
+/// Typical mistakes in the kernels of `right.cu`: kernel, what is replaced by what, and how it shows.
+const MISTAKES: [(&str, &str, &str, &str); 9] = [
+    (
+        "block_sum",
+        "  __syncthreads(); // after the load\n",
+        "",
+        "race",
+    ),
+    (
+        "transposed",
+        "if (x < cols && y < rows) tile",
+        "tile",
+        "out_of_bounds",
+    ),
+    ("saxpy", "if (i < n) y[i] = a", "y[i] = a", "out_of_bounds"),
+    (
+        "row_softmax",
+        "c < cols; ++c) best",
+        "c <= cols; ++c) best",
+        "out_of_bounds",
+    ),
+    (
+        "blurred",
+        "  if (threadIdx.x == 255) near[257] = i + 1 < n ? in[i + 1] : 0.0f;\n",
+        "",
+        "uninitialized",
+    ),
+    (
+        "histogram",
+        "  own[threadIdx.x] = 0;\n",
+        "",
+        "uninitialized",
+    ),
+    (
+        "batched",
+        "c + blockIdx.z * m * m",
+        "c + blockIdx.z * m",
+        "race",
+    ),
+    (
+        "row_norm",
+        "(0xffffffff, sum, o)",
+        "(0x0000ffff, sum, o)",
+        "",
+    ),
+    (
+        "difference",
+        "if (i < n - 1)",
+        "if (i < n)",
+        "out_of_bounds",
+    ),
+];
+
+#[test]
+fn a_mistake_in_an_adopted_kernel_is_found_and_the_right_one_is_not_blamed() {
+    let dir = tempfile::tempdir().unwrap();
+    let right = std::fs::read_to_string(data("right.cu")).unwrap();
+    let judged = |text: &str, folder: &str, kernel: &str| {
+        let file = dir.path().join(format!("{folder}.cu"));
+        std::fs::write(&file, text).unwrap();
+        let given = file.to_str().expect("a path in UTF-8");
+        adopt(dir.path(), given, &["--kernel", kernel, "-o", folder], 0);
+        let space = format!("{folder}/{kernel}.yaml");
+        let (rows, _) = check(dir.path(), &[&space, "--config", "default"]);
+        let verdicts = rows.iter().map(|row| row["verdict"].as_str().unwrap_or(""));
+        verdicts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (kernel, from, to, verdict) in MISTAKES {
+        let all = judged(&right, &format!("right_{kernel}"), kernel);
+        assert!(
+            all.iter().all(|each| each == "unchecked"),
+            "{kernel}: {all:?}"
+        );
+        let at = right.find(&format!("void {kernel}(")).unwrap();
+        let wrong = format!("{}{}", &right[..at], right[at..].replacen(from, to, 1));
+        assert_ne!(wrong, right, "{kernel}");
+        let all = judged(&wrong, &format!("wrong_{kernel}"), kernel);
+        let found = |each: &String| match verdict {
+            "" => each != "unchecked",
+            verdict => each == verdict,
+        };
+        assert!(all.iter().any(found), "{kernel}: {all:?}");
+    }
+}

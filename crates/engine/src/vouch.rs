@@ -12,7 +12,7 @@ use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::compile::Compiler;
 use tuner_kernel::scaled;
 use tuner_kernel::scaled::Scaled;
-use tuner_space::Config;
+use tuner_space::{Config, Reference};
 
 /// The largest scaled problem on which `config` is compared with the reference: a ragged one
 /// where it is right on that, else one with the divisors of the original.
@@ -77,6 +77,11 @@ pub(super) fn judge(
     ) {
         return Ok(alone);
     }
+    // Without a reference nothing more can be said of a problem that was run whole: sizes that
+    // nobody asked for would only tell of themselves.
+    if hazards_only(builder) {
+        return Ok(alone);
+    }
     again.timed = again.timed.or_else(|| again.checks.pop());
     if !brought {
         let Some(checks) = checks(builder, compiler, config)? else {
@@ -97,6 +102,13 @@ pub(super) fn judge(
         return on_scaled(worker, again, alone, (builder, compiler), config);
     }
     Ok(alone)
+}
+
+/// Whether a problem to check is one of a space without a reference.
+fn hazards_only(builder: &PlanBuilder) -> bool {
+    let spec = &builder.source().spec;
+    let is_it = |problem: &tuner_space::Problem| problem.name == builder.problem();
+    matches!(spec.reference, Reference::None) && spec.check_problems.iter().any(is_it)
 }
 
 /// Plans of the kernel's check problems on which the configuration is valid; `None` where one
