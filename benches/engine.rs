@@ -97,6 +97,7 @@ fn run(
             budget: None,
         },
         jobs: 1,
+        live: None,
     };
     let directory = std::env::temp_dir().join(format!("tuner-bench-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_multi_thread()

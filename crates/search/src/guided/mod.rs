@@ -437,7 +437,8 @@ impl Strategy for Guided {
     }
 
     fn know(&mut self, knowledge: &Knowledge) {
-        self.knowledge = knowledge.clone();
+        self.places = Places::new(knowledge.clone(), self.settings.doubt);
+        self.archive.trust(!knowledge.is_empty());
         // Where everything lies depends on the sources, and so do weights and the model.
         self.weights.clear();
         self.known = knowledge
@@ -449,11 +450,13 @@ impl Strategy for Guided {
             })
             .collect();
         for place in 0..self.archive.entries.len() {
-            let lies = self.lies(&self.archive.entries[place].config);
+            let config = self.archive.entries[place].config.clone();
+            let lies = self.lies(&config);
             self.archive.entries[place].lies = lies;
         }
         for place in 0..self.waiting.list.len() {
-            let lies = self.lies(&self.waiting.list[place].config);
+            let config = self.waiting.list[place].config.clone();
+            let lies = self.lies(&config);
             self.waiting.list[place].lies = lies;
         }
         if !knowledge.is_empty() {

@@ -201,7 +201,7 @@ impl WarpTrace {
         let mut last = u64::MAX;
         for lane in lanes(mask) {
             for word in at[lane] / 4..=(at[lane] + u64::from(bytes) - 1) / 4 {
-                let line = LOCAL | (word & 0x3_ffff) * 4;
+                let line = LOCAL | ((word & 0x3_ffff) * 4);
                 let sector = line + lane as u64 / 8;
                 if word == last && self.sectors.last() == Some(&sector) {
                     continue;
