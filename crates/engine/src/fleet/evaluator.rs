@@ -1,4 +1,8 @@
 //! A fleet as the engine sees it: one device that judges many candidates at once.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 use super::wire::{Answer, Assignment, Compiled, Step, WireJudged, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};

@@ -4,6 +4,7 @@
 //! the destination, 24-31, 32-39 and 64-71 the sources; 105-108 stall cycles, 109 yield, 110-112
 //! the barrier set when a result is there, 113-115 the barrier set when sources were read, 116-121
 //! barriers to wait for, 122-125 operands kept in the reuse cache.
+#![expect(clippy::indexing_slicing, reason = "one bit numbers one of two banks")]
 
 /// What executes an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -23,8 +23,12 @@ impl Flow {
     /// Cuts a kernel into pieces.
     pub(super) fn of(code: &[Instr]) -> Flow {
         let mut leads = vec![false; code.len() + 1];
-        leads[0] = true;
-        leads[code.len()] = true;
+        if let [first, ..] = leads.as_mut_slice() {
+            *first = true;
+        }
+        if let [.., last] = leads.as_mut_slice() {
+            *last = true;
+        }
         for (index, instr) in code.iter().enumerate() {
             let target = match instr.jump {
                 Jump::None => continue,
@@ -34,8 +38,10 @@ impl Flow {
             if let Some(lead) = leads.get_mut(target as usize) {
                 *lead = true;
             }
-            if !matches!(instr.jump, Jump::Split(_)) {
-                leads[index + 1] = true;
+            if !matches!(instr.jump, Jump::Split(_))
+                && let Some(next) = leads.get_mut(index + 1)
+            {
+                *next = true;
             }
         }
         let mut flow = Flow::default();
