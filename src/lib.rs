@@ -6,6 +6,7 @@
 //! ```
 //!
 //! `ARCHITECTURE.md` at the repository's root says where everything lives and which invariants hold.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 /// Writes a line to standard error. One that nobody can read any more, because a pipe was closed or a
 /// disk is full, is no reason to end a run: `eprintln!` would panic.

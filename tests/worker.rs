@@ -181,3 +181,76 @@ fn a_hanging_worker_ends_with_its_tuner_even_when_that_is_killed() {
         "the worker outlived its tuner"
     );
 }
+
+/// What a run said and how it ended, whose device workers are stopped (SIGSTOP) as soon as they come
+/// up. `act` is done once, right after the first was stopped.
+fn with_stopped_workers(
+    budget: &str,
+    act: impl FnOnce(&std::process::Child),
+) -> (Option<i32>, String) {
+    let mark = format!("TUNER_TEST_STOPPED={}-{budget}", std::process::id());
+    let (name, value) = mark.split_once('=').unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let said = folder.path().join("said");
+    let mut tuner = std::process::Command::new(crate::rig::program())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "run",
+            "gemm_f32",
+            "--problem",
+            "square1024",
+            "--budget",
+            budget,
+        ])
+        .args(["--device", "vgpu:h100", "--db"])
+        .arg(folder.path().join("t.db"))
+        .env(name, value)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::fs::File::create(&said).unwrap())
+        .spawn()
+        .unwrap();
+    let mut act = Some(act);
+    let give_up = Instant::now() + Duration::from_secs(300);
+    let status = loop {
+        for worker in marked(&mark) {
+            // One that is gone by now is no longer to be stopped.
+            let worker = rustix::process::Pid::from_raw(worker.cast_signed()).unwrap();
+            let _ = rustix::process::kill_process(worker, rustix::process::Signal::STOP);
+            if let Some(act) = act.take() {
+                act(&tuner);
+            }
+        }
+        if let Some(status) = tuner.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > give_up {
+            tuner.kill().unwrap();
+            tuner.wait().unwrap();
+            let said = std::fs::read_to_string(&said).unwrap();
+            panic!("a stopped worker holds up the run: {said}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(act.is_none(), "no worker came up");
+    (status.code(), std::fs::read_to_string(&said).unwrap())
+}
+
+#[test]
+fn the_budget_ends_a_run_whose_workers_are_stopped_and_the_run_says_so() {
+    let (code, said) = with_stopped_workers("3s", |_| {});
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("the budget is used up"), "{said}");
+    assert!(said.contains("stopped by a signal (SIGSTOP)"), "{said}");
+}
+
+#[test]
+fn the_first_interrupt_ends_a_run_whose_workers_are_stopped_and_says_what_is_waited_for() {
+    let (code, said) = with_stopped_workers("1h", |tuner| {
+        let tuner = rustix::process::Pid::from_child(tuner);
+        rustix::process::kill_process(tuner, rustix::process::Signal::INT).unwrap();
+    });
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("stopping; waiting for: "), "{said}");
+    assert!(said.contains("judging gemm_f32 square1024"), "{said}");
+    assert!(said.contains("everything finished is stored"), "{said}");
+}

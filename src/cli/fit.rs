@@ -1,4 +1,8 @@
 //! Tables that fit the terminal: fewer columns, and cells on several lines.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "each column has a cell for each row, of which there are some"
+)]
 
 use std::fmt::Write as _;
 

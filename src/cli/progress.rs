@@ -1,4 +1,8 @@
 //! How a run looks while it goes on: a live display on a terminal, plain lines elsewhere.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that tells of them"
+)]
 
 use super::failures::Failures;
 use super::terminal;

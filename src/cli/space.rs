@@ -1,4 +1,8 @@
 //! `tuner space`: how large a search space is, and samples of it.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parser of JSON and YAML names a place in the text that it read"
+)]
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult};

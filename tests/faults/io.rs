@@ -1,13 +1,14 @@
 //! Each operation of a small run fails, once or from then on.
 
 use super::{
-    OPEN, READ, ROWS, Rig, SHORT, SYNC, TRUNCATE, UNLINK, WRITE, announced, assert_ended_in_words,
+    OPEN, READ, RENAME, ROWS, Rig, SHORT, SYNC, TRUNCATE, UNLINK, WRITE, announced,
+    assert_ended_in_words,
 };
 use crate::run::{assert_stored, stored};
 use std::collections::BTreeMap;
 
 /// Which operations fail in which ways.
-fn kinds() -> Vec<(i64, i64, &'static str)> {
+pub(super) fn kinds() -> Vec<(i64, i64, &'static str)> {
     let (eio, enospc) = (i64::from(libc::EIO), i64::from(libc::ENOSPC));
     let (emfile, eintr) = (i64::from(libc::EMFILE), i64::from(libc::EINTR));
     vec![
@@ -26,6 +27,7 @@ fn kinds() -> Vec<(i64, i64, &'static str)> {
         (SYNC, enospc, "sync ENOSPC"),
         (TRUNCATE, eio, "truncate EIO"),
         (TRUNCATE | UNLINK, enospc, "truncate or unlink ENOSPC"),
+        (RENAME, eio, "rename EIO"),
     ]
 }
 
@@ -57,7 +59,7 @@ fn survive(rig: &Rig, what: &str, all: &BTreeMap<String, String>) {
 
 /// For how many operations a fault lasts: once, and from then on. A call that is interrupted is
 /// repeated without end by design, so that fault ends after three.
-fn lengths(error: i64) -> [i64; 2] {
+pub(super) fn lengths(error: i64) -> [i64; 2] {
     if error == i64::from(libc::EINTR) {
         [1, 3]
     } else {
@@ -108,28 +110,4 @@ fn a_run_survives_faults_of_the_file_system() {
 #[ignore = "every point; a quarter of an hour"]
 fn a_run_survives_every_fault_of_the_file_system() {
     println!("{} points", try_points(1));
-}
-
-#[test]
-fn reading_commands_survive_faults_of_the_file_system() {
-    let rig = Rig::new();
-    undisturbed(&rig);
-    for arguments in [
-        &["leaderboard", "--format", "json"][..],
-        &["status"],
-        &["export", "faults"],
-    ] {
-        for (operations, error, name) in kinds().into_iter().take(7) {
-            rig.arm(operations, 0, 0..0);
-            rig.tuner(arguments).output().unwrap();
-            let turns = rig.counted().0;
-            for turn in (0..turns).step_by(5) {
-                for length in lengths(error) {
-                    rig.arm(operations, error, turn..turn + length);
-                    let output = rig.tuner(arguments).output().unwrap();
-                    assert_ended_in_words(&output, &format!("{arguments:?}: {name} at {turn}"));
-                }
-            }
-        }
-    }
 }

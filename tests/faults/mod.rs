@@ -5,6 +5,7 @@
 //! a trace. `cargo test --test program faults::` tries a sample of the points; `cargo test --test
 //! program faults:: -- --ignored --nocapture` tries them all and prints how many.
 
+mod commands;
 mod daemon;
 mod io;
 mod power;
@@ -21,6 +22,7 @@ const SYNC: i64 = 8;
 const TRUNCATE: i64 = 16;
 const UNLINK: i64 = 32;
 const PRINT: i64 = 64;
+const RENAME: i64 = 128;
 /// Half of the bytes are transferred.
 const SHORT: i64 = 10_000;
 /// Configurations in the recording: enough for a dozen transactions.
@@ -106,9 +108,13 @@ impl Rig {
 
     /// A small run that announces its results on standard output.
     fn run(&self, more: &[&str]) -> Command {
+        self.run_of_seed("3", more)
+    }
+
+    fn run_of_seed(&self, seed: &str, more: &[&str]) -> Command {
         let device = format!("replay:{}", self.recording().display());
         let mut command = self.tuner(&["run", "--device", &device, "--events", "-"]);
-        let limits = ["--strategy", "random", "--seed", "3", "--jobs", "1"];
+        let limits = ["--strategy", "random", "--seed", seed, "--jobs", "1"];
         command.args(limits).args(more);
         command
     }

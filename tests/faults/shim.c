@@ -22,7 +22,8 @@
 /* Fields of the control file. */
 enum { SEEN, FROM, TO, OPERATIONS, ERROR, INJECTED, FIELDS = 8 };
 /* Bits of OPERATIONS; the same numbers name the operations in a trace. */
-enum { OPEN = 1, READ = 2, WRITE = 4, SYNC = 8, TRUNCATE = 16, UNLINK = 32, PRINT = 64 };
+enum { OPEN = 1, READ = 2, WRITE = 4, SYNC = 8, TRUNCATE = 16, UNLINK = 32, PRINT = 64,
+       RENAME = 128 };
 /* A value of ERROR: half of the bytes are transferred, and that is what the caller is told. */
 enum { SHORT = 10000 };
 
@@ -217,4 +218,12 @@ int unlink(const char *path) {
     int done = (int)syscall(SYS_unlink, path);
     if (file && done == 0) note(UNLINK, file, 0, NULL, 0);
     return done;
+}
+
+int rename(const char *from, const char *to) {
+    if (number_of(to)) {
+        int error = fault(RENAME);
+        if (error && error != SHORT) { errno = error; return -1; }
+    }
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }

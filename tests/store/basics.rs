@@ -266,3 +266,43 @@ async fn kinds_of_time_never_rank_beside_each_other_and_recorded_rows_name_no_co
     };
     assert_eq!(store.leaderboard(&query).await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_long_detail_is_kept_whole_in_little_room() {
+    let (directory, store) = fresh().await;
+    let start = start(DeviceKind::Cuda);
+    let run = store.begin_run(start.clone()).await.unwrap();
+    let log = "kernel.cu(7): error: identifier \"undefined_name\" is undefined\n".repeat(250);
+    for (sequence, tile) in [16, 32, 64, 128].into_iter().enumerate() {
+        let mut trial = failed(
+            &start,
+            sequence as u64,
+            config(tile, 0),
+            Verdict::CompileFailed,
+        );
+        trial.judgement.detail = format!("{tile}: {log}");
+        let ack = store.submit(&run, &key(&start), proven(trial)).await;
+        ack.unwrap().await.unwrap();
+    }
+    store.finish_run(&run, RunEnd::Interrupted).await.unwrap();
+    let found = store.unfinished_run(&start).await.unwrap().unwrap();
+    for (trial, tile) in found.tasks[0].trials.iter().zip([16, 32, 64, 128]) {
+        assert_eq!(trial.judgement.detail, format!("{tile}: {log}"));
+    }
+    store.close().await.unwrap();
+    // As another program reads it: the beginning stands in the table of verdicts.
+    use sqlx::Connection as _;
+    let path = directory.path().join("deep/er/tuner.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
+    let mut connection = sqlx::SqliteConnection::connect_with(&options)
+        .await
+        .unwrap();
+    let sizes = "SELECT max(length(v.detail)), max(length(l.body)) FROM verdicts v
+                 JOIN long_details l ON l.verdict = v.id";
+    let (plain, packed): (i64, i64) = sqlx::query_as(sizes)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(plain, 1024);
+    assert!(packed < 1024, "{packed} bytes for {}", log.len());
+}

@@ -205,7 +205,7 @@ impl Element {
                 return self.encode(value as f64, out);
             }
         };
-        out.extend(&bytes[..self.size()]);
+        out.extend(bytes.iter().take(self.size()));
     }
 
     /// `value` as this type would store it.

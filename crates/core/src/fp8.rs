@@ -1,4 +1,8 @@
 //! The two 8-bit floating-point formats of the OCP specification (OFP8, 2023).
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a code is a byte, and the table has a value for each of the 256"
+)]
 
 /// An 8-bit format.
 #[derive(Debug)]

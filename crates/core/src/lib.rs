@@ -1,5 +1,6 @@
 //! The words that every stage speaks: plain values with their units. What acts here is what every
 //! stage needs: reading files within limits, asking git for a commit, reporting a panic.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod activity;
 mod argument;

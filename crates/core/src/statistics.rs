@@ -38,7 +38,7 @@ fn sorted_quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let place = q.clamp(0.0, 1.0) * last as f64;
     let below = (place.floor() as usize).min(last);
     let above = (below + 1).min(last);
-    let (a, b) = (sorted[below], sorted[above]);
+    let (a, b) = (sorted.get(below)?, sorted.get(above)?);
     Some(a + (b - a) * (place - below as f64))
 }
 
@@ -65,7 +65,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     let sorted = sorted(values);
     let [low, high] = interval_places(sorted.len())?;
-    Some([sorted[low], sorted[high]])
+    Some([*sorted.get(low)?, *sorted.get(high)?])
 }
 
 /// Whether numbers fall into two groups: the widest gap that leaves a sixth of them on either side
@@ -79,8 +79,13 @@ pub fn bimodal(values: &[f64]) -> bool {
     }
     let sorted = sorted(values);
     let side = (sorted.len() / 6).max(2);
-    let gaps = (side..=sorted.len() - side).map(|at| (at, sorted[at] - sorted[at - 1]));
-    let Some((at, gap)) = gaps.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let gaps = sorted.windows(2).map(|pair| match pair {
+        [below, above] => above - below,
+        _ => 0.0,
+    });
+    // A gap stands before the element of its number; either side keeps a sixth.
+    let inner = (1..).zip(gaps).take(sorted.len() - side).skip(side - 1);
+    let Some((at, gap)) = inner.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return false;
     };
     let (below, above) = sorted.split_at(at);
@@ -105,7 +110,7 @@ pub fn bimodal(values: &[f64]) -> bool {
 #[must_use]
 pub(crate) fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
     let [low, high] = interval_places(sorted.len())?;
-    Some([sorted[low], sorted[high]])
+    Some([*sorted.get(low)?, *sorted.get(high)?])
 }
 
 /// Where the ends of the interval stand among `n` sorted samples, from 0.
@@ -134,11 +139,11 @@ struct LogFactorials(Vec<f64>);
 
 impl LogFactorials {
     fn up_to(n: usize) -> Self {
-        let mut sums = vec![0.0; n + 1];
-        for k in 1..=n {
-            sums[k] = sums[k - 1] + (k as f64).ln();
-        }
-        Self(sums)
+        let next = |sum: &mut f64, k: usize| {
+            *sum += (k.max(1) as f64).ln();
+            Some(*sum)
+        };
+        Self((0..=n).scan(0.0, next).collect())
     }
 
     /// The probability that at least `need` of n draws succeed, each with probability `p`.
@@ -150,7 +155,8 @@ impl LogFactorials {
         let (hit, miss) = (p.ln(), (1.0 - p).ln());
         (need..=n)
             .map(|k| {
-                let ways = self.0[n] - self.0[k] - self.0[n - k];
+                let log = |k: usize| self.0.get(k).copied().unwrap_or(0.0);
+                let ways = log(n) - log(k) - log(n - k);
                 (ways + k as f64 * hit + (n - k) as f64 * miss).exp()
             })
             .sum()

@@ -1,4 +1,8 @@
 //! The virtual GPU as a device: plans in, hazards and results out.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "slots are numbered by the session that made them"
+)]
 
 use ::vgpu::{
     Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,

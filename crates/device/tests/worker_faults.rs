@@ -14,7 +14,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanReference};
 use tuner_core::record::Verdict;
 use tuner_device::step::Step;
-use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::worker::protocol::{Job, Request, Response};
 use tuner_process::{Parent, to_json};
 use tuner_testkit::points;
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["worker", ..] => points::code(worker().map(|()| 0)),
+        ["failing-device", ..] => points::code(failing_device().map(|()| 0)),
         ["proxy", point, mark, ..] => points::code(harmed_once(point, mark, &arguments[3..])),
         // What test runners ask every test program.
         ["--list", ..] => ExitCode::SUCCESS,
@@ -64,6 +65,37 @@ fn worker() -> io::Result<()> {
         reply(Response::Judged(Box::new(judgement.into())))?;
     }
     Ok(())
+}
+
+/// Answers every candidate with a failure of the device.
+fn failing_device() -> io::Result<()> {
+    let parent = Parent::connect()?;
+    while parent.request().is_some() {
+        let lost = Response::Lost("an uncorrectable memory error".to_owned());
+        parent.replies().send(&[&to_json(&lost)?])?;
+    }
+    Ok(())
+}
+
+/// A device that fails says nothing of the candidates on it; after three in a row it is lost.
+fn check_failing_device() -> Result<(), String> {
+    let settings = Settings::for_device("vgpu:h100").map_err(|error| error.to_string())?;
+    let mut worker = Worker::new(Settings {
+        program: std::env::current_exe().map_err(|error| error.to_string())?,
+        arguments: vec!["failing-device".to_owned()],
+        ..settings
+    });
+    for number in 0..2 {
+        let judged = worker.judge(job(number));
+        let judged = judged.map_err(|error| error.to_string())?.judgement;
+        if judged.verdict != Verdict::NotJudged || !judged.detail.contains("uncorrectable") {
+            return Err(format!("candidate {number}: {judged:?}"));
+        }
+    }
+    match worker.judge(job(2)) {
+        Err(WorkerError::DeviceLost(_)) => Ok(()),
+        other => Err(format!("the third candidate: {other:?}")),
+    }
 }
 
 /// A candidate that can be told from the others by the size of its code.
@@ -131,5 +163,7 @@ fn all() -> ExitCode {
     let failed = points::check_all(&all, |number, point| {
         check(point, &folder.path().join(number.to_string()))
     });
-    points::conclude("between the tuner and a device worker", all.len(), failed)
+    let conclusion = points::conclude("between the tuner and a device worker", all.len(), failed);
+    check_failing_device().expect("a failing device is no verdict");
+    conclusion
 }

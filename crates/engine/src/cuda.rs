@@ -1,5 +1,9 @@
 //! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
 //! GPU.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::fleet::{SiblingTimes, TimeRange};

@@ -1,4 +1,8 @@
 //! What a run came to, counted from stored results only.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 use super::event::{StopReason, TrialEvent};
 use super::schedule::Task;

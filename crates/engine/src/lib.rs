@@ -15,6 +15,7 @@
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
 //! that holds it, and never before. Results are told to the search at once; commits follow in
 //! groups.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod ablation;
 pub mod baseline;

@@ -1,4 +1,8 @@
 //! The loop that drives a run.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 mod live;
 

@@ -1,5 +1,9 @@
 //! How good a search is: recorded spaces, many seeds, the score after so many evaluations or so
 //! much recorded time.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "recordings, strategies and steps are numbered by the study itself"
+)]
 
 use super::window::Window;
 use rand::SeedableRng as _;

@@ -1,5 +1,9 @@
 //! Which candidate is next, and which result is told next: the deterministic heart of the engine,
 //! without threads and without time.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks and flights are numbered by the schedule itself"
+)]
 
 use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;

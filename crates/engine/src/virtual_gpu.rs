@@ -1,4 +1,8 @@
 //! The virtual GPU as the engine sees it: compile here, judge in a worker process.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::judging::{KernelTask, Known, Work};

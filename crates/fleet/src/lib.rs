@@ -12,6 +12,7 @@
 //!
 //! Files (templates, recordings' hashes, compiled code) travel as objects named by their content, and
 //! whoever fetches one compares it with its name.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod access;
 mod hub;

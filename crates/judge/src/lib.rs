@@ -2,6 +2,7 @@
 //!
 //! [`gate`] drives any [`session::Session`], [`timing`] any [`stopwatch::Stopwatch`]; a time takes
 //! the gate's proof ([`gate::Verified`]). What a device is belongs to the crates above.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod session;
 pub mod stopwatch;

@@ -1,5 +1,9 @@
 //! What can be said of a template against its search space without compiling: defaults that differ
 //! and parameters that it never mentions.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the default is a place among the values, which the reader of the space has checked"
+)]
 
 use crate::compile::{MacroDefault, Template};
 use tuner_core::value::Value;

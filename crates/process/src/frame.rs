@@ -39,17 +39,22 @@ pub fn encode(number: u32, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     frame.extend_from_slice(&number.to_le_bytes());
     frame.extend_from_slice(&count.to_le_bytes());
     frame.extend_from_slice(&bytes.to_le_bytes());
-    frame.extend_from_slice(&[0; 8]);
+    let mut body = crc32fast::Hasher::new();
+    for part in parts {
+        body.update(&(part.len() as u64).to_le_bytes());
+    }
+    for part in parts {
+        body.update(part);
+    }
+    frame.extend_from_slice(&body.finalize().to_le_bytes());
+    let head = crc32fast::hash(frame.get(MAGIC.len()..).unwrap_or_default());
+    frame.extend_from_slice(&head.to_le_bytes());
     for part in parts {
         frame.extend_from_slice(&(part.len() as u64).to_le_bytes());
     }
     for part in parts {
         frame.extend_from_slice(part);
     }
-    let body = crc32fast::hash(&frame[HEAD_BYTES..]);
-    frame[20..24].copy_from_slice(&body.to_le_bytes());
-    let head = crc32fast::hash(&frame[4..24]);
-    frame[24..HEAD_BYTES].copy_from_slice(&head.to_le_bytes());
     Ok(frame)
 }
 
@@ -63,16 +68,20 @@ struct Head {
 
 impl Head {
     fn read(head: &[u8; HEAD_BYTES]) -> io::Result<Self> {
-        let field =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        if field(24) != crc32fast::hash(&head[4..24]) {
+        let (words, _) = head.as_chunks();
+        let [_, number, parts, low, high, body_sum, head_sum] = words else {
+            return Err(damaged());
+        };
+        let summed = head.get(MAGIC.len()..HEAD_BYTES - head_sum.len());
+        let field = |word: &[u8; 4]| u32::from_le_bytes(*word);
+        if field(head_sum) != crc32fast::hash(summed.unwrap_or_default()) {
             return Err(damaged());
         }
         let read = Self {
-            number: field(4),
-            parts: field(8),
-            bytes: u64::from(field(16)) << 32 | u64::from(field(12)),
-            body_sum: field(20),
+            number: field(number),
+            parts: field(parts),
+            bytes: u64::from(field(high)) << 32 | u64::from(field(low)),
+            body_sum: field(body_sum),
         };
         let table = 8 * u64::from(read.parts);
         if read.parts > MAX_PARTS || read.bytes > MAX_FRAME_BYTES || read.bytes < table {
@@ -107,8 +116,8 @@ impl Decoder {
     /// # Errors
     /// The bytes are no frame, or not the next one. Nothing that follows can be trusted.
     pub fn take(&mut self) -> io::Result<Option<Parts>> {
-        let seen = self.buffer.len().min(MAGIC.len());
-        if self.buffer[..seen] != MAGIC[..seen] {
+        let different = |(seen, expected): (&u8, &u8)| seen != expected;
+        if self.buffer.iter().zip(MAGIC).any(different) {
             return Err(invalid("bytes that begin no message".to_owned()));
         }
         let Some(head) = self.buffer.first_chunk() else {

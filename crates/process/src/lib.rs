@@ -8,6 +8,7 @@
 //! [`Process`] is a worker that answers requests, [`run()`] a command that runs to its end. Both move
 //! all pipes from the thread that waits, so that a full pipe, a silent child or one that is stopped
 //! costs a deadline and never a hang, and no thread is needed for a child.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod ending;
 mod frame;

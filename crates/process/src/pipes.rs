@@ -192,8 +192,8 @@ impl Pipes {
         let Some(input) = &mut self.input else {
             return 0;
         };
-        let pending = &self.outgoing[self.written..];
-        match input.write(&pending[..pending.len().min(PIECE_BYTES)]) {
+        let pending = self.outgoing.get(self.written..).unwrap_or_default();
+        match input.write(pending.get(..PIECE_BYTES).unwrap_or(pending)) {
             Ok(count) => {
                 self.written += count;
                 count
@@ -226,7 +226,8 @@ impl Pipes {
     pub(crate) fn said(&self) -> String {
         let text = String::from_utf8_lossy(&self.said);
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        lines[lines.len().saturating_sub(MAX_SAID_LINES)..].join("\n")
+        let first = lines.len().saturating_sub(MAX_SAID_LINES);
+        lines.get(first..).unwrap_or_default().join("\n")
     }
 
     pub(crate) fn forget_said(&mut self) {
@@ -282,7 +283,7 @@ fn read(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> usize {
     let mut buffer = [0; PIECE_BYTES];
     match reader.read(&mut buffer) {
         Ok(count @ 1..) => {
-            into.extend_from_slice(&buffer[..count]);
+            into.extend(buffer.iter().take(count));
             count
         }
         Err(error) if is_retried(&error) => 0,

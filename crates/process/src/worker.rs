@@ -101,7 +101,7 @@ fn read(requests: &SyncSender<Parts>) {
             }
         }
         match input.read(&mut buffer) {
-            Ok(count @ 1..) => decoder.push(&buffer[..count]),
+            Ok(count @ 1..) => decoder.push(buffer.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(_) | Err(_) => die(),
         }

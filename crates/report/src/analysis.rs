@@ -1,4 +1,8 @@
 //! What the judged candidates say: effects of parameters, costs of choices, causes of failure. Pure.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "parameters are numbered by their own list"
+)]
 
 use super::model::{Change, Subject, number};
 use std::collections::BTreeMap;

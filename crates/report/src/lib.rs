@@ -1,5 +1,6 @@
 //! Results as a document for people: Markdown and one self-contained HTML file. Pure: the same
 //! results give the same bytes.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod export;
 pub mod accept;

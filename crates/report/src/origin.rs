@@ -1,4 +1,8 @@
 //! Where the winner comes from: against the default, how to get it again, under what it was made.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 
 use super::diff;
 use super::document::{Block, code, plain};

@@ -1,4 +1,5 @@
 //! The plots besides the roofline: speed-ups, convergence, effects, costs of choices.
+#![expect(clippy::indexing_slicing, reason = "the start is at most the length")]
 
 use super::analysis::Effect;
 use super::model::Change;

@@ -1,4 +1,5 @@
 //! From 128 bits to an instruction.
+#![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::instruction::{
     Bank, Constant, Control, Float, FloatFormat, Guard, Instruction, Operand, Predicate, Register,

@@ -42,8 +42,8 @@ pub(crate) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 
 fn text(table: &[u8], at: usize) -> String {
     let rest = table.get(at..).unwrap_or_default();
-    let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
-    String::from_utf8_lossy(&rest[..end]).into_owned()
+    let name = rest.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// One entry of the symbol table.

@@ -57,11 +57,12 @@ pub(crate) struct Entry<'a> {
 pub(crate) fn entries(section: &[u8]) -> Vec<Entry<'_>> {
     let mut out = Vec::new();
     let mut at = 0;
-    while let Some(head) = section.get(at..at + 4) {
-        let value = u32::from(head[2]) | u32::from(head[3]) << 8;
+    while let Some([form, kind, low, high]) = section.get(at..).and_then(|rest| rest.first_chunk())
+    {
+        let value = u32::from(*low) | u32::from(*high) << 8;
         at += 4;
         let mut data = &[][..];
-        match head[0] {
+        match form {
             1 => {}
             2 => {}
             3 => {}
@@ -75,8 +76,8 @@ pub(crate) fn entries(section: &[u8]) -> Vec<Entry<'_>> {
             _ => return out,
         }
         out.push(Entry {
-            kind: head[1],
-            value: if head[0] == 2 { value & 0xff } else { value },
+            kind: *kind,
+            value: if *form == 2 { value & 0xff } else { value },
             data,
         });
     }

@@ -4,6 +4,7 @@
 //! NVIDIA does not document the encodings; they are read from what `nvdisasm` prints for words of
 //! which one bit after the other is changed, and hold for every instruction that was compared with
 //! it (`tests/nvdisasm.rs`). They are a table, one operation form a line, in `encodings.txt`.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod alias;
 mod cubin;

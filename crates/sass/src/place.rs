@@ -1,4 +1,5 @@
 //! Addresses and constants with layouts of their own.
+#![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::decode::Reader;
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};

@@ -188,8 +188,11 @@ pub(crate) fn read(text: &'static str) -> (Table, Vec<&'static str>) {
             continue;
         }
         match row(line) {
-            Some(row) if row.opcode < 512 => table.lines[usize::from(row.opcode)].push(row),
-            _ => bad.push(line),
+            Some(row) => match table.lines.get_mut(usize::from(row.opcode)) {
+                Some(rows) => rows.push(row),
+                None => bad.push(line),
+            },
+            None => bad.push(line),
         }
     }
     (table, bad)

@@ -3,6 +3,10 @@
 //! Pure: no clock, no files, no threads. The engine asks for proposals while earlier ones are
 //! still being compiled, and tells results in whatever order they arrive. The same seed, the same
 //! asks and the same tells give the same proposals.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "parameters, choices, coordinates and entries are numbered by the space and the archive that hold them, and configurations come from the space itself"
+)]
 
 mod classic;
 mod encode;

@@ -1,4 +1,8 @@
 //! A specification with one configuration put in: every expression evaluated.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a configuration of this space has a choice for each parameter, and a choice is a place among its values"
+)]
 
 use super::compose::argument;
 use super::construct::{Resolved, resolve};

@@ -1,5 +1,9 @@
 //! Building a group's diagram: layer by layer from the top, equal states merged, constraints
 //! checked as soon as their last parameter is chosen; then reduced from the bottom.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers, slots and choices are numbered by the program and the layers that are built here"
+)]
 
 use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
 use super::expr::{Bits, Program, TermId, Terms, Val};
@@ -37,13 +41,14 @@ pub(super) struct Group<'a> {
     pub(super) domains: &'a [Vec<Val>],
     /// The choices of every parameter that pass its own constraints.
     pub(super) allowed: &'a [Vec<u32>],
+    /// Bits of the number of those choices.
+    pub(super) bits: &'a [f64],
 }
 
 impl Group<'_> {
     /// Builds the diagram of the parameters in `vars`.
     pub(super) fn build(&mut self, vars: &[u32]) -> Result<Diagram, Failure> {
-        let sizes: Vec<usize> = self.allowed.iter().map(Vec::len).collect();
-        let order = order(self.terms, self.roots, vars, &sizes);
+        let order = order(self.terms, self.roots, vars, self.bits);
         let mut fixed = Bits::default();
         let mut states = States::new(0);
         states.push(&mut Vec::new());

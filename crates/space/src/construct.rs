@@ -1,8 +1,12 @@
 //! From parameters and constraints, or from listed rows, to a space.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "numbers of derived values, rows and layers come from walking the very lists that they index"
+)]
 
 use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
 use super::expr::{Expr, ExprError, Kind, Program, Scope, Symbol, TermId, Terms, Val};
-use super::groups::Builder;
+use super::groups::{Builder, MAX_COUPLED};
 use super::parameter::{Config, Parameter, repeated};
 use super::set::{Empty, Inner, Rule, Space};
 use std::collections::{HashMap, HashSet};
@@ -70,6 +74,11 @@ pub enum SpaceError {
         /// Their names.
         names: String,
     },
+    /// Constraints connect more parameters than are built together.
+    #[error(
+        "constraints couple {0} parameters with each other, one after the other; at most {MAX_COUPLED} can be: leave constraints out, or tune parts of them at a time"
+    )]
+    TooManyCoupled(usize),
     /// More configurations than can be counted.
     #[error("the space has more than 3.4e38 configurations: shorten some lists of values")]
     TooMany,
@@ -179,6 +188,7 @@ pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, Sp
         })
         .collect();
     let (mut order, mut done) = (Vec::new(), vec![false; derived.len()]);
+    let mut on_path = vec![false; derived.len()];
     for start in 0..derived.len() {
         // The path from `start`, each with the number of its uses already followed.
         let mut path: Vec<(usize, usize)> = vec![(start, 0)];
@@ -189,11 +199,15 @@ pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, Sp
             match uses[at].get(next) {
                 None => {
                     done[at] = true;
+                    on_path[at] = false;
                     order.push(at);
                 }
                 Some(used) => {
                     path.push((at, next + 1));
-                    if let Some(from) = path.iter().position(|(each, _)| each == used) {
+                    on_path[at] = true;
+                    if on_path[*used] {
+                        let from = path.iter().position(|(each, _)| each == used);
+                        let from = from.unwrap_or_default();
                         let circle = path[from..].iter().map(|(each, _)| *each).chain([*used]);
                         return Err(SpaceError::Cycle(
                             circle.map(|each| derived[each].0.clone()).collect(),

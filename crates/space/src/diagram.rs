@@ -3,6 +3,10 @@
 //! A node stands for all ways to complete the choices made so far; an edge for the choices that
 //! lead to the same child. Counts on the edges give the number of completions, so the set is
 //! indexed, drawn from and tested without ever being listed.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "nodes, edges and choices are numbered as they are pushed, children before parents"
+)]
 
 use super::states::{Mixer, Table};
 use rand::{Rng, RngExt as _};

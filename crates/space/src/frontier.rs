@@ -1,4 +1,8 @@
 //! What must be remembered of the choices made so far, and in which order to make them.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there is a number of bits for each parameter of the space"
+)]
 
 use super::expr::{Bits, Op, Splits, Term, TermId, Terms};
 use std::collections::{HashMap, HashSet};
@@ -221,24 +225,22 @@ impl Estimator<'_> {
 /// starting points, the least estimated work wins and is improved by moving single parameters
 /// (greedy alone takes small parameters too early, which multiplies all later layers). The declared order plays no part but to break
 /// ties, so that any declaration is built about equally fast.
-pub(super) fn order(
-    terms: &mut Terms,
-    roots: &[TermId],
-    vars: &[u32],
-    sizes: &[usize],
-) -> Vec<u32> {
+pub(super) fn order(terms: &mut Terms, roots: &[TermId], vars: &[u32], bits: &[f64]) -> Vec<u32> {
     /// Frontiers that may be looked at; a frontier takes a few microseconds.
     const EFFORT: usize = 4000;
     /// Transitions that take as long as looking for a better order.
     const WORTHWHILE: f64 = 4000.0;
-    let bits: Vec<f64> = sizes
-        .iter()
-        .map(|size| (*size as f64).max(1.0).log2())
-        .collect();
+    /// Constraints that may be looked at for one order, which takes seconds; beyond, the declared order
+    /// is taken.
+    const MAX_LOOKS: usize = 100_000_000;
+    let looks = vars.len().saturating_mul(vars.len());
+    if looks.saturating_mul(roots.len()) > MAX_LOOKS {
+        return vars.to_vec();
+    }
     let mut estimator = Estimator {
         terms,
         roots,
-        bits: &bits,
+        bits,
         spreads: HashMap::new(),
         states: HashMap::new(),
     };

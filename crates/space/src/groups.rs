@@ -1,4 +1,8 @@
 //! Splits the parameters of a space into groups that share no constraint, and builds each.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
+)]
 
 use super::SpaceError;
 use super::build::{Failure, Group};
@@ -7,7 +11,13 @@ use super::diagram::{Diagram, Reducer};
 use super::expr::{Bits, Op, Program, Term, TermId, Val};
 use super::parameter::Parameter;
 use super::set::{Empty, Rule};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+/// Parameters that constraints connect, at most: choosing each looks at all their constraints.
+pub(super) const MAX_COUPLED: usize = 1024;
+/// Parameters times constraints, up to which the constraint is looked for that leaves nothing: a space
+/// is built for each.
+const MAX_BLAMED: usize = 4_000_000;
 
 /// Builds the diagrams of a space.
 pub(super) struct Builder<'a> {
@@ -32,6 +42,13 @@ impl Builder<'_> {
 
     /// Finds the constraint that leaves nothing: alone, or with those before it.
     fn blame(&mut self, roots: &[TermId]) -> Empty {
+        let unknown = || Empty {
+            reason: "no configuration satisfies all constraints".to_owned(),
+            rule: None,
+        };
+        if roots.len().saturating_mul(self.parameters.len()) > MAX_BLAMED {
+            return unknown();
+        }
         let mut empty = |roots: &[TermId]| {
             self.build(roots)
                 .is_ok_and(|diagrams| diagrams.iter().any(|diagram| diagram.count() == 0))
@@ -43,10 +60,7 @@ impl Builder<'_> {
                 let all = (0..roots.len()).find(|at| empty(&roots[..=*at]));
                 match all {
                     Some(at) => (at, " together with the constraints before it"),
-                    None => {
-                        let reason = "no configuration satisfies all constraints".to_owned();
-                        return Empty { reason, rule: None };
-                    }
+                    None => return unknown(),
                 }
             }
         };
@@ -72,26 +86,24 @@ impl Builder<'_> {
         conjuncts.sort_unstable();
         conjuncts.dedup();
         let allowed = self.allowed(&conjuncts);
+        let bits = allowed
+            .iter()
+            .map(|choices| (choices.len() as f64).max(1.0).log2());
+        let bits: Vec<f64> = bits.collect();
         let constants = conjuncts.clone();
         conjuncts.retain(|root| self.resolved.terms.vars(*root).len() > 1);
         let mut diagrams = Vec::new();
-        for members in self.groups(&conjuncts) {
-            let mut vars = Bits::default();
-            for var in &members {
-                vars.insert(*var);
+        for (members, mine) in self.groups(&conjuncts) {
+            if members.len() > MAX_COUPLED {
+                return Err(SpaceError::TooManyCoupled(members.len()));
             }
-            let terms = &self.resolved.terms;
-            let mine: Vec<TermId> = conjuncts
-                .iter()
-                .copied()
-                .filter(|root| terms.vars(*root).is_subset(&vars))
-                .collect();
             let mut group = Group {
                 terms: &mut self.resolved.terms,
                 roots: &mine,
                 inputs: &self.resolved.inputs,
                 domains: &self.resolved.domains,
                 allowed: &allowed,
+                bits: &bits,
             };
             let diagram = group
                 .build(&members)
@@ -142,29 +154,32 @@ impl Builder<'_> {
         allowed
     }
 
-    /// Parameters connected by constraints, each group in declared order.
-    fn groups(&self, conjuncts: &[TermId]) -> Vec<Vec<u32>> {
-        let mut leader: Vec<usize> = (0..self.parameters.len()).collect();
+    /// Parameters connected by constraints, each group in declared order, with its constraints.
+    fn groups(&self, conjuncts: &[TermId]) -> Vec<(Vec<u32>, Vec<TermId>)> {
+        let mut leaders = Leaders::new(self.parameters.len());
         for root in conjuncts {
-            let vars: Vec<u32> = self.resolved.terms.vars(*root).iter().collect();
-            let leaders: HashSet<usize> = vars.iter().map(|var| leader[*var as usize]).collect();
-            let Some(first) = leaders.iter().min().copied() else {
-                continue;
-            };
-            for each in &mut leader {
-                if leaders.contains(each) {
-                    *each = first;
-                }
+            let mut vars = self.resolved.terms.vars(*root).iter();
+            if let Some(first) = vars.next() {
+                vars.for_each(|var| leaders.join(first, var));
             }
         }
-        let mut groups: Vec<Vec<u32>> = Vec::new();
-        let mut place: HashMap<usize, usize> = HashMap::new();
-        for (var, leader) in leader.iter().enumerate() {
-            let at = *place.entry(*leader).or_insert_with(|| {
-                groups.push(Vec::new());
+        let mut groups: Vec<(Vec<u32>, Vec<TermId>)> = Vec::new();
+        let mut place: HashMap<u32, usize> = HashMap::new();
+        for var in 0..self.parameters.len() as u32 {
+            let at = *place.entry(leaders.of(var)).or_insert_with(|| {
+                groups.push((Vec::new(), Vec::new()));
                 groups.len() - 1
             });
-            groups[at].push(var as u32);
+            if let Some((members, _)) = groups.get_mut(at) {
+                members.push(var);
+            }
+        }
+        for root in conjuncts {
+            let var = self.resolved.terms.vars(*root).iter().next();
+            let at = var.and_then(|var| place.get(&leaders.of(var)));
+            if let Some((_, mine)) = at.and_then(|at| groups.get_mut(*at)) {
+                mine.push(*root);
+            }
         }
         groups
     }
@@ -194,6 +209,38 @@ impl Builder<'_> {
             rule: rule.map_or_else(String::new, |rule| rule.text.clone()),
             parameters: names.len(),
             names: names.join(", "),
+        }
+    }
+}
+
+/// Which parameters are connected, as a forest: everything below a root is one group.
+struct Leaders(Vec<u32>);
+
+impl Leaders {
+    fn new(count: usize) -> Self {
+        Self((0..count as u32).collect())
+    }
+
+    /// The group's first parameter. Paths are halved on the way, so that they stay short.
+    fn of(&mut self, mut var: u32) -> u32 {
+        while let Some(above) = self.above(var).filter(|above| *above != var) {
+            let next = self.above(above).unwrap_or(above);
+            if let Some(link) = self.0.get_mut(var as usize) {
+                *link = next;
+            }
+            var = next;
+        }
+        var
+    }
+
+    fn above(&self, var: u32) -> Option<u32> {
+        self.0.get(var as usize).copied()
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.of(a), self.of(b));
+        if let Some(link) = self.0.get_mut(a.max(b) as usize) {
+            *link = a.min(b);
         }
     }
 }

@@ -5,6 +5,10 @@
 //! cannot become false its part of the state is forgotten, so that more states merge. Floating
 //! point is monotone, so evaluating the bounds bounds the results; beyond 2^53, where whole
 //! numbers are exact and floats are not, bounds are widened.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked that these operations have operands"
+)]
 
 use super::expr::{Op, Val};
 

@@ -4,6 +4,7 @@
 //! parameters are split into groups that share no constraint. Each group becomes a decision
 //! diagram: one layer a parameter, one node for all partial choices with the same completions.
 //! Nothing is ever enumerated, so spaces of 10^15 configurations are ordinary.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bind;
 mod build;

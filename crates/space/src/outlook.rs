@@ -1,4 +1,8 @@
 //! What the open constraints can still become while a diagram is built.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers are numbered by the program of the same outlook, parameters by their space"
+)]
 
 use super::build::Group;
 use super::expr::{Bits, Op, Program, Splits, TermId, Val};

@@ -1,4 +1,8 @@
 //! Parameters and configurations.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a window of two has two elements, and parameters are numbered by their space"
+)]
 
 use std::collections::HashSet;
 use std::sync::Arc;

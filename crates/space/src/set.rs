@@ -1,4 +1,8 @@
 //! The space: an immutable, exact, compressed set of configurations.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a configuration has a choice for each parameter of its space, and a choice is a place among its values"
+)]
 
 use super::Fault;
 use super::diagram::Diagram;

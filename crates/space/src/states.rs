@@ -1,4 +1,8 @@
 //! The states of a layer, and how equal ones are found.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "buckets are numbered modulo the size of the table, states as they are pushed"
+)]
 
 use super::expr::Val;
 use std::hash::Hasher;

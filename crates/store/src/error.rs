@@ -244,7 +244,22 @@ impl StoreError {
                 lost: 0,
             },
             Some(11) => Self::Corrupt { path, detail },
-            Some(14) => Self::CannotOpen { path, detail },
+            Some(14) => Self::CannotOpen {
+                path,
+                detail: match no_descriptors() {
+                    true => {
+                        "this process has as many files open as it may: raise `ulimit -n`".into()
+                    }
+                    false => detail,
+                },
+            },
+            Some(7) => Self::Broken {
+                path,
+                detail: format!(
+                    "SQLite gets no memory ({detail}): raise `ulimit -v` or the container's limit; \
+                     what was announced is stored"
+                ),
+            },
             Some(26) => Self::NotADatabase { path },
             _ => Self::Broken { path, detail },
         }
@@ -262,6 +277,13 @@ impl StoreError {
             other => other,
         }
     }
+}
+
+/// Whether no file can be opened any more: SQLite does not say why one could not.
+fn no_descriptors() -> bool {
+    let opened = std::fs::File::open("/dev/null");
+    let code = opened.err().and_then(|error| error.raw_os_error());
+    matches!(code, Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// Names the database that an error of SQLite is about.

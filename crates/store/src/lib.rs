@@ -8,6 +8,7 @@
 
 mod baselines;
 mod begin;
+mod details;
 mod error;
 mod evidence;
 mod history;

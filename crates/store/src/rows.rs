@@ -1,6 +1,7 @@
 //! Trials to rows and back. Rows are inserted many a statement, because a statement costs a round
 //! trip to SQLite's thread and a row does not.
 
+use super::details::{packed, unpacked};
 use super::evidence::{evidence_from_row, insert_evidence};
 use serde::{Deserialize, Serialize};
 use sqlx::error::BoxDynError;
@@ -178,6 +179,7 @@ pub(super) async fn insert_trials(
     let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
     insert_candidates(connection, &rows).await?;
     insert_verdicts(connection, &rows, judged_at).await?;
+    insert_long_details(connection, &rows).await?;
     insert_compilations(connection, &rows).await?;
     insert_measurements(connection, &rows).await?;
     insert_hazards(connection, &rows).await?;
@@ -224,11 +226,33 @@ async fn insert_verdicts(
             values.add(row.provenance)?;
             values.add((!row.announced).then(|| integer(trial.sequence)))?;
             values.add(trial.judgement.verdict.name())?;
-            values.add(trial.judgement.detail.clone())?;
+            values.add(packed(&trial.judgement.detail).0.to_owned())?;
             values.add(trial.judgement.max_error)?;
             values.add(integer(trial.charged_us))?;
             values.add(trial.origin.clone())?;
             values.add(judged_at.to_owned())
+        },
+    )
+    .await
+}
+
+async fn insert_long_details(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, &PendingTrial)],
+) -> Result<(), sqlx::Error> {
+    let long: Vec<(i64, Vec<u8>)> = rows
+        .iter()
+        .filter_map(|(id, row)| Some((*id, packed(&row.trial.judgement.detail).1?)))
+        .collect();
+    insert_many(
+        connection,
+        "INSERT INTO long_details (verdict, body) VALUES ",
+        "(?,?)",
+        "",
+        &long,
+        |values, (id, body)| {
+            values.add(*id)?;
+            values.add(body.clone())
         },
     )
     .await
@@ -368,7 +392,7 @@ pub(super) const TRIAL_COLUMNS: &str =
         e.cache, e.launches, e.cycles, e.clock_mhz, e.reference, e.reference_us, e.ratios, e.flags,
         e.other_cache, e.other_p50_us, e.other_p90_us, e.other_low_us, e.other_high_us,
         e.other_samples, e.gate,
-        n.body AS counters,
+        n.body AS counters, l.body AS long_detail,
         (SELECT json_group_array(json(body) ORDER BY ordinal) FROM hazards WHERE verdict = v.id)
             AS hazards
      FROM verdicts v
@@ -379,7 +403,8 @@ pub(super) const TRIAL_COLUMNS: &str =
      LEFT JOIN compilations x ON x.candidate = c.id
      LEFT JOIN times m ON m.verdict = v.id
      LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
-     LEFT JOIN counters n ON n.verdict = v.id ";
+     LEFT JOIN counters n ON n.verdict = v.id
+     LEFT JOIN long_details l ON l.verdict = v.id ";
 
 /// A trial as it was submitted; `None` for its sequence when only announced.
 pub(super) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
@@ -393,7 +418,7 @@ pub(super) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
             verdict: row.try_get::<Text<_>, _>("verdict")?.0,
             hazards: row.try_get::<Json<_>, _>("hazards")?.0,
             warnings: Vec::new(),
-            detail: row.try_get("detail")?,
+            detail: unpacked(row.try_get("detail")?, row.try_get("long_detail")?),
             max_error: row.try_get("max_error")?,
         },
         compilation: compilation_from_row(row)?,

@@ -18,8 +18,9 @@ pub struct Synced {
 }
 
 /// Tables whose rows belong to a verdict, and their columns beside it.
-const OF_VERDICTS: [(&str, &str); 5] = [
+const OF_VERDICTS: [(&str, &str); 6] = [
     ("hazards", "ordinal, body"),
+    ("long_details", "body"),
     ("counters", "body"),
     (
         "measurements",

@@ -9,6 +9,10 @@
 //!
 //! A library of its own, so that it is optimised in every build profile. It knows nothing of
 //! kernels, draws nothing at random, and its results depend on its input alone.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "linear algebra over lists whose lengths the callers in this crate set; the dimensions of points are checked where they enter"
+)]
 
 mod fit;
 mod importance;

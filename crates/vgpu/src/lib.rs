@@ -6,6 +6,7 @@
 //!                            memory (bytes, who wrote, guard gaps) and hazard (happens-before)
 //! ```
 //! [`Module::load`] reads PTX once; [`launch`] runs one entry of it over a [`GlobalMemory`].
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod ptx;
 pub mod num;

@@ -1,4 +1,8 @@
 //! Loaded modules: parsed PTX with one flat program an entry.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "entries, programs and variables are numbered by the module that declares them"
+)]
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,8 @@
 //! The stages that one pair goes through: constraints, compile, run.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "pairs are numbered by the list of tasks that they were made from"
+)]
 
 use super::row::{CheckRow, Seen};
 use super::select::{Pair, Task};

@@ -1,4 +1,8 @@
 //! `tuner device-test`: what `scripts/gpu-check` asks of a real GPU. Hidden; prints JSON.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the plans of this examination are its own, with the launches and arguments that it names"
+)]
 
 mod bench;
 mod once;

@@ -1,4 +1,8 @@
 //! `tuner replay`: search quality on recorded spaces.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "files, series and points are numbered by the comparison itself"
+)]
 
 mod fleet;
 mod known;

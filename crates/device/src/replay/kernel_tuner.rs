@@ -3,6 +3,10 @@
 //! The format is what Kernel Tuner's `process_cache` and `store_cache` read and write: times in
 //! milliseconds, failures as `__error__` (in old files as a string in `time`), keys of the cache
 //! the values joined by commas.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parameter is a place in the list of names, and there is a value for each name"
+)]
 
 use super::outcome;
 use super::table::{Row, Source, Table, Top};

@@ -1,10 +1,14 @@
 //! What both file formats come down to: parameters, constraints and rows.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every row has a value for each parameter, and constraints are numbered by their own list"
+)]
 
 use super::text::{Text, start_of};
 use super::{kernel_tuner, t4};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tuner_core::record::ConfigValues;
 use tuner_core::recorded::Recorded;
 use tuner_core::value::Value;
@@ -173,12 +177,12 @@ impl Table {
     /// The declared values, or those that occur, sorted where all of them are numbers.
     fn domains(&self) -> Vec<Vec<Value>> {
         let collect = |index: usize| {
-            let mut values: Vec<Value> = Vec::new();
-            for row in &self.rows {
-                if !values.contains(&row.values[index]) {
-                    values.push(row.values[index].clone());
-                }
-            }
+            let occurring = self.rows.iter().filter_map(|row| row.values.get(index));
+            let mut seen = HashSet::new();
+            let mut values: Vec<Value> = occurring
+                .filter(|value| seen.insert(*value))
+                .cloned()
+                .collect();
             if values.iter().all(|value| value.as_f64().is_some()) {
                 values.sort_by(|a, b| {
                     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);

@@ -345,13 +345,15 @@ impl Worker {
         Ok(Err(Judgement::new(Verdict::NotJudged, why)))
     }
 
+    /// The device failed with this candidate in two processes. That says nothing of the candidate:
+    /// what candidates do wrong has error codes of its own.
     fn failed_twice(&mut self, why: String) -> Result<Result<Response, Judgement>, WorkerError> {
         self.failures += 1;
         if self.failures >= MAX_FAILURES {
             return Err(WorkerError::DeviceLost(why));
         }
         let detail = format!("the device failed twice with this candidate: {why}");
-        Ok(Err(Judgement::new(Verdict::Crashed, detail)))
+        Ok(Err(Judgement::new(Verdict::NotJudged, detail)))
     }
 
     /// A request to the device itself.

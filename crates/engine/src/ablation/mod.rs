@@ -1,5 +1,9 @@
 //! Which choice of a configuration buys what: its changes, known pathologies, and their costs on a
 //! real GPU.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "parameters, changes and their results are numbered by the space and the list of changes, the base being the first"
+)]
 
 mod cost;
 mod inversion;

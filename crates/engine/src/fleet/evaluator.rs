@@ -1,4 +1,8 @@
 //! A fleet as the engine sees it: one device that judges many candidates at once.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tasks are numbered by the run that made them"
+)]
 
 use super::siblings::TimeRange;
 use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WireJudged, WorkOrder};

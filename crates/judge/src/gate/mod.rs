@@ -1,5 +1,9 @@
 //! Is it right? Seeded and adversarial inputs, float64 references with error bounds, and the
 //! comparison.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "arguments, launches, slots and outputs are numbered by the plan, whose own lists they index"
+)]
 
 pub mod adversarial;
 pub mod compare;

@@ -1,5 +1,9 @@
 //! Interleaved blocks: A B B A. Whatever changes evenly during a block (heat, clocks) falls out of
 //! the ratio of its inner to its outer samples.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the lengths are checked in the lines before"
+)]
 
 use super::plan::{Runner, Settings, Step};
 use crate::stopwatch::Sample;

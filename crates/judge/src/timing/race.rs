@@ -1,6 +1,10 @@
 //! The race of one candidate: warmed up, timed between samples of the fixed reference, dropped
 //! early when it is clearly slower than the incumbent, and timed until its ratio to the reference
 //! is known well enough.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "where the last session began is a former length of the same list"
+)]
 
 use super::blocks::{Block, Blocks, Trouble};
 use super::plan::{Plan, Runner, Settings, Step};

@@ -1,4 +1,8 @@
 //! A launch's arguments beside the parameters of its kernel: what to say where they differ.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "files, arguments and parameters are numbered by the specification and the sources they were found in"
+)]
 
 use super::places::Declared;
 use super::source::File;

@@ -1,4 +1,8 @@
 //! Which configurations show every launch and every type that a kernel may have.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "parameters are numbered by the specification, and its configurations have a choice for each"
+)]
 
 use super::base_name;
 use super::overrides::macros;

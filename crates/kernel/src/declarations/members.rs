@@ -1,4 +1,8 @@
 //! Fields of structs beside the members of the kernels' own.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "arguments and entries are numbered by the specification they were found in"
+)]
 
 use super::types::Fit;
 use super::{Side, question};

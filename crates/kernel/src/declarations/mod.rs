@@ -5,6 +5,10 @@
 //! each set of values that its parameter lists can depend on, and the answers are cached as
 //! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
 //! replace the search space's.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "files, tokens and arguments are numbered by the sources and the specification they were found in"
+)]
 
 mod collisions;
 mod compare;

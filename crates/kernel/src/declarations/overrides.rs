@@ -3,6 +3,10 @@
 //!
 //! Conditions are followed as far as they say whether a name is defined. What hangs on more than
 //! that is a suspect, and the compiler is asked what the macro means at the end of the file.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "files and tokens are numbered by the list of sources that they were found in"
+)]
 
 use super::collisions;
 use super::source::{Directive, File, is_name};

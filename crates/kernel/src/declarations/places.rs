@@ -1,4 +1,8 @@
 //! Where a kernel's parameters stand, and which macros its parameter list can depend on.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "tokens and files are numbered by the lists that they were found in"
+)]
 
 use super::source::{File, is_name};
 use std::collections::BTreeSet;

@@ -2,6 +2,10 @@
 //!
 //! Not a parser of C++: types are the compiler's business. This finds the places that messages
 //! name, and which macros a declaration can depend on.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it, or was found in the same text"
+)]
 
 use crate::compile::Template;
 use std::ops::Range;

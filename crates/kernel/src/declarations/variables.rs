@@ -1,4 +1,8 @@
 //! Variables of a template that the search space names, and textures, which it cannot.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "words are numbered by the list that they were found in, and one stands before the end"
+)]
 
 use super::places;
 use super::source::{File, is_name};

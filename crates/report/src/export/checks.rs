@@ -1,4 +1,8 @@
 //! The header's assertions: every value one of its parameter's, every rule of the space.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there are two numbers at least, and a window of two has two"
+)]
 
 use super::cexpr::{HELPERS, Rule};
 use super::header::{Family, Plan, c_value, constants, value_of};

@@ -1,4 +1,8 @@
 //! Terms of sizes as C expressions over the values of `number.c`.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked the number of operands of each function"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_space::{Op, Term, TermId, Terms, Val};

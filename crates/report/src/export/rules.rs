@@ -3,6 +3,10 @@
 //! The entry's configuration, its device and the sizes that must match are put in first, so that
 //! what is left depends on the other sizes only. It is written operation by operation over the
 //! values of `number.c`, which mean what the tuner's own evaluator means.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "terms and free values are numbered by the lists that the rules were made from"
+)]
 
 use super::header::{Plan, c_value};
 use super::number::{Printer, is_number};

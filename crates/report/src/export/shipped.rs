@@ -1,4 +1,8 @@
 //! Reads back what was shipped: headers that `export` wrote and records that `record` wrote.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;

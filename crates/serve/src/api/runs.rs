@@ -130,6 +130,12 @@ pub(super) async fn submit(
     Ok((StatusCode::CREATED, location, Json(submitted)).into_response())
 }
 
+/// The run of that name, or the answer that there is none.
+async fn existing(app: &App, id: &str) -> Result<RunView, Problem> {
+    let found = app.run(id).await?;
+    found.ok_or_else(|| Problem::no_run(id))
+}
+
 /// One run with its best-so-far curves.
 #[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
     responses((status = 200, body = RunView), (status = 404, body = Problem)))]
@@ -137,10 +143,7 @@ pub(super) async fn one(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
-    match app.run(&id).await? {
-        Some(view) => Ok(Json(view)),
-        None => Err(Problem::no_run(&id)),
-    }
+    existing(&app, &id).await.map(Json)
 }
 
 /// Which results of a run.
@@ -164,9 +167,7 @@ pub(super) async fn trials(
     Path(id): Path<String>,
     Query(query): Query<TrialQuery>,
 ) -> Result<impl IntoResponse, Problem> {
-    if app.run(&id).await?.is_none() {
-        return Err(Problem::no_run(&id));
-    }
+    existing(&app, &id).await?;
     let limit = within("limit", query.limit, 50, MAX_TRIALS)?;
     let failed = query.failed.unwrap_or(false);
     let answer = app.cached(format!("trials {id} {failed} {limit}"), async {
@@ -210,9 +211,7 @@ pub(super) async fn stop(
             app.live.changed();
             return Ok(stopping(id, "stopped"));
         }
-        let Some(view) = app.run(&id).await? else {
-            return Err(Problem::no_run(&id));
-        };
+        let view = existing(&app, &id).await?;
         if view.state != "running" || view.request.is_none() {
             let hint = if view.state == "running" {
                 "a `tuner run` of its own drives it: press Ctrl-C there"
@@ -247,9 +246,7 @@ pub(super) async fn note(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<NoteView>, Problem> {
-    if app.run(&id).await?.is_none() {
-        return Err(Problem::no_run(&id));
-    }
+    existing(&app, &id).await?;
     let run = RunId::from_text(&id);
     let found = app.read(async move |store| store.note(&run).await).await?;
     let (text, changed_at) = found.map_or_else(Default::default, |(text, at)| (text, Some(at)));
@@ -268,9 +265,7 @@ pub(super) async fn write_note(
     Path(id): Path<String>,
     Body(written): Body<NoteView>,
 ) -> Result<Json<NoteView>, Problem> {
-    if app.run(&id).await?.is_none() {
-        return Err(Problem::no_run(&id));
-    }
+    existing(&app, &id).await?;
     if written.text.chars().count() > MAX_NOTE {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -293,9 +288,7 @@ pub(super) async fn events(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     app.wake.notify_one();
-    if app.run(&id).await?.is_none() {
-        return Err(Problem::no_run(&id));
-    }
+    existing(&app, &id).await?;
     stream::one(&app, id)
 }
 

@@ -85,7 +85,10 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
     let mut length = 0;
     while let Some(byte) = bytes.get(length) {
         let exponent_sign = matches!(byte, b'+' | b'-')
-            && matches!(bytes[length - 1], b'e' | b'E')
+            && length
+                .checked_sub(1)
+                .and_then(|at| bytes.get(at))
+                .is_some_and(|last| matches!(last, b'e' | b'E'))
             && !rest.starts_with("0x")
             && !rest.starts_with("0X")
             && bytes.get(length + 1).is_some_and(u8::is_ascii_digit);

@@ -1,4 +1,8 @@
 //! What each operation of the language does, with Python's meaning.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked the number of operands of each operation"
+)]
 
 use super::number;
 use super::val::{Fault, Val, compare_int_float};

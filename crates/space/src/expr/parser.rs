@@ -1,4 +1,8 @@
 //! Tokens to a syntax tree, kept as a flat list in which operands come before their operation.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the tokens end with one that is never passed, and nodes are numbered as they are pushed"
+)]
 
 use super::lexer::{Token, tokens};
 use super::ops::{FUNCTIONS, Op};

@@ -1,4 +1,8 @@
 //! Terms as straight-line code over registers: the bytecode every evaluation runs on.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers are numbered by the compiler of the same program, which gives each operand a place first"
+)]
 
 use super::ops::{Op, apply};
 use super::terms::{Term, TermId, Terms};

@@ -1,5 +1,9 @@
 //! Expressions with their names resolved: a graph of shared terms, constants folded, sums and
 //! products of whole numbers flattened so that any part of them can be computed first.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "terms are numbered as they are pushed, and the parser has checked the number of operands"
+)]
 
 use super::ops::{Op, apply};
 use super::parser::{Expr, Node};
@@ -73,55 +77,82 @@ impl Kind {
     }
 }
 
-/// A set of parameters.
+/// A set of parameters, as words of 64 from the first that is not empty: the few of an expression
+/// take little room in a space of any size.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Bits(Vec<u64>);
+pub struct Bits {
+    /// Number of the word that `words` begins with.
+    first: usize,
+    words: Vec<u64>,
+}
 
 impl Bits {
     pub(crate) fn insert(&mut self, index: u32) {
         let word = index as usize / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
+        self.cover(word, word + 1);
+        if let Some(word) = self.words.get_mut(word - self.first) {
+            *word |= 1 << (index % 64);
         }
-        self.0[word] |= 1 << (index % 64);
+    }
+
+    /// Makes room for the words from `start` to before `end`.
+    fn cover(&mut self, start: usize, end: usize) {
+        if self.words.is_empty() {
+            self.first = start;
+        }
+        if start < self.first {
+            let before = std::iter::repeat_n(0, self.first - start);
+            self.words.splice(..0, before);
+            self.first = start;
+        }
+        let length = self.words.len().max(end - self.first);
+        self.words.resize(length, 0);
+    }
+
+    fn word(&self, number: usize) -> u64 {
+        let at = number.checked_sub(self.first);
+        at.and_then(|at| self.words.get(at)).copied().unwrap_or(0)
+    }
+
+    /// The words with their numbers.
+    fn numbered(&self) -> impl Iterator<Item = (usize, u64)> {
+        (self.first..).zip(self.words.iter().copied())
     }
 
     pub(crate) fn contains(&self, index: u32) -> bool {
-        self.0
-            .get(index as usize / 64)
-            .is_some_and(|word| word >> (index % 64) & 1 == 1)
+        self.word(index as usize / 64) >> (index % 64) & 1 == 1
     }
 
     pub(crate) fn union(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
+        if other.words.is_empty() {
+            return;
         }
-        for (word, more) in self.0.iter_mut().zip(&other.0) {
+        self.cover(other.first, other.first + other.words.len());
+        let own = self.words.iter_mut().skip(other.first - self.first);
+        for (word, more) in own.zip(&other.words) {
             *word |= more;
         }
     }
 
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .enumerate()
-            .all(|(at, word)| word & !other.0.get(at).copied().unwrap_or(0) == 0)
+        self.numbered()
+            .all(|(number, word)| word & !other.word(number) == 0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
+        self.words.iter().all(|word| *word == 0)
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        self.words.iter().map(|word| word.count_ones()).sum()
     }
 
     /// The members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
+        self.numbered().flat_map(|(number, word)| {
             (0..64)
                 .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| at as u32 * 64 + bit)
+                .map(move |bit| number as u32 * 64 + bit)
         })
     }
 }

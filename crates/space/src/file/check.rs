@@ -1,4 +1,8 @@
 //! From sections to a checked specification: everything that form alone does not show.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "places are of the lists that they were found in, one line before"
+)]
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
@@ -10,15 +14,20 @@ use crate::{
     Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, Reference, Sizes, SpaceError,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::value::Value;
+
+/// Parameters and expressions that are checked, each for every problem.
+const MAX_CHECKS: usize = 10_000_000;
 
 /// Collects what is wrong, and the expressions whose names are still to be checked.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
     pub(super) errors: Vec<Diagnostic>,
+    /// Where errors of expressions begin, and what they say.
+    told: HashSet<(usize, String)>,
     /// Expressions of arguments, launches and so on.
     pub(super) formulas: Vec<(Expr, Range<usize>)>,
     pub(super) derived: Vec<Range<usize>>,
@@ -44,7 +53,7 @@ pub(super) fn spec(
     checker.names(&texts, &document.problems, &derived);
     let sizes = document.sizes.unwrap_or_default();
     let size_names = match sizes {
-        Sizes::Macro => Vec::new(),
+        Sizes::Macro => HashSet::new(),
         Sizes::Argument => size_names(&problems),
     };
     let compared = matches!(document.reference, ReferenceWord::Some(_));
@@ -116,14 +125,9 @@ pub(super) fn spec(
 }
 
 /// The names of all sizes.
-fn size_names(problems: &[Problem]) -> Vec<String> {
-    let mut names = Vec::new();
-    for (name, _) in problems.iter().flat_map(|problem| &problem.sizes) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
+fn size_names(problems: &[Problem]) -> HashSet<String> {
+    let sizes = problems.iter().flat_map(|problem| &problem.sizes);
+    sizes.map(|(name, _)| name.clone()).collect()
 }
 
 impl<'s> Checker<'s> {
@@ -131,6 +135,7 @@ impl<'s> Checker<'s> {
         Self {
             source,
             errors: Vec::new(),
+            told: HashSet::new(),
             formulas: Vec::new(),
             derived: Vec::new(),
             rules: Vec::new(),
@@ -149,8 +154,13 @@ impl<'s> Checker<'s> {
 
     fn expression_error(&mut self, error: &ExprError, at: Range<usize>) {
         let error = Diagnostic::in_expression(error, at, self.source);
-        // Every problem checks the same expressions.
-        if !self.errors.contains(&error) {
+        self.once(error);
+    }
+
+    /// Every problem checks the same expressions.
+    fn once(&mut self, error: Diagnostic) {
+        let start = error.at.as_ref().map_or(0, |at| at.start);
+        if self.told.insert((start, error.message.clone())) {
             self.errors.push(error);
         }
     }
@@ -334,12 +344,13 @@ impl<'s> Checker<'s> {
         seeds: Vec<Ordered<Scalar>>,
         parameters: &[Parameter],
     ) -> Vec<Vec<(String, Value)>> {
+        let names = || parameters.iter().map(|parameter| parameter.name.as_str());
+        let known: HashMap<&str, &Parameter> = names().zip(parameters).collect();
         let mut checked = Vec::new();
         for seed in seeds {
             let mut values = Vec::new();
             for (name, value) in seed.0 {
-                let names = || parameters.iter().map(|parameter| parameter.name.as_str());
-                let Some(at) = names().position(|known| known == name.value) else {
+                let Some(parameter) = known.get(name.value.as_str()) else {
                     let near = suggest(&name.value, names());
                     let help = match near {
                         Some(near) => format!("did you mean `{near}`?"),
@@ -351,7 +362,6 @@ impl<'s> Checker<'s> {
                     self.error(format!("unknown parameter `{}`", name.value), name.at, help);
                     continue;
                 };
-                let parameter = &parameters[at];
                 match parameter.index_of(&value.value.0) {
                     Some(index) => {
                         values.push((name.value, parameter.values[index as usize].clone()));
@@ -394,6 +404,15 @@ impl<'s> Checker<'s> {
         };
         if !self.errors.is_empty() {
             return;
+        }
+        let problems = spec.problems.len() + spec.check_problems.len();
+        let names = spec.parameters.len() + spec.derived.len();
+        let each = names + spec.constraints.len() + self.formulas.len();
+        if problems.saturating_mul(each) > MAX_CHECKS {
+            let message = format!("{problems} problems with {each} parameters and expressions");
+            let help = "keep the two below ten million together: leave problems out, or write \
+                several files";
+            return self.error(message, 0..1, help);
         }
         for problem in spec.problems.iter().chain(&spec.check_problems) {
             let environment = spec.environment(problem, &limits);
@@ -449,15 +468,11 @@ impl<'s> Checker<'s> {
                     at,
                 )
                 .help("write one of them without the others");
-                if !self.errors.contains(&error) {
-                    self.errors.push(error);
-                }
+                self.once(error);
             }
             other => {
                 let error = Diagnostic::new(other.to_string(), 0..1);
-                if !self.errors.contains(&error) {
-                    self.errors.push(error);
-                }
+                self.once(error);
             }
         }
     }

@@ -10,6 +10,7 @@ use super::types::Resolved;
 use super::variables::passed;
 use crate::expr::suggest;
 use crate::{Argument, Expr, Launch, Record, Reference};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use tuner_core::fill::Fill;
@@ -29,12 +30,13 @@ impl Checker<'_> {
     pub(super) fn arguments(
         &mut self,
         texts: Vec<ArgumentText>,
-        (sizes, folder): (&[String], &Path),
+        (sizes, folder): (&HashSet<String>, &Path),
         compared: bool,
     ) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = Vec::new();
+        let mut names = HashSet::new();
         for text in texts {
-            if arguments.iter().any(|known| known.name == text.name.value) {
+            if !names.insert(text.name.value.clone()) {
                 self.error(
                     format!("the argument `{}` is given twice", text.name.value),
                     text.name.at.clone(),
@@ -61,7 +63,7 @@ impl Checker<'_> {
         &mut self,
         text: ArgumentText,
         known: &[Argument],
-        (sizes, folder): (&[String], &Path),
+        (sizes, folder): (&HashSet<String>, &Path),
     ) -> Option<Argument> {
         let name = text.name.value;
         let role = text.role.value;

@@ -1,4 +1,8 @@
 //! Checks of parameters and their values.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "places are of the lists that they were found in, one line before"
+)]
 
 use super::check::Checker;
 use super::de::Spanned;

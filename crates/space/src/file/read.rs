@@ -7,7 +7,16 @@ use crate::Diagnostic;
 use crate::expr::suggest;
 use serde::Deserialize;
 
-/// A section has at most so many entries: what is made of them takes more than time in proportion.
+/// Entries of these sections may use those before them, so that checking them takes more than time in
+/// proportion. The others are limited by the size of the file alone.
+const LIMITED: [&str; 5] = [
+    "derived",
+    "constraints",
+    "arguments",
+    "variables",
+    "launches",
+];
+/// Entries of such a section, at most.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Declares a file's sections: the type, its keys, and the reader of a tree that collects every
@@ -176,13 +185,13 @@ impl<'n> Sections<'n> {
     }
 
     fn too_many(&mut self, key: &str, node: &Node, entries: usize) -> bool {
-        let many = entries > MAX_ENTRIES;
+        let many = entries > MAX_ENTRIES && LIMITED.contains(&key);
         if many {
             let start = node.span().start;
             let message = format!("`{key}` has {entries} entries");
             let error = Diagnostic::new(message, start..start + 1);
             self.errors
-                .push(error.help(format!("a section has at most {MAX_ENTRIES}")));
+                .push(error.help(format!("this section has at most {MAX_ENTRIES}")));
         }
         many
     }
@@ -241,5 +250,65 @@ impl<'n> Sections<'n> {
             let error = Diagnostic::new(message, node.1.span());
             self.errors.push(error.help("write `version: 1`"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{BareSpace, SpaceError};
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    fn parse(text: &str) -> BareSpace {
+        BareSpace::parse(text, Path::new("many.yaml")).unwrap()
+    }
+
+    /// So many that whatever takes time by their square takes many minutes.
+    const MANY: usize = 100_000;
+
+    #[test]
+    fn a_hundred_thousand_keys_are_read_checked_and_built() {
+        let mut text = "version: 1\nparameters:\n".to_owned();
+        for number in 0..MANY {
+            writeln!(text, "  P{number}: {{ values: [{number}] }}").unwrap();
+        }
+        let last = MANY - 1;
+        text.push_str("  A: { values: [1, 2, 4, 8] }\n");
+        writeln!(text, "constraints:\n  - rule: A * P{last} >= 2 * P{last}").unwrap();
+        writeln!(text, "  - rule: P0 + A < P{last}").unwrap();
+        let space = parse(&text).space().unwrap();
+        assert_eq!(space.parameters().len(), MANY + 1);
+        assert_eq!(space.count(), 3);
+        assert_eq!(space.groups().len(), MANY - 1);
+    }
+
+    #[test]
+    fn what_is_wrong_in_each_of_many_entries_is_told_once() {
+        let mut text = "parameters:\n".to_owned();
+        for number in 0..MANY {
+            writeln!(text, "  P{number}: {{ values: [] }}").unwrap();
+        }
+        let error = BareSpace::parse(&text, Path::new("many.yaml")).unwrap_err();
+        assert_eq!(error.items().len(), MANY);
+    }
+
+    /// Each parameter is at most the next one.
+    fn chain(length: usize) -> BareSpace {
+        let mut text = "parameters:\n".to_owned();
+        for number in 0..length {
+            writeln!(text, "  P{number}: {{ values: [1, 2] }}").unwrap();
+        }
+        text.push_str("constraints:\n");
+        for number in 1..length {
+            writeln!(text, "  - rule: P{} <= P{number}", number - 1).unwrap();
+        }
+        parse(&text)
+    }
+
+    #[test]
+    fn a_long_chain_of_constraints_is_built_and_a_longer_one_refused() {
+        assert_eq!(chain(700).space().unwrap().count(), 701);
+        let error = chain(5000).space().unwrap_err();
+        assert!(matches!(error, SpaceError::TooManyCoupled(5000)), "{error}");
     }
 }

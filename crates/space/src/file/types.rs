@@ -367,7 +367,10 @@ impl Checker<'_> {
         arguments: &[Argument],
     ) -> Option<usize> {
         let found = arguments.iter().position(|argument| argument.name == to);
-        if let Some(index) = found.filter(|index| arguments[*index].role != Role::Scalar) {
+        if let Some(index) = found.filter(|index| {
+            let argument = arguments.get(*index);
+            argument.is_some_and(|argument| argument.role != Role::Scalar)
+        }) {
             return Some(index);
         }
         let buffers = arguments.iter().filter(|it| it.role != Role::Scalar);

@@ -1,4 +1,8 @@
 //! Syntax tree to flat program: rows for registers, jumps for labels, loops for opcodes.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers, blocks and instructions are numbered by the parser of the same function, operands counted by the tables of instructions"
+)]
 
 pub(crate) mod program;
 mod cfg;

@@ -6,6 +6,10 @@
 //! PTX ─exec─► the same memory, or no prediction                         cache, banks ┘   │
 //!     └─► which bytes blocks share                  waves, tail, bandwidth shares, launch ◄─┘ estimate
 //! ```
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the model: warps, pieces and units are numbered by the kernel and the architecture that the tables are made from"
+)]
 
 mod cache;
 mod code;

@@ -12,6 +12,10 @@
 //!
 //! Flushing and saturation are separate functions because PTX applies them to every operation in
 //! the same way: `add.ftz.sat.f32` is `sat(ftz(add(ftz(a), ftz(b), Round::Rn)))`.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "arrays of the sizes that the instructions of matrices have, and tables of every value of a few bits"
+)]
 
 pub mod soft;
 pub mod single;

@@ -1,4 +1,5 @@
 //! Tokens to syntax tree: function bodies, with scopes as inline PTX opens them.
+#![expect(clippy::indexing_slicing, reason = "a body has at least its own scope")]
 
 use std::collections::HashMap;
 

@@ -123,8 +123,9 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 return Ok(());
             }
+            let newline = self.peek(0) == b'\n';
             self.at += 1;
-            if self.bytes()[self.at - 1] == b'\n' {
+            if newline {
                 self.newline();
             }
         }
@@ -183,12 +184,13 @@ impl<'a> Lexer<'a> {
     fn string(&mut self) -> Result<Token<'a>, PtxError> {
         let start = self.at + 1;
         let rest = &self.text[start..];
-        match rest.find(['"', '\n']) {
-            Some(n) if rest.as_bytes()[n] == b'"' => {
-                self.at = start + n + 1;
-                Ok(Token::Str(&rest[..n]))
+        let line = rest.lines().next().unwrap_or_default();
+        match line.split_once('"') {
+            Some((string, _)) => {
+                self.at = start + string.len() + 1;
+                Ok(Token::Str(string))
             }
-            _ => Err(self.error(
+            None => Err(self.error(
                 PtxErrorKind::Truncated,
                 "a string is not closed on its line",
             )),

@@ -1,4 +1,8 @@
 //! One plan on one virtual GPU: memory, traces, the model.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a part is at most as long as its piece"
+)]
 
 use super::cases::keep;
 use super::kept::Kept;
