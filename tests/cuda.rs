@@ -31,7 +31,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 /// A copy of the planted defects with only these values of DEFECT and SLOW.
-fn planted(folder: &Path, defects: &str, slow: &str) -> PathBuf {
+pub(crate) fn planted(folder: &Path, defects: &str, slow: &str) -> PathBuf {
     let source = root().join("tests/planted");
     for name in ["planted.cu", "planted_reference.cu"] {
         std::fs::copy(source.join(name), folder.join(name)).expect("the file is copied");

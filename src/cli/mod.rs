@@ -118,7 +118,7 @@ pub(crate) enum CliError {
 impl From<JobError> for CliError {
     fn from(error: JobError) -> Self {
         match error {
-            JobError::Usage(text) => Self::Usage(text),
+            JobError::Usage(text) | JobError::Device(text) => Self::Usage(text),
             JobError::Store(error) => Self::Failed(error.into()),
             JobError::Failed(error) => Self::Failed(error),
         }

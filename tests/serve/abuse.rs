@@ -302,3 +302,66 @@ fn the_database_is_for_its_owner_alone_and_has_one_name() {
     let id = daemon.submit(20, 1, "random");
     daemon.wait(&id, "finished");
 }
+
+/// A daemon with the stand-in for GPUs, whose kernel is one of the planted ones.
+fn with_stand_in(folder: &Path, failure: &str) -> Daemon {
+    let db = folder.join("tuner.db");
+    let mut command = Command::new(crate::rig::program());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--db"]);
+    command.arg(&db).arg("--kernels").arg(folder);
+    command.env_remove("TUNER_TOKEN");
+    command.env("TUNER_FAKE_GPU", &db);
+    command.env("TUNER_FAKE_CUDA_ERROR", failure);
+    Daemon::from(&mut command, &db)
+}
+
+const ON_A_GPU: &str = "{\"device\": \"cuda:0\", \"kernels\": [\"planted\"], \
+                        \"problems\": [\"short\"], \"evals\": 1}";
+
+#[test]
+fn a_gpu_that_fails_is_named_with_its_reason() {
+    let dir = TempDir::new().unwrap();
+    crate::cuda::planted(dir.path(), "0", "0");
+    let daemon = with_stand_in(dir.path(), "cuDevicePrimaryCtxRetain:46");
+    let (status, answer) = daemon.post("/api/v1/runs", ON_A_GPU);
+    assert_eq!(status, 201, "{answer}");
+    daemon.wait(answer["id"].as_str().unwrap(), "failed");
+    let health = daemon.get("/healthz").1;
+    assert_eq!(health["status"], "degraded", "{health}");
+    let condition = &health["conditions"][0];
+    assert_eq!(condition["name"], "device_failing", "{health}");
+    let detail = condition["detail"].as_str().unwrap();
+    assert!(detail.contains("held by another process"), "{detail}");
+    let metrics = daemon.request("GET", "/metrics", "", b"").unwrap().body;
+    assert!(metrics.contains("tuner_condition{name=\"device_failing\"} 1\n"));
+}
+
+#[test]
+fn a_kernel_that_is_wrong_says_nothing_of_the_gpu() {
+    let dir = TempDir::new().unwrap();
+    let space = crate::cuda::planted(dir.path(), "0", "0");
+    let mut text = std::fs::read_to_string(&space).unwrap();
+    text.push_str("constraints:\n  - { rule: SLOW > 100, why: never }\n");
+    std::fs::write(&space, text).unwrap();
+    let daemon = with_stand_in(dir.path(), "");
+    let (status, answer) = daemon.post("/api/v1/runs", ON_A_GPU);
+    assert_eq!(status, 201, "{answer}");
+    let run = daemon.wait(answer["id"].as_str().unwrap(), "failed");
+    assert!(run["message"].as_str().unwrap().contains("SLOW"), "{run}");
+    assert_eq!(daemon.get("/healthz").1["status"], "ok");
+}
+
+#[test]
+fn a_missing_compiler_is_named() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let mut command = serve(&db);
+    command.env("TUNER_NVRTC", dir.path().join("nothing"));
+    let daemon = Daemon::from(&mut command, &db);
+    let health = daemon.get("/healthz").1;
+    assert_eq!(
+        health["conditions"][0]["name"], "compiler_missing",
+        "{health}"
+    );
+    assert_eq!(daemon.get("/readyz").0, 503);
+}

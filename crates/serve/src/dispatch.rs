@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tuner_device::DeviceSelector;
+use tuner_device::worker::host::WorkerError;
 use tuner_engine::job::{JobError, Prepared, Request};
-use tuner_engine::{Event, Report, StopReason};
+use tuner_engine::{EngineError, Event, Report, StopReason};
 use tuner_store::{JobState, QueuedJob, RunId, StoreError};
 
 /// How often the queue is looked at unasked: a `tuner submit` writes to the database directly.
@@ -185,8 +186,12 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let result = work(app, queued, run).await;
     let mut ending = app.ending.clone();
     let (state, message) = verdict(&result, run);
-    let failure = (state == JobState::Failed).then(|| message.clone());
-    app.conditions.device_ended(&queued.job.device, failure);
+    match device_failure(&result) {
+        Some(why) => app.conditions.device_fails(&queued.job.device, why),
+        None if result.is_ok() => app.conditions.device_works(&queued.job.device),
+        // It failed for another reason, which says nothing of the device.
+        None => {}
+    }
     match &result {
         Err(error) if state == JobState::Queued => {
             tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");
@@ -236,8 +241,24 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
         }
         // A full disk or a lock passes; what was announced is stored, and the run goes on.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
-        Err(JobError::Usage(text)) => (JobState::Failed, text.trim_end().to_owned()),
+        Err(JobError::Usage(text) | JobError::Device(text)) => {
+            (JobState::Failed, text.trim_end().to_owned())
+        }
         Err(JobError::Failed(error)) => (JobState::Failed, format!("{error:#}")),
+    }
+}
+
+/// Why the device or its driver ended a run, where they did.
+fn device_failure(result: &Result<Report, JobError>) -> Option<String> {
+    match result {
+        Err(JobError::Device(text)) => Some(text.trim_end().to_owned()),
+        Err(JobError::Failed(error))
+            if error.is::<WorkerError>()
+                || matches!(error.downcast_ref(), Some(EngineError::Device(_))) =>
+        {
+            Some(format!("{error:#}"))
+        }
+        _ => None,
     }
 }
 

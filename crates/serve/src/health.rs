@@ -30,17 +30,18 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Notes how the last run on a real GPU ended: `Some` with the reason where the device or its
-    /// driver failed.
-    pub(super) fn device_ended(&self, device: &str, failure: Option<String>) {
-        if !device.starts_with("cuda") {
-            return;
+    /// Notes that a real GPU or its driver ended a run.
+    pub(super) fn device_fails(&self, device: &str, reason: String) {
+        if device.starts_with("cuda") {
+            let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+            devices.insert(device.to_owned(), reason);
         }
+    }
+
+    /// Notes that a run on it came to its end.
+    pub(super) fn device_works(&self, device: &str) {
         let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-        match failure {
-            Some(reason) => devices.insert(device.to_owned(), reason),
-            None => devices.remove(device),
-        };
+        devices.remove(device);
     }
 
     /// What the last examination found.
@@ -81,9 +82,12 @@ pub(super) async fn examine(app: &App) -> Health {
             Some("failing")
         }
         Err(_) => {
-            let detail = "another process keeps the database locked: a backup, or an open \
-                transaction";
-            found.push(("database_locked", detail.to_owned()));
+            let detail = format!(
+                "no write came through for {} s: another process keeps the database locked (a \
+                 backup, an open transaction), or disk or processors are overloaded",
+                SOON.as_secs_f64()
+            );
+            found.push(("database_locked", detail));
             Some("waiting")
         }
     };

@@ -103,9 +103,9 @@ fn same_model(selector: &DeviceSelector, ordinals: &[u32]) -> Result<Vec<GpuFact
 
 /// A GPU that was asked for and is not there.
 pub fn absent(selector: &DeviceSelector, error: &GpuError) -> JobError {
-    usage(format!(
-        "`{selector}`: {error}; `tuner doctor` shows what is here, and --device vgpu:h100 needs no \
-         GPU"
+    JobError::Device(format!(
+        "error: `{selector}`: {error}; `tuner doctor` shows what is here, and --device vgpu:h100 \
+         needs no GPU"
     ))
 }
 
@@ -143,10 +143,12 @@ pub fn helpers(compiler: &Compiler, arch: &str) -> Result<tuner_core::plan::Code
 /// A GPU that is there and does not open: it is held, or out of order.
 pub(crate) fn closed(error: WorkerError) -> JobError {
     match error {
-        WorkerError::DeviceLost(why) => usage(format!(
-            "the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"
+        WorkerError::DeviceLost(why) => JobError::Device(format!(
+            "error: the GPU cannot be used: {why}; see `nvidia-smi` for who holds it"
         )),
-        WorkerError::Failed(why) => usage(format!("the GPU cannot be used: {why}")),
+        WorkerError::Failed(why) => {
+            JobError::Device(format!("error: the GPU cannot be used: {why}"))
+        }
         other => JobError::Failed(other.into()),
     }
 }

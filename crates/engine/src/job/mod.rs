@@ -131,6 +131,9 @@ pub enum JobError {
     /// The asker's mistake; complete, with place and fix.
     #[error("{0}")]
     Usage(String),
+    /// The GPU is not there, is held by others, or does not work; complete, with the fix.
+    #[error("{0}")]
+    Device(String),
     /// The results could not be stored; everything announced is.
     #[error(transparent)]
     Store(StoreError),
