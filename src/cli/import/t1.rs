@@ -172,17 +172,18 @@ fn launch(
     sizes: &[(String, String)],
 ) -> Result<(), String> {
     let axes = ["X", "Y", "Z"];
-    let local = axes.map(|axis| expression(&kernel["LocalSize"][axis], sizes));
-    if local[0].is_none() {
+    let local =
+        axes.map(|axis| expression(kernel["LocalSize"].get(axis).unwrap_or(&Json::Null), sizes));
+    let [Some(_), ..] = &local else {
         return Err("it has no LocalSize".to_owned());
-    }
+    };
     let threads = kernel["GlobalSizeType"].as_str() == Some("OpenCL")
         || kernel["GlobalSizeType"].is_null() && kernel["Language"].as_str() == Some("OpenCL");
     let mut grid = Vec::new();
-    for (at, axis) in axes.into_iter().enumerate() {
+    for (at, (axis, block)) in axes.into_iter().zip(&local).enumerate() {
         let divisor = strings(&kernel[format!("GridDiv{axis}")].clone()).collect::<Vec<_>>();
-        let global = expression(&kernel["GlobalSize"][axis], sizes);
-        let block = local[at].clone().unwrap_or_else(|| "1".to_owned());
+        let global = expression(kernel["GlobalSize"].get(axis).unwrap_or(&Json::Null), sizes);
+        let block = block.as_deref().unwrap_or("1");
         let size = sizes.get(at).map(|(name, _)| name.clone());
         grid.push(match (global, size) {
             (Some(global), _) if threads => format!("ceil_div({global}, {block})"),

@@ -4,6 +4,10 @@
 //! far. One that takes more than 2 % longer or shorter than the first GPU did is no sibling of it:
 //! its times would order candidates by where they were timed. What is left of a difference goes out
 //! with the reference, which every time is a ratio to.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the place was found or has just been pushed"
+)]
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
