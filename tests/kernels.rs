@@ -146,7 +146,6 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
         ("reduce_sum", "l4"),
         ("layernorm", "a100"),
         ("softmax", "h100"),
-        ("conv2d_f32", "rtx2080ti"),
     ] {
         let rows = predicted(kernel, gpu, None);
         assert!(!rows.is_empty());

@@ -4,8 +4,9 @@
 use super::cta::Cta;
 use super::transfer::lanes;
 
-/// Accesses that a warp keeps at most: a longer one is known by its beginning.
-const ACCESSES_MAX: usize = 1 << 14;
+/// Accesses that the warps of a block keep at most, each its part: what is longer is known by its
+/// beginning.
+const MAX_ACCESSES: usize = 1 << 19;
 
 /// Bit of the number of a sector of local memory.
 pub(crate) const LOCAL: u64 = 1 << 50;
@@ -75,6 +76,8 @@ pub(crate) struct WarpTrace {
     pub(crate) dropped: u64,
     /// Numbers of the words of global memory that it stored to as PTX, in the order of the stores.
     pub(crate) stored: Vec<u64>,
+    /// Accesses that it keeps at most.
+    room: usize,
     /// First instruction of the run under way.
     open: u32,
     /// How often each global load was noted so far, by instruction.
@@ -98,6 +101,14 @@ impl WarpTrace {
         let first = first as usize;
         let found = self.sectors.get(first..first + usize::from(count));
         found.unwrap_or_default()
+    }
+
+    /// A warp of a block of so many, before its first instruction.
+    pub(crate) fn of(warps: usize) -> WarpTrace {
+        WarpTrace {
+            room: MAX_ACCESSES / warps.max(1),
+            ..WarpTrace::default()
+        }
     }
 
     /// A run begins at `pc`.
@@ -162,7 +173,7 @@ impl WarpTrace {
         bytes: u32,
         write: bool,
     ) {
-        if self.accesses.len() >= ACCESSES_MAX {
+        if self.accesses.len() >= self.room {
             self.dropped += 1;
             return;
         }
@@ -192,7 +203,7 @@ impl WarpTrace {
     /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
     /// word of all lanes is a line.
     pub(crate) fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
-        if self.accesses.len() >= ACCESSES_MAX {
+        if self.accesses.len() >= self.room {
             self.dropped += 1;
             return;
         }
@@ -270,7 +281,7 @@ impl WarpTrace {
         bytes: u32,
         write: bool,
     ) {
-        if self.accesses.len() >= ACCESSES_MAX {
+        if self.accesses.len() >= self.room {
             self.dropped += 1;
             return;
         }
@@ -315,7 +326,7 @@ pub(super) fn begin(traced: bool, block: u32, warps: usize) -> Option<Box<BlockT
     traced.then(|| {
         Box::new(BlockTrace {
             block,
-            warps: vec![WarpTrace::default(); warps],
+            warps: vec![WarpTrace::of(warps); warps],
         })
     })
 }

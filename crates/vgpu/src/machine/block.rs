@@ -90,7 +90,8 @@ impl<'a> Block<'a> {
             };
             let registers = Registers::new(place, Arc::clone(&setting.banks));
             let lanes = (threads - warp * 32).min(32);
-            Warp::new(registers, lanes, setting.local_bytes, setting.traced)
+            let traced = setting.traced.then_some(count as usize);
+            Warp::new(registers, lanes, setting.local_bytes, traced)
         });
         Block {
             warps: warps.collect(),

@@ -38,8 +38,13 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    /// Lanes `0..lanes` at the first instruction.
-    pub(super) fn new(registers: Registers, lanes: u32, local_bytes: usize, traced: bool) -> Warp {
+    /// Lanes `0..lanes` at the first instruction, of a block of so many warps where it is `traced`.
+    pub(super) fn new(
+        registers: Registers,
+        lanes: u32,
+        local_bytes: usize,
+        traced: Option<usize>,
+    ) -> Warp {
         let alive = u32::MAX >> (32 - lanes.clamp(1, 32));
         Warp {
             registers,
@@ -53,7 +58,7 @@ impl Warp {
             pc: 0,
             local: vec![0; local_bytes * 32],
             local_bytes,
-            trace: traced.then(WarpTrace::default),
+            trace: traced.map(WarpTrace::of),
         }
     }
 
