@@ -21,7 +21,7 @@ use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
 
 const ARCH: &str = "sm_89";
 
-fn compiler() -> Compiler {
+pub(crate) fn compiler() -> Compiler {
     Compiler::new(CompilerSettings {
         isolation: Isolation::InProcess,
         cache: None,

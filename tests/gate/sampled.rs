@@ -191,14 +191,31 @@ fn judged(checks: Vec<Plan>, timed: Plan, block: u64) -> TimedJudgement {
     judge(&mut gpu(block), &mut references, &job, &mut |_| Ok(())).expect("a judgement")
 }
 
+/// The candidate as the compiler makes it: a time needs machine code.
+fn compiled(mut plan: Plan, loops: u32) -> Plan {
+    let source = format!(
+        "extern \"C\" __global__ void candidate(const float* x, float* y) {{\n\
+         #pragma unroll 1\n\
+           for (int k = 0; k < {loops}; ++k) asm volatile(\"\");\n\
+           int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+           y[i] = 2.0f * x[i];\n\
+         }}\n"
+    );
+    let compiler = crate::device_gate::compiler();
+    let code =
+        tuner_device::gpu::helpers::compile(&compiler, "loops.cu", &source, "candidate", "sm_80");
+    plan.code = code.expect("it compiles");
+    plan
+}
+
 #[test]
 fn check_problems_that_ran_whole_vouch_for_what_the_virtual_gpu_cannot_finish() {
     // Above the default budget of a sample, so that it is that which is met.
     let limit = Limits::default().instructions_per_block;
-    let slow = || plan(1 << 17, [6_000_000, 1], TWO);
+    let slow = || compiled(plan(1 << 17, [0, 1], TWO), 6_000_000);
     let small = plan(1 << 10, [1, 1], TWO);
     let vouched = judged(vec![small.clone()], slow(), limit);
-    assert!(vouched.measured.is_some());
+    assert!(vouched.measured.is_some(), "{}", vouched.judgement);
     let vouched = vouched.judgement;
     assert!(vouched.is_ok(), "{vouched}");
     for words in ["did not end within", "check problems, which ran whole"] {
