@@ -48,8 +48,6 @@ use registers::Banks;
 const SYSTEM_SHARED: u64 = 1024;
 /// Local memory beside a kernel's frame, for the functions that it calls, bytes.
 const STACK_SLACK: u32 = 512;
-/// Number of [`sass::Unit`] values, and some to spare.
-pub(crate) const UNITS: usize = 24;
 /// Most local memory of a thread, bytes.
 const MAX_LOCAL: u32 = 512 << 10;
 /// Most shared memory of a block, bytes: more than any GPU has.
@@ -94,8 +92,6 @@ pub struct Execution {
     pub thread_instructions: u64,
     /// Whether all blocks ran to their ends; else they were stopped by the launch's limits.
     pub complete: bool,
-    /// Instructions that warps executed, by unit in the order of [`sass::Unit`].
-    pub(crate) by_unit: [u64; UNITS],
     /// What the warps did, where the launch asked for it.
     pub traces: Vec<BlockTrace>,
     /// Words stored, with what was there before, in the order of the stores.
@@ -189,11 +185,6 @@ impl Machine {
         for (opcode, count) in self.program.opcodes.iter().zip(&counts.warps) {
             if *count > 0 {
                 *done.by_opcode.entry(opcode).or_default() += count;
-            }
-        }
-        for (decoded, count) in self.image.code.iter().zip(&counts.warps) {
-            if let Ok(instruction) = decoded {
-                done.by_unit[instruction.unit as usize % UNITS] += count;
             }
         }
         done.warp_instructions = counts.warps.iter().sum();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sass::{Instruction, Unit, Unknown};
+use sass::{Instruction, Operand, Unit, Unknown};
 
 use super::atomics::Atomic;
 use super::lower::{self, Run};
@@ -83,7 +83,7 @@ pub(super) struct Step {
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
     pub(super) opcodes: Vec<&'static str>,
-    parts: Vec<Part>,
+    parts: Vec<(Part, (u8, u8))>,
 }
 
 /// An instruction's part in a loop that may only wait.
@@ -91,16 +91,31 @@ pub(super) struct Program {
 enum Part {
     /// It asks whether others have done something.
     Asks,
+    /// It loads from where this register says, or from a fixed place: it asks where that stays the
+    /// same.
+    Loads(Option<u8>),
     /// It does something itself.
     Works,
-    /// Neither.
+    /// None of these.
     Neither,
 }
 
 fn part(instruction: &Instruction) -> Part {
-    let load = matches!(instruction.opcode, "LD" | "LDG" | "LDS");
-    if instruction.has("PHASECHK") || load && instruction.has("STRONG") {
+    if instruction.has("PHASECHK") {
         return Part::Asks;
+    }
+    if matches!(instruction.opcode, "LD" | "LDG" | "LDS") {
+        let base = instruction
+            .operands
+            .iter()
+            .find_map(|operand| match operand {
+                Operand::Address(address) => address.base.filter(|r| !r.is_zero() && !r.uniform),
+                _ => None,
+            });
+        return match instruction.has("STRONG") {
+            true => Part::Asks,
+            false => Part::Loads(base.map(|r| r.index)),
+        };
     }
     let arithmetic = matches!(instruction.opcode, "FFMA" | "FADD" | "FMUL");
     match instruction.unit {
@@ -110,6 +125,23 @@ fn part(instruction: &Instruction) -> Part {
         Unit::Atomic | Unit::SharedAtomic => Part::Works,
         _ => Part::Neither,
     }
+}
+
+/// Registers of the lanes that an instruction writes: the first and how many.
+fn written(instruction: &Instruction) -> (u8, u8) {
+    let count = match () {
+        () if instruction.has("128") => 4,
+        () if instruction.has("64") || instruction.has("WIDE") => 2,
+        () => 1,
+    };
+    let first = instruction
+        .operands
+        .iter()
+        .find_map(|operand| match operand {
+            Operand::Register(r) if !r.uniform && !r.is_zero() => Some(r.index),
+            _ => None,
+        });
+    first.map_or((0, 0), |first| (first, count))
 }
 
 impl Program {
@@ -132,9 +164,10 @@ impl Program {
             opcodes.push(opcode);
             steps.push(step);
         }
-        let parts = code
-            .iter()
-            .map(|decoded| decoded.as_ref().map_or(Part::Works, part));
+        let parts = code.iter().map(|decoded| match decoded {
+            Ok(instruction) => (part(instruction), written(instruction)),
+            Err(_) => (Part::Works, (0, 0)),
+        });
         Program {
             steps,
             opcodes,
@@ -142,11 +175,29 @@ impl Program {
         }
     }
 
-    /// Whether a warp that executes these instructions again and again waits for others: it asks, and
-    /// does nothing else.
+    /// Whether a warp that executes these instructions again and again waits for others: it asks, also
+    /// by loading from one place all the time, and does nothing else.
     pub(super) fn waits(&self, run: Range<u32>) -> bool {
-        let parts = self.parts.get(run.start as usize..run.end as usize);
-        parts.is_some_and(|parts| parts.contains(&Part::Asks) && !parts.contains(&Part::Works))
+        let Some(parts) = self.parts.get(run.start as usize..run.end as usize) else {
+            return false;
+        };
+        let moves = |base: u8| {
+            let mut writes = parts.iter().map(|(_, written)| written);
+            // Some addresses are pairs of registers.
+            writes.any(|(first, count)| {
+                (base..=base.saturating_add(1)).any(|r| r >= *first && r - first < *count)
+            })
+        };
+        let mut asks = false;
+        for (part, _) in parts {
+            match part {
+                Part::Works => return false,
+                Part::Loads(Some(base)) if moves(*base) => return false,
+                Part::Asks | Part::Loads(_) => asks = true,
+                Part::Neither => {}
+            }
+        }
+        asks
     }
 }
 

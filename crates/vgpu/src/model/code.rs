@@ -6,7 +6,9 @@
 //! architecture via microbenchmarking", 2018, section 2; Yan et al., "Demystifying Tensor Cores",
 //! TuringAs, 2020).
 
+use crate::exec::trace::BlockTrace;
 use sass::{Control, Instruction, Operand, Unit, Unknown};
+use std::collections::BTreeMap;
 
 /// Types of matrix instructions that go at rates of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +51,32 @@ pub(super) struct Instr {
     pub(super) single: bool,
     /// Multiply-adds of a matrix instruction, and their type.
     pub(super) tensor: (u32, Matrix),
+}
+
+/// Number of [`Unit`] values, and some to spare.
+pub(crate) const UNITS: usize = 24;
+
+/// Instructions that the warps of a block executed, by opcode and by unit.
+pub(super) fn executed(
+    kernel: &[Result<Instruction, Unknown>],
+    trace: &BlockTrace,
+) -> (BTreeMap<&'static str, u64>, [u64; UNITS]) {
+    // How many more executions each instruction has than the one before it.
+    let mut rises = vec![0i64; kernel.len() + 1];
+    for run in trace.warps.iter().flat_map(|warp| &warp.runs) {
+        rises[run.start as usize] += 1;
+        rises[run.end as usize] -= 1;
+    }
+    let (mut by_opcode, mut by_unit) = (BTreeMap::new(), [0; UNITS]);
+    let mut count = 0;
+    for (decoded, rise) in kernel.iter().zip(&rises) {
+        count += rise;
+        if let (Ok(known), 1..) = (decoded, count) {
+            *by_opcode.entry(known.opcode).or_default() += count as u64;
+            by_unit[known.unit as usize % UNITS] += count as u64;
+        }
+    }
+    (by_opcode, by_unit)
 }
 
 /// What time depends on, of a kernel's instructions, in order of address.

@@ -1,13 +1,13 @@
 //! From one multiprocessor's replay to the time of a launch.
 
-use super::code::{self, Instr};
+use super::code::{self, Instr, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::Traces;
 use super::sm::{Outcome, Sm, Tally, Work};
 use super::units::Rates;
 use crate::arch::Arch;
 use crate::counters::Counters;
-use crate::machine::{Machine, UNITS};
+use crate::machine::Machine;
 use sass::Unit;
 
 /// The shape of a launch.

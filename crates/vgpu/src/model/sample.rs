@@ -7,12 +7,13 @@
 //! scaled to the mean. What blocks that run at the same time share is read off the addresses that
 //! some of them load from at first.
 
+use super::code::{UNITS, executed};
 use super::sharing::{Sharing, survey};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::exec::launch::{BlockSet, Checks, Depth, End, Launch, LaunchError, launch};
 use crate::exec::trace::BlockTrace;
-use crate::machine::{Difference, Machine, MachineError, Proof, UNITS, prove};
+use crate::machine::{Difference, Machine, MachineError, Proof, prove};
 use crate::memory::GlobalMemory;
 use crate::module::Module;
 use std::collections::BTreeMap;
@@ -40,7 +41,8 @@ pub struct Traces {
     pub counters: Counters,
     /// Whether the block ran to its end.
     pub complete: bool,
-    /// Instructions that the block's warps executed, by opcode.
+    /// Instructions that the block's warps executed, by opcode; what they repeated while they waited for
+    /// others counts once.
     pub by_opcode: BTreeMap<&'static str, u64>,
     /// The same by unit, in the order of [`sass::Unit`].
     pub(crate) by_unit: [u64; UNITS],
@@ -182,6 +184,7 @@ pub fn trace(
     let (Some(plain), Some(main)) = (plain, execution.traces.into_iter().next()) else {
         return Ok(Sampled::Withheld(Withheld::Empty));
     };
+    let (by_opcode, by_unit) = executed(machine.code(), &main);
     let mut beside = [None, None];
     let places = [
         (chosen % x + 1 < x).then_some(chosen + 1),
@@ -199,8 +202,8 @@ pub fn trace(
         beside,
         counters,
         complete,
-        by_opcode: execution.by_opcode,
-        by_unit: execution.by_unit,
+        by_opcode,
+        by_unit,
         allocated,
         unequal,
         sharing,

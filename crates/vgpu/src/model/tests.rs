@@ -134,3 +134,16 @@ fn scalar_loads_that_the_assembler_merges_take_the_wavefronts_of_the_wide_load()
     assert_eq!(estimate.tally.shared_wavefronts, loads + stores);
     assert_eq!(estimate.tally.shared_conflicts, 0);
 }
+
+#[test]
+fn a_warp_that_only_asks_whether_it_may_go_on_asks_once() {
+    let given = [Bytes(300 * 128), Bytes(4096)];
+    let (traces, estimate) = replayed("handed", [4, 1, 1], [64, 1, 1], &given);
+    assert_eq!(estimate.doubts, Vec::<String>::new());
+    assert_eq!(estimate.tally.by_unit, traces.by_unit);
+    // What is asked, and what was handed over; the other warp's loads are all there.
+    let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
+    assert!((2..=3).contains(&count("LDS")), "{}", count("LDS"));
+    assert_eq!(count("LDG"), 300);
+    assert_eq!(estimate.tally.l1_sectors, 1200);
+}

@@ -85,3 +85,25 @@ extern "C" __global__ void tiled(const float *__restrict__ a, const float *__res
             sum[i / 4][i % 4];
     }
 }
+
+// One warp hands numbers to another through a barrier in shared memory, which the other asks in a loop.
+extern "C" __global__ void handed(const float *__restrict__ from, float *to) {
+    __shared__ unsigned long long bar;
+    __shared__ float numbers[32];
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 32;" ::"r"(at));
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        float sum = 0;
+        for (int i = 0; i < 300; i++) sum += from[i * 32 + threadIdx.x - 32];
+        numbers[threadIdx.x - 32] = sum;
+        asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(at) : "memory");
+    } else {
+        unsigned done = 0;
+        while (!done) {
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0;"
+                         " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at) : "memory");
+        }
+        to[blockIdx.x * 32 + threadIdx.x] = numbers[threadIdx.x];
+    }
+}
