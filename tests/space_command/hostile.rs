@@ -130,7 +130,7 @@ fn a_section_of_too_many_entries_is_refused_before_anything_is_made_of_it() {
     s.yaml:4:3: error: `constraints` has 100000 entries
      4 |   - rule: A < 0
        |   ^
-      help: a section has at most 10000
+      help: this section has at most 10000
     ");
 }
 
