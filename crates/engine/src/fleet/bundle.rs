@@ -213,7 +213,8 @@ mod tests {
              - {{ name: x, type: f32, role: input, shape: [N], fill: {{ file: data/x.bin }} }}\n\
              - {{ name: y, type: f32, role: output, shape: [N] }}\n\
              launches:\n\
-             - {{ entry: copy, grid: ['ceil_div(N, BLOCK)', 1, 1], block: [BLOCK, 1, 1] }}\n"
+             - {{ entry: copy, grid: ['ceil_div(N, BLOCK)', 1, 1], block: [BLOCK, 1, 1] }}\n\
+             reference: none\n"
         );
         let kernel = "#include \"part.cuh\"\nextern \"C\" __global__ void copy(const float* x, \
                       float* y) { y[blockIdx.x * BLOCK + threadIdx.x] = part(x[0]); }\n";
