@@ -206,7 +206,7 @@ mod tests {
     /// A space with data, a header in a folder of its own, and a kernel that fills an argument.
     fn with_data(folder: &Path, include: &str) -> Kernel {
         let space = format!(
-            "version: 1\nkernel: copy\nsource: copy.cu\ninclude: ['{include}']\n\
+            "version: 1\nkernel: copy\nsource: copy.cu\ncompile: {{ include: ['{include}'] }}\n\
              problems: {{ small: {{ N: 64 }} }}\n\
              parameters: {{ BLOCK: {{ values: [32, 64] }} }}\n\
              arguments:\n\
