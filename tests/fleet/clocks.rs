@@ -64,7 +64,7 @@ fn shifted(mut command: Command, library: &PathBuf, seconds: i64) -> Command {
 fn clocks_that_are_an_hour_apart_change_nothing() {
     let site = Site::new();
     let library = library(&site);
-    let wanted = ["--evals", "1200", "--seed", "5"];
+    let wanted = ["--evals", "1200", "--strategy", "random", "--seed", "5"];
     let alone = site.alone(&wanted);
     let worker = |name: &str, seconds: i64| {
         let mut command = tuner();

@@ -24,7 +24,7 @@ fn a_server_that_is_down_at_the_start_is_waited_for() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_server_that_is_killed_in_the_middle_costs_nothing_but_time() {
     let mut site = Site::new();
-    let wanted = ["--evals", "1500", "--seed", "2"];
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "2"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);
@@ -42,7 +42,7 @@ fn a_server_that_is_killed_in_the_middle_costs_nothing_but_time() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_server_that_loses_its_disk_is_set_up_again() {
     let mut site = Site::new();
-    let wanted = ["--evals", "800", "--seed", "3"];
+    let wanted = ["--evals", "800", "--strategy", "random", "--seed", "3"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);
@@ -57,7 +57,7 @@ fn a_server_that_loses_its_disk_is_set_up_again() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_killed_hub_goes_on_where_it_was_and_nothing_is_judged_twice() {
     let mut site = Site::new();
-    let wanted = ["--evals", "2000", "--seed", "4"];
+    let wanted = ["--evals", "2000", "--strategy", "random", "--seed", "4"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);
@@ -75,7 +75,7 @@ fn a_killed_hub_goes_on_where_it_was_and_nothing_is_judged_twice() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn workers_that_are_killed_or_stopped_are_replaced_by_the_others() {
     let mut site = Site::new();
-    let wanted = ["--evals", "1500", "--seed", "5"];
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "5"];
     let alone = site.alone(&wanted);
     let (mut killed, stopped, _steady) = (site.worker(), site.worker(), site.worker());
     let mut run = site.run("t.db", &wanted);
@@ -94,7 +94,7 @@ fn workers_that_are_killed_or_stopped_are_replaced_by_the_others() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_worker_whose_network_swallows_everything_is_replaced() {
     let mut site = Site::new();
-    let wanted = ["--evals", "1500", "--seed", "6"];
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "6"];
     let alone = site.alone(&wanted);
     let proxy = Proxy::to(site.server.port());
     let _far = site.worker_with(&proxy.url(), &["--device", &device()]);
@@ -161,7 +161,7 @@ fn a_candidate_that_is_handed_out_three_times_for_nothing_gets_a_verdict_that_sa
 fn a_server_whose_disk_is_full_is_waited_for() {
     let mut site =
         Site::with("jetstream { store_dir: 'STORE', max_file_store: 24MB, max_memory_store: 8MB }");
-    let wanted = ["--evals", "800", "--seed", "8"];
+    let wanted = ["--evals", "800", "--strategy", "random", "--seed", "8"];
     let alone = site.alone(&wanted);
     let _worker = site.worker();
     let mut run = site.run("t.db", &wanted);
@@ -191,7 +191,7 @@ fn a_server_whose_disk_is_full_is_waited_for() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn a_hub_that_does_not_read_is_cut_off_and_goes_on() {
     let mut site = Site::with("write_deadline: '300ms'");
-    let wanted = ["--evals", "800", "--seed", "9"];
+    let wanted = ["--evals", "800", "--strategy", "random", "--seed", "9"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);

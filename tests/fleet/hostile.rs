@@ -70,7 +70,7 @@ pub(super) async fn answer(
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn answers_that_come_twice_and_in_another_order_are_stored_once() {
     let mut site = Site::new();
-    let wanted = ["--evals", "1500", "--seed", "1"];
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "1"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);
@@ -115,7 +115,7 @@ fn answers_that_come_twice_and_in_another_order_are_stored_once() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn what_is_no_message_is_dropped_and_counted_on_both_sides() {
     let mut site = Site::with("max_payload: 4MB");
-    let wanted = ["--evals", "1200", "--seed", "2"];
+    let wanted = ["--evals", "1200", "--strategy", "random", "--seed", "2"];
     let alone = site.alone(&wanted);
     let worker = site.worker();
     let mut run = site.run("t.db", &wanted);

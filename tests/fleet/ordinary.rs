@@ -60,7 +60,7 @@ fn workers_come_and_go_and_two_runs_share_them() {
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn an_interrupted_run_goes_on_with_what_workers_answered_meanwhile() {
     let mut site = Site::new();
-    let wanted = ["--evals", "1500", "--seed", "3"];
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "3"];
     let alone = site.alone(&wanted);
     let _workers = [site.worker(), site.worker()];
     let mut run = site.run("t.db", &wanted);

@@ -15,15 +15,15 @@ fn whatever_was_announced_survives_sigkill() {
         let seed = round.to_string();
         let mut run = Announcing::start(
             &db,
-            &["--evals", "1500", "--seed", &seed, "--strategy", "random"],
+            &["--evals", "800", "--seed", &seed, "--strategy", "random"],
         );
-        let mut announced = run.take(rng.random_range(1..600));
+        let mut announced = run.take(rng.random_range(1..300));
         std::thread::sleep(Duration::from_micros(rng.random_range(0..3000)));
         run.child.kill().unwrap();
         announced.extend(run.rest());
         run.child.wait().unwrap();
         assert!(!announced.is_empty());
-        cut_short += u32::from(announced.len() < 1500);
+        cut_short += u32::from(announced.len() < 800);
         assert_stored(&db, &announced);
     }
     assert!(

@@ -35,7 +35,7 @@ fn turned_wrong(right: &Case, wrong: &Case, folder: &Path) -> Result<String, Str
         folder,
         "run",
         &file,
-        &[&["--evals", "10"], &DEVICE[..]].concat(),
+        &[&["--evals", "4"], &DEVICE[..]].concat(),
     );
     let before = tuner(folder, "gate", &file, &DEVICE);
     right.take_kernel_of(wrong, folder);

@@ -166,8 +166,16 @@ impl GlobalMemory {
             offset + into.len() as u64 <= allocation.bytes,
             "read outside the buffer"
         );
-        for (at, byte) in (offset as usize..).zip(into) {
+        let first = offset as usize;
+        let unaligned = (first.wrapping_neg() % 4).min(into.len());
+        let (head, rest) = into.split_at_mut(unaligned);
+        for (at, byte) in (first..).zip(head) {
             *byte = allocation.words[at / 4].load(Relaxed).to_le_bytes()[at % 4];
+        }
+        let words =
+            &allocation.words[(first + unaligned).div_ceil(4).min(allocation.words.len())..];
+        for (chunk, word) in rest.chunks_mut(4).zip(words) {
+            chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..chunk.len()]);
         }
     }
 
@@ -262,6 +270,14 @@ impl Allocation {
     fn store_bytes(&self, offset: u64, data: &[u8]) {
         let mut at = offset as usize;
         let mut rest = data;
+        if at % 4 == 0 {
+            let (whole, end) = data.as_chunks::<4>();
+            for (word, bytes) in self.words[at / 4..].iter().zip(whole) {
+                word.store(u32::from_le_bytes(*bytes), Relaxed);
+            }
+            at += 4 * whole.len();
+            rest = end;
+        }
         while !rest.is_empty() {
             let (word, within) = (at / 4, at % 4);
             let n = rest.len().min(4 - within);

@@ -11,6 +11,7 @@ mod clock;
 mod costing;
 mod execute;
 pub(super) mod failing;
+mod memo;
 mod virtual_driver;
 
 pub use cache::Gauges;

@@ -3,10 +3,11 @@
 use super::cache::Cache;
 use super::clock::{Clock, Costs};
 use super::execute::Queued;
+use super::memo::Outcome;
 use super::{NAME, Settings};
 use crate::gpu::driver::*;
 use ::vgpu::{Arch, BufferId, GlobalMemory, Module as Ptx};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Second-level cache, bytes: small, so that cold timing rotates few buffers.
@@ -14,11 +15,16 @@ const L2_BYTES: u64 = 1 << 10;
 /// Memory, bytes.
 const MEMORY_BYTES: u64 = 2 << 30;
 
+/// Bytes that are moved at a time: the stack holds them.
+pub(super) const CHUNK: usize = 4096;
+
 /// A kernel of a loaded module.
 #[derive(Debug, Clone)]
 pub(super) struct Kernel {
     pub(super) module: Arc<Ptx>,
     pub(super) name: String,
+    /// The module reads the clock, so that no two launches need do the same.
+    pub(super) reads_clock: bool,
 }
 
 impl PartialEq for Kernel {
@@ -35,7 +41,8 @@ pub struct VirtualDriver {
     /// A kernel spoiled the context: every call answers this.
     pub(super) poisoned: Option<u32>,
     pub(super) living: BTreeMap<u64, (BufferId, u64)>,
-    modules: HashMap<u64, Arc<Ptx>>,
+    /// By handle: the module, and whether it reads the clock.
+    modules: HashMap<u64, (Arc<Ptx>, bool)>,
     kernels: HashMap<u64, (u64, Kernel)>,
     events: HashMap<u64, f64>,
     recording: Option<Vec<Queued>>,
@@ -43,6 +50,10 @@ pub struct VirtualDriver {
     /// Launches that a graph has run in earnest since the host last wrote, with what they take but
     /// for noise: one that were kept with its noise would differ from its equal for ever.
     ran: Vec<(Queued, f64)>,
+    pub(super) outcomes: VecDeque<Outcome>,
+    scratch: Vec<u8>,
+    /// Where the kernel that reads the clock writes to.
+    pub(super) stamps: Option<BufferId>,
     streams: HashSet<u64>,
     next: u64,
     pub(super) costs: Costs,
@@ -78,6 +89,9 @@ impl VirtualDriver {
             recording: None,
             graphs: HashMap::new(),
             ran: Vec::new(),
+            outcomes: VecDeque::new(),
+            scratch: Vec::new(),
+            stamps: None,
             streams: HashSet::new(),
             next: 1,
             costs: Costs::NONE,
@@ -115,6 +129,22 @@ impl VirtualDriver {
         self.cache.touch(at.0 - offset, bytes.len() as u64);
         self.memory.write(id, offset, bytes);
         Ok(())
+    }
+
+    /// Writes so many bytes that `make` puts into memory kept for it: taking and giving back that of
+    /// a buffer costs more than filling it.
+    fn write_made(
+        &mut self,
+        at: DevicePointer,
+        bytes: u64,
+        make: impl FnOnce(&mut Self, &mut [u8]),
+    ) -> Answer<()> {
+        let mut all = std::mem::take(&mut self.scratch);
+        all.resize(bytes as usize, 0);
+        make(self, &mut all);
+        let answer = self.write(at, &all);
+        self.scratch = all;
+        answer
     }
 
     fn kernel(&self, call: &'static str, function: Function) -> Answer<&Kernel> {
@@ -258,26 +288,30 @@ impl Driver for VirtualDriver {
         _: Stream,
     ) -> Answer<()> {
         self.sound("cuMemcpyDtoDAsync_v2")?;
-        let mut all = vec![0; bytes as usize];
         let (id, offset) = self.place("cuMemcpyDtoDAsync_v2", from, bytes)?;
-        self.memory.read_at(id, offset, &mut all);
         self.ran.clear();
         self.moves(2 * bytes);
-        self.write(to, &all)
+        self.write_made(to, bytes, |driver, all| {
+            driver.memory.read_at(id, offset, all)
+        })
     }
 
     fn fill_bytes(&mut self, at: DevicePointer, value: u8, count: u64, _: Stream) -> Answer<()> {
         self.sound("cuMemsetD8Async")?;
         self.ran.clear();
         self.moves(count);
-        self.write(at, &vec![value; count as usize])
+        self.write_made(at, count, |_, all| all.fill(value))
     }
 
     fn fill_words(&mut self, at: DevicePointer, value: u32, count: u64, _: Stream) -> Answer<()> {
         self.sound("cuMemsetD32Async")?;
         self.ran.clear();
         self.moves(4 * count);
-        self.write(at, &value.to_le_bytes().repeat(count as usize))
+        self.write_made(at, 4 * count, |_, all| {
+            for word in all.chunks_exact_mut(4) {
+                word.copy_from_slice(&value.to_le_bytes());
+            }
+        })
     }
 
     fn module_load(&mut self, image: &[u8]) -> Answer<Module> {
@@ -288,7 +322,10 @@ impl Driver for VirtualDriver {
         let text = std::str::from_utf8(image).map_err(|_| refused("not PTX"))?;
         let module = Ptx::load(text).map_err(|error| refused(&error.to_string()))?;
         let handle = self.handle();
-        self.modules.insert(handle, Arc::new(module));
+        let reads_clock = ["%clock", "%globaltimer"]
+            .iter()
+            .any(|name| text.contains(name));
+        self.modules.insert(handle, (Arc::new(module), reads_clock));
         Ok(Module(handle))
     }
 
@@ -304,8 +341,8 @@ impl Driver for VirtualDriver {
     fn function(&mut self, module: Module, name: &str) -> Answer<Function> {
         self.sound("cuModuleGetFunction")?;
         let failed = |code| CudaError::new("cuModuleGetFunction", code);
-        let ptx = self.modules.get(&module.0).cloned();
-        let ptx = ptx.ok_or_else(|| failed(code::INVALID_HANDLE))?;
+        let known = self.modules.get(&module.0).cloned();
+        let (ptx, reads_clock) = known.ok_or_else(|| failed(code::INVALID_HANDLE))?;
         if ptx.entry(name).is_none() {
             return Err(failed(code::NOT_FOUND).noting(name));
         }
@@ -313,6 +350,7 @@ impl Driver for VirtualDriver {
         let kernel = Kernel {
             module: ptx,
             name: name.to_owned(),
+            reads_clock,
         };
         self.kernels.insert(handle, (module.0, kernel));
         Ok(Function(handle))
@@ -321,8 +359,8 @@ impl Driver for VirtualDriver {
     fn variable(&mut self, module: Module, name: &str) -> Answer<(DevicePointer, u64)> {
         self.sound("cuModuleGetGlobal_v2")?;
         let failed = |code| CudaError::new("cuModuleGetGlobal_v2", code);
-        let ptx = self.modules.get(&module.0).cloned();
-        let ptx = ptx.ok_or_else(|| failed(code::INVALID_HANDLE))?;
+        let known = self.modules.get(&module.0).cloned();
+        let (ptx, _) = known.ok_or_else(|| failed(code::INVALID_HANDLE))?;
         let found = ptx.place_variable(&mut self.memory, name);
         let found = found.map_err(|_| failed(code::OUT_OF_MEMORY))?;
         let (id, bytes) = found.ok_or_else(|| failed(code::NOT_FOUND).noting(name))?;
