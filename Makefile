@@ -28,6 +28,7 @@ nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
 	TUNER_KERNELS_SAMPLE=30 $(CARGO) test --release --locked --test program kernels::sampled
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
+	$(CARGO) test --release --locked --test program fleet::siblings:: -- --ignored
 	$(CARGO) test --release --locked --test program faults:: -- --ignored --nocapture
 
 bench: nvrtc
