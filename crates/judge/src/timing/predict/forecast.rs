@@ -29,7 +29,7 @@ const FILLED_BYTES: u64 = 1 << 20;
 /// Instructions of the sampled block.
 const INSTRUCTIONS: u64 = 60_000_000;
 /// Wall time of one launch's sampled blocks.
-const WALL: Duration = Duration::from_secs(30);
+const WALL: Duration = Duration::from_secs(120);
 /// Candidates after which memory is made anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
