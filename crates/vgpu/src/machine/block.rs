@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::memory::Memory;
-use super::program::{Barrier, Control, Op, Program, Unavailable};
-use super::registers::{Banks, Place, Registers, Truth};
+use super::program::{Barrier, Control, Op, Program, SYSTEM_NOTHING, SYSTEM_STOPS, Unavailable};
+use super::registers::{Banks, Dest, Place, Registers, Truth};
 use super::warp::{State, Warp};
 use crate::exec::trace::{BlockTrace, Run};
 
@@ -29,6 +29,9 @@ pub enum Fault {
     #[error(transparent)]
     Unavailable(Unavailable),
 }
+
+/// Where a function leaves its result.
+const RESULT: Dest = Dest::Row(4);
 
 /// A block-wide barrier.
 #[derive(Debug, Clone, Default)]
@@ -366,6 +369,14 @@ fn jump(
             let away = lanes_of(warp, lanes, mask) & !mask != 0;
             Some(if !away && on != 0 { *to } else { next })
         }
+        Control::Trap if on != 0 => return Err(stopped(pc, "a trap".to_owned())),
+        Control::Trap => Some(next),
+        Control::System(at) => {
+            if on != 0 {
+                system(warp, *at, on, pc)?;
+            }
+            Some(next)
+        }
         Control::Indirect(from, base) => {
             if on == 0 {
                 return Ok(Some(next));
@@ -374,6 +385,20 @@ fn jump(
         }
         other => waiting(warp, other, on, mask, next),
     })
+}
+
+/// A call of a function that is not part of the code: printing does nothing and says that it
+/// printed nothing, a failed assertion stops the launch.
+fn system(warp: &mut Warp, at: super::registers::Origin, on: u32, pc: u32) -> Result<(), Fault> {
+    let to = warp.registers.raw_wide(at)[on.trailing_zeros() as usize & 31];
+    match to {
+        SYSTEM_NOTHING => {
+            warp.registers.set(RESULT, on, &[0; 32]);
+            Ok(())
+        }
+        SYSTEM_STOPS => Err(stopped(pc, "an assertion failed".to_owned())),
+        _ => Err(stopped(pc, format!("a call of {to:#x}"))),
+    }
 }
 
 /// The lanes that live of a mask that a register holds.

@@ -355,12 +355,15 @@ impl Memory<'_> {
         (dest, count, trans): (Dest, u8, bool),
         mask: u32,
     ) -> Result<(), String> {
-        let named = u32::MAX >> (32 - 8 * u32::from(count));
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, false);
         for matrix in 0..count {
             let mut rows = [[0; 4]; 8];
             for (n, row) in rows.iter_mut().enumerate() {
-                *row = Self::load_bytes(&self.shared, at[usize::from(matrix) * 8 + n], 16)?;
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    *row = Self::load_bytes(&self.shared, at[lane], 16)?;
+                }
             }
             w.registers
                 .set(dest.next(matrix), mask, &layout::ldmatrix(&rows, trans));
@@ -374,12 +377,15 @@ impl Memory<'_> {
         at: &[u64; 32],
         (source, count, trans): (Source, u8, bool),
     ) -> Result<(), String> {
-        let named = u32::MAX >> (32 - 8 * u32::from(count));
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, true);
         for matrix in 0..count {
             let register = w.registers.raw(source.from.ahead(matrix));
             for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
-                Self::store_bytes(&mut self.shared, at[usize::from(matrix) * 8 + n], 16, row)?;
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    Self::store_bytes(&mut self.shared, at[lane], 16, row)?;
+                }
             }
         }
         Ok(())
