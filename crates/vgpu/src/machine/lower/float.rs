@@ -278,6 +278,10 @@ fn special(i: &Instruction) -> Option<Run> {
         Some("F16" | "F16_V2") => narrow::<Fp16>(&form, f),
         Some("BF16" | "BF16_V2") => narrow::<Bfloat16>(&form, f),
         Some(_) => None,
+        // Of these approximations the hyperbolic tangent alone knows subnormals.
+        None if name == "TANH" => one(&form, Registers::float, move |a| {
+            f(f32::from_bits(a)).to_bits()
+        }),
         None => one(&form, Registers::float, move |a| {
             single::ftz(f(flushed(a, true))).to_bits()
         }),

@@ -361,7 +361,7 @@ fn leading(i: &Instruction) -> Option<Run> {
 
 fn dot(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
-    let halves = i.modifiers.iter().find(|m| m.starts_with('2')).copied();
+    let halves = i.modifiers.iter().any(|m| m.starts_with('2'));
     let types: Vec<&str> = i
         .modifiers
         .iter()
@@ -371,13 +371,13 @@ fn dot(i: &Instruction) -> Option<Run> {
     let signed = |n: usize| types.get(n).is_some_and(|t| t.starts_with('S'));
     let (a_signed, b_signed) = (signed(0), signed(1));
     match halves {
-        Some(which) => {
-            let high = which.contains("HI");
+        true => {
+            let high = i.has("HI");
             three(&form, Registers::int, move |a, b, c| {
                 integer::dp2a(a, b, c, a_signed, b_signed, high)
             })
         }
-        None => three(&form, Registers::int, move |a, b, c| {
+        false => three(&form, Registers::int, move |a, b, c| {
             integer::dp4a(a, b, c, a_signed, b_signed)
         }),
     }
