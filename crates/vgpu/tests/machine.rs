@@ -265,7 +265,7 @@ fn told(line: &str, alone: bool, memory: &mut GlobalMemory) -> Launch {
 /// Numbers of all formats in turns: two words, two singles, four halves, a double.
 fn mixed() -> Vec<u8> {
     let raw = words();
-    let single = |word: u32| word & 0x80ff_ffff | 0x3e00_0000 + (word >> 24 & 3) * 0x0100_0000;
+    let single = |word: u32| word & 0x80ff_ffff | (0x3e00_0000 + (word >> 24 & 3) * 0x0100_0000);
     let groups = raw.chunks_exact(8).enumerate().map(|(n, group)| {
         let bits = u64::from_le_bytes(group.try_into().unwrap());
         match n % 6 {

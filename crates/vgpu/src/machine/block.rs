@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::memory::Memory;
-use super::program::{Barrier, Control, Op, Program, SYSTEM_NOTHING, SYSTEM_STOPS, Unavailable};
-use super::registers::{Banks, Dest, Place, Registers, Truth};
+use super::program::{Barrier, Control, Op, Program, Unavailable};
+use super::registers::{Banks, Place, Registers, Truth};
+use super::system;
 use super::warp::{State, Warp};
 use crate::exec::trace::{BlockTrace, Run};
 
@@ -29,9 +30,6 @@ pub enum Fault {
     #[error(transparent)]
     Unavailable(Unavailable),
 }
-
-/// Where a function leaves its result.
-const RESULT: Dest = Dest::Row(4);
 
 /// A block-wide barrier.
 #[derive(Debug, Clone, Default)]
@@ -373,7 +371,7 @@ fn jump(
         Control::Trap => Some(next),
         Control::System(at) => {
             if on != 0 {
-                system(warp, *at, on, pc)?;
+                system::call(warp, *at, on).map_err(|what| stopped(pc, what))?;
             }
             Some(next)
         }
@@ -385,20 +383,6 @@ fn jump(
         }
         other => waiting(warp, other, on, mask, next),
     })
-}
-
-/// A call of a function that is not part of the code: printing does nothing and says that it
-/// printed nothing, a failed assertion stops the launch.
-fn system(warp: &mut Warp, at: super::registers::Origin, on: u32, pc: u32) -> Result<(), Fault> {
-    let to = warp.registers.raw_wide(at)[on.trailing_zeros() as usize & 31];
-    match to {
-        SYSTEM_NOTHING => {
-            warp.registers.set(RESULT, on, &[0; 32]);
-            Ok(())
-        }
-        SYSTEM_STOPS => Err(stopped(pc, "an assertion failed".to_owned())),
-        _ => Err(stopped(pc, format!("a call of {to:#x}"))),
-    }
 }
 
 /// The lanes that live of a mask that a register holds.

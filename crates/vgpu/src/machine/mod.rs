@@ -23,6 +23,7 @@ mod program;
 mod proof;
 mod registers;
 mod sync;
+mod system;
 mod warp;
 
 use std::collections::BTreeMap;
