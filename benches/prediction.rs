@@ -176,7 +176,7 @@ fn study(file: &Path, asked: &Asked) -> Result<(), Box<dyn Error>> {
             "--device",
             &format!("vgpu:{gpu}"),
             "--format",
-            "csv",
+            "json",
             "--configs",
         ])
         .arg(&input)
@@ -184,25 +184,26 @@ fn study(file: &Path, asked: &Asked) -> Result<(), Box<dyn Error>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
-    let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
-    let headings: HashMap<String, usize> = reader
-        .headers()?
-        .iter()
-        .enumerate()
-        .map(|(i, h)| (h.to_owned(), i))
-        .collect();
+    // Rows whose time is not reliable come last: found by their configuration.
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout)?;
+    let config = |row: &serde_json::Value| -> Vec<String> {
+        let names = recorded.names.iter();
+        names.map(|name| row["config"][name].to_string()).collect()
+    };
+    let found: HashMap<Vec<String>, &serde_json::Value> =
+        rows.iter().map(|row| (config(row), row)).collect();
     let mut pairs = Pairs::default();
-    for (row, (_, time)) in reader.records().zip(&recorded.rows) {
-        let row = row?;
+    for (values, time) in &recorded.rows {
+        let row = found.get(values);
         // A configuration that no longer compiles or fits has no time to compare.
-        if let Ok(us) = row[headings["time_us"]].parse::<f64>() {
-            let low: f64 = row[headings["low_us"]].parse()?;
-            let high: f64 = row[headings["high_us"]].parse()?;
-            pairs.real.push(*time);
-            pairs.predicted.push(us);
-            pairs.within += usize::from((low..=high).contains(&(time * 1e3)));
-            pairs.doubtful += usize::from(&row[headings["reliability"]] != "ok");
-        }
+        let Some((row, us)) = row.and_then(|row| Some((row, row["time_us"].as_f64()?))) else {
+            continue;
+        };
+        let bound = |end: usize| row["interval_us"][end].as_f64().unwrap_or(f64::NAN);
+        pairs.real.push(*time);
+        pairs.predicted.push(us);
+        pairs.within += usize::from((bound(0)..=bound(1)).contains(&(time * 1e3)));
+        pairs.doubtful += usize::from(row["reliability"] != "ok");
     }
     report(name, &pairs);
     let cost = String::from_utf8_lossy(&output.stderr);

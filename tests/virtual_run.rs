@@ -340,6 +340,57 @@ fn predictions_come_in_input_order_with_what_explains_them() {
     );
 }
 
+const WALK: &str = r#"
+extern "C" __global__ void walk(const int* count, const float* x, float* y) {
+  int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= N) return;
+  float sum = 0;
+  for (int k = 0; k < (count[i] & 7); k++) sum += x[(i + k) % N];
+  y[i] = sum;
+}
+"#;
+
+const WALKED: &str = r#"
+version: 1
+kernel: walk
+source: kernel.cu
+problems:
+  small: { N: 1000 }
+  large: { N: 600000 }
+parameters: {}
+arguments:
+  - { name: count, type: i32, role: input, shape: [N] }
+  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: walk, grid: ["ceil_div(N, 128)", 1, 1], block: [128, 1, 1] }
+reference: none
+"#;
+
+#[test]
+fn a_way_that_depends_on_data_that_are_not_those_of_the_space_is_told() {
+    let project = project(WALKED);
+    std::fs::write(project.path().join("kernel.cu"), WALK).unwrap();
+    let predicted = |problem: &str| {
+        let arguments = ["predict", "space.yaml", "--device", "vgpu:a100"];
+        let output = tuner(project.path(), &arguments)
+            .args(["--problem", problem, "--format", "csv"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let mut reader = csv::Reader::from_reader(output.stdout.as_slice());
+        let names = reader.headers().unwrap().clone();
+        let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+        // A row that is not reliable comes last, and behind one line of names.
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        let column = names.iter().position(|name| name == "reliability").unwrap();
+        rows[0][column].to_owned()
+    };
+    assert_eq!(predicted("small"), "ok");
+    let large = predicted("large");
+    assert!(large.contains("depends on the data of `count`"), "{large}");
+}
+
 #[test]
 fn configurations_outside_the_space_are_refused_with_their_line() {
     let project = project(SPACE);

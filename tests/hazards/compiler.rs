@@ -1,5 +1,7 @@
 //! The suite's compiler: the product's own, in this process and without a cache.
 
+use std::sync::Arc;
+
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
 };
@@ -27,8 +29,8 @@ impl Compilers {
         }
     }
 
-    /// PTX of a case, or the compiler's log.
-    pub(crate) fn ptx(&self, case: &Case) -> Result<String, String> {
+    /// PTX and machine code of a case, or the compiler's log.
+    pub(crate) fn code(&self, case: &Case) -> Result<(Arc<str>, Arc<[u8]>), String> {
         let template = Template::new(&format!("{}.cu", case.name), &case.text, vec![], vec![]);
         let launches: Vec<LaunchShape> = case
             .launches
@@ -45,7 +47,7 @@ impl Compilers {
         };
         let source = render(&template, binding, &case.arch);
         match self.0.compile(&source).map_err(|e| e.to_string())? {
-            CompileOutcome::Compiled(image) => Ok(image.ptx.to_string()),
+            CompileOutcome::Compiled(image) => Ok((image.ptx.clone(), image.cubin.clone())),
             refused => Err(format!("{refused:?}")),
         }
     }

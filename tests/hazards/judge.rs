@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use vgpu::machine::{self, Machine, Proof};
 use vgpu::{
     Arch, Arg, BlockOrder, BufferId, Counters, End, GlobalMemory, Hazard, Launch, LaunchError,
     LoadError, Module, Schedule, launch,
 };
 
-use super::case::{ArgKind, Case, Role};
+use super::case::{ArgKind, Case, LaunchSpec, Role};
 use super::reference::{Inputs, evaluate};
 
 /// Far above what any kernel of the suite executes, far below a test's patience.
@@ -153,6 +154,38 @@ impl Stage {
     }
 }
 
+fn arch_of(case: &Case) -> &'static Arch {
+    let arch = Arch::by_name(if case.arch == "sm_80" { "a100" } else { "h100" });
+    arch.expect("a known device")
+}
+
+/// A launch of a case.
+fn wanted(spec: &LaunchSpec, stage: &Stage) -> Launch {
+    let mut wanted = Launch::new(&spec.entry, spec.grid, spec.block, stage.args.clone());
+    wanted.dynamic_shared_bytes = spec.shared;
+    wanted.instruction_budget = INSTRUCTION_BUDGET;
+    wanted.wall_deadline = Some(Instant::now() + PATIENCE);
+    wanted
+}
+
+/// Executes all launches as machine code and as PTX; an error says where they differ.
+pub(crate) fn prove(case: &Case, module: &Module, cubin: &[u8]) -> Result<(), String> {
+    let mut stage = Stage::set(case);
+    for spec in &case.launches {
+        let machine = Machine::load(cubin, &spec.entry).map_err(|error| error.to_string())?;
+        let mut wanted = wanted(spec, &stage);
+        // A block that waits for others has a long turn before they come.
+        wanted.instruction_budget = 1 << 27;
+        let proof = machine::prove(&machine, module, &mut stage.memory, arch_of(case), &wanted);
+        match proof.map_err(|error| error.to_string())?.1 {
+            Proof::Same(_) | Proof::Rounded { .. } => {}
+            Proof::NotAvailable(error) => return Err(error.to_string()),
+            other => return Err(format!("{other:?}").chars().take(300).collect()),
+        }
+    }
+    Ok(())
+}
+
 /// How warps and blocks take turns.
 pub(crate) type Turns = (Schedule, BlockOrder);
 
@@ -164,20 +197,16 @@ pub(crate) fn run(
     (schedule, order): Turns,
     threads: usize,
 ) -> Judgement {
-    let arch = Arch::by_name(if case.arch == "sm_80" { "a100" } else { "h100" });
-    let arch = arch.expect("a known device");
+    let arch = arch_of(case);
     let mut stage = Stage::set(case);
     let (mut hazards, mut warnings) = (Vec::new(), Vec::new());
     let mut counters = Counters::default();
     let mut detail = String::new();
     for spec in &case.launches {
-        let mut wanted = Launch::new(&spec.entry, spec.grid, spec.block, stage.args.clone());
-        wanted.dynamic_shared_bytes = spec.shared;
+        let mut wanted = wanted(spec, &stage);
         wanted.schedule = schedule;
         wanted.block_order = order;
         wanted.threads = threads;
-        wanted.instruction_budget = INSTRUCTION_BUDGET;
-        wanted.wall_deadline = Some(Instant::now() + PATIENCE);
         wanted.checks.same_value_writes_allowed = case.same_value_writes_allowed;
         match launch(module, &mut stage.memory, arch, &wanted) {
             Ok(report) => {

@@ -93,9 +93,10 @@ struct Global {
     pointers: Vec<(usize, usize, u64)>,
 }
 
-/// Products that may be rounded together with the sum that they go into, and functions of angles,
-/// which the machine code divides by 2π first, rounded.
-const ROUNDED_BY_CHOICE: [&str; 9] = [
+/// Products that may be rounded together with the sum that they go into, functions of angles, which
+/// the machine code divides by 2π first, rounded, and the inverse root of a double, which it works
+/// out from an approximation.
+const ROUNDED_BY_CHOICE: [&str; 10] = [
     "mul.f32",
     "mul.ftz.f32",
     "mul.f64",
@@ -105,6 +106,7 @@ const ROUNDED_BY_CHOICE: [&str; 9] = [
     "mul.bf16x2",
     "sin.approx",
     "cos.approx",
+    "rsqrt.approx.f64",
 ];
 
 /// Whether another execution of the same code may round otherwise: by choice of the assembler, or

@@ -47,6 +47,8 @@ pub(super) struct Printer {
     /// Rows that come last.
     doubtful: Vec<Row>,
     printed: usize,
+    /// The line of names is there.
+    named: bool,
 }
 
 impl Printer {
@@ -59,6 +61,7 @@ impl Printer {
             waiting: Vec::new(),
             doubtful: Vec::new(),
             printed: 0,
+            named: false,
         }
     }
 
@@ -118,6 +121,7 @@ impl Printer {
             }
         };
         self.printed += rows.len();
+        self.named = true;
         output::print_bytes(escape::lines(&text).as_bytes())
     }
 
@@ -157,10 +161,10 @@ impl Printer {
                 cells
             });
         let text = output::rows(self.format, &self.headings(), &all.collect::<Vec<_>>());
-        match self.printed {
-            0 => text,
-            // The line of names is there already: it has no line breaks, for its names are words.
-            _ => text
+        match self.named {
+            false => text,
+            // It has no line breaks, for its names are words.
+            true => text
                 .split_once('\n')
                 .map_or_else(String::new, |(_, rows)| rows.to_owned()),
         }

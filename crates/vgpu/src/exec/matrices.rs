@@ -10,9 +10,10 @@ use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
 use crate::num::{layout, mma};
 
 impl Cta<'_> {
-    /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i.
+    /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i; of a lane that is not there it
+    /// is not read.
     pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
-        let mask = rows_of(data.len());
+        let mask = rows_of(data.len()) & w.alive;
         if let Some(row) = self.row(w, at, mask, 16) {
             self.count_row(&row, mask, 16, false);
             let words = self.read_row(w, &row, mask, 16);
@@ -32,6 +33,9 @@ impl Cta<'_> {
             let mut rows = [[0u32; 4]; 8];
             for (r, words) in rows.iter_mut().enumerate() {
                 let lane = i * 8 + r;
+                if mask >> lane & 1 == 0 {
+                    continue;
+                }
                 let address = w.address(at, lane);
                 let Some(place) = self.touch(w, at.area, address, Touch::read(lane, 16)) else {
                     continue;
@@ -45,7 +49,7 @@ impl Cta<'_> {
     }
 
     pub(super) fn stmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
-        let mask = rows_of(data.len());
+        let mask = rows_of(data.len()) & w.alive;
         if let Some(row) = self.row(w, at, mask, 16) {
             self.count_row(&row, mask, 16, true);
             let mut words = [[0; 32]; 4];
@@ -65,6 +69,9 @@ impl Cta<'_> {
             let rows = layout::stmatrix(&w.regs.r32[*row as usize], trans);
             for (r, words) in rows.iter().enumerate() {
                 let lane = i * 8 + r;
+                if mask >> lane & 1 == 0 {
+                    continue;
+                }
                 let address = w.address(at, lane);
                 let Some(place) = self.touch(w, at.area, address, Touch::write(lane, 16)) else {
                     continue;

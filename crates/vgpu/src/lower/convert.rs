@@ -131,6 +131,11 @@ fn int_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
             c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0) as u32),
         (4, _, _) => alu!(k; |a: U32| -> U32
             c::int_to_int(a.into(), int(k, 8), int(k, 16), k & SAT != 0) as u32),
+        // Bytes are extended to the width of their register.
+        (1, 8, _) => alu!(k; |a: U64| -> U32
+            c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0) as u32),
+        (1, _, _) => alu!(k; |a: U32| -> U32
+            c::int_to_int(a.into(), int(k, 8), int(k, 16), k & SAT != 0) as u32),
         (_, 8, _) => alu!(k; |a: U64| -> U16
             c::int_to_int(a, int(k, 8), int(k, 16), k & SAT != 0) as u16),
         _ => alu!(k; |a: U32| -> U16
@@ -146,20 +151,20 @@ fn float_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
             alu!(|a: F32| -> S32 c::f32_to_s32_rz(a))
         }
         (Type::F32, 8) => alu!(k; |a: F32| -> U64 from_single(a, k)),
-        (Type::F32, 4) => alu!(k; |a: F32| -> U32 from_single(a, k) as u32),
+        (Type::F32, 1 | 4) => alu!(k; |a: F32| -> U32 from_single(a, k) as u32),
         (Type::F32, _) => alu!(k; |a: F32| -> U16 from_single(a, k) as u16),
         (Type::F64, 8) => alu!(k; |a: F64| -> U64 c::float_to_int(a, true, int(k, 16), round(k))),
-        (Type::F64, 4) => {
+        (Type::F64, 1 | 4) => {
             alu!(k; |a: F64| -> U32 c::float_to_int(a, true, int(k, 16), round(k)) as u32)
         }
         (Type::F64, _) => {
             alu!(k; |a: F64| -> U16 c::float_to_int(a, true, int(k, 16), round(k)) as u16)
         }
         (Type::F16, 8) => alu!(k; |a: U16| -> U64 from_single(Fp16::widen(a), k)),
-        (Type::F16, 4) => alu!(k; |a: U16| -> U32 from_single(Fp16::widen(a), k) as u32),
+        (Type::F16, 1 | 4) => alu!(k; |a: U16| -> U32 from_single(Fp16::widen(a), k) as u32),
         (Type::F16, _) => alu!(k; |a: U16| -> U16 from_single(Fp16::widen(a), k) as u16),
         (Type::Bf16, 8) => alu!(k; |a: U16| -> U64 from_single(Bfloat16::widen(a), k)),
-        (Type::Bf16, 4) => alu!(k; |a: U16| -> U32 from_single(Bfloat16::widen(a), k) as u32),
+        (Type::Bf16, 1 | 4) => alu!(k; |a: U16| -> U32 from_single(Bfloat16::widen(a), k) as u32),
         (Type::Bf16, _) => alu!(k; |a: U16| -> U16 from_single(Bfloat16::widen(a), k) as u16),
         _ => return None,
     };
@@ -207,6 +212,11 @@ fn sat32(x: f32, k: u32) -> f32 {
 }
 
 #[inline(always)]
+fn sat64(x: f64, k: u32) -> f64 {
+    if k & SAT != 0 { double::sat(x) } else { x }
+}
+
+#[inline(always)]
 fn fin32(x: f32, k: u32) -> f32 {
     sat32(if k & FTZ != 0 { s::ftz(x) } else { x }, k)
 }
@@ -237,28 +247,32 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
         }),
         (Type::F32, Type::F32) => alu!(k = [0]; |a: F32| -> F32 fin32(a, k)),
         (Type::F64, Type::F64) if integral => {
-            alu!(k = [0]; |a: F64| -> F64 c::integral_f64(a, round(k)))
+            alu!(k = [0]; |a: F64| -> F64 sat64(c::integral_f64(a, round(k)), k))
         }
-        (Type::F64, Type::F64) => alu!(k = [0]; |a: F64| -> F64
-            if k & SAT != 0 { double::sat(a) } else { a }),
+        (Type::F64, Type::F64) => alu!(k = [0]; |a: F64| -> F64 sat64(a, k)),
         (Type::F32, Type::F64) => {
             alu!(k = [0]; |a: F64| -> F32 fin32(c::f64_to_f32(a, round(k)), k))
         }
         (Type::F64, Type::F32) => {
-            alu!(k = [0]; |a: F32| -> F64 c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }))
+            alu!(k = [0]; |a: F32| -> F64
+                sat64(c::f32_to_f64(if k & FTZ != 0 { s::ftz(a) } else { a }), k))
         }
         (Type::F32, Type::F16) => alu!(k = [0]; |a: U16| -> F32 fin32(Fp16::widen(a), k)),
         (Type::F32, Type::Bf16) => alu!(k = [0]; |a: U16| -> F32 fin32(Bfloat16::widen(a), k)),
-        (Type::F64, Type::F16) => alu!(|a: U16| -> F64 c::f32_to_f64(Fp16::widen(a))),
-        (Type::F64, Type::Bf16) => alu!(|a: U16| -> F64 c::f32_to_f64(Bfloat16::widen(a))),
+        (Type::F64, Type::F16) => {
+            alu!(k = [0]; |a: U16| -> F64 sat64(c::f32_to_f64(Fp16::widen(a)), k))
+        }
+        (Type::F64, Type::Bf16) => {
+            alu!(k = [0]; |a: U16| -> F64 sat64(c::f32_to_f64(Bfloat16::widen(a)), k))
+        }
         (Type::F16, Type::F32) => alu!(k = [0]; |a: F32| -> U16 narrow::<Fp16>(a, k)),
         (Type::Bf16, Type::F32) => alu!(k = [0]; |a: F32| -> U16 narrow::<Bfloat16>(a, k)),
         (Type::F16, Type::F64) => alu!(k = [0]; |a: F64| -> U16 from_double::<Fp16>(a, k)),
         (Type::Bf16, Type::F64) => alu!(k = [0]; |a: F64| -> U16 from_double::<Bfloat16>(a, k)),
         (Type::F16, Type::F16) if integral => alu!(k = [0]; |a: U16| -> U16
-            Fp16::narrow(c::integral_f32(Fp16::widen(a), round(k)))),
+            Fp16::narrow(sat32(c::integral_f32(Fp16::widen(a), round(k)), k))),
         (Type::Bf16, Type::Bf16) if integral => alu!(k = [0]; |a: U16| -> U16
-            Bfloat16::narrow(c::integral_f32(Bfloat16::widen(a), round(k)))),
+            Bfloat16::narrow(sat32(c::integral_f32(Bfloat16::widen(a), round(k)), k))),
         (Type::F16, Type::F16) => {
             alu!(k = [0]; |a: U16| -> U16 if k & SAT != 0 { h::sat::<Fp16>(a) } else { a })
         }

@@ -15,6 +15,8 @@ pub(crate) const CONTROL: u8 = 1;
 pub(crate) const ADDRESSES: u8 = 2;
 /// It loads what neither decides a way nor an address: only its own address matters.
 pub(crate) const UNUSED: u8 = 4;
+/// It loads from global memory what decides a way or an address.
+pub(crate) const DATA: u8 = 8;
 
 /// The slices of one function.
 #[derive(Debug, Clone, Default)]
@@ -36,11 +38,18 @@ pub(super) fn skeleton(body: &Body<'_>) -> Skeleton {
     let unused = |i: &Instruction<'_>| {
         i.opcode.starts_with("ld") && !sets(i).iter().any(|reg| wanted.contains(reg))
     };
-    let flags = |at: usize| match (calls, control[at], addresses[at]) {
-        (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
-        (_, _, true) if unused(&code[at]) => ADDRESSES | UNUSED,
-        (_, _, true) => ADDRESSES,
-        _ => 0,
+    let flags = |at: usize| {
+        let (i, unused) = (&code[at], unused(&code[at]));
+        let slices = match (calls, control[at], addresses[at]) {
+            (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
+            (_, _, true) if unused => ADDRESSES | UNUSED,
+            (_, _, true) => ADDRESSES,
+            _ => 0,
+        };
+        match addresses[at] && loads(i) && i.opcode != "cp" && !unused {
+            true => slices | DATA,
+            false => slices,
+        }
     };
     let far_atomic = |i: &Instruction<'_>| i.opcode == "atom" && !near(i);
     Skeleton {
@@ -211,7 +220,7 @@ mod tests {
             mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.global.f32 %f1, [%rd3];\n\
             st.global.f32 [%rd1], %f1;";
         let keep = of(gather).keep;
-        assert_eq!(keep[1], ADDRESSES);
+        assert_eq!(keep[1], ADDRESSES | DATA);
         assert_eq!(keep[4], ADDRESSES | UNUSED);
     }
 

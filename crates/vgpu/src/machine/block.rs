@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::memory::Memory;
 use super::program::{Barrier, Control, Op, Program, Unavailable};
 use super::registers::{Banks, Place, Registers, Truth};
+use super::system;
 use super::warp::{State, Warp};
 use crate::exec::trace::{BlockTrace, Run};
 
@@ -365,6 +366,14 @@ fn jump(
         Control::Converged(to, lanes) => {
             let away = lanes_of(warp, lanes, mask) & !mask != 0;
             Some(if !away && on != 0 { *to } else { next })
+        }
+        Control::Trap if on != 0 => return Err(stopped(pc, "a trap".to_owned())),
+        Control::Trap => Some(next),
+        Control::System(at) => {
+            if on != 0 {
+                system::call(warp, *at, on).map_err(|what| stopped(pc, what))?;
+            }
+            Some(next)
         }
         Control::Indirect(from, base) => {
             if on == 0 {

@@ -175,7 +175,9 @@ impl Memory<'_> {
         if !at.is_multiple_of(u64::from(bytes)) {
             return Err(format!("address {at:#x} is no multiple of {bytes}"));
         }
-        let (index, offset) = self.find(at, bytes.into())?;
+        // Of a vector, what lies behind the end of a buffer may be loaded where nobody uses it.
+        let needed = u64::from(bytes.min(4));
+        let (index, offset) = self.find(at, needed)?;
         let words = &self.global.allocations[index].words;
         let first = (offset / 4) as usize;
         let mut out = [0; 4];
@@ -184,10 +186,8 @@ impl Memory<'_> {
             out[0] = word & (u32::MAX >> (32 - 8 * u32::from(bytes)));
             return Ok(out);
         }
-        for (slot, word) in out
-            .iter_mut()
-            .zip(&words[first..first + usize::from(bytes / 4)])
-        {
+        let words = words.iter().skip(first).take(usize::from(bytes / 4));
+        for (slot, word) in out.iter_mut().zip(words) {
             *slot = word.load(Relaxed);
         }
         Ok(out)
@@ -355,12 +355,15 @@ impl Memory<'_> {
         (dest, count, trans): (Dest, u8, bool),
         mask: u32,
     ) -> Result<(), String> {
-        let named = u32::MAX >> (32 - 8 * u32::from(count));
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, false);
         for matrix in 0..count {
             let mut rows = [[0; 4]; 8];
             for (n, row) in rows.iter_mut().enumerate() {
-                *row = Self::load_bytes(&self.shared, at[usize::from(matrix) * 8 + n], 16)?;
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    *row = Self::load_bytes(&self.shared, at[lane], 16)?;
+                }
             }
             w.registers
                 .set(dest.next(matrix), mask, &layout::ldmatrix(&rows, trans));
@@ -374,12 +377,15 @@ impl Memory<'_> {
         at: &[u64; 32],
         (source, count, trans): (Source, u8, bool),
     ) -> Result<(), String> {
-        let named = u32::MAX >> (32 - 8 * u32::from(count));
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, true);
         for matrix in 0..count {
             let register = w.registers.raw(source.from.ahead(matrix));
             for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
-                Self::store_bytes(&mut self.shared, at[usize::from(matrix) * 8 + n], 16, row)?;
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    Self::store_bytes(&mut self.shared, at[lane], 16, row)?;
+                }
             }
         }
         Ok(())

@@ -65,7 +65,7 @@ pub(super) struct Truth {
 
 fn part(selector: &str) -> Option<Part> {
     Some(match selector {
-        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" => Part::Whole,
+        "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" => Part::Whole,
         "H0_H0" | "H0" => Part::Low,
         "H1_H1" | "H1" => Part::High,
         "F32" => Part::Single,

@@ -12,6 +12,10 @@ use super::sync::Sync;
 
 /// Where generic addresses of shared memory begin.
 pub(super) const SHARED_WINDOW: u64 = 0x7f00 << 32;
+/// Addresses of functions of the system: of those that do nothing here, and of those that stop the
+/// launch.
+pub(super) const SYSTEM_NOTHING: u64 = 0x7f02 << 32;
+pub(super) const SYSTEM_STOPS: u64 = 0x7f03 << 32;
 /// Where those of local memory begin.
 pub(super) const LOCAL_WINDOW: u64 = 0x7f01 << 32;
 
@@ -47,6 +51,10 @@ pub(super) enum Control {
     Converged(u32, Source),
     /// To the byte address in a register and the next one, and an offset.
     Indirect(Origin, i64),
+    /// Calls a function of the system, whose address stands there.
+    System(Origin),
+    /// Stops the launch.
+    Trap,
     Exit,
     /// The lanes that are here will meet at a `Sync`.
     Join(u8),
@@ -217,5 +225,50 @@ fn step(instruction: &Instruction) -> Step {
     Step {
         guard,
         op: op.unwrap_or_else(|| unavailable(instruction.name(), instruction.address)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Op, Program};
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    /// Names of the instructions of a folder's cubins that are not known, with how many there are.
+    fn unknown(folder: &Path) -> BTreeMap<String, usize> {
+        let mut names = BTreeMap::new();
+        for arch in std::fs::read_dir(folder).unwrap().flatten() {
+            let Ok(files) = std::fs::read_dir(arch.path()) else {
+                continue;
+            };
+            let files = files.flatten().map(|file| file.path());
+            for file in files.filter(|path| path.extension().is_some_and(|e| e == "cubin")) {
+                let cubin = sass::Cubin::read(&std::fs::read(&file).unwrap()).unwrap();
+                for kernel in cubin.kernels.values() {
+                    for step in Program::new(&kernel.code).steps {
+                        if let Op::Unavailable(what) = step.op {
+                            let arch = arch.file_name().to_string_lossy().into_owned();
+                            *names.entry(format!("{} {arch}", what.name)).or_default() += 1;
+                        }
+                    }
+                }
+            }
+        }
+        names
+    }
+
+    #[test]
+    #[ignore = "needs a folder ARCH/NAME.cubin: set SASS_CUBINS"]
+    fn instructions_of_a_folder_are_known_but_for_textures_and_warp_groups() {
+        let folder = std::env::var("SASS_CUBINS").expect("SASS_CUBINS: folder of cubins");
+        let names = unknown(Path::new(&folder));
+        for (name, count) in &names {
+            println!("{count:7} {name}");
+        }
+        let meant = ["TEX", "TLD", "SU", "GMMA", "HMMA.884"];
+        let wrong = names
+            .keys()
+            .filter(|name| !meant.iter().any(|m| name.contains(m)));
+        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&String>::new());
     }
 }

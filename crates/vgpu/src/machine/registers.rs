@@ -48,6 +48,8 @@ pub(super) struct Registers {
     pub(super) uniform_predicates: [u32; 8],
     /// Lanes that take part in each convergence barrier, as each lane knows it.
     pub(super) barriers: [Row; 16],
+    /// The two words of each lane's return address.
+    pub(super) return_address: [Row; 2],
     /// Lanes of the path that runs, whatever their guards.
     pub(super) active: u32,
     /// What the last reduction at a block-wide barrier gave: a count, or all lanes where true.
@@ -68,6 +70,7 @@ impl Registers {
             predicates,
             uniform_predicates: predicates,
             barriers: [[0; 32]; 16],
+            return_address: [[0; 32]; 2],
             active: 0,
             reduced: 0,
             place,

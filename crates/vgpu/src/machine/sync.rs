@@ -22,9 +22,13 @@ pub(super) enum Sync {
     Arrive {
         at: Where,
         dest: Option<Dest>,
+        arrivals: Source,
         bytes: Option<Source>,
-        arrives: bool,
+        /// What comes back is the lanes that arrive together and the upper word before them.
+        masks: bool,
     },
+    /// The barrier's memory is used for something else from now on.
+    Nothing,
     /// Whether the phase of a token is over.
     Check {
         at: Where,
@@ -115,15 +119,21 @@ impl Memory<'_> {
             Sync::Arrive {
                 at,
                 dest,
+                arrivals,
                 bytes,
-                arrives,
+                masks,
             } => {
                 let at = at.addresses(&w.registers);
                 let bytes = bytes.map_or([0; 32], |b| w.registers.raw(b.from));
+                let arrivals = w.registers.raw(arrivals.from);
                 let mut tokens = [0; 32];
                 for lane in lanes(mask) {
                     let more = i64::from(bytes[lane]);
-                    tokens[lane] = self.progress(at[lane], u64::from(*arrives), more)?;
+                    tokens[lane] = self.progress(at[lane], arrivals[lane].into(), more)?;
+                }
+                if *masks {
+                    let before = tokens[mask.trailing_zeros() as usize & 31];
+                    tokens = [before & !0xffff_ffff | u64::from(mask); 32];
                 }
                 if let Some(dest) = dest {
                     w.registers.set_wide(*dest, mask, &tokens);
@@ -138,6 +148,7 @@ impl Memory<'_> {
                 }
                 w.registers.set_truth(*out, mask, over);
             }
+            Sync::Nothing => {}
             Sync::Bulk {
                 shared,
                 global,

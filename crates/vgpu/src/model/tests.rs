@@ -141,7 +141,7 @@ fn a_warp_that_only_asks_whether_it_may_go_on_asks_once() {
     let (traces, estimate) = replayed("handed", [4, 1, 1], [64, 1, 1], &given);
     assert_eq!(estimate.doubts, Vec::<String>::new());
     assert_eq!(estimate.tally.by_unit, traces.by_unit);
-    // What is asked, in two places that the assembler made of it, and what was handed over; the other
+    // It asks on its way in, in the loop and on its way out, and takes what was handed over; the other
     // warp's loads are all there.
     let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
     assert!((2..=4).contains(&count("LDS")), "{}", count("LDS"));

@@ -265,17 +265,29 @@ pub fn tanh_half<H: Half>(x: u16) -> u16 {
     H::narrow(tanh(H::widen(x)))
 }
 
-/// `rcp.approx.ftz.f64`: the upper 32 bits of 1 / x, the lower 32 are zero; subnormal operands and
-/// results flush.
+/// `rcp.approx.ftz.f64`: the upper 32 bits of 1 / x for the upper 32 bits of x, the lower 32 are zero;
+/// subnormal operands and results flush.
 #[inline]
 pub fn rcp_f64(x: f64) -> f64 {
-    gross(1.0 / flush_f64(x))
+    gross(1.0 / flush_f64(upper(x)))
 }
 
-/// `rsqrt.approx.f64`, and its `.ftz` form with `ftz`: the upper 32 bits of 1 / √x.
+/// `rsqrt.approx.f64`: 1 / √x; with `ftz` its `.ftz` form: the upper 32 bits of it for the upper 32
+/// bits of x.
 #[inline]
 pub fn rsqrt_f64(x: f64, ftz: bool) -> f64 {
-    gross(1.0 / double::sqrt_rn(if ftz { flush_f64(x) } else { x }))
+    match ftz {
+        true => gross(1.0 / double::sqrt_rn(flush_f64(upper(x)))),
+        false => double::canonical(1.0 / double::sqrt_rn(x)),
+    }
+}
+
+/// What is left of a number without the lower 32 bits; a NaN stays one.
+fn upper(x: f64) -> f64 {
+    match x.is_nan() {
+        true => x,
+        false => f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000),
+    }
 }
 
 fn flush_f64(x: f64) -> f64 {

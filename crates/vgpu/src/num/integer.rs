@@ -163,7 +163,7 @@ pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
         };
     }
     let step = offset.signum();
-    let mut left = offset.abs();
+    let mut left = offset.unsigned_abs();
     let mut position = base as i32;
     while (0..32).contains(&position) {
         if mask >> position & 1 == 1 {

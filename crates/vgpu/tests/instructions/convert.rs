@@ -435,3 +435,30 @@ fn tf32_keeps_ten_bits_of_fraction() {
         }
     });
 }
+
+#[test]
+fn bytes_are_extended_to_the_width_of_their_register() {
+    check("cvt.rzi.s8.f32 {d}, {a};", R, &[(R, Kind::F32)], |x| {
+        let byte = match f32::from_bits(x[0] as u32) {
+            v if v.is_nan() => 0,
+            v => v as i8,
+        };
+        u64::from(i32::from(byte) as u32)
+    });
+    check("cvt.s8.s32 {d}, {a};", R, &[(R, Kind::Int)], |x| {
+        u64::from(i32::from(x[0] as i8) as u32)
+    });
+}
+
+#[test]
+fn doubles_saturate() {
+    check("cvt.sat.f64.f32 {d}, {a};", Q, &[(R, Kind::F32)], |x| {
+        let v = f64::from(f32::from_bits(x[0] as u32));
+        let clamped = if v.is_nan() {
+            0.0
+        } else {
+            v.clamp(0.0, 1.0) + 0.0
+        };
+        clamped.to_bits()
+    });
+}

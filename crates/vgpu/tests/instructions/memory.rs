@@ -453,3 +453,16 @@ fn matrices_are_loaded_and_stored_by_rows() {
         assert_eq!(results[2 * lane + 1], at(1));
     }
 }
+
+#[test]
+fn rows_of_a_matrix_whose_lanes_are_not_there_are_not_read() {
+    // Of eight rows, as many as there are lanes: each lane gets two halves of a row.
+    let body = "mov.u32 %r9, box; mul.lo.u32 %r10, %r8, 16; add.u32 %r9, %r9, %r10;
+        mov.u32 %r11, 0x3c003c00; st.shared.v4.b32 [%r9], {%r11, %r11, %r11, %r11};
+        ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r12, %r13, %r14, %r15}, [%r9];
+        stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r9], {%r12, %r12, %r12, %r12};
+        mul.wide.u32 %q10, %r8, 8; add.u64 %q8, %q8, %q10;
+        cvt.u64.u32 %q11, %r12; st.global.u64 [%q8], %q11;";
+    let got = run(".shared .align 16 .b8 box[512];", body, 4, &[], 4);
+    assert_eq!(got, [0x3c00_3c00; 4]);
+}

@@ -6,7 +6,7 @@
 
 use super::cases::keep;
 use super::kept::Kept;
-use super::{DOUBTFUL, Explanation, INTERVAL, LaunchWork, Prediction, resident_blocks};
+use super::{DOUBTFUL, Explanation, LaunchWork, Prediction, interval, resident_blocks};
 use crate::gate::generate;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ const FILLED_BYTES: u64 = 1 << 20;
 /// Instructions of the sampled block.
 const INSTRUCTIONS: u64 = 60_000_000;
 /// Wall time of one launch's sampled blocks.
-const WALL: Duration = Duration::from_secs(30);
+const WALL: Duration = Duration::from_secs(120);
 /// Candidates after which memory is made anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -47,6 +47,8 @@ struct Prepared {
     arguments: Vec<PlanArgument>,
     memory: GlobalMemory,
     buffers: Vec<Option<BufferId>>,
+    /// Names of the buffers whose data are not, or not all, those that the space asks for.
+    made_up: Vec<(BufferId, String)>,
     uses: u32,
 }
 
@@ -168,7 +170,10 @@ impl Forecaster {
                 Sampled::Traced(traces) => *traces,
                 Sampled::Withheld(why) => return Err(self.withheld(plan, launch, &why)),
             };
-            pieces.push(piece(arch, &machine, launch, (traces, room))?);
+            let invented = invented(prepared, &traces);
+            let mut found = piece(arch, &machine, launch, (traces, room))?;
+            found.doubts.extend(invented);
+            pieces.push(found);
         }
         summary(arch, &pieces)
     }
@@ -204,6 +209,7 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
     let arguments = &plan.arguments;
     let mut memory = GlobalMemory::new(limit);
     let mut buffers = Vec::with_capacity(arguments.len());
+    let mut made_up = Vec::new();
     for (index, argument) in arguments.iter().enumerate() {
         if argument.role == Role::Scalar {
             buffers.push(None);
@@ -213,11 +219,14 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
         let buffer =
             buffer.map_err(|error| Judgement::new(Verdict::OutOfMemory, error.to_string()))?;
         if argument.role.is_filled() {
-            match (&argument.fill, &plan.generators) {
+            let whole = match (&argument.fill, &plan.generators) {
                 (Fill::Kernel(entry), Some(code)) => {
-                    generated(&mut memory, buffer, argument, (entry, code), arch)?;
+                    generated(&mut memory, buffer, argument, (entry, code), arch)?
                 }
                 _ => fill(&mut memory, buffer, argument, index as u64)?,
+            };
+            if !whole {
+                made_up.push((buffer, argument.name.clone()));
             }
         }
         buffers.push(Some(buffer));
@@ -226,16 +235,18 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
         arguments: arguments.to_vec(),
         memory,
         buffers,
+        made_up,
         uses: 0,
     })
 }
 
+/// Fills a buffer; whether all of it is as the space says.
 fn fill(
     memory: &mut GlobalMemory,
     buffer: BufferId,
     argument: &PlanArgument,
     index: u64,
-) -> Result<(), Judgement> {
+) -> Result<bool, Judgement> {
     let total = memory.len(buffer);
     let (element, rule) = (argument.element, &argument.fill);
     // Where what an element is depends on its place, its beginning does not stand for the rest.
@@ -245,9 +256,10 @@ fn fill(
     );
     let plain = drawn && argument.layout.is_none();
     if total > FILLED_BYTES && (plain && element.is_float() || *rule == Fill::Zeros) {
-        return Ok(());
+        return Ok(*rule == Fill::Zeros);
     }
-    let part = if total <= FILLED_BYTES || !plain {
+    let whole = total <= FILLED_BYTES || !plain;
+    let part = if whole {
         let content = argument.content(SEED, index);
         content.map_err(|why| refused(format!("the data of `{}`: {why}", argument.name)))?
     } else {
@@ -255,7 +267,7 @@ fn fill(
         rule.bytes(element, SEED, index, count)
     };
     repeated(memory, buffer, &part);
-    Ok(())
+    Ok(whole || matches!(rule, Fill::Constant(_)))
 }
 
 /// Writes the bytes again and again until the buffer is full.
@@ -268,14 +280,15 @@ fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
     }
 }
 
-/// Has a generator fill a buffer, of a large one only the beginning, which the rest repeats.
+/// Has a generator fill a buffer, of a large one only the beginning, which the rest repeats; whether
+/// that is all of it.
 fn generated(
     memory: &mut GlobalMemory,
     buffer: BufferId,
     argument: &PlanArgument,
     (entry, code): (&str, &Code),
     arch: &Arch,
-) -> Result<(), Judgement> {
+) -> Result<bool, Judgement> {
     let told = |why: String| refused(format!("the generator of `{}`: {why}", argument.name));
     let module = Module::load(&code.ptx).map_err(|error| told(error.to_string()))?;
     let all = generate::elements(argument);
@@ -294,7 +307,7 @@ fn generated(
         part.truncate(usize::try_from(count * each).unwrap_or(usize::MAX));
         repeated(memory, buffer, &part);
     }
-    Ok(())
+    Ok(count == all)
 }
 
 /// Executes the blocks of one launch that the model needs.
@@ -342,6 +355,20 @@ fn trace(
         let taken = launch.arguments.iter();
         let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
         refused(error.describe(&names.collect::<Vec<_>>()))
+    })
+}
+
+/// That the way depends on data that are not those of the space.
+fn invented(prepared: &Prepared, traces: &Traces) -> Option<String> {
+    let decides = |(buffer, _): &&(BufferId, String)| traces.decided_by.contains(buffer);
+    let names = prepared.made_up.iter().filter(decides);
+    let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "its way depends on the data of {}, of which there is more than 1 MiB and not all is as the \
+             space says",
+            names.join(" and ")
+        )
     })
 }
 
@@ -412,7 +439,7 @@ fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
         }
     }
     let factors = if explanation.doubts.is_empty() {
-        INTERVAL
+        interval(prediction.bound)
     } else {
         DOUBTFUL
     };

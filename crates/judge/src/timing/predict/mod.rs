@@ -23,9 +23,17 @@ pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor
 /// What stands beside a figure that should not be relied on.
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 
-/// Factors on a predicted time between which nine of ten recorded times lie, where the model has
-/// no doubts, and where it has (`docs/prediction.md`, "Error").
-const INTERVAL: [f64; 2] = [0.6, 2.0];
+/// Factors on a predicted time between which nine of ten recorded times lie, by what bounds the launch
+/// (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
+fn interval(bound: &str) -> [f64; 2] {
+    match bound {
+        "shared" => [0.58, 1.93],
+        "l2" | "dram" | "latency" => [0.57, 1.97],
+        _ => [0.54, 2.08],
+    }
+}
+
+/// The same where the model has doubts.
 const DOUBTFUL: [f64; 2] = [0.25, 4.0];
 
 /// One launch, as far as its time depends on it.

@@ -3,7 +3,7 @@
 use sass::Instruction;
 
 use super::{Form, Run};
-use crate::machine::registers::{Part, Registers, Source};
+use crate::machine::registers::{Origin, Part, Registers, Source};
 use crate::num::convert::{self, IntType};
 use crate::num::half::{self, Bfloat16, Fp16, Half};
 use crate::num::small::{self, Small};
@@ -11,11 +11,13 @@ use crate::num::{Overflow, Round, single};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
-        "F2F" => float_to_float(i),
-        "F2I" | "F2IP" => float_to_int(i),
-        "I2F" | "I2FP" => int_to_float(i),
-        "FRND" => integral(i),
+        "F2F" | "UF2F" => float_to_float(i),
+        "F2I" | "UF2I" => float_to_int(i),
+        "F2IP" => packed_bytes(i),
+        "I2F" | "I2FP" | "UI2F" | "UI2FP" => int_to_float(i),
+        "FRND" | "UFRND" => integral(i),
         "F2FP" => packed(i),
+        "I2IP" => packed_ints(i),
         "I2I" => int_to_int(i),
         _ => None,
     }
@@ -141,11 +143,10 @@ fn float_to_float(i: &Instruction) -> Option<Run> {
         (Type::F16, Type::F64) => f64_to_half(bits, round, crate::num::soft::F16),
         (Type::Bf16, Type::F64) => f64_to_half(bits, round, crate::num::soft::BF16),
         (Type::F16, _) => {
-            half::from_f32::<Fp16>(f32::from_bits(bits as u32), round, Overflow::Infinite).into()
+            half::from_f32::<Fp16>(from.widen(bits) as f32, round, Overflow::Infinite).into()
         }
         (Type::Bf16, _) => {
-            half::from_f32::<Bfloat16>(f32::from_bits(bits as u32), round, Overflow::Infinite)
-                .into()
+            half::from_f32::<Bfloat16>(from.widen(bits) as f32, round, Overflow::Infinite).into()
         }
         _ => single::canonical(from.widen(bits) as f32).to_bits().into(),
     })
@@ -171,9 +172,6 @@ fn float_to_int(i: &Instruction) -> Option<Run> {
             Type::Int(int) => to = int,
             float => from = float,
         }
-    }
-    if i.opcode == "F2IP" {
-        return None;
     }
     let (round, ftz, zero) = (round(i), i.has("FTZ"), i.has("NTZ"));
     let read = move |r: &Registers, s: &Source| bits(r, s, from);
@@ -260,7 +258,14 @@ fn packed(i: &Instruction) -> Option<Run> {
     } else {
         Overflow::Infinite
     };
-    let (d, high, low) = (form.dest?, form.source(0)?, form.source(1)?);
+    let d = form.dest?;
+    if i.has("TF32") {
+        return tensor_float(&form, round, overflow, relu);
+    }
+    if let (Some(format), true) = (format, i.has("UNPACK_B_MERGE_C")) {
+        return bytes_of_halves(&form, format, relu);
+    }
+    let (high, low) = (form.source(0)?, form.source(1)?);
     if let Some(format) = format {
         let kept = form.source(2);
         let merged = i.has("PACK_AB_MERGE_C");
@@ -279,7 +284,9 @@ fn packed(i: &Instruction) -> Option<Run> {
             r.set(d, mask, &out);
         }));
     }
-    if i.has("TF32") || !(i.has("PACK_AB") || i.has("PACK_B")) {
+    let merged = i.has("MERGE_C");
+    // What stands beside a single result is known where it is zero.
+    if merged && low.from != Origin::Value(0) || !merged && !i.has("PACK_AB") {
         return None;
     }
     let brain = i.has("BF16") || i.has("BF16_V2");
@@ -290,7 +297,10 @@ fn packed(i: &Instruction) -> Option<Run> {
                 true => code::<Bfloat16>(bits, round, overflow, relu),
                 false => code::<Fp16>(bits, round, overflow, relu),
             };
-            code(high[l]) << 16 | code(low[l])
+            match merged {
+                true => code(high[l]),
+                false => code(high[l]) << 16 | code(low[l]),
+            }
         });
         r.set(d, mask, &out);
     }))
@@ -301,9 +311,101 @@ fn code<H: Half>(bits: u32, round: Round, overflow: Overflow, relu: bool) -> u32
     u32::from(if relu { half::relu::<H>(x) } else { x })
 }
 
+fn tensor_float(form: &Form, round: Round, overflow: Overflow, relu: bool) -> Option<Run> {
+    let (d, source) = (form.dest?, form.source(0)?);
+    Some(Box::new(move |r, mask| {
+        let out = r.float(&source).map(|bits| {
+            let x = f32::from_bits(bits);
+            small::to_tf32(if relu { x.max(0.0) } else { x }, round, overflow)
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+/// Two halves as two bytes, in the lower half; the upper one is that of another register.
+fn bytes_of_halves(form: &Form, format: Small, relu: bool) -> Option<Run> {
+    let (d, a, kept) = (form.dest?, form.source(0)?, form.source(1)?);
+    Some(Box::new(move |r, mask| {
+        let (a, kept) = (r.halves(&a), r.int(&kept));
+        let out = std::array::from_fn(|l| {
+            let code =
+                |bits: u32| u32::from(small::from_f32(format, half::f16_to_f32(bits as u16), relu));
+            kept[l] << 16 | code(a[l] >> 16) << 8 | code(a[l])
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+/// Two floats as two bytes of integers beside the lower half of another register.
+fn packed_bytes(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (d, a, b, kept) = (
+        form.dest?,
+        form.source(0)?,
+        form.source(1)?,
+        form.source(2)?,
+    );
+    let to = IntType {
+        bits: 8,
+        signed: i.has("S8"),
+    };
+    if i.has("RELU") || !i.has("NTZ") || kept.part != Part::Whole {
+        return None;
+    }
+    let round = round(i);
+    Some(Box::new(move |r, mask| {
+        let (a, b, kept) = (r.float(&a), r.float(&b), r.int(&kept));
+        let out = std::array::from_fn(|l| {
+            let code = |bits: u32| match f32::from_bits(bits) {
+                x if x.is_nan() => 0,
+                x => convert::float_to_int(x.into(), true, to, round) as u32 & 0xff,
+            };
+            kept[l] << 16 | code(a[l]) << 8 | code(b[l])
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+/// Two integers cut to a narrower type, beside the lower part of another register.
+fn packed_ints(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (d, a, b, kept) = (
+        form.dest?,
+        form.source(0)?,
+        form.source(1)?,
+        form.source(2)?,
+    );
+    let (bits, signed) = match i.modifiers.first().copied()? {
+        "U16" => (16, false),
+        "S16" => (16, true),
+        "U8" => (8, false),
+        "S8" => (8, true),
+        "U4" => (4, false),
+        "S4" => (4, true),
+        _ => return None,
+    };
+    if !i.has("SAT") || kept.part != Part::Whole {
+        return None;
+    }
+    let (least, most) = match signed {
+        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        false => (0, (1 << bits) - 1),
+    };
+    Some(Box::new(move |r, mask| {
+        let (a, b, kept) = (r.int(&a), r.int(&b), r.int(&kept));
+        let out = std::array::from_fn(|l| {
+            let code = |v: u32| (v as i32).clamp(least, most) as u32 & (u32::MAX >> (32 - bits));
+            let above = if bits == 16 { 0 } else { kept[l] << (2 * bits) };
+            above | code(a[l]) << bits | code(b[l])
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
 /// Two bytes as two halves.
 fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
     let (d, a) = (form.dest?, form.source(0)?);
+    let relu = i.has("RELU");
     if i.has("BF16") {
         return None;
     }
@@ -316,7 +418,8 @@ fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
         let out = row.map(|v| {
             let one = |n: u32| {
                 let code = (v >> (shift + 8 * n)) as u8;
-                u32::from(half::f32_to_f16(small::to_f32(format, code)))
+                let x = half::f32_to_f16(small::to_f32(format, code));
+                u32::from(if relu { half::relu::<Fp16>(x) } else { x })
             };
             one(1) << 16 | one(0)
         });

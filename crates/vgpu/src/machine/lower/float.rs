@@ -5,19 +5,21 @@ use sass::Instruction;
 use super::{Combine, Form, Relations, Run, compared, lanes_where, one, two};
 use crate::machine::registers::{Registers, Truth, each};
 use crate::num::half::{Bfloat16, Fp16, Half};
-use crate::num::{Round, approx, double, half, single};
+use crate::num::{Round, approx, convert, double, half, single};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
-        "FADD" | "FMUL" | "FADD32I" | "FMUL32I" => binary(i),
-        "FFMA" | "FFMA32I" => multiply_add(i),
-        "FMNMX" => minimum(i),
-        "FSETP" => compare(i),
-        "FSET" => compare_to_number(i),
+        "FMUL" | "UFMUL" if scale(i).is_some() => scaled(i),
+        "FADD" | "FMUL" | "FADD32I" | "FMUL32I" | "UFADD" | "UFMUL" => binary(i),
+        "FFMA" | "FFMA32I" | "UFFMA" => multiply_add(i),
+        "FMNMX" | "UFMNMX" => minimum(i),
+        "FSETP" | "UFSETP" => compare(i),
+        "FSET" | "UFSET" => compare_to_number(i),
         "FCHK" => check(i),
         "MUFU" => special(i),
         "DADD" | "DMUL" => double_binary(i),
         "DFMA" => double_multiply_add(i),
+        "DSETP" if i.has("MIN") || i.has("MAX") => double_choice(i),
         "DSETP" => double_compare(i),
         _ => None,
     }
@@ -60,7 +62,7 @@ fn binary(i: &Instruction) -> Option<Run> {
         return None;
     }
     let (ftz, sat, round) = (i.has("FTZ"), i.has("SAT"), round(i));
-    let add = i.opcode.starts_with("FADD");
+    let add = i.opcode.contains("FADD");
     if round == Round::Rn && !sat {
         return match (add, ftz) {
             (true, false) => two(
@@ -109,6 +111,30 @@ fn binary(i: &Instruction) -> Option<Run> {
             single::mul(a, b, round)
         };
         finished(x, ftz, sat)
+    })
+}
+
+/// The power of two by which a product is multiplied.
+fn scale(i: &Instruction) -> Option<f64> {
+    i.modifiers.iter().find_map(|m| match *m {
+        "D8" => Some(0.125),
+        "D4" => Some(0.25),
+        "D2" => Some(0.5),
+        "M2" => Some(2.0),
+        "M4" => Some(4.0),
+        "M8" => Some(8.0),
+        _ => None,
+    })
+}
+
+/// A product and a power of two, rounded once.
+fn scaled(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (ftz, sat, round, scale) = (i.has("FTZ"), i.has("SAT"), round(i), scale(i)?);
+    two(&form, Registers::float, move |a, b| {
+        // Exact in double precision.
+        let product = f64::from(flushed(a, ftz)) * f64::from(flushed(b, ftz)) * scale;
+        finished(convert::f64_to_f32(product, round), ftz, sat)
     })
 }
 
@@ -252,6 +278,10 @@ fn special(i: &Instruction) -> Option<Run> {
         Some("F16" | "F16_V2") => narrow::<Fp16>(&form, f),
         Some("BF16" | "BF16_V2") => narrow::<Bfloat16>(&form, f),
         Some(_) => None,
+        // Of these approximations the hyperbolic tangent alone knows subnormals.
+        None if name == "TANH" => one(&form, Registers::float, move |a| {
+            f(f32::from_bits(a)).to_bits()
+        }),
         None => one(&form, Registers::float, move |a| {
             single::ftz(f(flushed(a, true))).to_bits()
         }),
@@ -314,5 +344,36 @@ fn double_compare(i: &Instruction) -> Option<Run> {
         let (a, b) = (r.double(&a), r.double(&b));
         let holds = lanes_where(|l| relations.hold(f64::from_bits(a[l]), f64::from_bits(b[l])));
         compared(r, outs, (combine, r.truth(with)), holds, mask);
+    }))
+}
+
+/// Which of two numbers is the smaller or the larger one: the first predicate chooses the first, the
+/// second says that both are NaN.
+fn double_choice(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let outs = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    if form.ins.iter().any(|p| !p.is_always()) || !i.has("AND") {
+        return None;
+    }
+    let smaller = i.has("MIN");
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.double(&a), r.double(&b));
+        let pair = |l: usize| (f64::from_bits(a[l]), f64::from_bits(b[l]));
+        let first = lanes_where(|l| {
+            let (x, y) = pair(l);
+            let chosen = if smaller {
+                double::min(x, y)
+            } else {
+                double::max(x, y)
+            };
+            chosen.to_bits() == a[l]
+        });
+        let neither = lanes_where(|l| {
+            let (x, y) = pair(l);
+            x.is_nan() && y.is_nan()
+        });
+        r.set_truth(outs.0, mask, first & !neither);
+        r.set_truth(outs.1, mask, neither);
     }))
 }

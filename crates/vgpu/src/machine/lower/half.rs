@@ -57,12 +57,13 @@ fn arithmetic(
         return None;
     }
     let (sat, brain) = (i.has("SAT"), i.has("BF16_V2") || i.has("BF16"));
+    let flush = flush(i);
     Some(Box::new(move |r, mask| {
         let mut values = [[0; 32]; 3];
         for (value, source) in values.iter_mut().zip(&sources) {
-            *value = r.halves(source);
+            *value = r.halves(source).map(flush);
         }
-        let mut out = f(values);
+        let mut out = f(values).map(flush);
         if sat {
             out = out.map(|x| match brain {
                 true => half::map1(x, half::sat::<Bfloat16>),
@@ -71,6 +72,18 @@ fn arithmetic(
         }
         r.set(d, mask, &out);
     }))
+}
+
+/// What becomes of the subnormals of two halves: zeros where the instruction says so.
+fn flush(i: &Instruction) -> fn(u32) -> u32 {
+    fn zeroed(exponent: u16) -> impl Fn(u16) -> u16 {
+        move |x| if x & exponent == 0 { x & 0x8000 } else { x }
+    }
+    match (i.has("FTZ"), i.has("BF16_V2") || i.has("BF16")) {
+        (false, _) => |x| x,
+        (true, false) => |x| half::map1(x, zeroed(0x7c00)),
+        (true, true) => |x| half::map1(x, zeroed(0x7f80)),
+    }
 }
 
 /// The sum of two halves as a single-precision number: how a half is widened.
@@ -103,9 +116,10 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     {
         return None;
     }
-    let (nan, sign) = (i.has("NAN"), i.has("XORSIGN"));
+    let (nan, sign, flush) = (i.has("NAN"), i.has("XORSIGN"), flush(i));
     Some(Box::new(move |r, mask| {
-        let (a, b, smaller) = (r.halves(&a), r.halves(&b), r.truth(smaller));
+        let (a, b) = (r.halves(&a).map(flush), r.halves(&b).map(flush));
+        let smaller = r.truth(smaller);
         let out = std::array::from_fn(|l| {
             let pick = |x, y| match (smaller >> l & 1 == 1, nan) {
                 (true, false) => half::min::<H>(x, y),

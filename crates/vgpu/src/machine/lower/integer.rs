@@ -39,6 +39,14 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 fn add(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
     let d = form.dest?;
+    if let Some(packed) = Packed::of(i) {
+        return two(&form, Registers::int, move |a, b| {
+            packed.each(a, b, |x, y| x.wrapping_add(y))
+        });
+    }
+    if i.has("ISAT") {
+        return two(&form, Registers::int, integer::add_sat);
+    }
     if i.has("64") {
         let (a, b) = (form.source(0)?, form.source(1)?);
         let c = form.source(2);
@@ -224,19 +232,84 @@ fn compare(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// The smaller or the larger one, as a predicate says.
+/// Parts of a register that are numbers of their own.
+#[derive(Debug, Clone, Copy)]
+struct Packed {
+    bits: u32,
+    signed: bool,
+}
+
+impl Packed {
+    fn of(i: &Instruction) -> Option<Packed> {
+        let (bits, signed) = i.modifiers.iter().find_map(|m| match *m {
+            "16x2" | "U16x2" => Some((16, false)),
+            "S16x2" => Some((16, true)),
+            "U8x4" => Some((8, false)),
+            "S8x4" => Some((8, true)),
+            _ => None,
+        })?;
+        Some(Packed { bits, signed })
+    }
+
+    /// `f` of each part, extended to 32 bits and cut again.
+    #[inline(always)]
+    fn each(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
+        let cut = u32::MAX >> (32 - self.bits);
+        let part = |v: u32, at: u32| {
+            let up = v >> at << (32 - self.bits);
+            match self.signed {
+                true => (up as i32 >> (32 - self.bits)) as u32,
+                false => up >> (32 - self.bits),
+            }
+        };
+        (0..32)
+            .step_by(self.bits as usize)
+            .fold(0, |all, at| all | (f(part(a, at), part(b, at)) & cut) << at)
+    }
+}
+
+/// The smaller or the larger one, as a predicate says; of parts each for itself.
 fn minimum(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let smaller = *form.ins.last()?;
-    let signed = !i.has("U32");
-    if i.has("U64") || i.has("S64") || i.has("64") || i.has("U16x2") || i.has("S16x2") {
-        return None;
+    let smaller = *form.ins.first()?;
+    let relu = i.has("RELU");
+    if i.has("U64") || i.has("S64") {
+        let signed = i.has("S64");
+        return Some(Box::new(move |r, mask| {
+            let (a, b, smaller) = (r.wide(&a), r.wide(&b), r.truth(smaller));
+            let out = std::array::from_fn(|l| {
+                let less = match signed {
+                    true => (a[l] as i64) < b[l] as i64,
+                    false => a[l] < b[l],
+                };
+                if less == (smaller >> l & 1 == 1) {
+                    a[l]
+                } else {
+                    b[l]
+                }
+            });
+            r.set_wide(d, mask, &out);
+        }));
     }
+    let packed = Packed::of(i).unwrap_or(Packed {
+        bits: 32,
+        signed: !i.has("U32"),
+    });
     Some(Box::new(move |r, mask| {
         let (a, b, smaller) = (r.int(&a), r.int(&b), r.truth(smaller));
-        let out = each(|l| extreme(a[l], b[l], smaller >> l & 1 == 1, signed));
+        let pick = |x, y, smaller| match extreme(x, y, smaller, packed.signed) {
+            v if relu && packed.signed && (v as i32) < 0 => 0,
+            v => v,
+        };
+        let out = each(|l| {
+            let smaller = smaller >> l & 1 == 1;
+            match packed.bits {
+                32 => pick(a[l], b[l], smaller),
+                _ => packed.each(a[l], b[l], |x, y| pick(x, y, smaller)),
+            }
+        });
         r.set(d, mask, &out);
     }))
 }
@@ -252,14 +325,17 @@ fn add_minimum(i: &Instruction) -> Option<Run> {
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let smaller = *form.ins.last()?;
-    let signed = !i.has("U32");
-    if i.has("RELU") || i.has("U16x2") || i.has("S16x2") {
+    let (signed, relu) = (!i.has("U32"), i.has("RELU"));
+    if Packed::of(i).is_some() {
         return None;
     }
     Some(Box::new(move |r, mask| {
         let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
         let smaller = r.truth(smaller);
-        let out = each(|l| extreme(a[l].wrapping_add(b[l]), c[l], smaller >> l & 1 == 1, signed));
+        let out = each(|l| {
+            let v = extreme(a[l].wrapping_add(b[l]), c[l], smaller >> l & 1 == 1, signed);
+            if relu && (v as i32) < 0 { 0 } else { v }
+        });
         r.set(d, mask, &out);
     }))
 }
@@ -285,7 +361,7 @@ fn leading(i: &Instruction) -> Option<Run> {
 
 fn dot(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
-    let halves = i.modifiers.iter().find(|m| m.starts_with('2')).copied();
+    let halves = i.modifiers.iter().any(|m| m.starts_with('2'));
     let types: Vec<&str> = i
         .modifiers
         .iter()
@@ -295,13 +371,13 @@ fn dot(i: &Instruction) -> Option<Run> {
     let signed = |n: usize| types.get(n).is_some_and(|t| t.starts_with('S'));
     let (a_signed, b_signed) = (signed(0), signed(1));
     match halves {
-        Some(which) => {
-            let high = which.contains("HI");
+        true => {
+            let high = i.has("HI");
             three(&form, Registers::int, move |a, b, c| {
                 integer::dp2a(a, b, c, a_signed, b_signed, high)
             })
         }
-        None => three(&form, Registers::int, move |a, b, c| {
+        false => three(&form, Registers::int, move |a, b, c| {
             integer::dp4a(a, b, c, a_signed, b_signed)
         }),
     }

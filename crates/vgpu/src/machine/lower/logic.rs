@@ -3,7 +3,7 @@
 use sass::{Instruction, Operand};
 
 use super::{Form, Run, lanes_where};
-use crate::machine::registers::{Dest, Registers, Source, Truth, each};
+use crate::machine::registers::{Dest, Part, Registers, Source, Truth, each};
 use crate::num::integer::{self, Permute};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
@@ -13,8 +13,8 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
         "PRMT" | "UPRMT" => permute(i),
         "SEL" | "USEL" | "FSEL" | "UFSEL" => select(i),
         "PLOP3" | "UPLOP3" => predicates(i),
-        "P2R" => predicates_to_register(i),
-        "R2P" => register_to_predicates(i),
+        "P2R" | "UP2UR" => predicates_to_register(i),
+        "R2P" | "UR2UP" => register_to_predicates(i),
         _ => None,
     }
 }
@@ -142,22 +142,51 @@ fn select(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Two functions of three predicates, by tables.
-fn predicates(i: &Instruction) -> Option<Run> {
-    let mut truths = Vec::new();
-    let mut tables = Vec::new();
-    for operand in &i.operands {
-        match operand {
-            Operand::Predicate(p) => truths.push(Truth::predicate(p)),
-            Operand::Immediate(value) => tables.push(*value as u8),
-            _ => return None,
+/// A source of a function of predicates.
+#[derive(Clone, Copy)]
+enum Lanes {
+    Truth(Truth),
+    /// The sign of a register.
+    Sign(Source),
+}
+
+impl Lanes {
+    fn read(self, r: &Registers) -> u32 {
+        match self {
+            Lanes::Truth(truth) => r.truth(truth),
+            Lanes::Sign(source) => {
+                let row = r.raw(source.from);
+                lanes_where(|l| row[l] >> 31 == 1)
+            }
         }
     }
-    let (&[d, e, a, b, c], &[first, second]) = (truths.as_slice(), tables.as_slice()) else {
+}
+
+/// Two functions of three predicates or signs, by tables.
+fn predicates(i: &Instruction) -> Option<Run> {
+    let (outs, sources) = i.operands.split_at_checked(2)?;
+    let &[d, e] = outs
+        .iter()
+        .map(Truth::of)
+        .collect::<Option<Vec<_>>>()?
+        .as_slice()
+    else {
         return None;
     };
+    let (sources, tables) = sources.split_at_checked(3)?;
+    let source = |operand| match Truth::of(operand) {
+        Some(truth) => Some(Lanes::Truth(truth)),
+        None => Source::of(operand).map(Lanes::Sign),
+    };
+    let sources: Vec<Lanes> = sources.iter().map(source).collect::<Option<_>>()?;
+    let (&[a, b, c], &[Operand::Immediate(first), Operand::Immediate(second)]) =
+        (sources.as_slice(), tables)
+    else {
+        return None;
+    };
+    let (first, second) = (first as u8, second as u8);
     Some(Box::new(move |r, mask| {
-        let (a, b, c) = (r.truth(a), r.truth(b), r.truth(c));
+        let (a, b, c) = (a.read(r), b.read(r), c.read(r));
         r.set_truth(d, mask, integer::lop3(a, b, c, first));
         r.set_truth(e, mask, integer::lop3(a, b, c, second));
     }))
@@ -173,19 +202,30 @@ fn beside_predicates(i: &Instruction) -> Option<Vec<Source>> {
 }
 
 fn predicates_to_register(i: &Instruction) -> Option<Run> {
-    if !i.modifiers.is_empty() {
-        return None;
-    }
+    // The byte of the result that takes them.
+    let shift = match i.modifiers.as_slice() {
+        [] => 0,
+        ["B1"] => 8,
+        ["B2"] => 16,
+        ["B3"] => 24,
+        _ => return None,
+    };
     let d = Dest::of(i.operands.first()?)?;
+    let uniform = i.opcode == "UP2UR";
     let sources = beside_predicates(i)?;
     let &[_, kept, which] = sources.as_slice() else {
         return None;
     };
     Some(Box::new(move |r, mask| {
         let (kept, which) = (r.int(&kept), r.int(&which));
+        let file = if uniform {
+            &r.uniform_predicates
+        } else {
+            &r.predicates
+        };
         let out = std::array::from_fn(|l| {
-            let packed = (0..7).fold(0, |all, n| all | (r.predicates[n] >> l & 1) << n);
-            packed & which[l] | kept[l] & !which[l]
+            let packed = (0..7).fold(0, |all, n| all | (file[n] >> l & 1) << n);
+            (packed & which[l]) << shift | kept[l] & !(which[l] << shift)
         });
         r.set(d, mask, &out);
     }))
@@ -196,6 +236,21 @@ fn register_to_predicates(i: &Instruction) -> Option<Run> {
         return None;
     }
     let sources = beside_predicates(i)?;
+    if i.opcode == "UR2UP" {
+        let &[value] = sources.as_slice() else {
+            return None;
+        };
+        let shift = match value.part {
+            Part::Byte(n) => 8 * u32::from(n),
+            _ => 0,
+        };
+        return Some(Box::new(move |r: &mut Registers, _| {
+            let value = r.raw(value.from)[0] >> shift;
+            for (n, truth) in r.uniform_predicates.iter_mut().take(7).enumerate() {
+                *truth = 0u32.wrapping_sub(value >> n & 1);
+            }
+        }));
+    }
     let &[value, which] = sources.as_slice() else {
         return None;
     };

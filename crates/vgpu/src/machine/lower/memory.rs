@@ -285,8 +285,9 @@ fn sync(i: &Instruction) -> Option<Sync> {
         "ATOMS" => Sync::Arrive {
             at: at(0)?,
             dest: i.operands.iter().find_map(Dest::of),
+            arrivals: Source::value(1),
             bytes: None,
-            arrives: true,
+            masks: false,
         },
         "ARRIVES" if i.has("LDGSTSBAR") => Sync::Copied {
             at: at(0)?,
@@ -299,12 +300,19 @@ fn sync(i: &Instruction) -> Option<Sync> {
         "SYNCS" if i.has("ARRIVE") => Sync::Arrive {
             at: at(0)?,
             dest: i.operands.iter().find_map(Dest::of),
+            // `A` and `T` say how many arrivals and bytes: 0, 1 or what a register holds.
+            arrivals: match () {
+                () if i.has("ART0") => Source::of(i.operands.last()?)?,
+                () if i.has("A0T1") || i.has("A0TR") => Source::value(0),
+                () => Source::value(1),
+            },
             bytes: match () {
-                () if i.has("A1T0") => None,
+                () if i.has("A1T0") || i.has("ART0") => None,
                 () => Some(Source::of(i.operands.last()?)?),
             },
-            arrives: !i.has("A0T1") && !i.has("A0TR"),
+            masks: i.has("TMASK"),
         },
+        "SYNCS" if i.has("CCTL") => Sync::Nothing,
         "SYNCS" if i.has("PHASECHK") => Sync::Check {
             at: at(0)?,
             out: Truth::of(i.operands.first()?)?,

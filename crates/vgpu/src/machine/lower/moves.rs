@@ -10,6 +10,8 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
         "MOV" | "UMOV" | "MOV32I" => moved(i),
         "R2UR" => from_lanes(i),
+        "RPCMOV" => return_address(i),
+        "LEPC" => own_address(i),
         "LDC" | "ULDC" | "LDCU" => constant(i),
         "S2R" | "S2UR" | "CS2R" | "CS2UR" => special(i),
         "B2R" => reduced(i),
@@ -40,15 +42,58 @@ fn moved(i: &Instruction) -> Option<Run> {
 fn from_lanes(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
     let (d, a, other) = (form.dest?, form.source(0)?, form.out(0));
-    if !i.modifiers.is_empty() {
+    let more = i.has("OR");
+    if i.modifiers
+        .iter()
+        .any(|m| !matches!(*m, "OR" | "BROADCAST"))
+    {
         return None;
     }
     Some(Box::new(move |r, mask| {
         let a = r.int(&a);
         let chosen = a[mask.trailing_zeros() as usize & 31];
         r.set(d, mask, &a);
-        r.set_truth(other, mask, lanes_where(|l| a[l] != chosen));
+        let before = if more { r.truth(other) } else { 0 };
+        r.set_truth(other, mask, before | lanes_where(|l| a[l] != chosen));
     }))
+}
+
+/// Between a register and one of the two words that hold a thread's return address, which are used
+/// as any other register.
+fn return_address(i: &Instruction) -> Option<Run> {
+    let word = |operand: &Operand| match operand {
+        Operand::Text("Rpc.LO") => Some(0),
+        Operand::Text("Rpc.HI") => Some(1),
+        _ => None,
+    };
+    let [to, from] = i.operands.as_slice() else {
+        return None;
+    };
+    if let Some(n) = word(to) {
+        let from = Source::of(from)?;
+        return Some(Box::new(move |r, mask| {
+            let row = r.raw(from.from);
+            (0..32)
+                .filter(|l| mask >> l & 1 == 1)
+                .for_each(|l| r.return_address[n][l] = row[l]);
+        }));
+    }
+    let (d, n) = (Dest::of(to)?, word(from)?);
+    Some(Box::new(move |r, mask| {
+        let row = r.return_address[n];
+        r.set(d, mask, &row);
+    }))
+}
+
+/// The address of an instruction, of this one where none is named.
+fn own_address(i: &Instruction) -> Option<Run> {
+    let d = Dest::of(i.operands.first()?)?;
+    let address = match i.operands.get(1) {
+        Some(Operand::Target(address)) => *address,
+        Some(_) => return None,
+        None => i.address.into(),
+    };
+    Some(Box::new(move |r, mask| r.set_wide(d, mask, &[address; 32])))
 }
 
 fn constant(i: &Instruction) -> Option<Run> {

@@ -5,7 +5,7 @@ use sass::{Instruction, Operand, ZERO};
 use super::{Form, Run};
 use crate::exec::regs::Row;
 use crate::machine::program::{Barrier, Control, Op};
-use crate::machine::registers::{Dest, Registers, Source, Truth};
+use crate::machine::registers::{Dest, Origin, Registers, Source, Truth};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
     match i.opcode {
@@ -207,7 +207,12 @@ fn lanes_named(i: &Instruction) -> Option<Source> {
 pub(super) fn control(i: &Instruction) -> Option<Op> {
     let control = match i.opcode {
         "BRA" => branch(i)?,
-        "CALL" if i.has("REL") => Control::Branch(target(i)?, condition(i)),
+        "CALL" if i.has("ABS") => Control::System(called(i)?),
+        "CALL" if !i.operands.iter().any(|o| matches!(o, Operand::Register(_))) => {
+            Control::Branch(target(i)?, condition(i))
+        }
+        "CALL" => indirect(i)?,
+        "BPT" if i.has("TRAP") => Control::Trap,
         "BRX" | "RET" | "JMX" | "BRXU" => indirect(i)?,
         "EXIT" => Control::Exit,
         "BSSY" => Control::Join(convergence(i)?),
@@ -240,6 +245,7 @@ fn nothing(i: &Instruction) -> Option<Op> {
             | "PMTRIG"
             | "WARPGROUP"
             | "CCTLT"
+            | "UBLKPF"
             | "UCGABAR_ARV"
             | "UCGABAR_WAIT"
             | "ACQBULK"
@@ -259,6 +265,15 @@ fn branch(i: &Instruction) -> Option<Control> {
         () if i.has("ANY") => Control::BranchAny(to, condition(i)),
         () => Control::Branch(to, condition(i)),
     })
+}
+
+/// Where the address of a function outside the code stands.
+fn called(i: &Instruction) -> Option<Origin> {
+    let mut sources = i
+        .operands
+        .iter()
+        .filter(|o| matches!(o, Operand::Register(_)));
+    Some(Source::of(sources.next()?)?.from)
 }
 
 /// To a register's value and an offset.

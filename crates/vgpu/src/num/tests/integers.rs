@@ -247,3 +247,10 @@ fn video_instructions_work_element_by_element() {
         0xfd02_0303
     );
 }
+
+#[test]
+fn a_search_for_more_bits_than_there_are_finds_none_in_either_direction() {
+    for offset in [i32::MIN, i32::MAX] {
+        assert_eq!(integer::fns(u32::MAX, 31, offset), u32::MAX);
+    }
+}
