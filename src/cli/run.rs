@@ -222,6 +222,13 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
                 let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
             }
             let _ = writeln!(text, "  config   {}", config.join(" "));
+            if let Some(left) = task.left {
+                let _ = writeln!(
+                    text,
+                    "  left     further trials bring less than {:.1} %, with a chance of 90 %",
+                    left * 100.0
+                );
+            }
         }
         None => {
             let _ = writeln!(text, "  best     none: no candidate passed");

@@ -19,6 +19,11 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     evals: Option<u64>,
 
+    /// Stop once further trials bring no more than this share of the best time, with a chance of nine
+    /// in ten [default share: 1%]; --budget and --evals are then upper limits
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%")]
+    until_converged: Option<String>,
+
     /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
@@ -85,6 +90,7 @@ impl Wanted {
             problems: self.problem.clone(),
             budget: self.budget.clone(),
             evals: self.evals,
+            until_converged: self.until_converged.clone(),
             strategy: self.strategy.clone(),
             prior: self.prior.clone(),
             seed: self.seed,

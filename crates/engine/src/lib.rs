@@ -48,7 +48,7 @@ pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};
-pub use limits::{BudgetError, Limits, format_duration, parse_budget};
+pub use limits::{BudgetError, Limits, format_duration, parse_budget, parse_share};
 pub use pipeline::{Plan, run, turned};
 pub use predict::{Predictor, named};
 pub use prior::like;

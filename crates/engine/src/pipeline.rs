@@ -4,6 +4,7 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
+mod left;
 mod live;
 
 use super::error::EngineError;
@@ -102,6 +103,7 @@ pub async fn run<E: Evaluator>(
         shutdown,
         sink,
         live: None,
+        converged: false,
     };
     driver.begin(&plan.start, plan.resume);
     driver.live = plan.live.map(|files| Live::new(plan.start, files));
@@ -117,6 +119,7 @@ pub async fn run<E: Evaluator>(
     };
     let worth = driver.schedule.worth();
     knowledge::appraise((&driver.tasks, &worth), &driver.run, store, driver.sink).await?;
+    driver.note_left().await?;
     let end = match reason {
         StopReason::Interrupted => RunEnd::Interrupted,
         _ => RunEnd::Finished,
@@ -184,6 +187,8 @@ struct Driver<'a, E: Evaluator> {
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
     live: Option<Live>,
+    /// Further trials bring no more than what is asked for.
+    converged: bool,
 }
 
 impl<E: Evaluator> Driver<'_, E> {
@@ -240,6 +245,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
                 let task = flight.task;
                 let told = self.schedule.tell(flight, finished);
+                self.look_whether_converged();
                 self.submit(task, told).await?;
                 self.announce_committed()?;
                 self.learn().await?;
@@ -269,6 +275,8 @@ impl<E: Evaluator> Driver<'_, E> {
             .is_some_and(|deadline| Instant::now() >= deadline)
         {
             Some(StopReason::Budget)
+        } else if self.converged {
+            Some(StopReason::Converged)
         } else {
             None
         }
@@ -464,6 +472,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 Clock::Wall => 0.0,
             },
             resumed,
+            left: self.schedule.left(task),
         }
     }
 

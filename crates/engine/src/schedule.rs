@@ -88,6 +88,8 @@ struct TaskState {
     /// Candidates whose launch took the interrupted run down: judged, but not stored as told.
     lost: HashMap<Config, TrialRecord>,
     finished: bool,
+    /// Further trials bring too little.
+    converged: bool,
 }
 
 pub(super) struct Schedule<W> {
@@ -135,6 +137,7 @@ impl<W> Schedule<W> {
                 memory: HashMap::new(),
                 lost: HashMap::new(),
                 finished: false,
+                converged: false,
             })
             .collect();
         Self {
@@ -206,7 +209,7 @@ impl<W> Schedule<W> {
             let task = self.turn;
             self.turn = (self.turn + 1) % self.tasks.len();
             let state = &mut self.tasks[task];
-            if state.finished {
+            if state.finished || state.converged {
                 continue;
             }
             let Some(proposal) = state.strategy.ask() else {
@@ -423,6 +426,23 @@ impl<W> Schedule<W> {
             .iter()
             .map(|task| task.strategy.worth())
             .collect()
+    }
+
+    /// What further trials of a task may still bring, as a share of its best time.
+    pub(super) fn left(&self, task: usize) -> Option<f64> {
+        self.tasks[task].strategy.left()
+    }
+
+    /// Asks for no more candidates of the tasks whose further trials bring no more than this share.
+    /// Whether that is so of all tasks.
+    pub(super) fn converge(&mut self, share: f64) -> bool {
+        for task in &mut self.tasks {
+            task.converged |= task.strategy.left().is_some_and(|left| left <= share);
+        }
+        self.tasks
+            .iter()
+            .all(|task| task.converged || task.finished)
+            && self.tasks.iter().any(|task| task.converged)
     }
 
     /// Another number of candidates in flight from now on.

@@ -185,11 +185,12 @@ fn convergence(subject: &Subject, plot: &str) -> Vec<Block> {
                 "nothing passed".to_owned()
             };
             format!(
-                "{}: {}, seed {}, {} candidates, {best}, {}",
+                "{}: {}, seed {}, {} candidates, {best}{}, {}",
                 code(&run.name),
                 plain(&run.strategy),
                 plain(&run.seed),
                 line.steps.len(),
+                knowledge::left(subject, line),
                 plain(&run.state)
             )
         })

@@ -18,6 +18,35 @@ struct Worth {
     sources: Vec<(String, f64)>,
 }
 
+/// What a run believed of one task when it ended.
+#[derive(Deserialize)]
+struct Left {
+    kernel: String,
+    problem: String,
+    /// Share of the best time that further trials bring at most.
+    share: f64,
+    /// The chance of that.
+    chance: f64,
+}
+
+/// What further trials would bring by the estimate of a run, for its line; empty where it has none.
+pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
+    let noted = line.run.settings.get("left");
+    let noted = noted.and_then(|noted| serde_json::from_value::<Vec<Left>>(noted.clone()).ok());
+    let (kernel, problem) = (&subject.key.kernel, &subject.key.problem);
+    let own = noted
+        .into_iter()
+        .flatten()
+        .find(|left| left.kernel == *kernel && left.problem == *problem);
+    own.map_or_else(String::new, |left| {
+        format!(
+            ", further trials bring less than {:.1} % with a chance of {:.0} %",
+            left.share * 100.0,
+            left.chance * 100.0
+        )
+    })
+}
+
 /// A table of the sources of each run, and after how many trials it had what it found.
 pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
     let mut blocks = Vec::new();

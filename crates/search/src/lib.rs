@@ -35,6 +35,10 @@ pub const STRATEGIES: [&str; 7] = [
     "exhaustive",
 ];
 
+/// The chance with which [`Strategy::left`] holds, over recorded spaces that it was not calibrated on
+/// (`docs/search.md`).
+pub const LEFT_CHANCE: f64 = 0.9;
+
 /// A configuration to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
@@ -146,6 +150,13 @@ pub trait Strategy: Send {
     /// -1 for the reverse. Empty where it knew nothing, or too few results have a time.
     fn worth(&self) -> Vec<f64> {
         Vec::new()
+    }
+
+    /// What further trials may still bring: with a chance of [`LEFT_CHANCE`] no configuration of the
+    /// space is faster than the fastest so far by more than this share of its time. `None` where
+    /// there is no model, or too few results for one.
+    fn left(&self) -> Option<f64> {
+        None
     }
 
     /// The name it is chosen by.

@@ -31,7 +31,7 @@ use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
-    Report, format_duration, parse_budget,
+    Report, format_duration, parse_budget, parse_share,
 };
 use failure::store_error;
 use final_stage::FinalStage;
@@ -51,6 +51,9 @@ use tuner_search as evolve;
 use tuner_space::Config;
 use tuner_store::{RunId, Store, StoreError, StoredRun};
 
+/// What further trials may bring when a run is done, as shares of the best time: what the estimate is
+/// calibrated for.
+const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 /// Without a budget and a number of evaluations.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
@@ -73,6 +76,10 @@ pub struct Request {
     /// Unique valid configurations to judge.
     #[serde(default)]
     pub evals: Option<u64>,
+    /// Stop once further trials bring no more than this share of the best time, such as `1%`, with a
+    /// chance of nine in ten; `budget` and `evals` are then upper limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_converged: Option<String>,
     /// The search strategy.
     #[serde(default)]
     pub strategy: Option<String>,
@@ -114,6 +121,7 @@ impl Default for Request {
             problems: Vec::new(),
             budget: None,
             evals: None,
+            until_converged: None,
             strategy: None,
             prior: None,
             seed: one(),
@@ -176,7 +184,34 @@ impl Request {
         Ok(Limits {
             evals: self.evals,
             budget: budget.map_err(usage)?,
+            converged: self.converged()?,
         })
+    }
+
+    /// What further trials may still bring when the run is done.
+    fn converged(&self) -> Result<Option<f64>, JobError> {
+        let Some(text) = &self.until_converged else {
+            return Ok(None);
+        };
+        let share =
+            parse_share(text).map_err(|error| usage(format!("--until-converged: {error}")))?;
+        if !CONVERGED.contains(&share) {
+            return Err(usage(format!(
+                "--until-converged={text}: what further trials may still bring is told from {} to {}; \
+                 type a share between, such as 1%",
+                percent(*CONVERGED.start()),
+                percent(*CONVERGED.end())
+            )));
+        }
+        let strategy = self.strategy()?;
+        if strategy != evolve::STRATEGIES[0] {
+            return Err(usage(format!(
+                "--strategy {strategy} has no model of what further trials may bring; leave \
+                 --until-converged out, or use {}",
+                evolve::STRATEGIES[0]
+            )));
+        }
+        Ok(Some(share))
     }
 
     /// The strategy's name.
@@ -200,6 +235,11 @@ impl Request {
             |jobs| usize::from(jobs.get()),
         )
     }
+}
+
+/// `0.5%`.
+fn percent(share: f64) -> String {
+    format!("{}%", share * 100.0)
 }
 
 /// What a run waits for: of all runs with the same key, one is at work at a time.
@@ -343,6 +383,7 @@ impl Prepared {
             self.plan.limits.budget = stored.settings["budget_s"]
                 .as_f64()
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.plan.limits.converged = stored.settings["until_converged"].as_f64();
             self.limited = self.plan.limits != Limits::default();
         }
         self.plan.resume = Some(stored);
@@ -368,6 +409,9 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+        if let Some(share) = self.plan.limits.converged {
+            self.plan.start.settings["until_converged"] = serde_json::json!(share);
+        }
         if let Some(noted) = &self.noted {
             self.plan.start.settings["knowledge"] = serde_json::json!(noted);
         }

@@ -351,7 +351,7 @@ pub(super) fn assemble(
     Ok(Prepared {
         device,
         plan,
-        limited: request.evals.is_some() || request.budget.is_some(),
+        limited: limits != crate::Limits::default(),
         strategy_given: request.strategy.is_some(),
         jobs: request.jobs,
         baselines: Vec::new(),

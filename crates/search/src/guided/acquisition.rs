@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::archive::{Archive, Scale};
-use super::improvement::log_improvement;
+use super::improvement::{log_improvement, normal_cdf};
 use surrogate::{Point, Process, dot};
 
 /// The least chance to work that is believed of a candidate, whatever the model says.
@@ -73,6 +73,13 @@ impl Acquisition {
         point.mean() + dot(&self.times, &point.whitened)
     }
 
+    /// The chance that a candidate is faster than what is believed to be the fastest by more than
+    /// this, as a difference of log times.
+    pub(super) fn chance_beyond(&self, point: &Point, gain: f64) -> f64 {
+        let deviation = (self.signal * point.variance.max(LEAST_VARIANCE)).sqrt();
+        self.chance(point) * normal_cdf((self.best - self.mean(point) - gain) / deviation)
+    }
+
     /// How much a candidate promises, as a logarithm. `variance`: what is left of the prior's;
     /// `shift`: what else is known of its target.
     pub(super) fn of(&self, point: &Point, variance: f64, shift: f64) -> f64 {
@@ -82,9 +89,13 @@ impl Acquisition {
             Some(deviations) => (self.best - mean + deviations * deviation).max(1e-9).ln(),
             None => log_improvement((self.best - mean) / deviation) + deviation.ln(),
         };
-        let chance = self.health.as_ref().map_or(1.0, |health| {
+        gain + self.chance(point).ln()
+    }
+
+    /// The chance that a candidate works.
+    fn chance(&self, point: &Point) -> f64 {
+        self.health.as_ref().map_or(1.0, |health| {
             (1.0 + dot(health, &point.whitened)).clamp(LEAST_CHANCE, 1.0)
-        });
-        gain + chance.ln()
+        })
     }
 }

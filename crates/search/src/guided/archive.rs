@@ -41,6 +41,8 @@ pub(super) struct Archive {
     own: Vec<(f64, usize)>,
     /// Results since the last gain, of those found without knowledge and of those with it.
     idle: [usize; 2],
+    /// Results since the last gain.
+    since_gain: usize,
     /// Whether what was believed beforehand counts.
     pub(super) trusting: bool,
     told: usize,
@@ -109,6 +111,7 @@ impl Archive {
         let lent = self.entries[place].lent;
         let idle = &mut self.idle[usize::from(lent)];
         *idle += 1;
+        self.since_gain += 1;
         let Observation::Time { time, error } = told else {
             self.failed += 1;
             self.entries[place].result = Some(Outcome::Failed);
@@ -118,6 +121,7 @@ impl Archive {
         let best = self.elites.first();
         if best.is_none_or(|(best, _)| log < best - LEAST_GAIN) {
             *idle = 0;
+            self.since_gain = 0;
         }
         self.noisy |= error > 0.0;
         self.entries[place].result = Some(Outcome::Log(log, error));
@@ -164,6 +168,11 @@ impl Archive {
     /// Results since the last gain, of those found without knowledge and of those with it.
     pub(super) fn idle(&self) -> [usize; 2] {
         self.idle
+    }
+
+    /// Results since the last gain.
+    pub(super) fn since_gain(&self) -> usize {
+        self.since_gain
     }
 
     pub(super) fn told(&self) -> usize {

@@ -17,6 +17,7 @@ mod archive;
 mod candidates;
 mod compile_stats;
 mod improvement;
+mod outlook;
 mod pool;
 mod refit;
 mod acquisition;
@@ -33,6 +34,7 @@ use super::{CompileStats, Observation, Proposal, Ready, Strategy};
 use acquisition::Acquisition;
 use archive::{Archive, Scale};
 use compile_stats::Correction;
+use outlook::Outlook;
 use pool::Pool;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -80,6 +82,7 @@ pub(super) struct Guided {
     first: VecDeque<Config>,
     /// Far configurations to be tried when it is doubted.
     spread_left: usize,
+    outlook: Outlook,
 }
 
 /// What was believed of a candidate when it was chosen.
@@ -134,6 +137,7 @@ impl Guided {
             next_fit: 0,
             first: first.into(),
             spread_left: settings.spread,
+            outlook: Outlook::default(),
             encoder,
             settings,
         }
@@ -469,6 +473,10 @@ impl Strategy for Guided {
 
     fn worth(&self) -> Vec<f64> {
         self.archive.worth(self.places.knowledge().names().count())
+    }
+
+    fn left(&self) -> Option<f64> {
+        self.outlook.left(self.archive.since_gain())
     }
 
     fn name(&self) -> &'static str {
