@@ -196,6 +196,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
         limits,
         jobs,
         live: None,
+        objectives: None,
     }
 }
 

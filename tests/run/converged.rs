@@ -28,7 +28,7 @@ fn a_run_ends_when_the_search_says_that_little_is_left_and_keeps_what_it_said() 
         .collect();
     let trials = || events.iter().filter(|event| event["event"] == "trial");
     assert!(trials().next().unwrap().get("left").is_none());
-    assert_eq!(trials().last().unwrap()["left"], 0.05);
+    assert_eq!(trials().next_back().unwrap()["left"], 0.05);
     let end = events.last().unwrap();
     assert_eq!(end["reason"], "converged");
     let done = end["evals"].as_u64().unwrap();

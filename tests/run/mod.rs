@@ -5,6 +5,7 @@ mod converged;
 mod endings;
 mod inputs;
 mod knowledge;
+mod objectives;
 mod replay;
 mod results;
 

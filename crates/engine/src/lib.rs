@@ -28,6 +28,7 @@ pub mod job;
 pub mod knowledge;
 mod lanes;
 mod ledger;
+mod foresight;
 mod judging;
 mod limits;
 mod parallel;

@@ -28,6 +28,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tuner_core::judgement::Judgement;
+use tuner_core::objective::Objectives;
 use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
@@ -55,6 +56,8 @@ pub struct Plan {
     /// Files of knowledge of a run beside others of the same kernels, whose results the search takes in
     /// as they come; `None`: it knows what it knew at the beginning.
     pub live: Option<Vec<PathBuf>>,
+    /// What counts beside the time, where anything does.
+    pub objectives: Option<Objectives>,
 }
 
 /// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
@@ -147,13 +150,10 @@ fn schedule<E: Evaluator>(
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
     let window = window(evaluator, plan.jobs);
-    Ok(Schedule::new(
-        order,
-        window,
-        plan.limits.evals,
-        &plan.tasks,
-        strategies,
-    ))
+    Ok(
+        Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies)
+            .weigh(plan.objectives),
+    )
 }
 
 /// How many candidates are in flight on what the evaluator has now.

@@ -278,6 +278,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
                 Observation::Time {
                     time: seen,
                     error: study.noise,
+                    other: None,
                 }
             }
             Outcome::Failed { verdict, .. } => Observation::Failed(verdict),

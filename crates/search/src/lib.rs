@@ -60,6 +60,9 @@ pub enum Observation {
         /// Its standard error, as a share of the time; 0 where a time is exact or its error is not
         /// known.
         error: f64,
+        /// A second objective beside the time, above 0, where one counts: the search then looks for
+        /// the front of both.
+        other: Option<f64>,
     },
     /// It failed, and why.
     Failed(Verdict),
@@ -71,7 +74,11 @@ impl Observation {
     /// A time without an error that is known.
     #[must_use]
     pub fn exactly(time: Micros) -> Self {
-        Self::Time { time, error: 0.0 }
+        Self::Time {
+            time,
+            error: 0.0,
+            other: None,
+        }
     }
 }
 
@@ -86,6 +93,8 @@ pub struct CompileStats {
     pub shared_bytes: u64,
     /// Predicted time, where a model was asked.
     pub predicted: Option<Micros>,
+    /// The second objective, where one counts and the compiler decides it.
+    pub other: Option<f64>,
 }
 
 /// A proposal that is compiled and can be evaluated.

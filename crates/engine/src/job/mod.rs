@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
@@ -80,6 +81,10 @@ pub struct Request {
     /// chance of nine in ten; `budget` and `evals` are then upper limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_converged: Option<String>,
+    /// Two objectives, the time and one of `p90`, `registers` and `code_size`, such as
+    /// `time,registers`: the search looks for the front of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
     /// The search strategy.
     #[serde(default)]
     pub strategy: Option<String>,
@@ -122,6 +127,7 @@ impl Default for Request {
             budget: None,
             evals: None,
             until_converged: None,
+            objective: None,
             strategy: None,
             prior: None,
             seed: one(),
@@ -214,6 +220,35 @@ impl Request {
         Ok(Some(share))
     }
 
+    /// What counts beside the time.
+    pub(crate) fn objectives(&self) -> Result<Option<Objectives>, JobError> {
+        let Some(text) = &self.objective else {
+            return Ok(None);
+        };
+        let wrong = |error: &dyn std::fmt::Display| usage(format!("--objective: {error}"));
+        let objectives: Objectives = text.parse().map_err(|error| wrong(&error))?;
+        let strategy = self.strategy()?;
+        if strategy != evolve::STRATEGIES[0] {
+            return Err(usage(format!(
+                "--strategy {strategy} knows the time alone; leave --objective out, or use {}",
+                evolve::STRATEGIES[0]
+            )));
+        }
+        if self.until_converged.is_some() {
+            return Err(usage(
+                "--until-converged is about the time alone; leave it or --objective out",
+            ));
+        }
+        let recorded = matches!(self.selector()?, DeviceSelector::Replay(_));
+        if recorded && objectives.other.compiled() {
+            return Err(wrong(&format!(
+                "a recorded file does not say `{}`; choose time,p90, or a device that compiles",
+                objectives.other.name()
+            )));
+        }
+        Ok(Some(objectives))
+    }
+
     /// The strategy's name.
     ///
     /// # Errors
@@ -285,6 +320,8 @@ pub struct Prepared {
     baselines: Vec<Option<Baseline>>,
     /// Files of knowledge; `None`: the search starts from nothing.
     knowledge: Option<Vec<PathBuf>>,
+    /// Predictions of the prior, by task.
+    foreseen: Vec<Option<evolve::Experience>>,
     /// What the search knows, for the store.
     noted: Option<Noted>,
     /// What the asker should know; each a line.
@@ -386,6 +423,18 @@ impl Prepared {
             self.plan.limits.converged = stored.settings["until_converged"].as_f64();
             self.limited = self.plan.limits != Limits::default();
         }
+        let stored_objective = stored.settings["objective"].as_str();
+        let objectives = stored_objective.and_then(|text| text.parse().ok());
+        if self.plan.objectives.is_some() && self.plan.objectives != objectives {
+            return Err(usage(format!(
+                "run {} had {}; resume with that, or start a new run without --resume",
+                stored.id,
+                stored_objective.map_or("no --objective".to_owned(), |text| format!(
+                    "--objective {text}"
+                ))
+            )));
+        }
+        self.plan.objectives = objectives;
         self.plan.resume = Some(stored);
         Ok(())
     }
@@ -409,6 +458,9 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+        if let Some(objectives) = self.plan.objectives {
+            self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
+        }
         if let Some(share) = self.plan.limits.converged {
             self.plan.start.settings["until_converged"] = serde_json::json!(share);
         }

@@ -347,6 +347,7 @@ pub(super) fn assemble(
         limits,
         jobs: request.jobs(),
         live: None,
+        objectives: request.objectives()?,
     };
     Ok(Prepared {
         device,
@@ -357,6 +358,7 @@ pub(super) fn assemble(
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge).then(|| request.knowledge.clone()),
         noted: None,
+        foreseen: Vec::new(),
         notes,
     })
 }

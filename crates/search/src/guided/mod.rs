@@ -22,6 +22,7 @@ mod pool;
 mod refit;
 mod acquisition;
 mod settings;
+mod volume;
 mod waiting;
 
 pub use settings::Settings;
@@ -221,12 +222,12 @@ impl Guided {
     fn score(&mut self) {
         let promise = self.promise();
         self.pool.score(&self.process, |point| {
-            promise.of(point, point.variance, 0.0)
+            promise.of(point, point.variance, 0.0, None)
         });
         if !self.waiting.list.is_empty() {
             let (waiting, process) = (&self.waiting, &self.process);
             self.pool.score_best(SHORT_LIST, |point| {
-                promise.of(point, waiting.variance_after(process, point), 0.0)
+                promise.of(point, waiting.variance_after(process, point), 0.0, None)
             });
         }
     }
@@ -259,7 +260,8 @@ impl Guided {
                 self.correction.shift(facts, expected, scale.centre)
             });
             let variance = waiter.point.variance;
-            scores.push((place, promise.of(&waiter.point, variance, shift)));
+            let other = ready[place].facts.and_then(|facts| facts.other);
+            scores.push((place, promise.of(&waiter.point, variance, shift, other)));
         }
         scores
     }
@@ -323,7 +325,9 @@ impl Guided {
         if self.held.last() == Some(&place) && self.process.held() == self.held.len() {
             self.process.widen_last(self.noise_variance(place));
         }
-        if let Some(rank @ 0..=1) = rank {
+        // One of the front is a best of its own.
+        let ahead = self.archive.front().contains(&place);
+        if let Some(rank) = rank.filter(|rank| *rank <= 1 || ahead) {
             self.add_neighbours(rank);
         }
     }
