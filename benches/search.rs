@@ -226,6 +226,7 @@ fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         seeds,
         in_flight: 1,
         noise: 0.0,
+        converged: None,
     };
     let make = |wanted: &str, file: usize, seed| {
         let found = variants.iter().find(|(name, _)| *name == wanted);

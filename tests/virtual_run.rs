@@ -125,6 +125,49 @@ fn the_same_seed_gives_the_same_leaderboard_whatever_the_number_of_jobs() {
 }
 
 #[test]
+fn a_prior_predicts_before_the_run_and_the_first_trials_come_of_it() {
+    let project = project(SPACE);
+    let run = |db: &str, more: &[&str]| {
+        let more = [more, &["--evals", "4", "--objective", "time,registers"]].concat();
+        let mut command = tuner(project.path(), &["run", "space.yaml", "--problem", "small"]);
+        let output = command
+            .args(more)
+            .args(["--device", "vgpu:h100", "--db", db, "--events", "-"])
+            .output()
+            .expect("tuner runs");
+        assert!(output.status.success(), "{output:?}");
+        let events = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (said, events.matches(r#""origin":"known""#).count())
+    };
+    let (said, known) = run("prior.db", &["--prior", "vgpu"]);
+    assert!(said.contains("predictions for vgpu:h100"), "{said}");
+    assert!(known > 0, "{said}");
+    let (said, known) = run("cold.db", &["--prior", "vgpu", "--no-knowledge"]);
+    assert!(!said.contains("predictions for") && known == 0, "{said}");
+
+    let arguments = [
+        "leaderboard",
+        "--db",
+        "cold.db",
+        "--pareto",
+        "--format",
+        "json",
+    ];
+    let output = tuner(project.path(), &arguments)
+        .output()
+        .expect("tuner runs");
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(!rows.is_empty(), "{output:?}");
+    assert!(
+        rows[0]["code_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 0),
+        "{rows:?}"
+    );
+}
+
+#[test]
 fn a_check_problem_on_which_a_configuration_is_not_valid_does_not_condemn_it() {
     let space = SPACE
         .replace("{ N: 1000 }", "{ N: 1000, LIMIT: 512 }")

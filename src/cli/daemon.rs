@@ -288,6 +288,7 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
             .map(|(time_us, config)| Best { config, time_us }),
         default_us: task.default_us,
         verdicts: task.verdicts.clone(),
+        left: task.left,
     });
     Report {
         run_id: view.id.clone(),

@@ -126,6 +126,7 @@ mod tests {
             evals: 1,
             clock_s: 0.0,
             resumed: false,
+            left: None,
         }
     }
 

@@ -11,8 +11,9 @@ use super::{CliError, CommandResult, history};
 use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use tuner_core::objective::{Objectives, front};
 use tuner_core::record::{LeaderboardRow, TaskKey};
-use tuner_store::{BestPeriod, Board, VerdictCount};
+use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
 /// Show the best configurations, ranked
 ///
@@ -29,6 +30,7 @@ Examples:
   tuner leaderboard --device replay:conv2d_A100.json.gz --format csv > results.csv
   tuner leaderboard gemm_f32 --at v1.2               as it stood at that commit
   tuner leaderboard gemm_f32 --history               what was best when, and what ended it
+  tuner leaderboard gemm_f32 --pareto=time,registers  what nothing beats in both
 
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
@@ -51,6 +53,11 @@ pub(crate) struct Args {
     /// Show which configuration was best when, and the commit that ended it
     #[arg(long, conflicts_with_all = ["at", "top"])]
     history: bool,
+
+    /// Show only what nothing beats in two objectives: time and one of registers, p90 and code_size
+    /// [default objectives: time,registers]
+    #[arg(long, value_name = "TIME,OTHER", num_args = 0..=1, require_equals = true, default_missing_value = "time,registers", conflicts_with = "history")]
+    pareto: Option<Objectives>,
 
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
@@ -116,7 +123,10 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
         let kernel = kernel.as_deref();
         let mut query = args.selection.query(kernel, top);
         query.commits.clone_from(&commits);
-        let found = store.boards(&query).await.map_err(store_error)?;
+        let found = match args.pareto {
+            Some(objectives) => front_boards(&store, query.clone(), objectives).await?,
+            None => store.boards(&query).await.map_err(store_error)?,
+        };
         if found.is_empty() {
             args.selection.explain_nothing(&store, kernel).await?;
         }
@@ -125,6 +135,45 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
     }
     store.close().await.map_err(store_error)?;
     Ok((boards, counts))
+}
+
+/// The boards with those rows only that nothing beats in both objectives, by time.
+async fn front_boards(
+    store: &Store,
+    query: LeaderboardQuery,
+    objectives: Objectives,
+) -> Result<Vec<Board>, CliError> {
+    let top = query.top.unwrap_or(usize::MAX);
+    let query = LeaderboardQuery {
+        top: None,
+        code_sizes: true,
+        ..query
+    };
+    let mut boards = store.boards(&query).await.map_err(store_error)?;
+    for board in &mut boards {
+        let point = |row: &LeaderboardRow| {
+            let [first, second] = objectives.both().map(|each| each.of_row(row));
+            Some([first?, second?])
+        };
+        let known: Vec<(usize, [f64; 2])> = board
+            .rows
+            .iter()
+            .enumerate()
+            .filter_map(|(at, row)| Some((at, point(row)?)))
+            .collect();
+        if known.is_empty() && !board.rows.is_empty() {
+            say!(
+                "{} {} on {}: no result has both {objectives}",
+                board.key.kernel,
+                board.key.problem,
+                board.key.device
+            );
+        }
+        let points: Vec<[f64; 2]> = known.iter().map(|(_, point)| *point).collect();
+        let kept = front(&points).into_iter().take(top);
+        board.rows = kept.map(|at| board.rows[known[at].0].clone()).collect();
+    }
+    Ok(boards)
 }
 
 /// One table a group, under its name.
@@ -178,7 +227,7 @@ fn table(board: &Board) -> String {
 /// A column of the table: heading, and a row's cell, `-` where there is nothing to say.
 type Cell = (&'static str, fn(&LeaderboardRow) -> String);
 
-const CELLS: [Cell; 10] = [
+const CELLS: [Cell; 11] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
@@ -198,6 +247,10 @@ const CELLS: [Cell; 10] = [
     }),
     ("spill", |row| {
         row.spill_bytes
+            .map_or("-".to_owned(), |bytes| bytes.to_string())
+    }),
+    ("code", |row| {
+        row.code_bytes
             .map_or("-".to_owned(), |bytes| bytes.to_string())
     }),
     ("commit", |row| {
@@ -232,7 +285,7 @@ fn digits(us: f64) -> String {
 }
 
 /// The JSON's keys as columns, the interval as two.
-const COLUMNS: [&str; 29] = [
+const COLUMNS: [&str; 30] = [
     "rank",
     "kernel",
     "problem",
@@ -262,16 +315,20 @@ const COLUMNS: [&str; 29] = [
     "diff_hash",
     "stale",
     "gate",
+    "code_bytes",
 ];
 
 fn flat(format: Format, boards: &[Board]) -> String {
-    let rows: Vec<Vec<String>> = boards
-        .iter()
-        .flat_map(|board| &board.rows)
+    let rows = || boards.iter().flat_map(|board| &board.rows);
+    let mut columns = COLUMNS.to_vec();
+    if rows().all(|row| row.code_bytes.is_none()) {
+        columns.retain(|column| *column != "code_bytes");
+    }
+    let rows: Vec<Vec<String>> = rows()
         .map(|row| {
             // The same serialization as JSON, so that a value reads the same in every format.
             let row = serde_json::to_value(row).unwrap_or_default();
-            COLUMNS
+            columns
                 .iter()
                 .map(|column| match *column {
                     "ci95_us_low" => cell(&row["ci95_us"][0]),
@@ -282,7 +339,7 @@ fn flat(format: Format, boards: &[Board]) -> String {
                 .collect()
         })
         .collect();
-    output::rows(format, &COLUMNS, &rows)
+    output::rows(format, &columns, &rows)
 }
 
 fn cell(value: &serde_json::Value) -> String {

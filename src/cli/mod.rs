@@ -69,7 +69,7 @@ pub(crate) struct Cli {
 /// The commands, in the order a newcomer meets them.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Leaderboard(leaderboard::Args),
     Export(export::Args),
     Import(import::Args),

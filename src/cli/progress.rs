@@ -181,6 +181,9 @@ impl Progress {
             });
         }
         parts.push(counts(&self.verdicts));
+        if let Some(left) = trial.left {
+            parts.push(left_at_most(left));
+        }
         parts.push(format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3)));
         if let Some(left) = self.left(elapsed, self.used(trial)) {
             parts.push(format!("{} left", format_duration(left)));
@@ -214,7 +217,16 @@ impl Progress {
             None => format!("{name}none passed yet"),
         };
         let rate = self.fresh as f64 / elapsed.max(1e-3);
-        format!("{done} | {best} | {} | {rate:.1}/s", counts(&self.verdicts))
+        let bring = trial.left.map(left_at_most).unwrap_or_default();
+        let bring = if bring.is_empty() {
+            bring
+        } else {
+            format!(" | {bring}")
+        };
+        format!(
+            "{done} | {best}{bring} | {} | {rate:.1}/s",
+            counts(&self.verdicts)
+        )
     }
 
     /// Seconds of the budget that are used.
@@ -281,6 +293,11 @@ pub(super) fn counts(verdicts: &BTreeMap<Verdict, u64>) -> String {
         .join(", ")
 }
 
+/// What further trials may still bring, as a share of the best time.
+pub(super) fn left_at_most(share: f64) -> String {
+    format!("gain left < {:.1} % (with 90 %)", share * 100.0)
+}
+
 /// A time in the unit that reads best.
 pub(super) fn time(us: f64) -> String {
     if us >= 1e6 {
@@ -297,6 +314,7 @@ fn why(reason: StopReason) -> &'static str {
         StopReason::Evals => "all evaluations done",
         StopReason::Budget => "the budget is used up",
         StopReason::Exhausted => "every configuration is judged",
+        StopReason::Converged => "converged: further trials bring too little",
         StopReason::Interrupted => "interrupted; everything finished is stored",
     }
 }

@@ -101,6 +101,7 @@ impl Selection {
     /// The question as the store takes it.
     pub(super) fn query(&self, kernel: Option<&str>, top: Option<usize>) -> LeaderboardQuery {
         LeaderboardQuery {
+            code_sizes: false,
             kernel: kernel.map(str::to_owned),
             device: self.device.as_deref().and_then(device_filter),
             problem: self.problem.clone(),

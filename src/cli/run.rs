@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         if args.resume {
             prepared.resume_latest(&store).await?;
         }
+        prepared.foresee(shutdown.clone()).await?;
         prepared.gather(&store).await?;
         prepared.look_ahead(shutdown.clone()).await?;
         prepared.settle();
@@ -222,6 +223,13 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
                 let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
             }
             let _ = writeln!(text, "  config   {}", config.join(" "));
+            if let Some(left) = task.left {
+                let _ = writeln!(
+                    text,
+                    "  left     further trials bring less than {:.1} %, with a chance of 90 %",
+                    left * 100.0
+                );
+            }
         }
         None => {
             let _ = writeln!(text, "  best     none: no candidate passed");
@@ -250,7 +258,11 @@ fn next_commands(
         } else {
             ""
         };
-        let _ = writeln!(text, "next: tuner leaderboard {kernel}{db}");
+        let pareto = args.wanted.objective();
+        let pareto = pareto.map_or_else(String::new, |both| {
+            format!(" --pareto={}", both.replace(' ', ""))
+        });
+        let _ = writeln!(text, "next: tuner leaderboard {kernel}{pareto}{db}");
         let _ = writeln!(text, "      tuner export {kernel}{allow}{db} -o tuned.h");
     } else if kind != Some(DeviceKind::Replay)
         && let Some((task, config)) = report.tasks.iter().find_map(|task| {

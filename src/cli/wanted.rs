@@ -19,6 +19,16 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     evals: Option<u64>,
 
+    /// Stop once further trials bring no more than this share of the best time, with a chance of nine
+    /// in ten [default share: 1%]; --budget and --evals are then upper limits
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%")]
+    until_converged: Option<String>,
+
+    /// Look for the front of two objectives: time and one of p90, registers and code_size, such as
+    /// time,registers (`leaderboard --pareto` shows it)
+    #[arg(long, value_name = "TIME,OTHER")]
+    objective: Option<String>,
+
     /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: String,
@@ -32,7 +42,8 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
 
-    /// Guide the search by predicted times: `vgpu` predicts with the virtual GPU nearest to the device.
+    /// Guide the search by predicted times, of configurations all over the space beforehand and of each
+    /// candidate: `vgpu` predicts with the virtual GPU nearest to the device.
     /// Results are still measured on the device
     #[arg(long, value_name = "MODEL", value_parser = ["vgpu"])]
     prior: Option<String>,
@@ -65,6 +76,11 @@ impl Wanted {
         &self.device
     }
 
+    /// The objectives as they were typed.
+    pub(super) fn objective(&self) -> Option<&str> {
+        self.objective.as_deref()
+    }
+
     /// What was typed for a kernel: its file, where one was named.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {
@@ -85,6 +101,8 @@ impl Wanted {
             problems: self.problem.clone(),
             budget: self.budget.clone(),
             evals: self.evals,
+            until_converged: self.until_converged.clone(),
+            objective: self.objective.clone(),
             strategy: self.strategy.clone(),
             prior: self.prior.clone(),
             seed: self.seed,

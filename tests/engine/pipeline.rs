@@ -196,6 +196,7 @@ fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
         limits,
         jobs,
         live: None,
+        objectives: None,
     }
 }
 
@@ -203,6 +204,7 @@ fn evals(count: u64) -> Limits {
     Limits {
         evals: Some(count),
         budget: None,
+        converged: None,
     }
 }
 
@@ -335,6 +337,7 @@ fn a_wall_clock_budget_ends_the_run() {
     let limits = Limits {
         evals: None,
         budget: Some(Duration::from_millis(30)),
+        converged: None,
     };
     let report = run(toy, plan(&["k"], limits, 2)).result.unwrap();
     assert_eq!(report.reason, StopReason::Budget);

@@ -369,7 +369,14 @@ fn with_errors_told_the_search_does_not_chase_noise() {
                 sum += truth.ln() / 40.0;
             }
             let time = Micros::new(truth * f64::exp(noise.sample(&mut rng))).unwrap();
-            search.tell(proposal.id, Observation::Time { time, error });
+            search.tell(
+                proposal.id,
+                Observation::Time {
+                    time,
+                    error,
+                    other: None,
+                },
+            );
         }
         sum
     };

@@ -1,9 +1,11 @@
 //! `tuner run` and `tuner replay` as a user has them: the real program, killed, interrupted,
 //! resumed, and given nonsense.
 
+mod converged;
 mod endings;
 mod inputs;
 mod knowledge;
+mod objectives;
 mod replay;
 mod results;
 

@@ -16,6 +16,7 @@ pub mod fill;
 mod fp8;
 pub mod judgement;
 pub mod layout;
+pub mod objective;
 pub mod panics;
 pub mod plan;
 pub mod provenance;

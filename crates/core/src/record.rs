@@ -376,6 +376,9 @@ pub struct LeaderboardRow {
     /// one run), `timing` (three seeds, repeated) or `final` (everything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
+    /// Length of the machine code, bytes; only where it was asked for and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_bytes: Option<u64>,
 }
 
 /// A configuration as a JSON object in parameter order.

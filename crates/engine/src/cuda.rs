@@ -7,6 +7,7 @@
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::fleet::{SiblingTimes, TimeRange};
+use super::foresight::Look;
 use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,7 @@ use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::compile::Compiler;
+use tuner_search::Experience;
 use tuner_space::Config;
 
 /// One kernel and problem to tune on a real GPU.
@@ -81,6 +83,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl CudaEvaluator {
+    /// What the priors of the tasks say before the run begins.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    pub(crate) fn foresee(&self, look: &Look) -> Result<Vec<Option<Experience>>, BoxError> {
+        look.at(self.tasks.iter().map(|task| &task.task), &self.compiler)
+    }
+
     /// An evaluator for these tasks, in the order of the engine's plan, on one worker a GPU.
     #[must_use]
     pub(crate) fn new(

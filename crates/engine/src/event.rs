@@ -95,6 +95,10 @@ pub struct TrialEvent {
     pub clock_s: f64,
     /// It had been stored before this process began.
     pub resumed: bool,
+    /// What further trials of the task may still bring, as a share of its best time: with a chance
+    /// of nine in ten no more than this. Absent where the search has no estimate yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<f64>,
 }
 
 /// Why a run is over.
@@ -107,6 +111,8 @@ pub enum StopReason {
     Budget,
     /// Every configuration of every space is judged.
     Exhausted,
+    /// Further trials bring no more than `--until-converged` asks for, with a chance of nine in ten.
+    Converged,
     /// Ctrl-C or SIGTERM.
     Interrupted,
 }

@@ -276,7 +276,8 @@ pub(crate) async fn appraise(
     if kept.is_empty() {
         return Ok(());
     }
-    store.note_worth(run, serde_json::Value::from(kept)).await
+    let kept = serde_json::Value::from(kept);
+    store.note_setting(run, "knowledge_worth", kept).await
 }
 
 #[cfg(test)]

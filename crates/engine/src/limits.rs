@@ -5,12 +5,32 @@ use std::time::Duration;
 /// The limits of a run; whichever is reached first ends it. Both count the whole run, over all of
 /// its kernels and problems, what was done before it was interrupted included (only wall-clock
 /// time starts anew when a run is resumed).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// Unique valid configurations judged, whatever the verdict.
     pub evals: Option<u64>,
     /// Time on the device's clock: wall time, or recorded time on replay.
     pub budget: Option<Duration>,
+    /// A kernel and problem is done when further trials bring no more than this share of its best
+    /// time, with a chance of [`tuner_search::LEFT_CHANCE`].
+    pub converged: Option<f64>,
+}
+
+/// Parses a share: `2%` or `0.02`, from 0 to 1.
+///
+/// # Errors
+/// What is wanted, for anything else.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .map(|number| number * unit)
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share from 0% to 100% is needed, such as 2%".to_owned())
 }
 
 /// A `--budget` that is no duration.

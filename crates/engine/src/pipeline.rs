@@ -4,6 +4,7 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
+mod left;
 mod live;
 
 use super::error::EngineError;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tuner_core::judgement::Judgement;
+use tuner_core::objective::Objectives;
 use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
@@ -54,6 +56,8 @@ pub struct Plan {
     /// Files of knowledge of a run beside others of the same kernels, whose results the search takes in
     /// as they come; `None`: it knows what it knew at the beginning.
     pub live: Option<Vec<PathBuf>>,
+    /// What counts beside the time, where anything does.
+    pub objectives: Option<Objectives>,
 }
 
 /// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
@@ -102,6 +106,7 @@ pub async fn run<E: Evaluator>(
         shutdown,
         sink,
         live: None,
+        converged: false,
     };
     driver.begin(&plan.start, plan.resume);
     driver.live = plan.live.map(|files| Live::new(plan.start, files));
@@ -117,6 +122,7 @@ pub async fn run<E: Evaluator>(
     };
     let worth = driver.schedule.worth();
     knowledge::appraise((&driver.tasks, &worth), &driver.run, store, driver.sink).await?;
+    driver.note_left().await?;
     let end = match reason {
         StopReason::Interrupted => RunEnd::Interrupted,
         _ => RunEnd::Finished,
@@ -144,13 +150,10 @@ fn schedule<E: Evaluator>(
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
     let window = window(evaluator, plan.jobs);
-    Ok(Schedule::new(
-        order,
-        window,
-        plan.limits.evals,
-        &plan.tasks,
-        strategies,
-    ))
+    Ok(
+        Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies)
+            .weigh(plan.objectives),
+    )
 }
 
 /// How many candidates are in flight on what the evaluator has now.
@@ -184,6 +187,8 @@ struct Driver<'a, E: Evaluator> {
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
     live: Option<Live>,
+    /// Further trials bring no more than what is asked for.
+    converged: bool,
 }
 
 impl<E: Evaluator> Driver<'_, E> {
@@ -240,6 +245,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
                 let task = flight.task;
                 let told = self.schedule.tell(flight, finished);
+                self.look_whether_converged();
                 self.submit(task, told).await?;
                 self.announce_committed()?;
                 self.learn().await?;
@@ -269,6 +275,8 @@ impl<E: Evaluator> Driver<'_, E> {
             .is_some_and(|deadline| Instant::now() >= deadline)
         {
             Some(StopReason::Budget)
+        } else if self.converged {
+            Some(StopReason::Converged)
         } else {
             None
         }
@@ -464,6 +472,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 Clock::Wall => 0.0,
             },
             resumed,
+            left: self.schedule.left(task),
         }
     }
 

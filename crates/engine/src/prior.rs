@@ -14,6 +14,9 @@ use vgpu::Arch;
 
 /// Says beforehand what a candidate may take.
 pub(crate) trait Prior: Send + Sync {
+    /// What it is called.
+    fn name(&self) -> String;
+
     /// The predicted time of a plan; `None` where there is none that can be relied on.
     fn predicted(&self, plan: &Plan) -> Option<Micros>;
 }
@@ -39,6 +42,10 @@ impl VirtualPrior {
 }
 
 impl Prior for VirtualPrior {
+    fn name(&self) -> String {
+        format!("vgpu:{}", self.arch.name)
+    }
+
     fn predicted(&self, plan: &Plan) -> Option<Micros> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();

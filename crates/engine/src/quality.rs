@@ -33,6 +33,8 @@ pub struct Study {
     /// Standard deviation of the noise put on recorded times, as a share of them. A run is judged by
     /// the recorded time of what looked fastest.
     pub noise: f64,
+    /// What further trials may still bring at most when a run would end ([`Run::converged`]).
+    pub converged: Option<f64>,
 }
 
 /// A better configuration was found.
@@ -57,6 +59,9 @@ pub struct Run {
     pub charged_us: u64,
     /// Mean cost of an evaluation beside the recorded one (ask, look up, tell), microseconds.
     pub overhead_us: f64,
+    /// Unique evaluations until the search first said that further trials bring no more than what
+    /// the study asks for.
+    pub converged: Option<usize>,
 }
 
 impl Run {
@@ -245,6 +250,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
         evals: 0,
         charged_us: 0,
         overhead_us: 0.0,
+        converged: None,
     };
     let mut flights = Flights::new(study.in_flight);
     let mut fastest = f64::INFINITY;
@@ -272,11 +278,16 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
                 Observation::Time {
                     time: seen,
                     error: study.noise,
+                    other: None,
                 }
             }
             Outcome::Failed { verdict, .. } => Observation::Failed(verdict),
         };
         search.tell(proposal.id, told);
+        let left = search.left().unwrap_or(f64::INFINITY);
+        if run.converged.is_none() && study.converged.is_some_and(|share| left <= share) {
+            run.converged = Some(run.evals);
+        }
     }
     run.overhead_us = began.elapsed().as_secs_f64() * 1e6 / run.evals.max(1) as f64;
     run

@@ -2,6 +2,7 @@
 
 use super::evaluator::Judged;
 use tuner_core::evidence::Measured;
+use tuner_core::objective::Objectives;
 use tuner_core::record::{
     Compilation, ConfigValues, Measurement, TimingKind, TrialRecord, Verdict,
 };
@@ -18,15 +19,22 @@ pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
         spill_bytes: compilation.spill_bytes,
         shared_bytes: compilation.shared_bytes,
         predicted: None,
+        other: None,
     }
 }
 
-pub(super) fn observation<T: AsRef<Measurement>>(trial: &TrialRecord<T>) -> Observation {
+/// What the search is told of a candidate; `objectives`: what counts beside the time.
+pub(super) fn observation<T: AsRef<Measurement>>(
+    trial: &TrialRecord<T>,
+    objectives: Option<Objectives>,
+) -> Observation {
     let judgement = &trial.judgement;
     match trial.measurement.as_ref().map(AsRef::as_ref) {
         Some(measurement) if judgement.is_ok() => Observation::Time {
             time: measurement.p50,
             error: error(measurement),
+            other: objectives
+                .and_then(|both| both.other.of(measurement, trial.compilation.as_ref())),
         },
         _ if judgement.verdict == Verdict::NotJudged => Observation::Unknown,
         _ => Observation::Failed(judgement.verdict),

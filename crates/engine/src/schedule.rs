@@ -12,6 +12,7 @@ use super::window::Window;
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
+use tuner_core::objective::{Objective, Objectives};
 use tuner_core::record::{TaskKey, TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
@@ -88,6 +89,8 @@ struct TaskState {
     /// Candidates whose launch took the interrupted run down: judged, but not stored as told.
     lost: HashMap<Config, TrialRecord>,
     finished: bool,
+    /// Further trials bring too little.
+    converged: bool,
 }
 
 pub(super) struct Schedule<W> {
@@ -108,6 +111,8 @@ pub(super) struct Schedule<W> {
     turn_of: Option<Ticket>,
     limit: u64,
     stopped: bool,
+    /// What counts beside the time.
+    objectives: Option<Objectives>,
 }
 
 impl<W> Schedule<W> {
@@ -135,6 +140,7 @@ impl<W> Schedule<W> {
                 memory: HashMap::new(),
                 lost: HashMap::new(),
                 finished: false,
+                converged: false,
             })
             .collect();
         Self {
@@ -151,7 +157,14 @@ impl<W> Schedule<W> {
             turn_of: None,
             limit: limit.unwrap_or(u64::MAX),
             stopped: false,
+            objectives: None,
         }
+    }
+
+    /// Has the search look for the front of two objectives.
+    pub(super) fn weigh(mut self, objectives: Option<Objectives>) -> Self {
+        self.objectives = objectives;
+        self
     }
 
     /// Takes in what an interrupted run had stored of a task. With a fixed order the search is
@@ -174,7 +187,9 @@ impl<W> Schedule<W> {
             if self.order == Order::Fixed {
                 state.memory.insert(config, trial);
             } else {
-                state.strategy.observe(&config, observation(&trial));
+                state
+                    .strategy
+                    .observe(&config, observation(&trial, self.objectives));
                 state.launched += 1;
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
                 self.launched += 1;
@@ -206,7 +221,7 @@ impl<W> Schedule<W> {
             let task = self.turn;
             self.turn = (self.turn + 1) % self.tasks.len();
             let state = &mut self.tasks[task];
-            if state.finished {
+            if state.finished || state.converged {
                 continue;
             }
             let Some(proposal) = state.strategy.ask() else {
@@ -267,7 +282,7 @@ impl<W> Schedule<W> {
             .iter()
             .filter(|flight| flight.task == task && may(flight))
             .map(|flight| {
-                let (id, facts) = (flight.proposal, facts(&flight.state));
+                let (id, facts) = (flight.proposal, self.facts(&flight.state));
                 (flight.ticket, Ready { id, facts })
             })
             .unzip()
@@ -391,13 +406,16 @@ impl<W> Schedule<W> {
     pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> Told {
         let state = &mut self.tasks[flight.task];
         let (observation, told) = match finished {
-            Finished::Stored(trial) => (observation(&trial), Told::Stored(trial)),
+            Finished::Stored(trial) => (observation(&trial, self.objectives), Told::Stored(trial)),
             Finished::New(judged) => {
                 let sequence = state.next_sequence;
                 state.next_sequence += 1;
                 let config = state.space.values(&flight.config);
                 let trial = record(*judged, sequence, config, flight.origin);
-                (observation(&trial), Told::New(Box::new(trial)))
+                (
+                    observation(&trial, self.objectives),
+                    Told::New(Box::new(trial)),
+                )
             }
         };
         state.strategy.tell(flight.proposal, observation);
@@ -423,6 +441,23 @@ impl<W> Schedule<W> {
             .iter()
             .map(|task| task.strategy.worth())
             .collect()
+    }
+
+    /// What further trials of a task may still bring, as a share of its best time.
+    pub(super) fn left(&self, task: usize) -> Option<f64> {
+        self.tasks[task].strategy.left()
+    }
+
+    /// Asks for no more candidates of the tasks whose further trials bring no more than this share.
+    /// Whether that is so of all tasks.
+    pub(super) fn converge(&mut self, share: f64) -> bool {
+        for task in &mut self.tasks {
+            task.converged |= task.strategy.left().is_some_and(|left| left <= share);
+        }
+        self.tasks
+            .iter()
+            .all(|task| task.converged || task.finished)
+            && self.tasks.iter().any(|task| task.converged)
     }
 
     /// Another number of candidates in flight from now on.
@@ -461,14 +496,22 @@ impl<W> Schedule<W> {
     pub(super) fn reached_limit(&self) -> bool {
         self.told >= self.limit
     }
-}
 
-/// What is known of a candidate before its turn.
-fn facts<W>(state: &State<W>) -> Option<CompileStats> {
-    match state {
-        State::Prepared(_, _, facts) => *facts,
-        State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
-        State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
-        State::Preparing | State::OnDevice => None,
+    /// What is known of a candidate before its turn.
+    fn facts(&self, state: &State<W>) -> Option<CompileStats> {
+        let facts = match state {
+            State::Prepared(_, _, facts) => *facts,
+            State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
+            State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
+            State::Preparing | State::OnDevice => None,
+        }?;
+        let registers = f64::from(facts.registers);
+        let counts = self
+            .objectives
+            .is_some_and(|both| both.other == Objective::Registers);
+        Some(CompileStats {
+            other: counts.then_some(registers),
+            ..facts
+        })
     }
 }

@@ -5,6 +5,7 @@
 )]
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::foresight::Look;
 use super::judging::{KernelTask, Known, Work};
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_device::DeviceFacts;
@@ -12,6 +13,7 @@ use tuner_device::worker::host::Worker;
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::level::Level;
 use tuner_kernel::compile::Compiler;
+use tuner_search::Experience;
 use tuner_space::Config;
 
 /// Runs candidates on the virtual GPU.
@@ -43,6 +45,14 @@ impl VirtualEvaluator {
 }
 
 impl VirtualEvaluator {
+    /// What the priors of the tasks say before the run begins.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    pub(crate) fn foresee(&self, look: &Look) -> Result<Vec<Option<Experience>>, BoxError> {
+        look.at(self.tasks.iter(), &self.compiler)
+    }
+
     /// Finds out, before a run begins, whether the results of each task can be compared, by the
     /// first of its starting points; makes a smaller check problem where they cannot. Gives a line
     /// for the user for each such task.

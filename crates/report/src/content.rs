@@ -7,6 +7,7 @@ use super::knowledge;
 use super::model::{Input, Subject, WinnerProfile};
 use super::origin::{differences, provenance, reproduce};
 use super::overview::{self, shape, speedup, us, versus};
+use super::pareto;
 use super::winners::{config_text, top_rows};
 use super::{costs, plots, roofline};
 use tuner_core::record::{LeaderboardRow, TimingKind};
@@ -108,6 +109,7 @@ fn one(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
     };
     section("Best configurations", top_rows(subject));
     section("Convergence", convergence(subject, &plot));
+    section("Two objectives", pareto::blocks(subject, &plot));
     section("What the search knew", knowledge::blocks(subject));
     section("Roofline", roofline::blocks(subject, &plot));
     section(
@@ -185,11 +187,12 @@ fn convergence(subject: &Subject, plot: &str) -> Vec<Block> {
                 "nothing passed".to_owned()
             };
             format!(
-                "{}: {}, seed {}, {} candidates, {best}, {}",
+                "{}: {}, seed {}, {} candidates, {best}{}, {}",
                 code(&run.name),
                 plain(&run.strategy),
                 plain(&run.seed),
                 line.steps.len(),
+                knowledge::left(subject, line),
                 plain(&run.state)
             )
         })

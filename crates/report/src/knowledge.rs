@@ -18,6 +18,35 @@ struct Worth {
     sources: Vec<(String, f64)>,
 }
 
+/// What a run believed of one task when it ended.
+#[derive(Deserialize)]
+struct Left {
+    kernel: String,
+    problem: String,
+    /// Share of the best time that further trials bring at most.
+    share: f64,
+    /// The chance of that.
+    chance: f64,
+}
+
+/// What further trials would bring by the estimate of a run, for its line; empty where it has none.
+pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
+    let noted = line.run.settings.get("left");
+    let noted = noted.and_then(|noted| serde_json::from_value::<Vec<Left>>(noted.clone()).ok());
+    let (kernel, problem) = (&subject.key.kernel, &subject.key.problem);
+    let own = noted
+        .into_iter()
+        .flatten()
+        .find(|left| left.kernel == *kernel && left.problem == *problem);
+    own.map_or_else(String::new, |left| {
+        format!(
+            ", further trials bring less than {:.1} % with a chance of {:.0} %",
+            left.share * 100.0,
+            left.chance * 100.0
+        )
+    })
+}
+
 /// A table of the sources of each run, and after how many trials it had what it found.
 pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -30,6 +59,7 @@ pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
             .map(|(name, worth)| vec![plain(name), format!("{worth:+.2}"), verdict(*worth)]);
         let head = &["source", "rank correlation", "what it was worth"];
         blocks.push(Block::text(course(line)));
+        blocks.extend(saved(subject, line).map(Block::text));
         blocks.push(Block::table(head, 1, rows.collect()));
     }
     blocks
@@ -53,6 +83,45 @@ fn verdict(worth: f64) -> String {
         _ => "said the reverse",
     };
     words.to_owned()
+}
+
+/// How many trials knowledge saved, against the runs that had none; `None` where there are no such.
+fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
+    let fastest = |line: &TimeLine| {
+        let times = line.steps.iter().filter_map(|step| step.p50_us);
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let enough = AS_GOOD * fastest(line);
+    let reached = |line: &TimeLine| {
+        let timed = line.steps.iter().enumerate();
+        let mut timed = timed.filter_map(|(at, step)| Some((at + 1, step.p50_us?)));
+        timed.find(|(_, us)| *us <= enough).map(|(trial, _)| trial)
+    };
+    let own = reached(line)?;
+    let others = subject.runs.iter().filter(|other| {
+        other.run.settings.get("knowledge").is_none() && other.run.strategy == line.run.strategy
+    });
+    let mut cold: Vec<(usize, bool)> = others
+        .map(|other| match reached(other) {
+            Some(trial) => (trial, true),
+            None => (other.steps.len(), false),
+        })
+        .collect();
+    cold.sort_unstable();
+    let (trials, found) = *cold.get(cold.len() / 2)?;
+    let runs = if cold.len() == 1 {
+        "the run".to_owned()
+    } else {
+        format!("the median of {} runs", cold.len())
+    };
+    Some(if found {
+        format!(
+            "Without knowledge, {runs} came to that after {trials} trials: {} saved.",
+            trials.saturating_sub(own)
+        )
+    } else {
+        format!("Without knowledge, {runs} had not come to that after {trials} trials.")
+    })
 }
 
 /// The first trial, and the one after which nothing came that was more than 2 % better.

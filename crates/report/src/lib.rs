@@ -17,6 +17,7 @@ mod markdown;
 mod model;
 mod origin;
 mod overview;
+mod pareto;
 mod plots;
 mod roofline;
 pub mod svg;

@@ -148,6 +148,12 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     if let Some(seconds) = run.settings["budget_s"].as_f64() {
         let _ = write!(limits, " --budget {seconds:.0}s");
     }
+    if let Some(share) = run.settings["until_converged"].as_f64() {
+        let _ = write!(limits, " --until-converged={share}");
+    }
+    if let Some(objectives) = run.settings["objective"].as_str() {
+        let _ = write!(limits, " --objective {}", quoted(objectives));
+    }
     if run.selector == "import" {
         let _ = writeln!(script, "tuner import FILE --db {}", quoted(&input.database));
     } else {

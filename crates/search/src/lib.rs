@@ -35,6 +35,10 @@ pub const STRATEGIES: [&str; 7] = [
     "exhaustive",
 ];
 
+/// The chance with which [`Strategy::left`] holds, over recorded spaces that it was not calibrated on
+/// (`docs/search.md`).
+pub const LEFT_CHANCE: f64 = 0.9;
+
 /// A configuration to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
@@ -56,6 +60,9 @@ pub enum Observation {
         /// Its standard error, as a share of the time; 0 where a time is exact or its error is not
         /// known.
         error: f64,
+        /// A second objective beside the time, above 0, where one counts: the search then looks for
+        /// the front of both.
+        other: Option<f64>,
     },
     /// It failed, and why.
     Failed(Verdict),
@@ -67,7 +74,11 @@ impl Observation {
     /// A time without an error that is known.
     #[must_use]
     pub fn exactly(time: Micros) -> Self {
-        Self::Time { time, error: 0.0 }
+        Self::Time {
+            time,
+            error: 0.0,
+            other: None,
+        }
     }
 }
 
@@ -82,6 +93,8 @@ pub struct CompileStats {
     pub shared_bytes: u64,
     /// Predicted time, where a model was asked.
     pub predicted: Option<Micros>,
+    /// The second objective, where one counts and the compiler decides it.
+    pub other: Option<f64>,
 }
 
 /// A proposal that is compiled and can be evaluated.
@@ -146,6 +159,13 @@ pub trait Strategy: Send {
     /// -1 for the reverse. Empty where it knew nothing, or too few results have a time.
     fn worth(&self) -> Vec<f64> {
         Vec::new()
+    }
+
+    /// What further trials may still bring: with a chance of [`LEFT_CHANCE`] no configuration of the
+    /// space is faster than the fastest so far by more than this share of its time. `None` where
+    /// there is no model, or too few results for one.
+    fn left(&self) -> Option<f64> {
+        None
     }
 
     /// The name it is chosen by.

@@ -236,6 +236,7 @@ pub(super) fn run_view(row: RunRow) -> RunView {
             best_config: None,
             default_us: None,
             verdicts: std::collections::BTreeMap::new(),
+            left: None,
             curve: Vec::new(),
         })
         .collect();
@@ -275,6 +276,7 @@ fn task_view(task: RunTask) -> TaskView {
         best_config: task.best_config,
         default_us: task.default_us,
         verdicts: task.verdicts,
+        left: None,
         curve: task
             .curve
             .iter()

@@ -285,6 +285,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         Some(stored) => prepared.resume(stored)?,
         None => prepared.name(queued.id.clone()),
     }
+    prepared.foresee(run.stopping()).await?;
     prepared.gather(&app.store).await?;
     prepared.look_ahead(run.stopping()).await?;
     prepared.settle();

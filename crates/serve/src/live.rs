@@ -169,6 +169,7 @@ impl LiveState {
                 best_config: None,
                 default_us: None,
                 verdicts: BTreeMap::new(),
+                left: None,
                 curve: Vec::new(),
             })
             .collect();
@@ -182,6 +183,7 @@ impl LiveState {
             return;
         };
         task.evals += 1;
+        task.left = trial.left;
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
         if trial.origin == "default" {
             task.default_us = trial.time_us;
@@ -322,6 +324,7 @@ mod tests {
             evals: number + 1,
             clock_s: 0.0,
             resumed: false,
+            left: None,
         })
     }
 

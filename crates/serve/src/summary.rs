@@ -9,6 +9,7 @@ pub(super) fn of(report: &Report) -> String {
         StopReason::Evals => "all evaluations done",
         StopReason::Budget => "the budget is used up",
         StopReason::Exhausted => "every configuration is judged",
+        StopReason::Converged => "converged",
         StopReason::Interrupted => "stopped on request",
     }
     .to_owned();

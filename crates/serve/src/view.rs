@@ -75,6 +75,10 @@ pub struct TaskView {
     /// How many candidates got which verdict.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub verdicts: BTreeMap<Verdict, u64>,
+    /// What further trials may still bring, as a share of the best time: with a chance of nine in ten
+    /// no more. Null where the search has no estimate.
+    #[serde(default)]
+    pub left: Option<f64>,
     /// Where the best time so far fell. Only with a single run; lists leave it empty.
     pub curve: Vec<PointView>,
 }

@@ -48,6 +48,8 @@ pub struct LeaderboardQuery {
     pub timings: Vec<TimingKind>,
     /// Only results of trees at these commits; all when `None`.
     pub commits: Option<Vec<String>>,
+    /// Whether rows are to have their code sizes.
+    pub code_sizes: bool,
 }
 
 impl LeaderboardQuery {
@@ -275,11 +277,31 @@ pub(super) async fn boards(
         });
         let top = query.top.unwrap_or(usize::MAX);
         add_rows(connection, &mut board, &times, default_us, top).await?;
+        if query.code_sizes {
+            for (row, time) in board.rows.iter_mut().zip(&times) {
+                row.code_bytes = code_bytes(connection, time.verdict).await?;
+            }
+        }
         let times = times.into_iter().map(|row| (row.config, row.p50_us));
         board.times = times.collect();
         boards.push(board);
     }
     Ok(boards)
+}
+
+/// Length of the machine code of a judged candidate, where it was kept.
+async fn code_bytes(
+    connection: &mut SqliteConnection,
+    verdict: i64,
+) -> Result<Option<u64>, sqlx::Error> {
+    let found: Option<Option<u64>> = sqlx::query_scalar(
+        "SELECT x.sass_bytes FROM verdicts v JOIN compilations x ON x.candidate = v.candidate
+         WHERE v.id = ?",
+    )
+    .bind(verdict)
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.flatten().filter(|bytes| *bytes > 0))
 }
 
 /// Adds the rows of the first `top` of a board's times.
@@ -392,6 +414,7 @@ async fn full_row(
         run_id: row.try_get("name")?,
         measured_at: row.try_get("judged_at")?,
         gate: row.try_get("gate")?,
+        code_bytes: None,
     };
     Ok((row.try_get("driver")?, leaderboard_row))
 }

@@ -93,17 +93,18 @@ impl Store {
         related.at(&self.path)
     }
 
-    /// Keeps, with a run's settings, what it found its knowledge to be worth.
+    /// Keeps something that a run found out with its settings, under this key.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub async fn note_worth(
+    pub async fn note_setting(
         &self,
         run: &RunId,
-        worth: serde_json::Value,
+        key: &'static str,
+        value: serde_json::Value,
     ) -> Result<(), StoreError> {
         let run = run.clone();
-        self.write(move |connection| Box::pin(note_worth(connection, run, worth)))
+        self.write(move |connection| Box::pin(note_setting(connection, run, key, value)))
             .await
     }
 }
@@ -148,17 +149,17 @@ async fn related(
     })
 }
 
-async fn note_worth(
+async fn note_setting(
     connection: &mut SqliteConnection,
     run: RunId,
-    worth: serde_json::Value,
+    key: &'static str,
+    value: serde_json::Value,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE runs SET settings = json_set(settings, '$.knowledge_worth', json(?)) WHERE name = ?",
-    )
-    .bind(worth.to_string())
-    .bind(run.as_str())
-    .execute(connection)
-    .await
-    .map(drop)
+    sqlx::query("UPDATE runs SET settings = json_set(settings, '$.' || ?, json(?)) WHERE name = ?")
+        .bind(key)
+        .bind(value.to_string())
+        .bind(run.as_str())
+        .execute(connection)
+        .await
+        .map(drop)
 }

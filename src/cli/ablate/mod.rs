@@ -290,6 +290,7 @@ impl Subject<'_> {
     /// The best stored result of this kind of time.
     fn best(&self, args: &Args) -> Result<Option<LeaderboardRow>, CliError> {
         let query = LeaderboardQuery {
+            code_sizes: false,
             kernel: Some(self.kernel.to_owned()),
             device: Some(DeviceFilter::Name(self.device.to_owned())),
             problem: Some(self.problem.to_owned()),

@@ -4,6 +4,7 @@
     reason = "files, series and points are numbered by the comparison itself"
 )]
 
+mod converged;
 mod fleet;
 mod known;
 mod plot;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Scores, Series, Study, measure};
-use tuner_engine::{format_duration, parse_budget};
+use tuner_engine::{format_duration, parse_budget, parse_share};
 use tuner_search as evolve;
 use tuner_search::Knowledge;
 
@@ -90,6 +91,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
     noise: f64,
 
+    /// Print when runs would have ended with `tuner run --until-converged` instead, and how many of
+    /// these were right that no more than this share was left [default share: 1%]; the largest of
+    /// --evals is the limit
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%", value_parser = parse_share, conflicts_with_all = ["gpus", "plot", "time"])]
+    until_converged: Option<f64>,
+
     /// Draw score against evaluations, and against recorded time, with bands
     #[arg(long, value_name = "FILE.svg|FILE.html")]
     plot: Option<PathBuf>,
@@ -97,20 +104,6 @@ pub(crate) struct Args {
     /// How to print [default: table]
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-/// `2%` or `0.02`.
-fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, unit) = match text.trim().strip_suffix('%') {
-        Some(number) => (number.trim(), 0.01),
-        None => (text.trim(), 1.0),
-    };
-    number
-        .parse::<f64>()
-        .ok()
-        .map(|number| number * unit)
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "a share from 0% to 100% is needed, such as 2%".to_owned())
 }
 
 /// One row of the JSON, as the contract has it; rows of recorded time have a key more.
@@ -173,7 +166,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return Ok(exit::DONE);
     }
     let known = known::by_file(&args.knowledge, args.leave_one_out, &recordings)?;
-    let series = study(args, &recordings, &known)?;
+    let strategies = match args.until_converged {
+        Some(_) => converged::strategies(&args.strategy)?,
+        None => args.strategy.clone(),
+    };
+    let series = study(args, strategies, &recordings, &known)?;
     let names: Vec<String> = args
         .files
         .iter()
@@ -182,22 +179,28 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if let (Some(kind), Some(path)) = (draw, &args.plot) {
         draw_to(path, kind, args, &series, &recordings)?;
     }
-    output::print(&text(args, &series, &names)?).map_err(anyhow::Error::from)?;
+    let text = match args.until_converged {
+        Some(share) => converged::text(args, share, &series, &names)?,
+        None => text(args, &series, &names)?,
+    };
+    output::print(&text).map_err(anyhow::Error::from)?;
     Ok(exit::DONE)
 }
 
 fn study(
     args: &Args,
+    strategies: Vec<String>,
     recordings: &[Recording],
     known: &[Knowledge],
 ) -> Result<Vec<Series>, CliError> {
     let study = Study {
-        strategies: args.strategy.clone(),
+        strategies,
         evals: args.evals.iter().copied().max().unwrap_or(0) as usize,
         recorded_us: args.time.iter().copied().map(micros).max().unwrap_or(0),
         seeds: args.seeds,
         in_flight: usize::from(args.in_flight),
         noise: args.noise,
+        converged: args.until_converged,
     };
     let runs = recordings.len() as u64 * study.strategies.len() as u64 * study.seeds;
     let bar = if terminal::live() {

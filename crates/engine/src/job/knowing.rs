@@ -1,7 +1,12 @@
 //! What a run's searches know beforehand.
 
-use super::{JobError, Prepared, Request, usage};
+use super::{Device, JobError, Prepared, Request, engine_error, usage};
+use crate::EngineError;
+use crate::foresight::Look;
 use crate::knowledge::{self, Noted};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::watch;
 use tuner_search as evolve;
 use tuner_store::Store;
 
@@ -19,7 +24,53 @@ impl Request {
     }
 }
 
+/// Share of a budget that predictions before the run may take.
+const FORESIGHT: u32 = 10;
+
 impl Prepared {
+    /// With a prior, has it predict configurations all over each space, which the search knows then
+    /// beside what [`Prepared::gather`] finds. Takes at most a tenth of the budget, and ends early
+    /// when `shutdown` turns true.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    pub async fn foresee(&mut self, shutdown: watch::Receiver<bool>) -> Result<(), JobError> {
+        if self.knowledge.is_none() || self.plan.start.strategy != evolve::STRATEGIES[0] {
+            return Ok(());
+        }
+        let budget = self.plan.limits.budget;
+        let deadline = budget.map(|budget| Instant::now() + budget / FORESIGHT);
+        let spaces = self.plan.tasks.iter().map(|task| {
+            let start = task.start.iter().map(|point| point.config.clone());
+            (task.space.clone(), start.collect())
+        });
+        let look = Look {
+            spaces: spaces.collect(),
+            seed: self.plan.start.seed.0,
+            threads: self.plan.jobs,
+            stopped: Box::new(move || {
+                *shutdown.borrow() || deadline.is_some_and(|end| Instant::now() >= end)
+            }),
+        };
+        let looking = match &self.device {
+            Device::Virtual(evaluator) => {
+                let evaluator = Arc::clone(evaluator);
+                tokio::task::spawn_blocking(move || evaluator.foresee(&look))
+            }
+            Device::Cuda(evaluator) => {
+                let evaluator = Arc::clone(evaluator);
+                tokio::task::spawn_blocking(move || evaluator.foresee(&look))
+            }
+            // Who compiles a candidate of a fleet asks the model then.
+            Device::Replay(_) | Device::Fleet(..) => return Ok(()),
+        };
+        let found = looking
+            .await
+            .map_err(|error| JobError::Failed(error.into()))?;
+        self.foreseen = found.map_err(|error| engine_error(EngineError::Device(error)))?;
+        Ok(())
+    }
+
     /// Has the search take in, as they come, results of runs beside this one in the same store.
     pub fn learn_from_others(&mut self) {
         if self.plan.start.strategy == evolve::STRATEGIES[0] {
@@ -52,7 +103,10 @@ impl Prepared {
         let before = before.flatten();
         let start = &self.plan.start;
         let (gathered, mut noted) = knowledge::gather(start, store, files, before.as_ref()).await?;
-        for (task, experiences) in self.plan.tasks.iter_mut().zip(gathered) {
+        let mut foreseen = std::mem::take(&mut self.foreseen).into_iter();
+        for (task, gathered) in self.plan.tasks.iter_mut().zip(gathered) {
+            let predicted = foreseen.next().flatten();
+            let experiences: Vec<_> = predicted.into_iter().chain(gathered).collect();
             task.knowledge = evolve::Knowledge::new(&task.space, &experiences);
             let names: Vec<String> = task.knowledge.names().map(str::to_owned).collect();
             if !names.is_empty() {

@@ -31,7 +31,7 @@ use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
-    Report, format_duration, parse_budget,
+    Report, format_duration, parse_budget, parse_share,
 };
 use failure::store_error;
 use final_stage::FinalStage;
@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
@@ -51,6 +52,9 @@ use tuner_search as evolve;
 use tuner_space::Config;
 use tuner_store::{RunId, Store, StoreError, StoredRun};
 
+/// What further trials may bring when a run is done, as shares of the best time: what the estimate is
+/// calibrated for.
+const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 /// Without a budget and a number of evaluations.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
@@ -73,6 +77,14 @@ pub struct Request {
     /// Unique valid configurations to judge.
     #[serde(default)]
     pub evals: Option<u64>,
+    /// Stop once further trials bring no more than this share of the best time, such as `1%`, with a
+    /// chance of nine in ten; `budget` and `evals` are then upper limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_converged: Option<String>,
+    /// Two objectives, the time and one of `p90`, `registers` and `code_size`, such as
+    /// `time,registers`: the search looks for the front of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
     /// The search strategy.
     #[serde(default)]
     pub strategy: Option<String>,
@@ -114,6 +126,8 @@ impl Default for Request {
             problems: Vec::new(),
             budget: None,
             evals: None,
+            until_converged: None,
+            objective: None,
             strategy: None,
             prior: None,
             seed: one(),
@@ -176,7 +190,63 @@ impl Request {
         Ok(Limits {
             evals: self.evals,
             budget: budget.map_err(usage)?,
+            converged: self.converged()?,
         })
+    }
+
+    /// What further trials may still bring when the run is done.
+    fn converged(&self) -> Result<Option<f64>, JobError> {
+        let Some(text) = &self.until_converged else {
+            return Ok(None);
+        };
+        let share =
+            parse_share(text).map_err(|error| usage(format!("--until-converged: {error}")))?;
+        if !CONVERGED.contains(&share) {
+            return Err(usage(format!(
+                "--until-converged={text}: what further trials may still bring is told from {} to {}; \
+                 type a share between, such as 1%",
+                percent(*CONVERGED.start()),
+                percent(*CONVERGED.end())
+            )));
+        }
+        let strategy = self.strategy()?;
+        if strategy != evolve::STRATEGIES[0] {
+            return Err(usage(format!(
+                "--strategy {strategy} has no model of what further trials may bring; leave \
+                 --until-converged out, or use {}",
+                evolve::STRATEGIES[0]
+            )));
+        }
+        Ok(Some(share))
+    }
+
+    /// What counts beside the time.
+    pub(crate) fn objectives(&self) -> Result<Option<Objectives>, JobError> {
+        let Some(text) = &self.objective else {
+            return Ok(None);
+        };
+        let wrong = |error: &dyn std::fmt::Display| usage(format!("--objective: {error}"));
+        let objectives: Objectives = text.parse().map_err(|error| wrong(&error))?;
+        let strategy = self.strategy()?;
+        if strategy != evolve::STRATEGIES[0] {
+            return Err(usage(format!(
+                "--strategy {strategy} knows the time alone; leave --objective out, or use {}",
+                evolve::STRATEGIES[0]
+            )));
+        }
+        if self.until_converged.is_some() {
+            return Err(usage(
+                "--until-converged is about the time alone; leave it or --objective out",
+            ));
+        }
+        let recorded = matches!(self.selector()?, DeviceSelector::Replay(_));
+        if recorded && objectives.other.compiled() {
+            return Err(wrong(&format!(
+                "a recorded file does not say `{}`; choose time,p90, or a device that compiles",
+                objectives.other.name()
+            )));
+        }
+        Ok(Some(objectives))
     }
 
     /// The strategy's name.
@@ -200,6 +270,11 @@ impl Request {
             |jobs| usize::from(jobs.get()),
         )
     }
+}
+
+/// `0.5%`.
+fn percent(share: f64) -> String {
+    format!("{}%", share * 100.0)
 }
 
 /// What a run waits for: of all runs with the same key, one is at work at a time.
@@ -245,6 +320,8 @@ pub struct Prepared {
     baselines: Vec<Option<Baseline>>,
     /// Files of knowledge; `None`: the search starts from nothing.
     knowledge: Option<Vec<PathBuf>>,
+    /// Predictions of the prior, by task.
+    foreseen: Vec<Option<evolve::Experience>>,
     /// What the search knows, for the store.
     noted: Option<Noted>,
     /// What the asker should know; each a line.
@@ -343,8 +420,21 @@ impl Prepared {
             self.plan.limits.budget = stored.settings["budget_s"]
                 .as_f64()
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.plan.limits.converged = stored.settings["until_converged"].as_f64();
             self.limited = self.plan.limits != Limits::default();
         }
+        let stored_objective = stored.settings["objective"].as_str();
+        let objectives = stored_objective.and_then(|text| text.parse().ok());
+        if self.plan.objectives.is_some() && self.plan.objectives != objectives {
+            return Err(usage(format!(
+                "run {} had {}; resume with that, or start a new run without --resume",
+                stored.id,
+                stored_objective.map_or("no --objective".to_owned(), |text| format!(
+                    "--objective {text}"
+                ))
+            )));
+        }
+        self.plan.objectives = objectives;
         self.plan.resume = Some(stored);
         Ok(())
     }
@@ -368,6 +458,12 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+        if let Some(objectives) = self.plan.objectives {
+            self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
+        }
+        if let Some(share) = self.plan.limits.converged {
+            self.plan.start.settings["until_converged"] = serde_json::json!(share);
+        }
         if let Some(noted) = &self.noted {
             self.plan.start.settings["knowledge"] = serde_json::json!(noted);
         }

@@ -347,16 +347,18 @@ pub(super) fn assemble(
         limits,
         jobs: request.jobs(),
         live: None,
+        objectives: request.objectives()?,
     };
     Ok(Prepared {
         device,
         plan,
-        limited: request.evals.is_some() || request.budget.is_some(),
+        limited: limits != crate::Limits::default(),
         strategy_given: request.strategy.is_some(),
         jobs: request.jobs,
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge).then(|| request.knowledge.clone()),
         noted: None,
+        foreseen: Vec::new(),
         notes,
     })
 }

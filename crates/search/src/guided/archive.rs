@@ -6,6 +6,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use std::borrow::Cow;
 use surrogate::Place;
+use tuner_core::objective::front;
 use tuner_space::Config;
 
 /// Fewer results than this say nothing of a source.
@@ -21,6 +22,8 @@ pub(super) struct Entry {
     pub(super) result: Option<Outcome>,
     /// Whether it was proposed because of what is known from elsewhere.
     pub(super) lent: bool,
+    /// Logarithm of the second objective, where it is known.
+    other: Option<f64>,
 }
 
 /// What became of it.
@@ -41,6 +44,13 @@ pub(super) struct Archive {
     own: Vec<(f64, usize)>,
     /// Results since the last gain, of those found without knowledge and of those with it.
     idle: [usize; 2],
+    /// Places of those that no other beats in both objectives, where a second one counts, in order of
+    /// time.
+    front: Vec<usize>,
+    /// The front and then the fastest, where a second objective counts.
+    mixed: Vec<(f64, usize)>,
+    /// Results since the last gain.
+    since_gain: usize,
     /// Whether what was believed beforehand counts.
     pub(super) trusting: bool,
     told: usize,
@@ -95,6 +105,7 @@ impl Archive {
             config,
             result: None,
             lent,
+            other: None,
         });
         self.entries.len() - 1
     }
@@ -109,7 +120,8 @@ impl Archive {
         let lent = self.entries[place].lent;
         let idle = &mut self.idle[usize::from(lent)];
         *idle += 1;
-        let Observation::Time { time, error } = told else {
+        self.since_gain += 1;
+        let Observation::Time { time, error, other } = told else {
             self.failed += 1;
             self.entries[place].result = Some(Outcome::Failed);
             return None;
@@ -118,15 +130,59 @@ impl Archive {
         let best = self.elites.first();
         if best.is_none_or(|(best, _)| log < best - LEAST_GAIN) {
             *idle = 0;
+            self.since_gain = 0;
         }
         self.noisy |= error > 0.0;
         self.entries[place].result = Some(Outcome::Log(log, error));
         insert(&mut self.elites, (log, place), keep);
+        if let Some(other) = other {
+            self.entries[place].other = Some(other.max(f64::MIN_POSITIVE).ln());
+            self.advance(place, keep);
+        }
         if !lent {
             insert(&mut self.own, (log, place), keep);
         }
         let fastest = self.fastest().iter();
         fastest.map(|(_, at)| *at).position(|at| at == place)
+    }
+
+    /// Takes one with both objectives to the front, unless it is beaten there.
+    fn advance(&mut self, place: usize, keep: usize) {
+        let mut places = self.front.clone();
+        places.push(place);
+        let points: Vec<[f64; 2]> = places.iter().filter_map(|at| self.point(*at)).collect();
+        let kept = front(&points).into_iter().map(|at| places[at]);
+        self.front = kept.collect();
+        if self.front.contains(&place) {
+            self.since_gain = 0;
+        }
+        // A long front lends parents from all along it.
+        let step = self.front.len().div_ceil(keep.max(1)).max(1);
+        let ahead = self.front.iter().step_by(step);
+        let mut mixed: Vec<(f64, usize)> =
+            ahead.filter_map(|at| Some((self.log(*at)?, *at))).collect();
+        let others = self
+            .elites
+            .iter()
+            .filter(|(_, at)| !self.front.contains(at));
+        mixed.extend(others.copied());
+        mixed.truncate(keep);
+        self.mixed = mixed;
+    }
+
+    /// Logarithms of both objectives.
+    fn point(&self, place: usize) -> Option<[f64; 2]> {
+        Some([self.log(place)?, self.entries[place].other?])
+    }
+
+    /// Places of those that no other beats, in order of time; empty where only the time counts.
+    pub(super) fn front(&self) -> &[usize] {
+        &self.front
+    }
+
+    /// Logarithm of the second objective, where it is known.
+    pub(super) fn other(&self, place: usize) -> Option<f64> {
+        self.entries[place].other
     }
 
     /// Ranks the fastest anew by what is believed of them, one value a place.
@@ -154,7 +210,9 @@ impl Archive {
 
     /// The fastest that the present model knows of.
     fn fastest(&self) -> &[(f64, usize)] {
-        if self.alone() {
+        if !self.front.is_empty() {
+            &self.mixed
+        } else if self.alone() {
             &self.own
         } else {
             &self.elites
@@ -164,6 +222,11 @@ impl Archive {
     /// Results since the last gain, of those found without knowledge and of those with it.
     pub(super) fn idle(&self) -> [usize; 2] {
         self.idle
+    }
+
+    /// Results since the last gain.
+    pub(super) fn since_gain(&self) -> usize {
+        self.since_gain
     }
 
     pub(super) fn told(&self) -> usize {
@@ -406,6 +469,7 @@ mod tests {
             lies: Place::default(),
             result: None,
             lent: false,
+            other: None,
         });
         assert_eq!(archive.learn(0, Observation::Unknown, 4), None);
         assert_eq!((archive.health(0), archive.log(0)), (None, None));

@@ -7,6 +7,9 @@ use rand::seq::SliceRandom as _;
 use surrogate::Place;
 use tuner_space::{Config, Neighbourhood};
 
+/// Where uniform draws come from.
+pub(super) const UNIFORM: &str = "explore";
+
 impl Guided {
     pub(super) fn fill_pool(&mut self) {
         self.pool.clear();
@@ -60,7 +63,7 @@ impl Guided {
 
     pub(super) fn add_uniform(&mut self) {
         if let Some(config) = self.fresh.space().draw(&mut self.rng) {
-            self.add(config, "explore");
+            self.add(config, UNIFORM);
         }
     }
 

@@ -128,6 +128,7 @@ mod tests {
             spill_bytes,
             shared_bytes: 1024,
             predicted: Micros::new(predicted),
+            other: None,
         }
     }
 

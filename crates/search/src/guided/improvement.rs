@@ -19,7 +19,7 @@ pub(super) fn log_improvement(u: f64) -> f64 {
 
 /// Distribution function of the standard normal, relative error below 1.2e-7: the Chebyshev fit of
 /// erfc in Numerical Recipes, section 6.2.
-fn normal_cdf(x: f64) -> f64 {
+pub(super) fn normal_cdf(x: f64) -> f64 {
     const FIT: [f64; 10] = [
         -1.265_512_23,
         1.000_023_68,

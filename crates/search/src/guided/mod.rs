@@ -17,10 +17,12 @@ mod archive;
 mod candidates;
 mod compile_stats;
 mod improvement;
+mod outlook;
 mod pool;
 mod refit;
 mod acquisition;
 mod settings;
+mod volume;
 mod waiting;
 
 pub use settings::Settings;
@@ -33,6 +35,7 @@ use super::{CompileStats, Observation, Proposal, Ready, Strategy};
 use acquisition::Acquisition;
 use archive::{Archive, Scale};
 use compile_stats::Correction;
+use outlook::Outlook;
 use pool::Pool;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -80,6 +83,7 @@ pub(super) struct Guided {
     first: VecDeque<Config>,
     /// Far configurations to be tried when it is doubted.
     spread_left: usize,
+    outlook: Outlook,
 }
 
 /// What was believed of a candidate when it was chosen.
@@ -134,6 +138,7 @@ impl Guided {
             next_fit: 0,
             first: first.into(),
             spread_left: settings.spread,
+            outlook: Outlook::default(),
             encoder,
             settings,
         }
@@ -217,12 +222,12 @@ impl Guided {
     fn score(&mut self) {
         let promise = self.promise();
         self.pool.score(&self.process, |point| {
-            promise.of(point, point.variance, 0.0)
+            promise.of(point, point.variance, 0.0, None)
         });
         if !self.waiting.list.is_empty() {
             let (waiting, process) = (&self.waiting, &self.process);
             self.pool.score_best(SHORT_LIST, |point| {
-                promise.of(point, waiting.variance_after(process, point), 0.0)
+                promise.of(point, waiting.variance_after(process, point), 0.0, None)
             });
         }
     }
@@ -255,7 +260,8 @@ impl Guided {
                 self.correction.shift(facts, expected, scale.centre)
             });
             let variance = waiter.point.variance;
-            scores.push((place, promise.of(&waiter.point, variance, shift)));
+            let other = ready[place].facts.and_then(|facts| facts.other);
+            scores.push((place, promise.of(&waiter.point, variance, shift, other)));
         }
         scores
     }
@@ -319,7 +325,9 @@ impl Guided {
         if self.held.last() == Some(&place) && self.process.held() == self.held.len() {
             self.process.widen_last(self.noise_variance(place));
         }
-        if let Some(rank @ 0..=1) = rank {
+        // One of the front is a best of its own.
+        let ahead = self.archive.front().contains(&place);
+        if let Some(rank) = rank.filter(|rank| *rank <= 1 || ahead) {
             self.add_neighbours(rank);
         }
     }
@@ -469,6 +477,10 @@ impl Strategy for Guided {
 
     fn worth(&self) -> Vec<f64> {
         self.archive.worth(self.places.knowledge().names().count())
+    }
+
+    fn left(&self) -> Option<f64> {
+        self.outlook.left(self.archive.since_gain())
     }
 
     fn name(&self) -> &'static str {

@@ -43,6 +43,12 @@ impl Pool {
         });
     }
 
+    /// All candidates: where each came from, and its point.
+    pub(super) fn points(&self) -> impl Iterator<Item = (&'static str, &Point)> {
+        let all = self.candidates.iter();
+        all.map(|candidate| (candidate.origin, &candidate.point))
+    }
+
     /// Brings all points up to date and scores them.
     pub(super) fn score(&mut self, process: &Process, score: impl Fn(&Point) -> f64) {
         for candidate in &mut self.candidates {

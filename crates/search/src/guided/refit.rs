@@ -137,6 +137,7 @@ impl Guided {
             self.rank_by_belief(scale);
         }
         self.fill_pool();
+        self.look_ahead();
         let told = self.archive.told();
         self.next_fit = ((told as f64 * self.settings.fit_growth) as usize).max(told + 3);
     }

@@ -47,6 +47,7 @@ pub(super) struct BoardQuery {
 impl BoardQuery {
     fn query(&self) -> Result<LeaderboardQuery, Problem> {
         Ok(LeaderboardQuery {
+            code_sizes: false,
             kernel: self.kernel.clone(),
             device: self.device.clone().map(DeviceFilter::Name),
             problem: self.problem.clone(),
@@ -292,6 +293,7 @@ pub(super) async fn header(
     Query(query): Query<HeaderQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let board = LeaderboardQuery {
+        code_sizes: false,
         kernel: Some(query.kernel.clone()),
         device: query.device.clone().map(DeviceFilter::Name),
         problem: query.problem.clone(),

@@ -1,0 +1,203 @@
+//! What configurations are judged by, where the time is not all that counts.
+
+use crate::record::{Compilation, LeaderboardRow, Measurement};
+use std::fmt;
+use std::str::FromStr;
+
+/// Something that should be small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Median time, µs.
+    Time,
+    /// 90th percentile of the times, µs.
+    P90,
+    /// Registers a thread.
+    Registers,
+    /// Length of the machine code, bytes.
+    CodeSize,
+}
+
+impl Objective {
+    const ALL: [Self; 4] = [Self::Time, Self::P90, Self::Registers, Self::CodeSize];
+
+    /// What it is called on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::P90 => "p90",
+            Self::Registers => "registers",
+            Self::CodeSize => "code_size",
+        }
+    }
+
+    /// The same with its unit, for axes and headings.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Time => "median time, µs",
+            Self::P90 => "90th percentile, µs",
+            Self::Registers => "registers a thread",
+            Self::CodeSize => "code size, bytes",
+        }
+    }
+
+    /// Whether the compiler decides it, so that a recorded file has none.
+    #[must_use]
+    pub fn compiled(self) -> bool {
+        matches!(self, Self::Registers | Self::CodeSize)
+    }
+
+    /// Of a judged candidate; `None` where it is not known.
+    #[must_use]
+    pub fn of(self, measured: &Measurement, compiled: Option<&Compilation>) -> Option<f64> {
+        let known = match self {
+            Self::Time => Some(measured.p50.get()),
+            Self::P90 => Some(measured.p90.get()),
+            Self::Registers => compiled.map(|facts| f64::from(facts.registers)),
+            Self::CodeSize => compiled.map(|facts| facts.sass_bytes as f64),
+        };
+        known.filter(|value| *value > 0.0)
+    }
+
+    /// Of a row of the leaderboard; `None` where it is not known.
+    #[must_use]
+    pub fn of_row(self, row: &LeaderboardRow) -> Option<f64> {
+        let known = match self {
+            Self::Time => Some(row.time_us_p50),
+            Self::P90 => Some(row.time_us_p90),
+            Self::Registers => row.registers.map(f64::from),
+            Self::CodeSize => row.code_bytes.map(|bytes| bytes as f64),
+        };
+        known.filter(|value| *value > 0.0)
+    }
+}
+
+/// Two objectives, one of them the time: `time,registers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Objectives {
+    /// The one beside the time.
+    pub other: Objective,
+}
+
+impl Objectives {
+    /// Time and the other.
+    #[must_use]
+    pub fn both(self) -> [Objective; 2] {
+        [Objective::Time, self.other]
+    }
+}
+
+impl fmt::Display for Objectives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", Objective::Time.name(), self.other.name())
+    }
+}
+
+/// A text that names no two objectives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObjectivesError {
+    /// Energy is not measured.
+    Energy,
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for ObjectivesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Energy => f.write_str(
+                "`energy`: no device reports the energy of a kernel to this version; choose \
+                 time,registers, time,p90 or time,code_size",
+            ),
+            Self::Other(text) => write!(
+                f,
+                "`{text}` names no two objectives; type time and one of p90, registers and \
+                 code_size, such as time,registers"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ObjectivesError {}
+
+impl FromStr for Objectives {
+    type Err = ObjectivesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        if names.contains(&"energy") {
+            return Err(ObjectivesError::Energy);
+        }
+        let known = |name: &&str| Objective::ALL.into_iter().find(|each| each.name() == *name);
+        let found: Option<Vec<Objective>> = names.iter().map(known).collect();
+        match found.as_deref() {
+            Some([Objective::Time, other] | [other, Objective::Time])
+                if *other != Objective::Time =>
+            {
+                Ok(Self { other: *other })
+            }
+            _ => Err(ObjectivesError::Other(text.to_owned())),
+        }
+    }
+}
+
+/// The places of those that no other beats: not larger in both and smaller in one. Of equal ones the
+/// first. In order of the first number.
+#[must_use]
+pub fn front(points: &[[f64; 2]]) -> Vec<usize> {
+    let mut order: Vec<(usize, [f64; 2])> = points.iter().copied().enumerate().collect();
+    order.sort_by(|(at, a), (to, b)| {
+        let by_value = a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]));
+        by_value.then(at.cmp(to))
+    });
+    let mut least = f64::INFINITY;
+    order.retain(|(_, [_, second])| {
+        let better = *second < least;
+        least = least.min(*second);
+        better
+    });
+    order.into_iter().map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Objective, Objectives, ObjectivesError, front};
+
+    #[test]
+    fn time_and_one_other_are_read_and_all_else_is_refused() {
+        let read = |text: &str| text.parse::<Objectives>();
+        for text in ["time,registers", "registers, time"] {
+            assert_eq!(read(text).map(|both| both.other), Ok(Objective::Registers));
+        }
+        assert_eq!(
+            read("time,code_size").unwrap().to_string(),
+            "time,code_size"
+        );
+        assert_eq!(read("time,energy"), Err(ObjectivesError::Energy));
+        for text in [
+            "",
+            "time",
+            "time,time",
+            "p90,registers",
+            "time,p90,registers",
+            "time,x",
+        ] {
+            assert_eq!(read(text), Err(ObjectivesError::Other(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn the_front_holds_what_nothing_beats() {
+        let points = [
+            [3.0, 1.0],
+            [1.0, 5.0],
+            [2.0, 5.0],
+            [2.0, 2.0],
+            [1.0, 5.0],
+            [4.0, 1.0],
+        ];
+        assert_eq!(front(&points), [1, 3, 0]);
+        assert!(front(&[]).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! The front of two objectives, where a run looked for one.
+
+use super::document::Block;
+use super::model::Subject;
+use super::svg::{Canvas, Scale, short};
+use tuner_core::objective::{Objectives, front};
+
+/// Candidates drawn at most.
+const MAX_DRAWN: usize = 2000;
+
+/// Time against the other objective of the latest run that had one: all candidates, and those that
+/// nothing beats in both.
+pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
+    let objectives = subject.runs.iter().rev().find_map(|line| {
+        let text = line.run.settings.get("objective")?.as_str()?;
+        text.parse::<Objectives>().ok()
+    });
+    let Some(objectives) = objectives else {
+        return Vec::new();
+    };
+    let known = subject.candidates.iter().filter_map(|judged| {
+        let measured = judged.trial.measurement.as_ref()?;
+        let compiled = judged.trial.compilation.as_ref();
+        let [time, other] = objectives.both().map(|each| each.of(measured, compiled));
+        Some(([time?, other?], &judged.trial.config))
+    });
+    let known: Vec<_> = known.collect();
+    let points: Vec<[f64; 2]> = known.iter().map(|(point, _)| *point).collect();
+    let ahead: Vec<[f64; 2]> = front(&points)
+        .into_iter()
+        .filter_map(|at| points.get(at).copied())
+        .collect();
+    let Some(svg) = draw(&points, &ahead, objectives) else {
+        return Vec::new();
+    };
+    vec![
+        Block::Plot {
+            name: format!("{plot}-front"),
+            svg,
+            caption: format!(
+                "{} of {} candidates are beaten by none in both objectives.",
+                ahead.len(),
+                points.len()
+            ),
+        },
+        Block::text(format!(
+            "tuner leaderboard --pareto={objectives} lists them with their configurations."
+        )),
+    ]
+}
+
+fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Option<String> {
+    let (width, height) = (760.0, 340.0);
+    let ends = |at: usize| -> Option<(f64, f64)> {
+        let all = || {
+            points
+                .iter()
+                .filter_map(move |point| point.get(at).copied())
+        };
+        let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+        Some((low * 0.95, high * 1.05))
+    };
+    let x = Scale::log(ends(0)?, (70.0, width - 16.0));
+    let y = Scale::log(ends(1)?, (height - 46.0, 12.0));
+    let mut canvas = Canvas::new(width, height);
+    for mark in y.marks(6) {
+        canvas.line("grid", (70.0, y.at(mark)), (width - 16.0, y.at(mark)));
+        canvas.text("soft", (64.0, y.at(mark) + 4.0), "end", &short(mark));
+    }
+    for mark in x.marks(8) {
+        canvas.text("soft", (x.at(mark), height - 30.0), "middle", &short(mark));
+    }
+    canvas.line("axis", (70.0, height - 46.0), (width - 16.0, height - 46.0));
+    let step = points.len().div_ceil(MAX_DRAWN).max(1);
+    let title = |[time, other]: &[f64; 2]| format!("{}: {}", short(*time), short(*other));
+    for point @ [time, other] in points.iter().step_by(step) {
+        canvas.dot("dot", (x.at(*time), y.at(*other)), 2.0, &title(point));
+    }
+    // From one to the next by the corner between them: what lies beyond the line is beaten.
+    let mut corners: Vec<(f64, f64)> = Vec::new();
+    for [time, other] in ahead {
+        if let Some((_, before)) = corners.last().copied() {
+            corners.push((x.at(*time), before));
+        }
+        corners.push((x.at(*time), y.at(*other)));
+    }
+    canvas.polyline("curve l1", &corners);
+    for point @ [time, other] in ahead {
+        canvas.dot("best", (x.at(*time), y.at(*other)), 4.0, &title(point));
+    }
+    let [first, second] = objectives
+        .both()
+        .map(tuner_core::objective::Objective::label);
+    canvas.text("soft", (width / 2.0, height - 8.0), "middle", first);
+    canvas.upright((14.0, height / 2.0 - 20.0), second);
+    Some(canvas.finish("The front of both objectives"))
+}
