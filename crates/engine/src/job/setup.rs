@@ -4,6 +4,7 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
+use crate::judging::PutOff;
 use crate::prior::{Prior, VirtualPrior};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
@@ -104,6 +105,7 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
         driver: None,
     };
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    planned = planned.putting_off(PutOff::AllButOneRun);
     if planned.baselines.iter().any(Option::is_some) {
         planned.notes.push(UNCOMPARED.to_owned());
     }
@@ -136,6 +138,14 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// Candidates are not looked at in every way before they may win.
+    pub(super) fn putting_off(mut self, what: PutOff) -> Self {
+        for builder in &mut self.builders {
+            builder.puts_off = what;
+        }
+        self
+    }
+
     /// Finds the kernels and plans their problems for the device.
     pub(super) fn new(
         request: &Request,
