@@ -41,7 +41,9 @@ pub(super) fn prepare(
     let facts = facts(&gpus[0]);
     let helpers = helpers(&compiler, &facts.arch)?;
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
-    planned = planned.putting_off(PutOff::OtherPrograms);
+    for builder in &mut planned.builders {
+        builder.puts_off = PutOff::OtherPrograms;
+    }
     for baseline in planned.baselines.iter_mut().flatten() {
         // By its UUID: ordinals of the driver and of a library need not agree.
         baseline.gpu = Some(gpus[0].uuid.clone());

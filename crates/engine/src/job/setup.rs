@@ -19,7 +19,7 @@ use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::declarations;
-use tuner_space::DeviceLimits;
+use tuner_space::{DeviceLimits, Sizes};
 use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
 /// See [`Prepared::new`].
@@ -105,7 +105,12 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
         driver: None,
     };
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
-    planned = planned.putting_off(PutOff::AllButOneRun);
+    // With sizes that are macros every problem is another program, which only a look at each tells right.
+    for builder in &mut planned.builders {
+        if builder.timed.source().spec.sizes != Sizes::Macro {
+            builder.puts_off = PutOff::AllButOneRun;
+        }
+    }
     if planned.baselines.iter().any(Option::is_some) {
         planned.notes.push(UNCOMPARED.to_owned());
     }
@@ -138,14 +143,6 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// Candidates are not looked at in every way before they may win.
-    pub(super) fn putting_off(mut self, what: PutOff) -> Self {
-        for builder in &mut self.builders {
-            builder.puts_off = what;
-        }
-        self
-    }
-
     /// Finds the kernels and plans their problems for the device.
     pub(super) fn new(
         request: &Request,
