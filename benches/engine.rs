@@ -95,9 +95,11 @@ fn run(
         limits: Limits {
             evals: Some(EVALS),
             budget: None,
+            converged: None,
         },
         jobs: 1,
         live: None,
+        objectives: None,
     };
     let directory = std::env::temp_dir().join(format!("tuner-bench-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_multi_thread()

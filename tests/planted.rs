@@ -62,7 +62,7 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "vectors where rows do not start on a vector boundary",
-        find: "kVecB = N % VEC_B == 0 ? VEC_B : 1;",
+        find: "kVecB = ALIGNED ? VEC_B : 1;",
         replace: "kVecB = VEC_B;",
         config: "VEC_B=4",
         problem: "ragged",
@@ -98,8 +98,8 @@ const BUGS: &[Bug] = &[
     },
     Bug {
         name: "only the first part is stored",
-        find: "  store(out, row0, column0, thread_m, thread_n, sum);",
-        replace: "  if (blockIdx.z == 0) store(out, row0, column0, thread_m, thread_n, sum);",
+        find: "  store(out, M, N, row0, column0, thread_m, thread_n, sum);",
+        replace: "  if (blockIdx.z == 0) store(out, M, N, row0, column0, thread_m, thread_n, sum);",
         config: "SPLIT_K=2",
         problem: "even",
         verdict: "uninitialized",

@@ -15,24 +15,17 @@
 // of mma.m16n8k16 and ldmatrix are those of the PTX ISA. Rows of K/V beyond T are read as zero.
 // `scale` must be positive: maxima are taken before it is applied.
 
+// B, H, S and T are arguments: one compilation serves all that are RAGGED alike.
+
 // ---- Problem (set by the search space) ----
-#ifndef B
-#define B 1                 // Batch
-#endif
-#ifndef H
-#define H 8                 // Heads
-#endif
-#ifndef S
-#define S 512               // Rows of Q
-#endif
-#ifndef T
-#define T 512               // Rows of K and V
-#endif
 #ifndef D
 #define D 64                // Head dimension
 #endif
 #ifndef CAUSAL
 #define CAUSAL 0            // 1: row i sees keys j <= i + T - S
+#endif
+#ifndef RAGGED
+#define RAGGED 1            // 0: T is a multiple of BN, so that no tile of keys ends beyond it
 #endif
 #ifndef BF16
 #define BF16 0              // 1: elements are bf16, 0: fp16
@@ -135,8 +128,6 @@
 #define CHUNKS (D / 8)                              // 16-byte chunks a row
 #define WM (BM / WARPS)                             // Q rows a warp (core 2)
 #define MT (CORE == 2 ? WM / 16 : 1)                // mma row tiles a warp (core 2)
-#define M_TILES ((S + BM - 1) / BM)                 // Q tiles a head
-#define TILES (M_TILES * SPLIT_KV * B * H)          // Units of work
 #define TILE_BYTES (2 * BN * LD)                    // One tile of K or V, bytes
 #define KV_BYTES ((STAGES_K + STAGES_V) * TILE_BYTES)
 #define Q_BYTES (2 * BM * LD)
@@ -148,7 +139,6 @@
 #define P_LD (BN + 8)                               // Halves from one row of P to the next (core 1)
 #define O_LD (D + 4)                                // Floats from one row of O to the next (core 1)
 #define LANES (CORE == 0 ? CONSUMERS / BM : 1)      // Threads a Q row (core 0)
-#define OFFSET (T - S)                              // Row i sees keys up to i + OFFSET
 
 static_assert(BM % 16 == 0 && BN % 16 == 0 && D % 16 == 0, "mma tiles are 16 rows and 16 deep");
 static_assert(CORE != 2 || BM % (16 * WARPS) == 0, "a warp owns whole 16-row tiles");
@@ -287,8 +277,9 @@ __device__ __forceinline__ void wait_groups() {
 #endif
 }
 
-// `COUNT` threads copy rows [first, first + ROWS) of a matrix of `rows` rows to a tile.
-template <int ROWS, int COUNT>
+// `COUNT` threads copy rows [first, first + ROWS) of a matrix of `rows` rows to a tile; WHOLE: none of
+// them is beyond its end.
+template <int ROWS, int COUNT, bool WHOLE>
 __device__ __forceinline__ void load_rows(u32 tile, const u16* matrix, int first, int rows, int thread) {
     constexpr int STEPS = (ROWS * CHUNKS + COUNT - 1) / COUNT;
 #pragma unroll
@@ -298,7 +289,7 @@ __device__ __forceinline__ void load_rows(u32 tile, const u16* matrix, int first
         const int row = COUNT % CHUNKS == 0 ? thread / CHUNKS + i * (COUNT / CHUNKS) : index / CHUNKS;
         const int chunk = COUNT % CHUNKS == 0 ? thread % CHUNKS : index % CHUNKS;
         if (ROWS * CHUNKS % COUNT == 0 || index < ROWS * CHUNKS) {
-            const bool inside = first + row < rows;
+            const bool inside = WHOLE || first + row < rows;
             // A chunk that is not read still needs an address inside the matrix.
             copy_chunk(tile + chunk_at(row, chunk), matrix + (inside ? (first + row) * D + chunk * 8 : 0), inside);
         }
@@ -307,6 +298,18 @@ __device__ __forceinline__ void load_rows(u32 tile, const u16* matrix, int first
 
 // ---- Work ----
 
+// The sizes of the problem.
+struct Sizes {
+    int heads;      // B * H
+    int rows;       // S
+    int keys;       // T
+
+    // Q tiles a head.
+    __device__ __forceinline__ int tiles() const { return (rows + BM - 1) / BM; }
+    // Row i sees keys up to i + offset().
+    __device__ __forceinline__ int offset() const { return keys - rows; }
+};
+
 // One unit of work: a Q tile of one head and a range of K/V tiles.
 struct Work {
     int head;       // b * H + h
@@ -314,27 +317,26 @@ struct Work {
     int row0;       // First Q row
     int first;      // First K/V tile
     int count;      // K/V tiles
+    Sizes size;
 };
 
-__device__ __forceinline__ Work work_of(int tile) {
+__device__ __forceinline__ Work work_of(u32 tile, const Sizes& size) {
     Work work;
-    int m;
-    if (GRID_ORDER == 0 || GRID_ORDER == 2) {
-        m = tile % M_TILES;
-        work.split = tile / M_TILES % SPLIT_KV;
-        work.head = tile / (M_TILES * SPLIT_KV);
-    } else {
-        work.head = tile % (B * H);
-        work.split = tile / (B * H) % SPLIT_KV;
-        m = tile / (B * H * SPLIT_KV);
-    }
-    if (GRID_ORDER >= 2) m = M_TILES - 1 - m;
+    work.size = size;
+    // The fastest index is Q tile or head, then comes the part of the keys.
+    const bool rows_first = GRID_ORDER == 0 || GRID_ORDER == 2;
+    const u32 fastest = rows_first ? size.tiles() : size.heads;
+    const u32 rest = tile / fastest, fast = tile - rest * fastest;
+    work.split = rest % SPLIT_KV;
+    work.head = rows_first ? rest / SPLIT_KV : fast;
+    int m = rows_first ? fast : rest / SPLIT_KV;
+    if (GRID_ORDER >= 2) m = size.tiles() - 1 - m;
     work.row0 = m * BM;
-    int keys = T;
+    int keys = size.keys;
     if (CAUSAL && CAUSAL_SKIP) {
         // The last row of the tile sees the most keys; none where there are more rows than keys.
-        const int seen = work.row0 + BM + OFFSET;
-        keys = seen < 0 ? 0 : seen < T ? seen : T;
+        const int seen = work.row0 + BM + size.offset();
+        keys = seen < 0 ? 0 : seen < keys ? seen : keys;
     }
     const int tiles = (keys + BN - 1) / BN;
     work.first = tiles * work.split / SPLIT_KV;
@@ -347,16 +349,16 @@ __device__ __forceinline__ int kv_tile(const Work& work, int step) {
     return KV_ORDER ? work.first + work.count - 1 - step : work.first + step;
 }
 
-// Whether a tile that starts at key `key0` hides a key from a row in [row, row + rows).
-__device__ __forceinline__ bool needs_mask(int key0, int row) {
-    const bool ragged = T % BN != 0 && key0 + BN > T;
-    const bool diagonal = CAUSAL && key0 + BN - 1 > row + OFFSET;
+// Whether a tile that starts at key `key0` hides a key from a row from `row` on.
+__device__ __forceinline__ bool needs_mask(const Sizes& size, int key0, int row) {
+    const bool ragged = RAGGED && key0 + BN > size.keys;
+    const bool diagonal = CAUSAL && key0 + BN - 1 > row + size.offset();
     return CAUSAL && CAUSAL_SKIP < 2 ? true : ragged || diagonal;
 }
 
 // Whether row `row` sees key `key`.
-__device__ __forceinline__ bool sees(int row, int key) {
-    return key < T && (!CAUSAL || key <= row + OFFSET);
+__device__ __forceinline__ bool sees(const Sizes& size, int row, int key) {
+    return (!RAGGED || key < size.keys) && (!CAUSAL || key <= row + size.offset());
 }
 
 // ---- The K/V rings ----
@@ -389,11 +391,11 @@ __device__ __forceinline__ u32 v_slot(const Ring& ring, int i) {
 }
 __device__ __forceinline__ void issue_k(const Ring& ring, const Work& work, int i) {
     if (i >= 0 && i < work.count)
-        load_rows<BN, LOADERS>(k_slot(ring, i), ring.k, kv_tile(work, i) * BN, T, ring.thread);
+        load_rows<BN, LOADERS, !RAGGED>(k_slot(ring, i), ring.k, kv_tile(work, i) * BN, work.size.keys, ring.thread);
 }
 __device__ __forceinline__ void issue_v(const Ring& ring, const Work& work, int i) {
     if (i >= 0 && i < work.count)
-        load_rows<BN, LOADERS>(v_slot(ring, i), ring.v, kv_tile(work, i) * BN, T, ring.thread);
+        load_rows<BN, LOADERS, !RAGGED>(v_slot(ring, i), ring.v, kv_tile(work, i) * BN, work.size.keys, ring.thread);
 }
 
 #if PRODUCERS
@@ -598,7 +600,7 @@ __device__ __forceinline__ void sync_roles() {
 // Row `row` of a unit's partial result: D sums, then the maximum (in the exponent's base) and the
 // sum of the exponentials.
 __device__ __forceinline__ float* partial_row(float* partial, const Work& work, int row) {
-    return partial + ((u64)(work.split * (B * H) + work.head) * S + row) * (D + 2);
+    return partial + ((u64)(work.split * work.size.heads + work.head) * work.size.rows + row) * (D + 2);
 }
 
 // ---- Core 2: mma.sync, a warp owns WM whole rows ----
@@ -644,7 +646,7 @@ __device__ __forceinline__ void q_fragment(u32 (&a)[4], u32 q, int mt, int kk, i
 }
 
 // All A fragments of this warp's Q rows, straight from global memory.
-__device__ __forceinline__ void q_from_global(QFragments& fragments, const u16* q, int row, int lane) {
+__device__ __forceinline__ void q_from_global(QFragments& fragments, const u16* q, int row, int rows, int lane) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
@@ -653,7 +655,7 @@ __device__ __forceinline__ void q_from_global(QFragments& fragments, const u16* 
             for (int i = 0; i < 4; ++i) {
                 const int r = row + 16 * mt + lane / 4 + 8 * (i % 2);
                 const int c = 16 * kk + 2 * (lane % 4) + 8 * (i / 2);
-                fragments[mt][kk][i] = r < S ? *(const u32*)(q + r * D + c) : 0u;
+                fragments[mt][kk][i] = r < rows ? *(const u32*)(q + r * D + c) : 0u;
             }
 }
 
@@ -695,14 +697,14 @@ __device__ __forceinline__ void scores_of(Scores& s, const QFragments& fragments
 }
 
 // Minus infinity where a row does not see a key.
-__device__ __forceinline__ void mask_scores(Scores& s, int row, int key0, int lane) {
+__device__ __forceinline__ void mask_scores(Scores& s, const Sizes& size, int row, int key0, int lane) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
         for (int n = 0; n < BN / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                if (!sees(row + 16 * mt + lane / 4 + 8 * (i / 2), key0 + 8 * n + 2 * (lane % 4) + i % 2))
+                if (!sees(size, row + 16 * mt + lane / 4 + 8 * (i / 2), key0 + 8 * n + 2 * (lane % 4) + i % 2))
                     s[mt][n][i] = minus_infinity();
 }
 
@@ -787,7 +789,7 @@ __device__ __forceinline__ void store_partial(const Rows& rows, const Work& work
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int r = row + 16 * mt + lane / 4 + 8 * h;
-            if (r >= S) continue;
+            if (r >= work.size.rows) continue;
             float* to = partial_row(partial, work, r);
 #pragma unroll
             for (int n = 0; n < D / 8; ++n)
@@ -809,8 +811,8 @@ __device__ __forceinline__ void trade_pairs(u32 (&x)[4], int lane) {
         }
 }
 
-// Stores a warp's rows of O. `staging`: shared memory for WM rows, free for this warp.
-__device__ __forceinline__ void store_rows(const Rows& rows, u16* o, u32 staging, int row, int lane) {
+// Stores a warp's rows of O before row `end`. `staging`: shared memory for WM rows, free for this warp.
+__device__ __forceinline__ void store_rows(const Rows& rows, u16* o, u32 staging, int row, int end, int lane) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
@@ -821,7 +823,7 @@ __device__ __forceinline__ void store_rows(const Rows& rows, u16* o, u32 staging
             for (int n = 0; n < D / 8; ++n) pair[n] = pack(rows.o[mt][n][2 * h], rows.o[mt][n][2 * h + 1]);
 #if EPILOGUE == 0
             u32* to = (u32*)(o + (row + local) * D) + lane % 4;
-            if (row + local < S)
+            if (row + local < end)
 #pragma unroll
                 for (int n = 0; n < D / 8; ++n) to[4 * n] = pair[n];
 #elif EPILOGUE == 1
@@ -834,7 +836,7 @@ __device__ __forceinline__ void store_rows(const Rows& rows, u16* o, u32 staging
             for (int n = 0; n < D / 8; n += 4) {
                 u32 x[4] = {pair[n], pair[n + 1], pair[n + 2], pair[n + 3]};
                 trade_pairs(x, lane);
-                if (row + local < S) to[n] = make_uint4(x[0], x[1], x[2], x[3]);
+                if (row + local < end) to[n] = make_uint4(x[0], x[1], x[2], x[3]);
             }
 #endif
         }
@@ -843,7 +845,7 @@ __device__ __forceinline__ void store_rows(const Rows& rows, u16* o, u32 staging
 #pragma unroll
     for (int i = 0; i < (WM * CHUNKS + 31) / 32; ++i) {
         const int index = lane + 32 * i, local = index / CHUNKS, chunk = index % CHUNKS;
-        if (index < WM * CHUNKS && row + local < S) {
+        if (index < WM * CHUNKS && row + local < end) {
             uint4 x;
             asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(staging + chunk_at(local, chunk)) : "memory");
@@ -893,7 +895,7 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments& fragments,
         if (next < work.count) {
             scores_of(PIPE_QK ? ahead : s, fragments, q, k_slot(ring, next), lane);
             const int key0 = kv_tile(work, next) * BN;
-            if (needs_mask(key0, row)) mask_scores(PIPE_QK ? ahead : s, row, key0, lane);
+            if (needs_mask(work.size, key0, row)) mask_scores(PIPE_QK ? ahead : s, work.size, row, key0, lane);
         }
         after_scores(ring, work, j);
         if (j >= 0) softmax(s, rows, to_log);
@@ -924,8 +926,8 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
         }
     }
     if (work.count > 0) {
-        if (Q_PATH == 2) q_from_global(fragments, q, row, lane);
-        else load_rows<WM, 32>(own, q, row, S, lane);
+        if (Q_PATH == 2) q_from_global(fragments, q, row, work.size.rows, lane);
+        else load_rows<WM, 32, false>(own, q, row, work.size.rows, lane);
         if (Q_PATH == 1 || (Q_PATH == 0 && PRODUCERS)) {
             commit();
             wait_groups<0>();
@@ -952,7 +954,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
         if (Q_PATH == 0) __syncwarp();
         else sync_consumers();
     }
-    store_rows(rows, o, own, row, lane);
+    store_rows(rows, o, own, row, work.size.rows, lane);
 }
 #endif
 
@@ -1051,14 +1053,14 @@ __device__ __forceinline__ void softmax(const Work& work, int key0, int warp, in
     u16* p = (u16*)(shared_memory + P_AT);
     float* o = (float*)(shared_memory + O_AT);
     float2* stats = (float2*)(shared_memory + STATS_AT);
-    const bool masked = needs_mask(key0, work.row0);
+    const bool masked = needs_mask(work.size, key0, work.row0);
     for (int row = warp; row < BM; row += WARPS) {
         const float2 before = stats[row];
         float s[(BN + 31) / 32], top = before.x;
 #pragma unroll
         for (int i = 0; i < (BN + 31) / 32; ++i) {
             const int n = lane + 32 * i;
-            const bool seen = n < BN && (!masked || sees(work.row0 + row, key0 + n));
+            const bool seen = n < BN && (!masked || sees(work.size, work.row0 + row, key0 + n));
             s[i] = seen ? scores[row * SCORE_LD + n] : minus_infinity();
             top = fmaxf(top, s[i]);
         }
@@ -1094,7 +1096,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     float2* stats = (float2*)(shared_memory + STATS_AT);
     for (int i = threadIdx.x; i < BM * D; i += THREADS) o[i / D * O_LD + i % D] = 0.0f;
     for (int i = threadIdx.x; i < BM; i += THREADS) stats[i] = make_float2(minus_infinity(), 0.0f);
-    if (work.count > 0) load_rows<BM, THREADS>(ring.base + Q_AT, q, work.row0, S, threadIdx.x);
+    if (work.count > 0) load_rows<BM, THREADS, false>(ring.base + Q_AT, q, work.row0, work.size.rows, threadIdx.x);
     prime(ring, work);
 #pragma unroll UNROLL_KV
     for (int j = 0; j < work.count; ++j) {
@@ -1107,7 +1109,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
         add_values(ring.base, v_slot(ring, j), warp);
     }
     __syncthreads();
-    for (int row = warp; row < BM && work.row0 + row < S; row += WARPS) {
+    for (int row = warp; row < BM && work.row0 + row < work.size.rows; row += WARPS) {
         const float2 end = stats[row];
         const float inverse = end.y > 0.0f ? 1.0f / end.y : 0.0f;
         if (SPLIT_KV > 1) {
@@ -1152,12 +1154,12 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     float o[OWN], m = minus_infinity(), l = 0.0f;
 #pragma unroll
     for (int d = 0; d < OWN; ++d) o[d] = 0.0f;
-    if (work.count > 0) load_rows<BM, THREADS>(ring.base + Q_AT, q, work.row0, S, threadIdx.x);
+    if (work.count > 0) load_rows<BM, THREADS, false>(ring.base + Q_AT, q, work.row0, work.size.rows, threadIdx.x);
     prime(ring, work);
 #pragma unroll UNROLL_KV
     for (int j = 0; j < work.count; ++j) {
         const int key0 = kv_tile(work, j) * BN;
-        const bool masked = needs_mask(key0, work.row0);
+        const bool masked = needs_mask(work.size, key0, work.row0);
         before_scores(ring, work, j);
         const u32 k = k_slot(ring, j), v = v_slot(ring, j);
         float top = m;
@@ -1170,7 +1172,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
                 read_pair(k, n, d, x, y);
                 s += a * x + b * y;
             }
-            if (masked && !sees(row, key0 + n)) s = minus_infinity();
+            if (masked && !sees(work.size, row, key0 + n)) s = minus_infinity();
             scores[n] = s;
             top = fmaxf(top, s);
         }
@@ -1207,7 +1209,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     }
 #pragma unroll
     for (int bit = LANES / 2; bit > 0; bit /= 2) l += __shfl_xor_sync(0xffffffffu, l, bit);
-    if (row >= S) return;
+    if (row >= work.size.rows) return;
     if (SPLIT_KV > 1) {
         float* to = partial_row(partial, work, row);
 #pragma unroll
@@ -1240,7 +1242,9 @@ __launch_bounds__(THREADS, MIN_BLOCKS)
 __launch_bounds__(THREADS)
 #endif
 attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __restrict__ v, u16* __restrict__ o,
-          float* __restrict__ partial, float scale) {
+          float* __restrict__ partial, float scale, int B, int H, int S, int T) {
+    const Sizes size = {B * H, S, T};
+    const int tiles = size.tiles() * SPLIT_KV * size.heads;   // Units of work
     Ring ring;
     ring.base = shared_base();
     ring.thread = PRODUCERS ? (int)threadIdx.x - CONSUMERS : (int)threadIdx.x;
@@ -1252,12 +1256,12 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
     // A block keeps its units apart by a barrier where memory or named barriers are used again. Where
     // each warp owns its Q rows and mbarrier phases run on, producers may run ahead into the next.
     constexpr bool APART = !(USES_MBARRIER && !ALIASED);
-    for (int tile = blockIdx.x; tile < TILES; tile += PERSISTENT ? gridDim.x : TILES) {
+    for (int tile = blockIdx.x; tile < tiles; tile = PERSISTENT ? tile + gridDim.x : tiles) {
         if (PERSISTENT && tile != (int)blockIdx.x) {
             if (APART) __syncthreads();
             else __syncwarp();
         }
-        const Work work = work_of(tile);
+        const Work work = work_of(tile, size);
         ring.k = k + (u64)work.head * T * D;
         ring.v = v + (u64)work.head * T * D;
 #if PRODUCERS
@@ -1272,22 +1276,22 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
 }
 
 // Joins the parts of each row: grid [ceil(B H S / COMBINE_ROWS)], block [D, COMBINE_ROWS].
-extern "C" __global__ void __launch_bounds__(D * COMBINE_ROWS) combine(const float* __restrict__ partial, u16* __restrict__ o) {
+extern "C" __global__ void __launch_bounds__(D * COMBINE_ROWS) combine(const float* __restrict__ partial, u16* __restrict__ o, int B, int H, int S) {
     const int row = blockIdx.x * COMBINE_ROWS + threadIdx.y, d = threadIdx.x;
     if (row >= B * H * S) return;
     const float* from = partial + (u64)row * (D + 2);
-    constexpr u64 PART = (u64)(B * H) * S * (D + 2);    // From one part to the next
+    const u64 part = (u64)(B * H) * S * (D + 2);        // From one part to the next
     float top = minus_infinity();
 #pragma unroll
-    for (int i = 0; i < SPLIT_KV; ++i) top = fmaxf(top, from[i * PART + D]);
+    for (int i = 0; i < SPLIT_KV; ++i) top = fmaxf(top, from[i * part + D]);
     if (top == minus_infinity()) top = 0.0f;
     float sum = 0.0f, l = 0.0f;
 #pragma unroll
     for (int i = 0; i < SPLIT_KV; ++i) {
         // A part that saw no key has maximum minus infinity and weight zero.
-        const float weight = exponential(from[i * PART + D] - top);
-        sum += weight * from[i * PART + d];
-        l += weight * from[i * PART + D + 1];
+        const float weight = exponential(from[i * part + D] - top);
+        sum += weight * from[i * part + d];
+        l += weight * from[i * part + D + 1];
     }
     const float value = l > 0.0f ? sum / l : 0.0f;
     o[(u64)row * D + d] = (u16)pack(value, 0.0f);

@@ -20,24 +20,17 @@
 // of mma and ldmatrix are those of the PTX ISA. Rows of K/V beyond T are read as zero. `scale` must
 // be positive.
 
+// B, H, S and T are arguments: one compilation serves all that are RAGGED alike.
+
 // ---- Problem (set by the search space) ----
-#ifndef B
-#define B 1                 // Batch
-#endif
-#ifndef H
-#define H 8                 // Heads
-#endif
-#ifndef S
-#define S 512               // Rows of Q
-#endif
-#ifndef T
-#define T 512               // Rows of K and V
-#endif
 #ifndef D
 #define D 64                // Head dimension
 #endif
 #ifndef CAUSAL
 #define CAUSAL 0            // 1: row i sees keys j <= i + T - S
+#endif
+#ifndef RAGGED
+#define RAGGED 1            // 0: T is a multiple of BN, so that no tile of keys ends beyond it
 #endif
 #ifndef SCALE_ROWS
 #define SCALE_ROWS 128      // Rows that share a scale
@@ -101,12 +94,9 @@
 #define V_LD (V_ROW + PAD)
 #define K_BYTES (BN * K_LD)
 #define V_BYTES (BN * V_LD)
-#define M_TILES ((S + BM - 1) / BM)                 // Q tiles a head
 #define CHUNKS (D / 16)                             // 16-byte chunks of a row in global memory
 #define COPIES ((BN * CHUNKS + THREADS - 1) / THREADS) // Chunks of a tile a thread
-#define OFFSET (T - S)                              // Row i sees keys up to i + OFFSET
-#define Q_SCALES ((S + SCALE_ROWS - 1) / SCALE_ROWS)
-#define KV_SCALES ((T + SCALE_ROWS - 1) / SCALE_ROWS)
+#define SCALES(rows) (((rows) + SCALE_ROWS - 1) / SCALE_ROWS)
 
 static_assert(D % 64 == 0, "rows are whole 64-byte pieces, which the swizzle permutes");
 static_assert(BM % (16 * WARPS) == 0, "a warp owns whole 16-row tiles");
@@ -184,11 +174,11 @@ struct Staged {
     uint4 k[COPIES], v[COPIES];
 };
 
-__device__ __forceinline__ void fetch(Staged& staged, const u8* k, const u8* v, int key0) {
+__device__ __forceinline__ void fetch(Staged& staged, const u8* k, const u8* v, int key0, int T) {
 #pragma unroll
     for (int i = 0; i < COPIES; ++i) {
         const int index = threadIdx.x + i * THREADS, row = key0 + index / CHUNKS;
-        const bool inside = index < BN * CHUNKS && row < T;
+        const bool inside = index < BN * CHUNKS && (!RAGGED || row < T);
         const int at = row * D + index % CHUNKS * 16;
         staged.k[i] = inside ? *(const uint4*)(k + at) : make_uint4(0, 0, 0, 0);
         staged.v[i] = inside ? *(const uint4*)(v + at) : make_uint4(0, 0, 0, 0);
@@ -252,7 +242,7 @@ __device__ __forceinline__ void ldmatrix2_trans(u32& x, u32& y, u32 at) {
 
 // All A fragments of this warp's Q rows, straight from global memory: register i of a fragment holds
 // row g + 8 (i % 2) and the thread's columns of half i / 2 of the step.
-__device__ __forceinline__ void load_q(QFragments& fragments, const u8* q, int row, int lane) {
+__device__ __forceinline__ void load_q(QFragments& fragments, const u8* q, int row, int S, int lane) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
@@ -296,25 +286,25 @@ __device__ __forceinline__ void scores_of(Scores& s, const QFragments& fragments
 }
 
 // Whether row `row` sees key `key`.
-__device__ __forceinline__ bool sees(int row, int key) {
-    return key < T && (!CAUSAL || key <= row + OFFSET);
+__device__ __forceinline__ bool sees(int row, int key, int S, int T) {
+    return (!RAGGED || key < T) && (!CAUSAL || key <= row + T - S);
 }
 
 // Whether a tile that starts at key `key0` hides a key from a row from `row` on.
-__device__ __forceinline__ bool needs_mask(int key0, int row) {
-    const bool ragged = T % BN != 0 && key0 + BN > T;
-    const bool diagonal = CAUSAL && key0 + BN - 1 > row + OFFSET;
+__device__ __forceinline__ bool needs_mask(int key0, int row, int S, int T) {
+    const bool ragged = RAGGED && key0 + BN > T;
+    const bool diagonal = CAUSAL && key0 + BN - 1 > row + T - S;
     return CAUSAL && CAUSAL_SKIP < 2 ? true : ragged || diagonal;
 }
 
-__device__ __forceinline__ void mask_scores(Scores& s, int row, int key0, int lane) {
+__device__ __forceinline__ void mask_scores(Scores& s, int row, int key0, int S, int T, int lane) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
         for (int n = 0; n < BN / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                if (!sees(row + 16 * mt + lane / 4 + 8 * (i / 2), key0 + 8 * n + 2 * (lane % 4) + i % 2))
+                if (!sees(row + 16 * mt + lane / 4 + 8 * (i / 2), key0 + 8 * n + 2 * (lane % 4) + i % 2, S, T))
                     s[mt][n][i] = minus_infinity();
 }
 
@@ -382,7 +372,7 @@ __device__ __forceinline__ void add_values(Rows& rows, const Scores& p, u32 v, i
 }
 
 // Stores a warp's rows, divided by their sums and in the unit of the last scale of V.
-__device__ __forceinline__ void store_rows(Rows& rows, u16* o, int row, int lane, float unit) {
+__device__ __forceinline__ void store_rows(Rows& rows, u16* o, int row, int S, int lane, float unit) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt)
 #pragma unroll
@@ -400,7 +390,7 @@ __device__ __forceinline__ void store_rows(Rows& rows, u16* o, int row, int lane
         }
 }
 
-// ---- Kernel: grid [M_TILES * B * H], block [THREADS] ----
+// ---- Kernel: grid [ceil(S / BM) * B * H], block [THREADS] ----
 
 extern "C" __global__ void
 #if MIN_BLOCKS
@@ -409,23 +399,25 @@ __launch_bounds__(THREADS, MIN_BLOCKS)
 __launch_bounds__(THREADS)
 #endif
 attention(const u8* __restrict__ q, const u8* __restrict__ k, const u8* __restrict__ v, const float* __restrict__ q_scale,
-          const float* __restrict__ k_scale, const float* __restrict__ v_scale, u16* __restrict__ o, float scale) {
+          const float* __restrict__ k_scale, const float* __restrict__ v_scale, u16* __restrict__ o, float scale,
+          int B, int H, int S, int T) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int head = GRID_ORDER % 2 ? blockIdx.x % (B * H) : blockIdx.x / M_TILES;
-    const int tile = GRID_ORDER % 2 ? blockIdx.x / (B * H) : blockIdx.x % M_TILES;
-    const int row0 = (GRID_ORDER >= 2 ? M_TILES - 1 - tile : tile) * BM, row = row0 + warp * WM;
+    const int tiles = (S + BM - 1) / BM;    // Q tiles a head
+    const u32 fastest = GRID_ORDER % 2 ? B * H : tiles, rest = blockIdx.x / fastest, fast = blockIdx.x - rest * fastest;
+    const int head = GRID_ORDER % 2 ? fast : rest, tile = GRID_ORDER % 2 ? rest : fast;
+    const int row0 = (GRID_ORDER >= 2 ? tiles - 1 - tile : tile) * BM, row = row0 + warp * WM;
     k += (u64)head * T * D;
     v += (u64)head * T * D;
     int keys = T;
     if (CAUSAL && CAUSAL_SKIP) {
         // The last row of the tile sees the most keys; none where there are more rows than keys.
-        const int seen = row0 + BM + OFFSET;
+        const int seen = row0 + BM + T - S;
         keys = seen < 0 ? 0 : seen < T ? seen : T;
     }
     const int steps = (keys + BN - 1) / BN;
 
     QFragments fragments;
-    load_q(fragments, q + (u64)head * S * D, row, lane);
+    load_q(fragments, q + (u64)head * S * D, row, S, lane);
     Rows rows;
     float factor[MT][2];    // From a product of e4m3 values to an exponent, but for the scale of K
 #pragma unroll
@@ -439,27 +431,27 @@ attention(const u8* __restrict__ q, const u8* __restrict__ k, const u8* __restri
             const int r = row + 16 * mt + lane / 4 + 8 * h;
             rows.m[mt][h] = minus_infinity();
             rows.l[mt][h] = 0.0f;
-            factor[mt][h] = r < S ? q_scale[head * Q_SCALES + r / SCALE_ROWS] * scale * TO_LOG : 0.0f;
+            factor[mt][h] = r < S ? q_scale[head * SCALES(S) + r / SCALE_ROWS] * scale * TO_LOG : 0.0f;
         }
     }
 
     const u32 k_at = (u32)__cvta_generic_to_shared(shared_memory), v_at = k_at + STAGES * K_BYTES;
     float unit = 1.0f;      // Scale of V that O is in units of
     Staged staged;
-    if (PREFETCH && steps > 0) fetch(staged, k, v, 0);
+    if (PREFETCH && steps > 0) fetch(staged, k, v, 0, T);
 #pragma unroll UNROLL_KV
     for (int j = 0; j < steps; ++j) {
         const int key0 = j * BN, slot = STAGES > 1 ? j % STAGES : 0;
-        if (!PREFETCH) fetch(staged, k, v, key0);
+        if (!PREFETCH) fetch(staged, k, v, key0, T);
         // With one tile, it must have been read by all before the next takes its place.
         if (STAGES == 1 && j > 0) __syncthreads();
         put(staged, k_at + slot * K_BYTES, v_at + slot * V_BYTES);
         __syncthreads();
-        if (PREFETCH && j + 1 < steps) fetch(staged, k, v, key0 + BN);
+        if (PREFETCH && j + 1 < steps) fetch(staged, k, v, key0 + BN, T);
         Scores s;
         scores_of(s, fragments, k_at + slot * K_BYTES, lane);
-        if (needs_mask(key0, row)) mask_scores(s, row, key0, lane);
-        const int block = head * KV_SCALES + key0 / SCALE_ROWS;
+        if (needs_mask(key0, row, S, T)) mask_scores(s, row, key0, S, T, lane);
+        const int block = head * SCALES(T) + key0 / SCALE_ROWS;
         const float of_k = k_scale[block], of_v = v_scale[block];
         float to_log[MT][2];
 #pragma unroll
@@ -470,5 +462,5 @@ attention(const u8* __restrict__ q, const u8* __restrict__ k, const u8* __restri
         unit = of_v;
         add_values(rows, s, v_at + slot * V_BYTES, lane);
     }
-    store_rows(rows, o + (u64)head * S * D, row, lane, unit);
+    store_rows(rows, o + (u64)head * S * D, row, S, lane, unit);
 }

@@ -12,21 +12,15 @@
 //     |tile|   |     |     |         result does not depend on timing.
 //     +----+   +-----+-----+
 //
-// Any sizes: what lies outside is read as zero, and copies are as wide as the rows' alignment
-// allows. Fragment layouts are those of the PTX ISA.
+// M, N and K are arguments, so that one compilation serves all that are ALIGNED alike. Any sizes: what
+// lies outside is read as zero. Fragment layouts are those of the PTX ISA.
 
 // ---- Problem (set by the search space) ----
-#ifndef M
-#define M 4096              // Rows of A and C
-#endif
-#ifndef N
-#define N 4096              // Columns of B and C
-#endif
-#ifndef K
-#define K 4096              // Columns of A, rows of B
-#endif
 #ifndef BF16
 #define BF16 0              // 1: elements are bf16, 0: fp16
+#endif
+#ifndef ALIGNED
+#define ALIGNED 1           // 1: K and N are multiples of 8: rows are whole 16-byte chunks; 0: any, by 4 or 2 bytes
 #endif
 
 // ---- Parameters ----
@@ -98,18 +92,12 @@
 #define THREAD_COUNT (32 * WARP_COUNT)              // Threads a block
 #define MT (WM / 16)                                // mma tiles of a warp along M
 #define NT (WN / 8)                                 // mma tiles of a warp along N
-#define TILES_M ((M + BM - 1) / BM)
-#define TILES_N ((N + BN - 1) / BN)
-#define UNIT_COUNT (TILES_M * TILES_N * SPLIT_K)    // Units of work
-#define STEPS_K ((K + BK - 1) / BK)                 // Steps along the whole of K
 #define A_LD (BK + PAD)                             // Halves from one shared row of A to the next
 #define B_LD (BN + PAD)
 #define A_BYTES (2 * BM * A_LD)                     // One step of A
 #define B_BYTES (2 * BK * B_LD)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 #define C_LD (WN + 8)                               // Halves from one staged row of C to the next
-// Halves a copy: the widest that divides a row, since rows follow each other without gaps.
-#define WIDTH(row) ((row) % 8 == 0 ? 8 : (row) % 4 == 0 ? 4 : (row) % 2 == 0 ? 2 : 1)
 
 static_assert(BM % WM == 0 && BN % WN == 0, "whole warp tiles fill the block's tile");
 static_assert(WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0, "mma tiles are 16 x 8 x 16, and B is loaded 16 columns at once");
@@ -189,23 +177,46 @@ __device__ __forceinline__ void copy(u32 to, const u16* from, bool inside) {
     }
 }
 
-// Copies the ROWS x COLUMNS tile at (row0, column0) of a `rows` x STRIDE matrix.
-template <int ROWS, int COLUMNS, int LD, int STRIDE>
-__device__ __forceinline__ void load_tile(u32 tile, const u16* matrix, int row0, int column0, int rows) {
-    constexpr int WIDE = WIDTH(STRIDE), PARTS = COLUMNS / WIDE, COPIES = ROWS * PARTS;
-#pragma unroll
-    for (int i = 0; i < (COPIES + THREAD_COUNT - 1) / THREAD_COUNT; ++i) {
-        const int index = threadIdx.x + i * THREAD_COUNT;
-        // Where THREAD_COUNT is a multiple of PARTS, a thread's column is the same in every step.
-        const int row = THREAD_COUNT % PARTS == 0 ? threadIdx.x / PARTS + i * (THREAD_COUNT / PARTS) : index / PARTS;
-        const int column = (THREAD_COUNT % PARTS == 0 ? threadIdx.x % PARTS : index % PARTS) * WIDE;
-        if (COPIES % THREAD_COUNT == 0 || index < COPIES) {
-            const bool inside = row0 + row < rows && column0 + column < STRIDE;
-            // A copy that reads nothing still needs an address inside the matrix.
-            const u16* from = matrix + (inside ? (u64)(row0 + row) * STRIDE + column0 + column : 0);
-            copy<WIDE>(tile + chunk_at<LD>(row, column / 8) + 2 * (column % 8), from, inside);
-        }
+// Copies of `WIDE` halves that a thread makes of a tile.
+template <int ROWS, int COLUMNS, int WIDE>
+__device__ constexpr int copies_of() {
+    return (ROWS * (COLUMNS / WIDE) + THREAD_COUNT - 1) / THREAD_COUNT;
+}
+
+// Copies `WIDE` halves of a ROWS x COLUMNS tile whose first element is `from`, in a matrix with
+// `rows` rows and `columns` columns from there on and `stride` halves a row: the thread's copy number `i`.
+template <int ROWS, int COLUMNS, int LD, int WIDE>
+__device__ __forceinline__ void copy_part(u32 tile, const u16* from, int rows, int columns, u32 stride, int i) {
+    constexpr int PARTS = COLUMNS / WIDE, COPIES = ROWS * PARTS;
+    const int index = threadIdx.x + i * THREAD_COUNT;
+    // Where THREAD_COUNT is a multiple of PARTS, a thread's column is the same in every step.
+    const int row = THREAD_COUNT % PARTS == 0 ? threadIdx.x / PARTS + i * (THREAD_COUNT / PARTS) : index / PARTS;
+    const int column = (THREAD_COUNT % PARTS == 0 ? threadIdx.x % PARTS : index % PARTS) * WIDE;
+    if (COPIES % THREAD_COUNT == 0 || index < COPIES) {
+        const bool inside = row < rows && column < columns;
+        // A copy that reads nothing still needs an address inside the matrix.
+        copy<WIDE>(tile + chunk_at<LD>(row, column / 8) + 2 * (column % 8), from + (inside ? row * stride + column : 0), inside);
     }
+}
+
+// Copies the tile at (row0, column0), as wide as the alignment of the matrix's rows allows: they
+// follow each other without gaps.
+template <int ROWS, int COLUMNS, int LD>
+__device__ __forceinline__ void load_tile(u32 tile, const u16* matrix, int row0, int column0, int rows, int stride) {
+    const u16* from = matrix + (u64)row0 * stride + column0;
+    const int below = rows - row0, right = stride - column0;
+#if ALIGNED
+#pragma unroll
+    for (int i = 0; i < copies_of<ROWS, COLUMNS, 8>(); ++i) copy_part<ROWS, COLUMNS, LD, 8>(tile, from, below, right, stride, i);
+#else
+    if (stride % 2 == 0) {
+#pragma unroll 4
+        for (int i = 0; i < copies_of<ROWS, COLUMNS, 2>(); ++i) copy_part<ROWS, COLUMNS, LD, 2>(tile, from, below, right, stride, i);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < copies_of<ROWS, COLUMNS, 1>(); ++i) copy_part<ROWS, COLUMNS, LD, 1>(tile, from, below, right, stride, i);
+    }
+#endif
 }
 
 // Closes a group of copies.
@@ -221,36 +232,45 @@ __device__ __forceinline__ void wait_groups() {
 
 // ---- Work ----
 
+// The sizes of the problem.
+struct Sizes {
+    int m, n, k;
+
+    __device__ __forceinline__ u32 tiles_m() const { return (m + BM - 1) / BM; }
+    __device__ __forceinline__ u32 tiles_n() const { return (n + BN - 1) / BN; }
+};
+
 // A tile of C and a range of steps along K.
 struct Work {
     int row0, column0, split;
     int first, count;
 };
 
-__device__ __forceinline__ Work work_of(int unit) {
+__device__ __forceinline__ Work work_of(u32 unit, const Sizes& size) {
     // A band is GROUP tiles across and the whole matrix long; the last may be narrower. Within a
     // band the short side is the fastest, so that neighbours share rows of A and columns of B.
-    constexpr int ACROSS = RASTER ? TILES_N : TILES_M, ALONG = RASTER ? TILES_M : TILES_N;
-    const int tile = unit % (TILES_M * TILES_N), split = unit / (TILES_M * TILES_N);
-    const int band = tile / (GROUP * ALONG), rest = tile % (GROUP * ALONG);
-    const int width = ACROSS - band * GROUP < GROUP ? ACROSS - band * GROUP : GROUP;
-    const int across = band * GROUP + rest % width, along = rest / width;
+    const u32 all_across = RASTER ? size.tiles_n() : size.tiles_m(), all_along = RASTER ? size.tiles_m() : size.tiles_n();
+    const u32 split = SPLIT_K > 1 ? unit / (all_across * all_along) : 0, tile = unit - split * (all_across * all_along);
+    const u32 band = tile / (GROUP * all_along), rest = tile - band * (GROUP * all_along);
+    const u32 width = all_across - band * GROUP < GROUP ? all_across - band * GROUP : GROUP;
+    const u32 along = rest / width, across = band * GROUP + rest - along * width;
+    const u32 steps = (size.k + BK - 1) / BK;    // Along the whole of K
     Work work;
     work.row0 = (RASTER ? along : across) * BM;
     work.column0 = (RASTER ? across : along) * BN;
     work.split = split;
-    work.first = (int)((u64)STEPS_K * split / SPLIT_K);
-    work.count = (int)((u64)STEPS_K * (split + 1) / SPLIT_K) - work.first;
+    work.first = (int)((u64)steps * split / SPLIT_K);
+    work.count = (int)((u64)steps * (split + 1) / SPLIT_K) - work.first;
     return work;
 }
 
 // Loads step `i` of a unit into its stage.
-__device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, const Work& work, int i) {
+__device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, const Sizes& size, const Work& work, int i) {
     if (i >= work.count) return;
     const u32 stage = base + i % STAGES * STAGE_BYTES;
     const int k = (work.first + i) * BK;
-    load_tile<BM, BK, A_LD, K>(stage, a, work.row0, k, M);
-    load_tile<BK, BN, B_LD, N>(stage + A_BYTES, b, k, work.column0, K);
+    load_tile<BM, BK, A_LD>(stage, a, work.row0, k, size.m, size.k);
+    load_tile<BK, BN, B_LD>(stage + A_BYTES, b, k, work.column0, size.k, size.n);
 }
 
 // ---- The warp's part of a step ----
@@ -329,29 +349,30 @@ __device__ __forceinline__ void trade_pairs(u32 (&x)[4], int lane) {
         }
 }
 
-// Stores `COUNT` pairs of neighbouring columns from (row, column) on, as wide as rows of C allow.
-template <int COUNT>
-__device__ __forceinline__ void store_pairs(u16* c, int row, int column, const u32 (&x)[COUNT]) {
-    if (row >= M || column >= N) return;
-    u16* to = c + (u64)row * N + column;
-    if constexpr (COUNT == 4 && WIDTH(N) == 8) {
+// Stores `COUNT` pairs of neighbouring columns from (row, column) on, `WIDE` halves at once: 8, 2 or 1.
+template <int COUNT, int WIDE>
+__device__ __forceinline__ void store_pairs(u16* c, const Sizes& size, int row, int column, const u32 (&x)[COUNT]) {
+    if (row >= size.m || column >= size.n) return;
+    u16* to = c + (u64)row * size.n + column;
+    if constexpr (COUNT == 4 && WIDE == 8) {
         *(uint4*)to = make_uint4(x[0], x[1], x[2], x[3]);
-    } else if constexpr (WIDTH(N) >= 2) {
+    } else if constexpr (WIDE >= 2) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            if (column + 2 * i < N) ((u32*)to)[i] = x[i];
+            if (column + 2 * i < size.n) ((u32*)to)[i] = x[i];
     } else {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (column + 2 * i < N) to[2 * i] = (u16)x[i];
-            if (column + 2 * i + 1 < N) to[2 * i + 1] = (u16)(x[i] >> 16);
+            if (column + 2 * i < size.n) to[2 * i] = (u16)x[i];
+            if (column + 2 * i + 1 < size.n) to[2 * i + 1] = (u16)(x[i] >> 16);
         }
     }
 }
 
-// Stores the warp's part of C, whose first element is (row, column). `staging`: shared memory for
-// WM rows of C_LD halves, free for this warp.
-__device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, u32 staging, int row, int column, int lane) {
+// Stores the warp's part of C, whose first element is (row, column), `WIDE` halves at once. `staging`:
+// shared memory for WM rows of C_LD halves, free for this warp.
+template <int WIDE>
+__device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, const Sizes& size, u32 staging, int row, int column, int lane) {
 #pragma unroll
     for (int i = 0; i < MT; ++i)
 #pragma unroll
@@ -364,7 +385,7 @@ __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, u
 #pragma unroll
             for (int j = 0; j < NT; ++j) {
                 const u32 x[1] = {pair[j]};
-                store_pairs<1>(out, row + local, column + 8 * j + 2 * (lane % 4), x);
+                store_pairs<1, WIDE>(out, size, row + local, column + 8 * j + 2 * (lane % 4), x);
             }
 #elif EPILOGUE == 1
 #pragma unroll
@@ -375,7 +396,7 @@ __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, u
             for (int j = 0; j < NT; j += 4) {
                 u32 x[4] = {pair[j], pair[j + 1], pair[j + 2], pair[j + 3]};
                 trade_pairs(x, lane);
-                store_pairs<4>(out, row + local, column + 8 * (j + lane % 4), x);
+                store_pairs<4, WIDE>(out, size, row + local, column + 8 * (j + lane % 4), x);
             }
 #endif
         }
@@ -387,13 +408,14 @@ __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, u
         u32 x[4];
         asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(staging + 2 * (local * C_LD + 8 * chunk)) : "memory");
-        store_pairs<4>(out, row + local, column + 8 * chunk, x);
+        store_pairs<4, WIDE>(out, size, row + local, column + 8 * chunk, x);
     }
 #endif
 }
 
-// Stores the warp's part of a split's float32 partial sums.
-__device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float* partial, int row, int column, int lane) {
+// Stores the warp's part of a split's float32 partial sums; PAIRS: N is even.
+template <bool PAIRS>
+__device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float* partial, const Sizes& size, int row, int column, int lane) {
 #pragma unroll
     for (int i = 0; i < MT; ++i)
 #pragma unroll
@@ -401,13 +423,13 @@ __device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float
 #pragma unroll
             for (int j = 0; j < NT; ++j) {
                 const int r = row + 16 * i + lane / 4 + 8 * h, n = column + 8 * j + 2 * (lane % 4);
-                float* to = partial + (u64)r * N + n;
-                if (r >= M) continue;
-                if (N % 2 == 0) {
-                    if (n < N) *(float2*)to = make_float2(c[i][j][2 * h], c[i][j][2 * h + 1]);
+                float* to = partial + (u64)r * size.n + n;
+                if (r >= size.m) continue;
+                if (PAIRS) {
+                    if (n < size.n) *(float2*)to = make_float2(c[i][j][2 * h], c[i][j][2 * h + 1]);
                 } else {
-                    if (n < N) to[0] = c[i][j][2 * h];
-                    if (n + 1 < N) to[1] = c[i][j][2 * h + 1];
+                    if (n < size.n) to[0] = c[i][j][2 * h];
+                    if (n + 1 < size.n) to[1] = c[i][j][2 * h + 1];
                 }
             }
 }
@@ -415,7 +437,7 @@ __device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float
 // ---- Kernels ----
 
 // One unit of work: the tile's sums, then its stores.
-__device__ __forceinline__ void multiply_tile(const Work& work, u32 base, const u16* a, const u16* b, u16* out, float* partial) {
+__device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& work, u32 base, const u16* a, const u16* b, u16* out, float* partial) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int m = warp / WARPS_N * WM, n = warp % WARPS_N * WN;
     float c[MT][NT][4];
@@ -429,14 +451,14 @@ __device__ __forceinline__ void multiply_tile(const Work& work, u32 base, const 
     // same in every step.
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i) {
-        issue(base, a, b, work, i);
+        issue(base, a, b, size, work, i);
         commit();
     }
 #pragma unroll UNROLL_K
     for (int i = 0; i < work.count; ++i) {
         if (STAGES == 1) {
             if (i > 0) __syncthreads();
-            issue(base, a, b, work, i);
+            issue(base, a, b, size, work, i);
             commit();
             wait_groups<0>();
             __syncthreads();
@@ -444,18 +466,23 @@ __device__ __forceinline__ void multiply_tile(const Work& work, u32 base, const 
             wait_groups<STAGES == 1 ? 0 : STAGES - 2>();
             // Step i is readable by all, and all are done with step i - 1, whose stage comes next.
             __syncthreads();
-            issue(base, a, b, work, i + STAGES - 1);
+            issue(base, a, b, size, work, i + STAGES - 1);
             commit();
         }
         step(c, base + i % STAGES * STAGE_BYTES, m, n, lane);
     }
     if (SPLIT_K > 1) {
-        store_partial(c, partial + (u64)work.split * M * N, work.row0 + m, work.column0 + n, lane);
+        partial += (u64)work.split * size.m * size.n;
+        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, work.row0 + m, work.column0 + n, lane);
+        else store_partial<false>(c, partial, size, work.row0 + m, work.column0 + n, lane);
         return;
     }
     // The stages become the staging of C when all warps have read them.
     if (EPILOGUE == 1) __syncthreads();
-    store_c(c, out, base + warp * (2 * WM * C_LD), work.row0 + m, work.column0 + n, lane);
+    const u32 staging = base + warp * (2 * WM * C_LD);
+    if (ALIGNED) store_c<8>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
+    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
+    else store_c<1>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
 }
 
 // Blocks take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
@@ -465,17 +492,19 @@ __launch_bounds__(THREAD_COUNT, MIN_BLOCKS)
 #else
 __launch_bounds__(THREAD_COUNT)
 #endif
-gemm(const u16* __restrict__ a, const u16* __restrict__ b, u16* __restrict__ c, float* __restrict__ partial) {
+gemm(const u16* __restrict__ a, const u16* __restrict__ b, u16* __restrict__ c, float* __restrict__ partial, int M, int N, int K) {
+    const Sizes size = {M, N, K};
+    const int units = size.tiles_m() * size.tiles_n() * SPLIT_K;    // Units of work
     const u32 base = (u32)__cvta_generic_to_shared(shared_memory);
-    for (int unit = blockIdx.x; unit < UNIT_COUNT; unit += PERSISTENT ? gridDim.x : UNIT_COUNT) {
+    for (int unit = blockIdx.x; unit < units; unit = PERSISTENT ? unit + gridDim.x : units) {
         // The next unit's copies overwrite what warps may still read.
         if (PERSISTENT && unit != (int)blockIdx.x) __syncthreads();
-        multiply_tile(work_of(unit), base, a, b, c, partial);
+        multiply_tile(size, work_of(unit, size), base, a, b, c, partial);
     }
 }
 
 // Adds the parts of each element: grid [ceil(M N / 256)], block [256].
-extern "C" __global__ void __launch_bounds__(256) gemm_reduce(const float* __restrict__ partial, u16* __restrict__ c) {
+extern "C" __global__ void __launch_bounds__(256) gemm_reduce(const float* __restrict__ partial, u16* __restrict__ c, int M, int N) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)M * N) return;
     float sum = 0.0f;

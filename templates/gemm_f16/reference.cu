@@ -1,15 +1,6 @@
-// C = A B, one thread an element, float64 sums: obviously right, never tuned. Arguments and sizes as
-// in kernel.cu; `partial` is not used. Grid [ceil(M N / 128)], block [128].
+// C = A B, one thread an element, float64 sums: obviously right, never tuned. Arguments as in
+// kernel.cu; `partial` is not used. Grid [ceil(M N / 128)], block [128].
 
-#ifndef M
-#define M 4096      // Rows of A and C
-#endif
-#ifndef N
-#define N 4096      // Columns of B and C
-#endif
-#ifndef K
-#define K 4096      // Columns of A, rows of B
-#endif
 #ifndef BF16
 #define BF16 0      // 1: elements are bf16, 0: fp16
 #endif
@@ -24,7 +15,8 @@ __device__ double value_of(unsigned short bits) {
     return x;
 }
 
-extern "C" __global__ void gemm_reference(const unsigned short* a, const unsigned short* b, unsigned short* c, float*) {
+extern "C" __global__ void gemm_reference(const unsigned short* a, const unsigned short* b, unsigned short* c, float*,
+                                          int M, int N, int K) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (long long)M * N) return;
     const long long m = at / N, n = at % N;

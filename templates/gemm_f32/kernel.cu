@@ -1,5 +1,6 @@
 // C = A * B in float32, all row-major:  C[m][n] = sum over k of A[m][k] * B[k][n]
-//   A is M x K, B is K x N, C is M x N; any sizes, which are macros like the parameters.
+//   A is M x K, B is K x N, C is M x N; any sizes, which are arguments: one compilation
+//   serves all that are ALIGNED alike.
 //
 //                    BLOCK_N            Each block owns one BLOCK_M x BLOCK_N tile of C and walks
 //                  +---------+          along K in steps of BLOCK_K. Both operands pass through
@@ -14,15 +15,9 @@
 // Register blocking after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra"
 // (SC 2008); the walk over tiles in groups of rows is the usual one for L2 reuse. Needs no headers.
 
-// ---- Sizes --------------------------------------------------------------------------------------
-#ifndef M
-#define M 1024  // rows of A and C
-#endif
-#ifndef N
-#define N 1024  // columns of B and C
-#endif
-#ifndef K
-#define K 1024  // columns of A, rows of B
+// ---- Problem (set by the search space) ----------------------------------------------------------
+#ifndef ALIGNED
+#define ALIGNED 1  // 1: K and N are multiples of 4, so that rows begin on 16 bytes; 0: any
 #endif
 
 // ---- Parameters ---------------------------------------------------------------------------------
@@ -42,10 +37,10 @@
 #define THREAD_N 4  // columns of C a thread: 2 to 16
 #endif
 #ifndef VEC_A
-#define VEC_A 4  // floats a load from A: 1, 2, 4 (1 is used where K is no multiple)
+#define VEC_A 4  // floats a load from A: 1, 2, 4 (1 is used where rows are not ALIGNED)
 #endif
 #ifndef VEC_B
-#define VEC_B 4  // floats a load from B: 1, 2, 4 (1 is used where N is no multiple)
+#define VEC_B 4  // floats a load from B: 1, 2, 4 (1 is used where rows are not ALIGNED)
 #endif
 #ifndef TRANSPOSE_A
 #define TRANSPOSE_A 1  // 1: the A tile lies k-major in shared memory, read as vectors
@@ -81,8 +76,8 @@ constexpr int kThreadsM = BLOCK_M / THREAD_M;  // threads side by side along M
 constexpr int kThreads = kThreadsM * kThreadsN;
 
 // A row starts on a vector boundary only where its length is a multiple of the vector.
-constexpr int kVecA = K % VEC_A == 0 ? VEC_A : 1;
-constexpr int kVecB = N % VEC_B == 0 ? VEC_B : 1;
+constexpr int kVecA = ALIGNED ? VEC_A : 1;
+constexpr int kVecB = ALIGNED ? VEC_B : 1;
 constexpr int kLoadsA = BLOCK_M * BLOCK_K / (kThreads * kVecA);  // loads a thread and tile
 constexpr int kLoadsB = BLOCK_K * BLOCK_N / (kThreads * kVecB);
 
@@ -94,11 +89,6 @@ constexpr int kStrideA = (TRANSPOSE_A ? BLOCK_M : BLOCK_K) + PAD_A;    // floats
 constexpr int kTileA = (TRANSPOSE_A ? BLOCK_K : BLOCK_M) * kStrideA;   // floats
 constexpr int kTileB = BLOCK_K * BLOCK_N;                              // floats
 constexpr int kStage = kTileA + kTileB;                                // floats
-
-constexpr int kTilesM = (M + BLOCK_M - 1) / BLOCK_M;
-constexpr int kTilesN = (N + BLOCK_N - 1) / BLOCK_N;
-constexpr int kTilesK = (K + BLOCK_K - 1) / BLOCK_K;
-constexpr int kTilesSplit = (kTilesK + SPLIT_K - 1) / SPLIT_K;  // steps along K a block
 
 #if MIN_BLOCKS > 0
 #define LAUNCH_BOUNDS __launch_bounds__(kThreads, MIN_BLOCKS)
@@ -149,7 +139,7 @@ __device__ __forceinline__ int place(int thread, int index) {
 }
 
 // Loads this thread's share of the A tile at (row0, k0) into registers; zero outside the matrix.
-__device__ __forceinline__ void fetch_a(const float* __restrict__ a, int row0, int k0,
+__device__ __forceinline__ void fetch_a(const float* __restrict__ a, int M, int K, int row0, int k0,
                                         Pack<kVecA> (&share)[kLoadsA]) {
 #pragma unroll
   for (int i = 0; i < kLoadsA; ++i) {
@@ -160,7 +150,7 @@ __device__ __forceinline__ void fetch_a(const float* __restrict__ a, int row0, i
   }
 }
 
-__device__ __forceinline__ void fetch_b(const float* __restrict__ b, int k0, int column0,
+__device__ __forceinline__ void fetch_b(const float* __restrict__ b, int K, int N, int k0, int column0,
                                         Pack<kVecB> (&share)[kLoadsB]) {
 #pragma unroll
   for (int i = 0; i < kLoadsB; ++i) {
@@ -224,8 +214,8 @@ __device__ __forceinline__ void multiply(const float* tile, int thread_m, int th
 }
 
 // Stores this thread's sums where they lie inside the matrix.
-__device__ __forceinline__ void store(float* __restrict__ out, int row0, int column0, int thread_m,
-                                      int thread_n, const float (&sum)[THREAD_M][THREAD_N]) {
+__device__ __forceinline__ void store(float* __restrict__ out, int M, int N, int row0, int column0,
+                                      int thread_m, int thread_n, const float (&sum)[THREAD_M][THREAD_N]) {
 #pragma unroll
   for (int i = 0; i < THREAD_M; ++i) {
     const int row = row0 + place<THREAD_M, kVecM, kThreadsM>(thread_m, i);
@@ -234,7 +224,7 @@ __device__ __forceinline__ void store(float* __restrict__ out, int row0, int col
     for (int j = 0; j < THREAD_N; j += kVecN) {
       const int column = column0 + place<THREAD_N, kVecN, kThreadsN>(thread_n, j);
       float* to = out + static_cast<size_t>(row) * N + column;
-      if (N % kVecN == 0) {
+      if (ALIGNED) {
         Pack<kVecN> pack;
 #pragma unroll
         for (int l = 0; l < kVecN; ++l) pack.at[l] = sum[i][j + l];
@@ -249,32 +239,35 @@ __device__ __forceinline__ void store(float* __restrict__ out, int row0, int col
   }
 }
 
-// Grid: kTilesM * kTilesN tiles, 1, SPLIT_K. Part 0 of a tile goes to C, part z > 0 to partial[z-1].
+// Grid: one block a tile of C, 1, SPLIT_K. Part 0 of a tile goes to C, part z > 0 to partial[z-1].
 extern "C" __global__ void LAUNCH_BOUNDS gemm_f32(const float* __restrict__ a,
                                                   const float* __restrict__ b,
                                                   float* __restrict__ c,
-                                                  float* __restrict__ partial) {
+                                                  float* __restrict__ partial, int M, int N, int K) {
   extern __shared__ float4 shared[];
   float* const tiles = reinterpret_cast<float*>(shared);
 
   // Tiles in groups of GROUP_M rows, down each column of the group before the next column.
-  const int group = blockIdx.x / (GROUP_M * kTilesN), within = blockIdx.x % (GROUP_M * kTilesN);
-  const int height = min(GROUP_M, kTilesM - group * GROUP_M);
-  const int row0 = (group * GROUP_M + within % height) * BLOCK_M;
-  const int column0 = within / height * BLOCK_N;
+  const unsigned tiles_m = (M + BLOCK_M - 1) / BLOCK_M, tiles_n = (N + BLOCK_N - 1) / BLOCK_N;
+  const unsigned group = blockIdx.x / (GROUP_M * tiles_n), within = blockIdx.x - group * (GROUP_M * tiles_n);
+  const unsigned height = min(GROUP_M, tiles_m - group * GROUP_M), along = within / height;
+  const int row0 = (group * GROUP_M + within - along * height) * BLOCK_M;
+  const int column0 = along * BLOCK_N;
   const int thread_m = threadIdx.x / kThreadsN, thread_n = threadIdx.x % kThreadsN;
 
-  // A part may be empty where K is short; it then stores zeros.
-  const int first = blockIdx.z * kTilesSplit;
-  const int end = min(first + kTilesSplit, kTilesK);
+  // Steps along K, all of them and those of a block. A part may be empty where K is short; it then
+  // stores zeros.
+  const int steps = (K + BLOCK_K - 1) / BLOCK_K, share = (steps + SPLIT_K - 1) / SPLIT_K;
+  const int first = blockIdx.z * share;
+  const int end = min(first + share, steps);
 
   Pack<kVecA> share_a[kLoadsA];
   Pack<kVecB> share_b[kLoadsB];
   float sum[THREAD_M][THREAD_N] = {};
 
   if (first < end) {
-    fetch_a(a, row0, first * BLOCK_K, share_a);
-    fetch_b(b, first * BLOCK_K, column0, share_b);
+    fetch_a(a, M, K, row0, first * BLOCK_K, share_a);
+    fetch_b(b, K, N, first * BLOCK_K, column0, share_b);
   }
   for (int step = first; step < end; ++step) {
     // With two stages, the barrier of the step before has separated this stage's last readers.
@@ -284,24 +277,24 @@ extern "C" __global__ void LAUNCH_BOUNDS gemm_f32(const float* __restrict__ a,
     __syncthreads();
     const bool more = step + 1 < end;
     if (PREFETCH && more) {
-      fetch_a(a, row0, (step + 1) * BLOCK_K, share_a);
-      fetch_b(b, (step + 1) * BLOCK_K, column0, share_b);
+      fetch_a(a, M, K, row0, (step + 1) * BLOCK_K, share_a);
+      fetch_b(b, K, N, (step + 1) * BLOCK_K, column0, share_b);
     }
     multiply(tile, thread_m, thread_n, sum);
     if (!PREFETCH && more) {
-      fetch_a(a, row0, (step + 1) * BLOCK_K, share_a);
-      fetch_b(b, (step + 1) * BLOCK_K, column0, share_b);
+      fetch_a(a, M, K, row0, (step + 1) * BLOCK_K, share_a);
+      fetch_b(b, K, N, (step + 1) * BLOCK_K, column0, share_b);
     }
   }
 
   float* out = c;
   if (SPLIT_K > 1 && blockIdx.z > 0) out = partial + static_cast<size_t>(blockIdx.z - 1) * M * N;
-  store(out, row0, column0, thread_m, thread_n, sum);
+  store(out, M, N, row0, column0, thread_m, thread_n, sum);
 }
 
 // Adds the parts of SPLIT_K > 1 to C, one element a thread, always in the same order.
-extern "C" __global__ void __launch_bounds__(256) gemm_f32_reduce(float* __restrict__ c,
-                                                                  const float* __restrict__ partial) {
+extern "C" __global__ void __launch_bounds__(256) gemm_f32_reduce(float* __restrict__ c, const float* __restrict__ partial,
+                                                                  int M, int N) {
   const size_t size = static_cast<size_t>(M) * N;
   const size_t index = static_cast<size_t>(blockIdx.x) * 256 + threadIdx.x;
   if (index >= size) return;

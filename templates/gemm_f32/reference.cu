@@ -3,18 +3,8 @@
 //
 // Launch: grid [ceil_div(N, 16), ceil_div(M, 16), 1], block [16, 16, 1].
 
-#ifndef M
-#define M 1024
-#endif
-#ifndef N
-#define N 1024
-#endif
-#ifndef K
-#define K 1024
-#endif
-
 extern "C" __global__ void gemm_f32_reference(const float* a, const float* b, float* c,
-                                              float* partial) {
+                                              float* partial, int M, int N, int K) {
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   const int column = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= M || column >= N) return;

@@ -11,6 +11,7 @@ use tuner_core::evidence::{Measured, Proof};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Definition, DeviceKind, TaskKey, Verdict};
 use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_core::value::Value;
 use tuner_device::DeviceFacts;
 use tuner_engine as engine;
 use tuner_engine::{
@@ -29,7 +30,10 @@ struct Toy {
     may_hang: bool,
     jitter: bool,
     fault: Fault,
+    /// Every look at other problems is put off; those with the second value of `p2` are wrong there.
+    puts_off: bool,
     evaluated: AtomicU64,
+    proven: AtomicU64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -55,7 +59,9 @@ impl Toy {
             may_hang: false,
             jitter: true,
             fault: Fault::None,
+            puts_off: false,
             evaluated: AtomicU64::new(0),
+            proven: AtomicU64::new(0),
         }
     }
 
@@ -135,7 +141,22 @@ impl Evaluator for Toy {
         } else {
             Verdict::Ok
         };
-        Ok(judged(config, verdict))
+        let judged = judged(config, verdict);
+        Ok(Judged {
+            put_off: self.puts_off && verdict == Verdict::Ok,
+            ..judged
+        })
+    }
+
+    fn prove(&self, _task: usize, config: &Config, judged: Judged) -> Result<Judged, BoxError> {
+        self.pause(config, 11);
+        self.proven.fetch_add(1, Ordering::SeqCst);
+        let verdict = if config.choices()[2] == 1 {
+            Verdict::Incorrect
+        } else {
+            Verdict::Ok
+        };
+        Ok(judged.proven(Judgement::new(verdict, "")))
     }
 }
 
@@ -281,6 +302,56 @@ fn with_a_fixed_order_threads_and_timing_change_nothing() {
         let threaded = run(Toy::new(Order::Fixed, false), plan(&["k"], evals(60), jobs));
         assert_eq!(threaded.story(), reference.story(), "{jobs} jobs");
     }
+}
+
+/// Told as right although it is wrong where nobody has looked yet, or as wrong for that reason.
+fn outcomes_of_what_was_put_off(outcomes: &Outcomes) -> (usize, usize) {
+    let (mut best, mut unproven, mut refuted) = (f64::INFINITY, 0, 0);
+    for trial in &outcomes.trials {
+        let wrong = trial.config.contains(&("p2".to_owned(), Value::Int(2)));
+        match trial.time_us {
+            Some(time) if wrong => {
+                assert!(
+                    time > 1.15 * best,
+                    "{time} us beside {best}: {:?}",
+                    trial.config
+                );
+                unproven += 1;
+            }
+            Some(time) => best = best.min(time),
+            None => refuted += usize::from(wrong),
+        }
+    }
+    (unproven, refuted)
+}
+
+#[test]
+fn what_may_win_is_judged_on_what_was_put_off_before_it_is_told() {
+    let toy = |order, jitter| Toy {
+        puts_off: true,
+        jitter,
+        ..Toy::new(order, false)
+    };
+    let reference = run(toy(Order::Fixed, false), plan(&["k"], evals(60), 1));
+    assert_eq!(reference.trials.len(), 60);
+    let (unproven, refuted) = outcomes_of_what_was_put_off(&reference);
+    assert!(unproven > 0 && refuted > 0, "{unproven} {refuted}");
+    // What is compared with is the best that was told, so threads and timing change nothing.
+    for jobs in [1, 3, 16] {
+        let threaded = run(toy(Order::Fixed, true), plan(&["k"], evals(60), jobs));
+        assert_eq!(threaded.story(), reference.story(), "{jobs} jobs");
+    }
+    let arrived = run(toy(Order::Arrival, true), plan(&["a", "b"], evals(60), 3));
+    assert_eq!(arrived.trials.len(), 60);
+    let of = |kernel: &str| {
+        let trials = arrived.trials.iter().filter(|trial| trial.kernel == kernel);
+        let trials = trials.cloned().collect();
+        outcomes_of_what_was_put_off(&Outcomes {
+            result: Err(EngineError::Panicked(String::new())),
+            trials,
+        })
+    };
+    assert!(of("a").1 + of("b").1 > 0);
 }
 
 #[test]

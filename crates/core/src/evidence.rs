@@ -1,6 +1,7 @@
 //! A time that may be stored and ranked: one that was taken of a candidate whose results are right.
 
-use crate::record::{Measurement, OtherMode, TimingKind};
+use crate::cache_mode::CacheMode;
+use crate::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
 use crate::statistics;
 use crate::units::Micros;
 use serde::Serialize;
@@ -87,6 +88,28 @@ impl Measured {
         if let Some(evidence) = &mut self.record.evidence {
             evidence.other = Some(other);
         }
+        self
+    }
+
+    /// This time of a candidate whose looks at other problems were put off: whatever the proof, the
+    /// gate's level is `level`.
+    #[must_use]
+    pub fn put_off(mut self, level: &str) -> Self {
+        let evidence = self.record.evidence.get_or_insert_with(|| {
+            Box::new(TimingEvidence {
+                cache: CacheMode::Warm,
+                launches: 0,
+                cycles: Vec::new(),
+                clock_mhz: Vec::new(),
+                reference: None,
+                reference_us: None,
+                reference_ratios: Vec::new(),
+                flags: Vec::new(),
+                gate: None,
+                other: None,
+            })
+        });
+        evidence.gate = Some(level.to_owned());
         self
     }
 

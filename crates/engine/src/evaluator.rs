@@ -5,6 +5,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compilation, ConfigValues, Measurement, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
+use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_search::CompileStats;
 use tuner_space::Config;
@@ -71,6 +72,15 @@ pub trait Evaluator: Send + Sync + 'static {
     /// # Errors
     /// The tuner cannot go on.
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
+
+    /// Judges what was put off of a candidate that may win ([`Judged::put_off`]). Called beside
+    /// [`Evaluator::evaluate`], for one candidate at a time.
+    ///
+    /// # Errors
+    /// The tuner cannot go on.
+    fn prove(&self, _task: usize, _config: &Config, judged: Judged) -> Result<Judged, BoxError> {
+        Ok(judged.proven(Judgement::ok(None)))
+    }
 }
 
 /// In which order results are told to the search.
@@ -120,7 +130,12 @@ pub struct Judged {
     pub compilation: Option<Compilation>,
     /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
     pub charged_us: u64,
+    /// It was not looked at in every way: what costs much waits until it may win.
+    pub put_off: bool,
 }
+
+/// Times of the best with which a candidate may win: a predicted or measured time within 15 % of it.
+pub(super) const CONTENDER: f64 = 1.15;
 
 impl Judged {
     /// A candidate that was judged without a device, and cost nothing.
@@ -131,7 +146,36 @@ impl Judged {
             found: judgement.into(),
             compilation: None,
             charged_us: 0,
+            put_off: false,
         }
+    }
+
+    /// With what was found on the problems that had been put off. A fault there is the candidate's.
+    #[must_use]
+    pub fn proven(mut self, found: Judgement) -> Self {
+        self.put_off = false;
+        match found.verdict {
+            // Nothing could be compared on these; the timed problem was.
+            Verdict::Unchecked => {}
+            Verdict::Ok => {
+                let own = &mut self.found.judgement.max_error;
+                *own = match (*own, found.max_error) {
+                    (Some(a), Some(b)) => Some(a.max(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            _ => self.found = found.into(),
+        }
+        self
+    }
+
+    /// As it is stored where it may not win: what was put off stays so, which its time says.
+    pub(super) fn unproven(mut self) -> Self {
+        if self.put_off {
+            let time = self.found.measured.take();
+            self.found.measured = time.map(|time| time.put_off(Level::First.name()));
+        }
+        self
     }
 
     /// The verdict.

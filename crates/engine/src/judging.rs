@@ -53,6 +53,19 @@ pub struct KernelTask {
     pub checks: Vec<PlanBuilder>,
     /// Predicts the timed problem's time before the candidate is evaluated, where asked for.
     pub(crate) prior: Option<Arc<dyn Prior>>,
+    /// What waits until a candidate may win.
+    pub(crate) puts_off: PutOff,
+}
+
+/// What is not looked at before a candidate may win: most never do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PutOff {
+    /// Nothing.
+    Nothing,
+    /// Check problems for which the kernel is another program and would be compiled once more.
+    OtherPrograms,
+    /// All check problems, and on the timed one everything but a single run.
+    AllButOneRun,
 }
 
 impl KernelTask {
@@ -76,6 +89,7 @@ impl KernelTask {
             timed: builder(problem)?,
             checks: checks.collect::<Result<_, _>>()?,
             prior: None,
+            puts_off: PutOff::Nothing,
         })
     }
 
@@ -86,6 +100,7 @@ impl KernelTask {
             timed: problem,
             checks: Vec::new(),
             prior: None,
+            puts_off: PutOff::Nothing,
         }
     }
 
@@ -120,6 +135,16 @@ impl KernelTask {
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
+        self.prepare_but(self.puts_off, compiler, config)
+    }
+
+    /// The same, with that put off.
+    pub(super) fn prepare_but(
+        &self,
+        puts_off: PutOff,
+        compiler: &Compiler,
+        config: &Config,
+    ) -> Result<Preparation<Work>, BoxError> {
         let problem = self.timed.problem();
         let _doing = activity::begin("compiling", self.timed.describe(config));
         let timed = match self.timed.build(compiler, config)? {
@@ -129,20 +154,19 @@ impl KernelTask {
                 return Ok(Preparation::Judged(Box::new(judged)));
             }
         };
-        let mut checks = Vec::with_capacity(self.checks.len());
-        // A check problem on which the configuration is not valid would condemn what is right here.
-        for builder in self.checks.iter().filter(|check| check.admits(config)) {
-            match builder.build(compiler, config)? {
-                Ok(built) => checks.push(built),
-                Err(unbuilt) => {
-                    let why = unbuilt.judgement;
-                    let detail = format!("problem {}: {}", builder.problem(), why.detail);
-                    let named = Judgement { detail, ..why };
-                    let judged = Judged::without_device(timed.candidate, named);
-                    return Ok(Preparation::Judged(Box::new(judged)));
-                }
+        let waits = |check: &&PlanBuilder| match puts_off {
+            PutOff::Nothing => false,
+            PutOff::OtherPrograms => !is_program(check, config, &timed.candidate, compiler),
+            PutOff::AllButOneRun => true,
+        };
+        let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
+        let checks = match check_plans(&now, compiler, config)? {
+            Ok(checks) => checks,
+            Err(why) => {
+                let judged = Judged::without_device(timed.candidate, why);
+                return Ok(Preparation::Judged(Box::new(judged)));
             }
-        }
+        };
         let all: Vec<&Built> = checks.iter().chain([&timed]).collect();
         let same = same(&all);
         let prior = self.prior.as_ref();
@@ -151,6 +175,7 @@ impl KernelTask {
             candidate: timed.candidate.clone(),
             compilation: timed.image.facts.clone(),
             same,
+            put_off: puts_off == PutOff::AllButOneRun || !later.is_empty(),
             job: Job {
                 checks: checks.into_iter().map(|built| built.plan).collect(),
                 timed: Some(timed.plan),
@@ -169,6 +194,40 @@ impl KernelTask {
         })
     }
 
+    /// The check problems on which the configuration is valid: one on which it is not would condemn
+    /// what is right here.
+    fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
+        self.checks.iter().filter(|check| check.admits(config))
+    }
+
+    /// Judges a candidate on the check problems that were put off; `judge` does so on a device.
+    ///
+    /// # Errors
+    /// The compiler or the device does not work.
+    pub(super) fn prove(
+        &self,
+        compiler: &Compiler,
+        config: &Config,
+        judged: Judged,
+        judge: impl FnOnce(Job) -> Result<TimedJudgement, BoxError>,
+    ) -> Result<Judged, BoxError> {
+        let _doing = activity::begin("proving", self.timed.describe(config));
+        let later = |check: &&PlanBuilder| !is_program(check, config, &judged.candidate, compiler);
+        let later: Vec<_> = self.admitting(config).filter(later).collect();
+        let found = match check_plans(&later, compiler, config)? {
+            Err(why) => why,
+            Ok(checks) => {
+                let job = Job {
+                    checks: checks.into_iter().map(|built| built.plan).collect(),
+                    seeds: SEEDS.to_vec(),
+                    ..Job::default()
+                };
+                judge(job)?.judgement
+            }
+        };
+        Ok(judged.proven(found))
+    }
+
     /// Has a virtual GPU judge a prepared candidate, with the help of other problems where its own
     /// cannot be run to their end or compared.
     ///
@@ -185,6 +244,36 @@ impl KernelTask {
     }
 }
 
+/// Whether a candidate's own program is that of a check problem, too.
+fn is_program(
+    check: &PlanBuilder,
+    config: &Config,
+    candidate: &ContentHash,
+    compiler: &Compiler,
+) -> bool {
+    check.identity(config, &compiler.nvrtc().version()).as_ref() == Some(candidate)
+}
+
+/// Builds a configuration for check problems. The inner error is why one cannot be built.
+fn check_plans(
+    checks: &[&PlanBuilder],
+    compiler: &Compiler,
+    config: &Config,
+) -> Result<Result<Vec<Built>, Judgement>, BoxError> {
+    let mut plans = Vec::with_capacity(checks.len());
+    for builder in checks {
+        match builder.build(compiler, config)? {
+            Ok(built) => plans.push(built),
+            Err(unbuilt) => {
+                let why = unbuilt.judgement;
+                let detail = format!("problem {}: {}", builder.problem(), why.detail);
+                return Ok(Err(Judgement { detail, ..why }));
+            }
+        }
+    }
+    Ok(Ok(plans))
+}
+
 /// A compiled candidate. It can cross to another machine, as its job crosses to another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
@@ -192,6 +281,9 @@ pub struct Work {
     pub(super) compilation: Compilation,
     pub(super) job: Job,
     pub(super) same: ContentHash,
+    /// Not everything that can be looked at is in the job.
+    #[serde(default)]
+    pub(super) put_off: bool,
 }
 
 impl Work {
@@ -231,6 +323,7 @@ impl Work {
         Judged {
             candidate: self.candidate,
             charged_us: time.map_or(0, |time: Micros| time.get().ceil() as u64),
+            put_off: self.put_off && found.judgement.is_ok(),
             found,
             compilation: Some(self.compilation),
         }

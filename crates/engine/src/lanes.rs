@@ -47,6 +47,8 @@ pub(super) struct Lanes<E: Evaluator> {
     job_queue: Queue<Job>,
     device: mpsc::Sender<(Job, E::Work)>,
     device_queue: Queue<(Job, E::Work)>,
+    proofs: mpsc::Sender<(Job, Box<Judged>)>,
+    proof_queue: Queue<(Job, Box<Judged>)>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
@@ -59,8 +61,11 @@ impl<E: Evaluator> Lanes<E> {
     pub(super) fn new(evaluator: &Arc<E>) -> Self {
         let (jobs, job_queue) = mpsc::channel::<Job>();
         let (device, device_queue) = mpsc::channel::<(Job, E::Work)>();
+        let (proofs, proof_queue) = mpsc::channel();
         let (sender, results) = results::unbounded_channel();
         Self {
+            proofs,
+            proof_queue: Arc::new(Mutex::new(proof_queue)),
             evaluator: Arc::clone(evaluator),
             jobs,
             job_queue: Arc::new(Mutex::new(job_queue)),
@@ -81,6 +86,9 @@ impl<E: Evaluator> Lanes<E> {
         while self.threads.0 < jobs.max(1) {
             self.start_preparing(self.threads.0)?;
             self.threads.0 += 1;
+        }
+        if self.threads.1 == 0 {
+            self.start_proving()?;
         }
         while self.threads.1 < devices {
             self.start_device(self.threads.1)?;
@@ -126,6 +134,26 @@ impl<E: Evaluator> Lanes<E> {
         std::thread::Builder::new().name(name).spawn(work).map(drop)
     }
 
+    /// One thread for what was put off of those that may win: few do, and the device goes on with
+    /// the others meanwhile.
+    fn start_proving(&self) -> std::io::Result<()> {
+        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
+        let queue = Arc::clone(&self.proof_queue);
+        let work = move || {
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((job, judged)) = next else { break };
+                let result = guard(|| evaluator.prove(job.task, &job.config, *judged));
+                let result = result.map(Box::new);
+                if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
+                    break;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("prove".to_owned());
+        thread.spawn(work).map(drop)
+    }
+
     /// The result of a configuration is stored.
     pub(super) fn stored(&self, task: usize, config: &ConfigValues) {
         self.evaluator.stored(task, config);
@@ -157,6 +185,16 @@ impl<E: Evaluator> Lanes<E> {
             config,
         };
         let _ = self.device.send((job, work));
+    }
+
+    /// Has judged what was put off of a candidate.
+    pub(super) fn prove(&self, ticket: Ticket, task: usize, config: Config, judged: Box<Judged>) {
+        let job = Job {
+            ticket,
+            task,
+            config,
+        };
+        let _ = self.proofs.send((job, judged));
     }
 
     /// The next report.

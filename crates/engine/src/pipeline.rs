@@ -237,6 +237,9 @@ impl<E: Evaluator> Driver<'_, E> {
             }
             self.fill()?;
             self.feed_device().await?;
+            while let Some((ticket, task, config, judged)) = self.schedule.next_to_prove() {
+                self.lanes.prove(ticket, task, config, judged);
+            }
             if let Some((flight, finished)) = self.schedule.next_judged() {
                 if self.over_budget(&finished) {
                     self.schedule.abandon();

@@ -70,6 +70,7 @@ impl ReplayEvaluator {
             found,
             compilation: None,
             charged_us: recorded.charged_us(),
+            put_off: false,
         }
     }
 }

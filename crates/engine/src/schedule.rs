@@ -5,7 +5,7 @@
     reason = "tasks and flights are numbered by the schedule itself"
 )]
 
-use super::evaluator::{Judged, Order};
+use super::evaluator::{CONTENDER, Judged, Order};
 use super::lanes::Ticket;
 use super::record::{compiled, judged, observation, record};
 use super::window::Window;
@@ -15,7 +15,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::objective::{Objective, Objectives};
 use tuner_core::record::{TaskKey, TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
+use tuner_search::{CompileStats, Knowledge, Observation, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
 
@@ -60,6 +60,8 @@ pub(super) enum State<W> {
     Preparing,
     Prepared(ContentHash, W, Option<CompileStats>),
     OnDevice,
+    /// It may win, and what was put off of it is judged.
+    Proving,
     Judged(Finished),
 }
 
@@ -91,6 +93,8 @@ struct TaskState {
     finished: bool,
     /// Further trials bring too little.
     converged: bool,
+    /// The best time told so far, microseconds.
+    best_us: Option<f64>,
 }
 
 pub(super) struct Schedule<W> {
@@ -141,6 +145,7 @@ impl<W> Schedule<W> {
                 lost: HashMap::new(),
                 finished: false,
                 converged: false,
+                best_us: None,
             })
             .collect();
         Self {
@@ -187,9 +192,12 @@ impl<W> Schedule<W> {
             if self.order == Order::Fixed {
                 state.memory.insert(config, trial);
             } else {
-                state
-                    .strategy
-                    .observe(&config, observation(&trial, self.objectives));
+                let seen = observation(&trial, self.objectives);
+                if let Observation::Time { time, .. } = &seen {
+                    let best = state.best_us.unwrap_or(f64::INFINITY);
+                    state.best_us = Some(best.min(time.get()));
+                }
+                state.strategy.observe(&config, seen);
                 state.launched += 1;
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
                 self.launched += 1;
@@ -377,6 +385,33 @@ impl<W> Schedule<W> {
             .count()
     }
 
+    /// A candidate that may win and of which something was put off: nothing is told of it before that
+    /// is judged. With a fixed order the one whose turn it is, so that the best that it is compared
+    /// with is the same on every machine.
+    pub(super) fn next_to_prove(&mut self) -> Option<(Ticket, usize, Config, Box<Judged>)> {
+        let turn = match self.order {
+            Order::Fixed => Some(self.fixed_turn()?),
+            Order::Arrival => None,
+        };
+        let tasks = &self.tasks;
+        // With a second objective a slow one may be on the front.
+        let all = self.objectives.is_some();
+        let flight = self.flights.iter_mut().find(|flight| {
+            turn.is_none_or(|ticket| flight.ticket == ticket)
+                && matches!(&flight.state, State::Judged(Finished::New(judged))
+                    if judged.put_off && (all || tasks[flight.task].may_win(judged)))
+        })?;
+        match std::mem::replace(&mut flight.state, State::Proving) {
+            State::Judged(Finished::New(judged)) => {
+                Some((flight.ticket, flight.task, flight.config.clone(), judged))
+            }
+            other => {
+                flight.state = other;
+                None
+            }
+        }
+    }
+
     /// Takes the next result to tell: with a fixed order that of the candidate whose turn it is,
     /// once it is judged. Otherwise, and after a stop, any.
     pub(super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
@@ -411,13 +446,17 @@ impl<W> Schedule<W> {
                 let sequence = state.next_sequence;
                 state.next_sequence += 1;
                 let config = state.space.values(&flight.config);
-                let trial = record(*judged, sequence, config, flight.origin);
+                let trial = record(judged.unproven(), sequence, config, flight.origin);
                 (
                     observation(&trial, self.objectives),
                     Told::New(Box::new(trial)),
                 )
             }
         };
+        if let Observation::Time { time, .. } = &observation {
+            let best = state.best_us.unwrap_or(f64::INFINITY);
+            state.best_us = Some(best.min(time.get()));
+        }
         state.strategy.tell(flight.proposal, observation);
         self.told += 1;
         self.turn_of = None;
@@ -476,7 +515,8 @@ impl<W> Schedule<W> {
         let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
         self.flights.retain(|flight| {
             let judged = matches!(flight.state, State::Judged(_));
-            let done = judged || (!outlives && matches!(flight.state, State::OnDevice));
+            let in_work = matches!(flight.state, State::OnDevice | State::Proving);
+            let done = judged || (!outlives && in_work);
             done && (!fixed || turn_of == Some(flight.ticket))
         });
     }
@@ -503,7 +543,7 @@ impl<W> Schedule<W> {
             State::Prepared(_, _, facts) => *facts,
             State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
             State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
-            State::Preparing | State::OnDevice => None,
+            State::Preparing | State::OnDevice | State::Proving => None,
         }?;
         let registers = f64::from(facts.registers);
         let counts = self
@@ -513,5 +553,14 @@ impl<W> Schedule<W> {
             other: counts.then_some(registers),
             ..facts
         })
+    }
+}
+
+impl TaskState {
+    /// Whether a time is near enough to the best, or there is none yet.
+    fn may_win(&self, judged: &Judged) -> bool {
+        let time = judged.time().map(|time| time.p50.get());
+        let near = |(time, best): (f64, f64)| time <= CONTENDER * best;
+        time.zip(self.best_us).is_none_or(near)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::foresight::Look;
-use super::judging::{KernelTask, Known, Work};
+use super::judging::{KernelTask, Known, PutOff, Work};
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::Worker;
@@ -23,6 +23,8 @@ pub(crate) struct VirtualEvaluator {
     tasks: Vec<KernelTask>,
     worker: Mutex<Worker>,
     known: Known,
+    /// The same of those that may not win.
+    seen: Known,
 }
 
 impl VirtualEvaluator {
@@ -40,6 +42,7 @@ impl VirtualEvaluator {
             tasks,
             worker: Mutex::new(worker),
             known: Known::default(),
+            seen: Known::default(),
         }
     }
 }
@@ -65,7 +68,8 @@ impl VirtualEvaluator {
             let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {
                 continue;
             };
-            if let Preparation::Ready { work, .. } = task.prepare(&self.compiler, config)? {
+            let whole = task.prepare_but(PutOff::Nothing, &self.compiler, config)?;
+            if let Preparation::Ready { work, .. } = whole {
                 let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
                 task.on_virtual((&self.compiler, &mut worker), config, work.job)?;
             }
@@ -100,14 +104,27 @@ impl Evaluator for VirtualEvaluator {
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let found = self.known.or_judge(&work.same, || {
+        let (known, level) = if work.put_off {
+            (&self.seen, Level::First)
+        } else {
+            (&self.known, Level::Check)
+        };
+        let found = known.or_judge(&work.same, || {
             let job = Job {
-                level: Level::Check,
+                level,
                 ..work.job.clone()
             };
             let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
             self.tasks[task].on_virtual((&self.compiler, &mut worker), config, job)
         })?;
         Ok(work.judged(found))
+    }
+
+    fn prove(&self, task: usize, config: &Config, _: Judged) -> Result<Judged, BoxError> {
+        let whole = self.tasks[task].prepare_but(PutOff::Nothing, &self.compiler, config)?;
+        match whole {
+            Preparation::Judged(judged) => Ok(*judged),
+            Preparation::Ready { work, .. } => self.evaluate(task, config, work),
+        }
     }
 }

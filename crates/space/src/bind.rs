@@ -8,8 +8,7 @@ use super::compose::argument;
 use super::construct::{Resolved, resolve};
 use super::expr::{Expr, Program, TermId, Val};
 use super::{
-    Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Sizes, Space,
-    SpaceError,
+    Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Space, SpaceError,
 };
 use std::sync::Arc;
 use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
@@ -270,12 +269,15 @@ impl Binder {
             let what = || format!("the derived value `{name}`");
             macros.push((name.clone(), scalar(&what, expr, value)?));
         }
-        let own = macros.len();
         macros.extend(self.sizes.iter().cloned());
         let mut bound = assemble(spec, macros, &mut self.parts.iter().zip(values))?;
-        if spec.sizes == Sizes::Argument {
-            bound.macros.truncate(own);
-        }
+        let sizes = bound
+            .macros
+            .split_off(spec.parameters.len() + spec.derived.len());
+        let told = sizes
+            .into_iter()
+            .filter(|(name, _)| spec.sizes.is_macro(name));
+        bound.macros.extend(told);
         Ok(bound)
     }
 }

@@ -245,6 +245,7 @@ fn words(section: &Json, text: &mut String) {
                     format!("{key}: {{ {} }}", names.join(", "))
                 }
             }
+            _ if one["type"] == "array" => "[NAME, …]".to_owned(),
             _ => continue,
         };
         let _ = writeln!(text, "| `{written}` | {} |", plain(one));

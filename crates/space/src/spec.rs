@@ -4,6 +4,7 @@ use super::file::Origin;
 use super::{Constraint, Environment, Expr, Parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
@@ -64,24 +65,28 @@ pub struct KernelSpec {
 }
 
 /// How a kernel is told the sizes of its problem.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema
-)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Sizes {
     /// As macros.
     #[default]
     Macro,
     /// As scalar arguments: no macro has their names, and one compilation serves all problems.
     Argument,
+    /// These as scalar arguments and the others as macros: one compilation serves all problems in
+    /// which the others are equal.
+    Arguments(BTreeSet<String>),
+}
+
+impl Sizes {
+    /// Whether the template knows the size of that name as a macro.
+    #[must_use]
+    pub fn is_macro(&self, name: &str) -> bool {
+        match self {
+            Self::Macro => true,
+            Self::Argument => false,
+            Self::Arguments(names) => !names.contains(name),
+        }
+    }
 }
 
 /// Sizes of one problem.
@@ -89,7 +94,7 @@ pub enum Sizes {
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// Its sizes, in declared order; each is a macro unless [`Sizes::Argument`] says otherwise.
+    /// Its sizes, in declared order; which of them are macros [`Sizes`] says.
     pub sizes: Vec<(String, Value)>,
 }
 

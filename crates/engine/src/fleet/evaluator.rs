@@ -301,6 +301,7 @@ impl FleetEvaluator {
                 found: judged.found.reused(),
                 compilation: Some(compiled.compilation),
                 charged_us: judged.charged_us,
+                put_off: false,
             });
         }
         let same = compiled.same.clone();

@@ -237,6 +237,8 @@ impl WireJudged {
             found: self.found,
             compilation: self.compilation,
             charged_us: self.charged_us,
+            // Whoever compiles for a fleet puts nothing off.
+            put_off: false,
         })
     }
 }

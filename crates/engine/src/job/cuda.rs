@@ -3,6 +3,7 @@
 use super::setup::{Planned, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::cuda::{CudaEvaluator, CudaTask};
+use crate::judging::PutOff;
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::record::DeviceKind;
@@ -40,6 +41,9 @@ pub(super) fn prepare(
     let facts = facts(&gpus[0]);
     let helpers = helpers(&compiler, &facts.arch)?;
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    for builder in &mut planned.builders {
+        builder.puts_off = PutOff::OtherPrograms;
+    }
     for baseline in planned.baselines.iter_mut().flatten() {
         // By its UUID: ordinals of the driver and of a library need not agree.
         baseline.gpu = Some(gpus[0].uuid.clone());
@@ -74,13 +78,18 @@ pub(super) fn prepare(
         notes,
     )?;
     if request.jobs.is_none() {
-        // A core for each GPU's worker: what is queued late is timed late.
-        prepared.plan.jobs = prepared.plan.jobs.saturating_sub(ordinals.len()).max(1);
+        prepared.plan.jobs = jobs_beside(prepared.plan.jobs, ordinals.len());
     }
     Ok(Prepared {
         baselines: planned.baselines,
         ..prepared
     })
+}
+
+/// Candidates compiled at once beside the workers of that many GPUs: each has a core for itself, for
+/// what is queued late is timed late.
+fn jobs_beside(jobs: usize, gpus: usize) -> usize {
+    jobs.saturating_sub(gpus).max(1)
 }
 
 /// The GPUs, which the driver must see.
@@ -159,4 +168,16 @@ pub(super) fn stand_in() -> JobError {
         "the GPU of this program is a stand-in for tests: its results go to the database that the \
          test names and to no other; use `tuner` to tune",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jobs_beside;
+
+    #[test]
+    fn a_core_is_left_to_the_worker_of_each_gpu() {
+        assert_eq!(jobs_beside(16, 1), 15);
+        assert_eq!(jobs_beside(16, 4), 12);
+        assert_eq!(jobs_beside(2, 4), 1);
+    }
 }

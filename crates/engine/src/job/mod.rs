@@ -584,6 +584,12 @@ fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Ju
     let failed = |error| engine_error(EngineError::Device(error));
     match evaluator.prepare(task, config).map_err(failed)? {
         Preparation::Judged(judged) => Ok(*judged),
-        Preparation::Ready { work, .. } => evaluator.evaluate(task, config, work).map_err(failed),
+        Preparation::Ready { work, .. } => {
+            let judged = evaluator.evaluate(task, config, work).map_err(failed)?;
+            if !judged.put_off {
+                return Ok(judged);
+            }
+            evaluator.prove(task, config, judged).map_err(failed)
+        }
     }
 }

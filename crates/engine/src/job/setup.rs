@@ -4,6 +4,7 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
+use crate::judging::PutOff;
 use crate::prior::{Prior, VirtualPrior};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
@@ -18,7 +19,7 @@ use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::declarations;
-use tuner_space::DeviceLimits;
+use tuner_space::{DeviceLimits, Sizes};
 use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
 /// See [`Prepared::new`].
@@ -104,6 +105,12 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
         driver: None,
     };
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    // With sizes that are macros every problem is another program, which only a look at each tells right.
+    for builder in &mut planned.builders {
+        if builder.timed.source().spec.sizes != Sizes::Macro {
+            builder.puts_off = PutOff::AllButOneRun;
+        }
+    }
     if planned.baselines.iter().any(Option::is_some) {
         planned.notes.push(UNCOMPARED.to_owned());
     }

@@ -52,8 +52,9 @@ pub(super) fn diagnostic(spec: &KernelSpec, file: &File, at: &Range<usize>) -> D
     item.help(if what == Kind::Size {
         format!(
             "where the kernel takes its sizes as arguments, write `sizes: argument` in the search \
-             space, and `{{ name: {name}, type: i32, role: scalar }}` among its arguments; else use \
-             {name} without declaring it, or give this another name"
+             space (or `sizes: [{name}]`, where others are macros), and `{{ name: {name}, type: i32, \
+             role: scalar }}` among its arguments; else use {name} without declaring it, or give this \
+             another name"
         )
     } else {
         format!(

@@ -14,7 +14,7 @@ use crate::compile::Template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tuner_core::value::Value;
-use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Sizes};
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec};
 
 /// Names that expressions take from the device.
 const DEVICE_NAMES: [&str; 4] = [
@@ -147,8 +147,8 @@ pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     let parameters = spec.parameters.iter().map(|each| each.name.clone());
     let derived = spec.derived.iter().map(|(name, _)| name.clone());
     let problems = spec.problems.iter().chain(&spec.check_problems);
-    let problems = problems.filter(|_| spec.sizes == Sizes::Macro);
     let sizes = problems.flat_map(|problem| problem.sizes.iter().map(|(name, _)| name.clone()));
+    let sizes = sizes.filter(|name| spec.sizes.is_macro(name));
     parameters.chain(derived).chain(sizes).collect()
 }
 

@@ -7,7 +7,7 @@
 use super::de::Spanned;
 use super::origin::{Origin, Places};
 use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
-use super::texts::ReferenceWord;
+use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
@@ -51,11 +51,9 @@ pub(super) fn spec(
     let problems = checker.problems(&document.problems);
     let check_problems = checker.problems(&document.check_problems.unwrap_or_default());
     checker.names(&texts, &document.problems, &derived);
-    let sizes = document.sizes.unwrap_or_default();
-    let size_names = match sizes {
-        Sizes::Macro => HashSet::new(),
-        Sizes::Argument => size_names(&problems),
-    };
+    let sizes = checker.sizes(document.sizes, &problems);
+    let mut size_names = size_names(&problems);
+    size_names.retain(|name| !sizes.is_macro(name));
     let compared = matches!(document.reference, ReferenceWord::Some(_));
     let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
     let variables = checker.variables(document.variables, &arguments, folder);
@@ -141,6 +139,27 @@ impl<'s> Checker<'s> {
             rules: Vec::new(),
             places: Places::default(),
         }
+    }
+
+    /// Which sizes are arguments; a name that is no size is an error.
+    fn sizes(&mut self, text: Option<SizesText>, problems: &[Problem]) -> Sizes {
+        let names = match text {
+            None => return Sizes::default(),
+            Some(SizesText::All(sizes)) => return sizes,
+            Some(SizesText::Arguments(names)) => names,
+        };
+        let known = size_names(problems);
+        for name in names.iter().filter(|name| !known.contains(&name.value)) {
+            let mut sizes: Vec<&str> = known.iter().map(String::as_str).collect();
+            sizes.sort_unstable();
+            let help = match suggest(&name.value, sizes.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the sizes are {}", sizes.join(", ")),
+            };
+            let message = format!("`{}` is no size of a problem", name.value);
+            self.error(message, name.at.clone(), help);
+        }
+        Sizes::Arguments(names.into_iter().map(|name| name.value).collect())
     }
 
     pub(super) fn error(

@@ -4,9 +4,9 @@ use super::de::Spanned;
 use super::fills::FillText;
 use super::node::Node;
 use super::read::{Sections, sections};
-use super::texts::{ReferenceWord, TypeText, ValueText};
+use super::texts::{ReferenceWord, SizesText, TypeText, ValueText};
 use super::vocabulary::Role as RoleWords;
-use crate::{Diagnostic, SameValueWrites, Sizes};
+use crate::{Diagnostic, SameValueWrites};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ sections! {
         /// Problems for correctness only, never timed.
         check_problems: Option<Ordered<Ordered<Scalar>>> = maybe_named,
         /// How the kernel is told the sizes: as macros (when left out), or as scalar arguments.
-        sizes: Option<Sizes> = optional,
+        sizes: Option<SizesText> = optional,
         /// Tunable parameters; each is a macro for the template. May be left out or empty.
         parameters: Option<Ordered<ParameterText>> = maybe_named,
         /// Values computed from parameters and sizes, usable in every expression and as macros.

@@ -4,6 +4,7 @@ use super::de::Spanned;
 use super::fills::FillText;
 use super::schema::{Formula, FormulaText, Ordered, ReferenceText};
 use super::vocabulary::ElementType;
+use crate::Sizes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
@@ -209,6 +210,67 @@ impl JsonSchema for ValueText {
                 one,
                 { "type": "array", "items": one },
                 { "type": "object" },
+            ],
+        })
+    }
+}
+
+/// How the kernel is told the sizes: a word, or the names of those that are arguments.
+#[derive(Debug)]
+pub(super) enum SizesText {
+    /// All in the same way.
+    All(Sizes),
+    /// These are arguments, the others macros.
+    Arguments(Vec<Spanned<String>>),
+}
+
+impl<'de> Deserialize<'de> for SizesText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = SizesText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("macro, argument, or a list of the sizes that are arguments")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<SizesText, E> {
+                match word {
+                    "macro" => Ok(SizesText::All(Sizes::Macro)),
+                    "argument" => Ok(SizesText::All(Sizes::Argument)),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<SizesText, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element()? {
+                    names.push(name);
+                }
+                Ok(SizesText::Arguments(names))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for SizesText {
+    fn schema_name() -> Cow<'static, str> {
+        "Sizes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How a kernel is told the sizes of its problem.",
+            "oneOf": [
+                { "type": "string", "const": "macro", "description": "As macros." },
+                { "type": "string", "const": "argument", "description": "As scalar arguments: no \
+                    macro has their names, and one compilation serves all problems." },
+                { "type": "array", "items": { "type": "string" }, "description": "Those of the list \
+                    as scalar arguments, the others as macros: one compilation serves all problems \
+                    in which the others are equal." },
             ],
         })
     }

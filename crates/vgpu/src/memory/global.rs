@@ -270,7 +270,7 @@ impl Allocation {
     fn store_bytes(&self, offset: u64, data: &[u8]) {
         let mut at = offset as usize;
         let mut rest = data;
-        if at % 4 == 0 {
+        if at.is_multiple_of(4) {
             let (whole, end) = data.as_chunks::<4>();
             for (word, bytes) in self.words[at / 4..].iter().zip(whole) {
                 word.store(u32::from_le_bytes(*bytes), Relaxed);
