@@ -4,7 +4,7 @@ use super::de::Spanned;
 use super::fills::FillText;
 use super::schema::{Formula, FormulaText, Ordered, ReferenceText};
 use super::vocabulary::ElementType;
-use crate::Sizes;
+use crate::{Sizes, suggest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
@@ -239,7 +239,12 @@ impl<'de> Deserialize<'de> for SizesText {
                 match word {
                     "macro" => Ok(SizesText::All(Sizes::Macro)),
                     "argument" => Ok(SizesText::All(Sizes::Argument)),
-                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                    other => match suggest(other, ["macro", "argument"].into_iter()) {
+                        Some(near) => Err(E::custom(format_args!(
+                            "`{other}` is no way to tell sizes; did you mean `{near}`?"
+                        ))),
+                        None => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                    },
                 }
             }
 
