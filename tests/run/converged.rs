@@ -1,6 +1,6 @@
 //! `--until-converged`: what further trials may still bring is shown, stored, and ends a run.
 
-use super::{finish, recorded, tuner_run};
+use super::{finish, recorded, report_pages, tuner_run};
 use std::process::Command;
 
 fn text(bytes: &[u8]) -> String {
@@ -34,20 +34,7 @@ fn a_run_ends_when_the_search_says_that_little_is_left_and_keeps_what_it_said() 
     let done = end["evals"].as_u64().unwrap();
     assert!((80..1000).contains(&done), "{done}");
 
-    let report = dir.path().join("report");
-    finish(
-        Command::new(env!("CARGO_BIN_EXE_tuner"))
-            .args(["report", "--db"])
-            .arg(&db)
-            .arg("-o")
-            .arg(&report),
-    );
-    let pages = std::fs::read_dir(&report).unwrap();
-    let pages = pages.map(|page| page.unwrap().path());
-    let pages = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
-    let page: String = pages
-        .map(|page| std::fs::read_to_string(page).unwrap())
-        .collect();
+    let page = report_pages(&db, &dir.path().join("report"));
     assert!(
         page.contains("further trials bring less than 5.0 %"),
         "{page}"

@@ -107,6 +107,23 @@ impl Drop for Announcing {
     }
 }
 
+/// The Markdown pages of the report of that database, one after the other.
+fn report_pages(db: &Path, folder: &Path) -> String {
+    finish(
+        Command::new(env!("CARGO_BIN_EXE_tuner"))
+            .args(["report", "--db"])
+            .arg(db)
+            .arg("-o")
+            .arg(folder),
+    );
+    let files = std::fs::read_dir(folder).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages
+        .map(|page| std::fs::read_to_string(page).unwrap())
+        .collect()
+}
+
 /// What a database holds: every judged configuration with its verdict.
 pub(crate) fn stored(db: &Path) -> BTreeMap<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,6 +1,6 @@
 //! `--objective`: the front of two objectives is looked for, listed and drawn.
 
-use super::{finish, tuner_run};
+use super::{finish, report_pages, tuner_run};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -46,15 +46,7 @@ fn a_run_with_two_objectives_has_a_front_that_is_listed_and_drawn() {
         "recorded files have no registers"
     );
 
-    let report = dir.path().join("report");
-    let output = tuner(&db, &["report", "-o", report.to_str().unwrap()]);
-    assert!(output.status.success(), "{output:?}");
-    let pages = std::fs::read_dir(&report).unwrap();
-    let pages = pages.map(|page| page.unwrap().path());
-    let pages = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
-    let page: String = pages
-        .map(|page| std::fs::read_to_string(page).unwrap())
-        .collect();
+    let page = report_pages(&db, &dir.path().join("report"));
     assert!(
         page.contains("Two objectives") && page.contains("--objective"),
         "{page}"

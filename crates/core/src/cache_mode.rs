@@ -13,3 +13,10 @@ named! {
         Cold,
     }
 }
+
+impl Default for CacheMode {
+    /// What every device can do.
+    fn default() -> Self {
+        Self::Warm
+    }
+}

@@ -1,7 +1,6 @@
 //! A time that may be stored and ranked: one that was taken of a candidate whose results are right.
 
-use crate::cache_mode::CacheMode;
-use crate::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
+use crate::record::{Measurement, OtherMode, TimingKind};
 use crate::statistics;
 use crate::units::Micros;
 use serde::Serialize;
@@ -95,20 +94,7 @@ impl Measured {
     /// gate's level is `level`.
     #[must_use]
     pub fn put_off(mut self, level: &str) -> Self {
-        let evidence = self.record.evidence.get_or_insert_with(|| {
-            Box::new(TimingEvidence {
-                cache: CacheMode::Warm,
-                launches: 0,
-                cycles: Vec::new(),
-                clock_mhz: Vec::new(),
-                reference: None,
-                reference_us: None,
-                reference_ratios: Vec::new(),
-                flags: Vec::new(),
-                gate: None,
-                other: None,
-            })
-        });
+        let evidence = self.record.evidence.get_or_insert_default();
         evidence.gate = Some(level.to_owned());
         self
     }

@@ -181,7 +181,15 @@ impl AsRef<Measurement> for Measurement {
 }
 
 /// What stands behind a measured time beside its samples, so that it can be judged again later.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema
+)]
 pub struct TimingEvidence {
     /// What the caches held during the samples.
     pub cache: CacheMode,

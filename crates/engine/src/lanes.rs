@@ -37,18 +37,55 @@ pub(super) enum LaneError {
     Panicked(String),
 }
 
-/// What several threads take from.
-type Queue<T> = Arc<Mutex<mpsc::Receiver<T>>>;
+/// A queue that several threads take from.
+struct Queue<T> {
+    sender: mpsc::Sender<T>,
+    receiver: Arc<Mutex<mpsc::Receiver<T>>>,
+}
+
+impl<T: Send + 'static> Queue<T> {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        Self {
+            sender,
+            receiver: Arc::new(Mutex::new(receiver)),
+        }
+    }
+
+    /// Fails only when all threads are gone, which the results' end then tells.
+    fn send(&self, item: T) {
+        let _ = self.sender.send(item);
+    }
+
+    /// Starts a thread that reports its answer to each item, until there is none or nobody listens.
+    fn answer<M: Send + 'static>(
+        &self,
+        name: String,
+        reports: results::UnboundedSender<M>,
+        answer: impl Fn(T) -> Option<M> + Send + 'static,
+    ) -> std::io::Result<()> {
+        let queue = Arc::clone(&self.receiver);
+        let work = move || {
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Some(report) = next.ok().and_then(&answer) else {
+                    break;
+                };
+                if reports.send(report).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new().name(name).spawn(work).map(drop)
+    }
+}
 
 /// Threads around an evaluator. Dropping it stops them after what they are doing; nobody waits.
 pub(super) struct Lanes<E: Evaluator> {
     evaluator: Arc<E>,
-    jobs: mpsc::Sender<Job>,
-    job_queue: Queue<Job>,
-    device: mpsc::Sender<(Job, E::Work)>,
-    device_queue: Queue<(Job, E::Work)>,
-    proofs: mpsc::Sender<(Job, Box<Judged>)>,
-    proof_queue: Queue<(Job, Box<Judged>)>,
+    jobs: Queue<Job>,
+    device: Queue<(Job, E::Work)>,
+    proofs: Queue<(Job, Box<Judged>)>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
@@ -59,18 +96,12 @@ pub(super) struct Lanes<E: Evaluator> {
 impl<E: Evaluator> Lanes<E> {
     /// Lanes without threads; [`Lanes::grow`] starts them.
     pub(super) fn new(evaluator: &Arc<E>) -> Self {
-        let (jobs, job_queue) = mpsc::channel::<Job>();
-        let (device, device_queue) = mpsc::channel::<(Job, E::Work)>();
-        let (proofs, proof_queue) = mpsc::channel();
         let (sender, results) = results::unbounded_channel();
         Self {
-            proofs,
-            proof_queue: Arc::new(Mutex::new(proof_queue)),
             evaluator: Arc::clone(evaluator),
-            jobs,
-            job_queue: Arc::new(Mutex::new(job_queue)),
-            device,
-            device_queue: Arc::new(Mutex::new(device_queue)),
+            jobs: Queue::new(),
+            device: Queue::new(),
+            proofs: Queue::new(),
             sender,
             results,
             cancelled: Arc::new(AtomicBool::new(false)),
@@ -98,60 +129,38 @@ impl<E: Evaluator> Lanes<E> {
     }
 
     fn start_preparing(&self, number: usize) -> std::io::Result<()> {
-        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
-        let (queue, cancelled) = (Arc::clone(&self.job_queue), Arc::clone(&self.cancelled));
-        let work = move || {
-            loop {
-                let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok(job) = job else { break };
-                if cancelled.load(Ordering::Relaxed) {
-                    break;
-                }
-                let result = prepare(&*evaluator, job.task, &job.config);
-                if sender.send(Message::Prepared(job.ticket, result)).is_err() {
-                    break;
-                }
+        let (evaluator, cancelled) = (Arc::clone(&self.evaluator), Arc::clone(&self.cancelled));
+        let prepared = move |job: Job| {
+            if cancelled.load(Ordering::Relaxed) {
+                return None;
             }
+            let result = prepare(&*evaluator, job.task, &job.config);
+            Some(Message::Prepared(job.ticket, result))
         };
         let name = format!("prepare-{number}");
-        std::thread::Builder::new().name(name).spawn(work).map(drop)
+        self.jobs.answer(name, self.sender.clone(), prepared)
     }
 
     fn start_device(&self, number: usize) -> std::io::Result<()> {
-        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
-        let queue = Arc::clone(&self.device_queue);
-        let work = move || {
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((job, work)) = next else { break };
-                let result = evaluate(&*evaluator, job.task, &job.config, work).map(Box::new);
-                if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
-                    break;
-                }
-            }
+        let evaluator = Arc::clone(&self.evaluator);
+        let evaluated = move |(job, work): (Job, E::Work)| {
+            let result = evaluate(&*evaluator, job.task, &job.config, work);
+            Some(Message::Evaluated(job.ticket, result.map(Box::new)))
         };
         let name = format!("device-{number}");
-        std::thread::Builder::new().name(name).spawn(work).map(drop)
+        self.device.answer(name, self.sender.clone(), evaluated)
     }
 
     /// One thread for what was put off of those that may win: few do, and the device goes on with
     /// the others meanwhile.
     fn start_proving(&self) -> std::io::Result<()> {
-        let (evaluator, sender) = (Arc::clone(&self.evaluator), self.sender.clone());
-        let queue = Arc::clone(&self.proof_queue);
-        let work = move || {
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((job, judged)) = next else { break };
-                let result = guard(|| evaluator.prove(job.task, &job.config, *judged));
-                let result = result.map(Box::new);
-                if sender.send(Message::Evaluated(job.ticket, result)).is_err() {
-                    break;
-                }
-            }
+        let evaluator = Arc::clone(&self.evaluator);
+        let proved = move |(job, judged): (Job, Box<Judged>)| {
+            let result = guard(|| evaluator.prove(job.task, &job.config, *judged));
+            Some(Message::Evaluated(job.ticket, result.map(Box::new)))
         };
-        let thread = std::thread::Builder::new().name("prove".to_owned());
-        thread.spawn(work).map(drop)
+        let name = "prove".to_owned();
+        self.proofs.answer(name, self.sender.clone(), proved)
     }
 
     /// The result of a configuration is stored.
@@ -169,8 +178,7 @@ impl<E: Evaluator> Lanes<E> {
 
     /// Queues a candidate for preparation.
     pub(super) fn prepare(&self, ticket: Ticket, task: usize, config: Config) {
-        // Fails only when all threads are gone, which the results' end then tells.
-        let _ = self.jobs.send(Job {
+        self.jobs.send(Job {
             ticket,
             task,
             config,
@@ -184,7 +192,7 @@ impl<E: Evaluator> Lanes<E> {
             task,
             config,
         };
-        let _ = self.device.send((job, work));
+        self.device.send((job, work));
     }
 
     /// Has judged what was put off of a candidate.
@@ -194,7 +202,7 @@ impl<E: Evaluator> Lanes<E> {
             task,
             config,
         };
-        let _ = self.proofs.send((job, judged));
+        self.proofs.send((job, judged));
     }
 
     /// The next report.

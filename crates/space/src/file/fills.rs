@@ -2,12 +2,12 @@
 
 use super::check::Checker;
 use super::de::Spanned;
+use super::forms::{Forms, forms};
 use super::schema::{Formula, Key};
 use crate::Expr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize};
 use std::borrow::Cow;
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::data::DataFile;
@@ -82,70 +82,60 @@ pub(super) struct Csr {
     columns: Option<Formula>,
 }
 
-impl<'de> Deserialize<'de> for FillText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+impl Forms for FillText {
+    const EXPECTED: &'static str = "a fill such as arange, or `{ normal: { mean: 0, std: 1 } }`";
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = FillText;
+    fn word<E: de::Error>(text: &str) -> Result<Self, E> {
+        let word = Word::deserialize(de::value::StrDeserializer::new(text))?;
+        Ok(match word {
+            Word::Arange => Self::Plain(Fill::Arange),
+            Word::Zeros => Self::Plain(Fill::Zeros),
+            Word::Permutation => Self::Plain(Fill::Permutation),
+            Word::Sorted => Self::Sorted(None),
+            Word::Sparse => Self::Sparse(None),
+            Word::Boxes => Self::Boxes(None),
+            Word::Normal => return Err(bare(text, "{ mean: 0, std: 1 }")),
+            Word::Uniform => return Err(bare(text, "{ min: 0, max: 1 }")),
+            Word::Constant => return Err(bare(text, "1")),
+            Word::Csr => return Err(bare(text, "{ offsets: NNZ }")),
+            Word::File => return Err(bare(text, "data/x.npy")),
+            Word::Kernel => return Err(bare(text, "make_x")),
+        })
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a fill such as arange, or `{ normal: { mean: 0, std: 1 } }`")
+    fn map<'de, A: de::MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let Some(word) = map.next_key::<Word>()? else {
+            return Err(de::Error::custom("expected one key here, found 0"));
+        };
+        let fill = match word {
+            Word::Normal => {
+                let Normal { mean, std } = map.next_value()?;
+                Self::Plain(Fill::Normal { mean, std })
             }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<FillText, E> {
-                let word = Word::deserialize(de::value::StrDeserializer::new(text))?;
-                Ok(match word {
-                    Word::Arange => FillText::Plain(Fill::Arange),
-                    Word::Zeros => FillText::Plain(Fill::Zeros),
-                    Word::Permutation => FillText::Plain(Fill::Permutation),
-                    Word::Sorted => FillText::Sorted(None),
-                    Word::Sparse => FillText::Sparse(None),
-                    Word::Boxes => FillText::Boxes(None),
-                    Word::Normal => return Err(bare(text, "{ mean: 0, std: 1 }")),
-                    Word::Uniform => return Err(bare(text, "{ min: 0, max: 1 }")),
-                    Word::Constant => return Err(bare(text, "1")),
-                    Word::Csr => return Err(bare(text, "{ offsets: NNZ }")),
-                    Word::File => return Err(bare(text, "data/x.npy")),
-                    Word::Kernel => return Err(bare(text, "make_x")),
-                })
+            Word::Uniform => {
+                let Bounds { min, max } = map.next_value()?;
+                Self::Plain(Fill::Uniform { min, max })
             }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<FillText, A::Error> {
-                let Some(word) = map.next_key::<Word>()? else {
-                    return Err(de::Error::custom("expected one key here, found 0"));
-                };
-                let fill = match word {
-                    Word::Normal => {
-                        let Normal { mean, std } = map.next_value()?;
-                        FillText::Plain(Fill::Normal { mean, std })
-                    }
-                    Word::Uniform => {
-                        let Bounds { min, max } = map.next_value()?;
-                        FillText::Plain(Fill::Uniform { min, max })
-                    }
-                    Word::Constant => FillText::Plain(Fill::Constant(map.next_value()?)),
-                    Word::Arange | Word::Zeros | Word::Permutation => {
-                        let message = "this takes no value: write its name alone";
-                        return Err(de::Error::custom(message));
-                    }
-                    Word::Sorted => FillText::Sorted(Some(map.next_value()?)),
-                    Word::Sparse => FillText::Sparse(Some(map.next_value()?)),
-                    Word::Boxes => FillText::Boxes(Some(map.next_value()?)),
-                    Word::Csr => FillText::Csr(Box::new(map.next_value()?)),
-                    Word::File => FillText::File(map.next_value()?),
-                    Word::Kernel => FillText::Kernel(map.next_value()?),
-                };
-                match map.next_key::<Key>()? {
-                    None => Ok(fill),
-                    Some(_) => Err(de::Error::custom("expected one key here, found more")),
-                }
+            Word::Constant => Self::Plain(Fill::Constant(map.next_value()?)),
+            Word::Arange | Word::Zeros | Word::Permutation => {
+                let message = "this takes no value: write its name alone";
+                return Err(de::Error::custom(message));
             }
+            Word::Sorted => Self::Sorted(Some(map.next_value()?)),
+            Word::Sparse => Self::Sparse(Some(map.next_value()?)),
+            Word::Boxes => Self::Boxes(Some(map.next_value()?)),
+            Word::Csr => Self::Csr(Box::new(map.next_value()?)),
+            Word::File => Self::File(map.next_value()?),
+            Word::Kernel => Self::Kernel(map.next_value()?),
+        };
+        match map.next_key::<Key>()? {
+            None => Ok(fill),
+            Some(_) => Err(de::Error::custom("expected one key here, found more")),
         }
-
-        deserializer.deserialize_any(Either)
     }
 }
+
+forms!(FillText);
 
 fn bare<E: de::Error>(word: &str, example: &str) -> E {
     E::custom(format!(

@@ -5,6 +5,7 @@ mod bare;
 mod check;
 mod de;
 mod fills;
+mod forms;
 mod launch;
 mod node;
 mod origin;

@@ -2,13 +2,14 @@
 
 use super::de::Spanned;
 use super::fills::FillText;
+use super::forms::{Forms, forms};
 use super::schema::{Formula, FormulaText, Ordered, ReferenceText};
 use super::vocabulary::ElementType;
 use crate::{Sizes, suggest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected};
 use std::borrow::Cow;
-use std::fmt;
 
 /// A type: its name, or the fields of a struct.
 #[derive(Debug, Clone)]
@@ -19,30 +20,19 @@ pub(super) enum TypeText {
     Fields(Ordered<FieldText>),
 }
 
-impl<'de> Deserialize<'de> for TypeText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+impl Forms for TypeText {
+    const EXPECTED: &'static str = "a type such as f32 or float4, or the fields of a struct";
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = TypeText;
+    fn word<E: de::Error>(name: &str) -> Result<Self, E> {
+        Ok(Self::Name(name.to_owned()))
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a type such as f32 or float4, or the fields of a struct")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<TypeText, E> {
-                Ok(TypeText::Name(name.to_owned()))
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<TypeText, A::Error> {
-                let map = de::value::MapAccessDeserializer::new(map);
-                Ordered::deserialize(map).map(TypeText::Fields)
-            }
-        }
-
-        deserializer.deserialize_any(Either)
+    fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ordered::deserialize(MapAccessDeserializer::new(map)).map(Self::Fields)
     }
 }
+
+forms!(TypeText);
 
 impl JsonSchema for TypeText {
     fn schema_name() -> Cow<'static, str> {
@@ -66,8 +56,20 @@ pub(super) struct FieldText {
     pub(super) fill: Option<Spanned<FillText>>,
 }
 
-impl<'de> Deserialize<'de> for FieldText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+/// [`FieldText`], of which the short form knows its place only from outside.
+enum FieldForm {
+    Short(String),
+    Long(FieldText),
+}
+
+impl Forms for FieldForm {
+    const EXPECTED: &'static str = "a type such as f32, float4 or f32[8]";
+
+    fn word<E: de::Error>(name: &str) -> Result<Self, E> {
+        Ok(Self::Short(name.to_owned()))
+    }
+
+    fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         /// The long form.
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -77,42 +79,20 @@ impl<'de> Deserialize<'de> for FieldText {
             fill: Option<Spanned<FillText>>,
         }
 
-        struct Either;
+        let Long { ty, fill } = Long::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Self::Long(FieldText { ty, fill }))
+    }
+}
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = (Option<String>, Option<FieldText>);
+forms!(FieldForm);
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a type such as f32, float4 or f32[8]")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
-                Ok((Some(name.to_owned()), None))
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let Long { ty, fill } =
-                    Long::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok((None, Some(FieldText { ty, fill })))
-            }
-        }
-
-        struct Word(<Either as Visitor<'static>>::Value);
-
-        impl<'de> Deserialize<'de> for Word {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Either).map(Word)
-            }
-        }
-
-        let read = Spanned::<Word>::deserialize(deserializer)?;
-        Ok(match read.value.0 {
-            (_, Some(field)) => field,
-            (name, None) => Self {
-                ty: Spanned {
-                    value: name.unwrap_or_default(),
-                    at: read.at,
-                },
+impl<'de> Deserialize<'de> for FieldText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { value, at } = Spanned::<FieldForm>::deserialize(deserializer)?;
+        Ok(match value {
+            FieldForm::Long(field) => field,
+            FieldForm::Short(value) => Self {
+                ty: Spanned { value, at },
                 fill: None,
             },
         })
@@ -152,50 +132,27 @@ pub(super) enum ValueText {
     Fields(Ordered<Spanned<ValueText>>),
 }
 
-impl<'de> Deserialize<'de> for ValueText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+impl Forms for ValueText {
+    const EXPECTED: &'static str = "an expression (text or a number)";
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = ValueText;
+    fn word<E: de::Error>(value: &str) -> Result<Self, E> {
+        Ok(Self::One(FormulaText(value.to_owned())))
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an expression (text or a number)")
-            }
+    fn number<E: de::Error>(value: String, _: Unexpected<'_>) -> Result<Self, E> {
+        Ok(Self::One(FormulaText(value)))
+    }
 
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<ValueText, E> {
-                Ok(ValueText::One(FormulaText(value.to_string())))
-            }
+    fn list<'de, A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Self::Many)
+    }
 
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ValueText, E> {
-                Ok(ValueText::One(FormulaText(value.to_string())))
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<ValueText, E> {
-                Ok(ValueText::One(FormulaText(format!("{value:?}"))))
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<ValueText, E> {
-                Ok(ValueText::One(FormulaText(value.to_owned())))
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<ValueText, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    values.push(value);
-                }
-                Ok(ValueText::Many(values))
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<ValueText, A::Error> {
-                let map = de::value::MapAccessDeserializer::new(map);
-                Ordered::deserialize(map).map(ValueText::Fields)
-            }
-        }
-
-        deserializer.deserialize_any(Either)
+    fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ordered::deserialize(MapAccessDeserializer::new(map)).map(Self::Fields)
     }
 }
+
+forms!(ValueText);
 
 impl JsonSchema for ValueText {
     fn schema_name() -> Cow<'static, str> {
@@ -224,42 +181,28 @@ pub(super) enum SizesText {
     Arguments(Vec<Spanned<String>>),
 }
 
-impl<'de> Deserialize<'de> for SizesText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+impl Forms for SizesText {
+    const EXPECTED: &'static str = "macro, argument, or a list of the sizes that are arguments";
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = SizesText;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("macro, argument, or a list of the sizes that are arguments")
-            }
-
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<SizesText, E> {
-                match word {
-                    "macro" => Ok(SizesText::All(Sizes::Macro)),
-                    "argument" => Ok(SizesText::All(Sizes::Argument)),
-                    other => match suggest(other, ["macro", "argument"].into_iter()) {
-                        Some(near) => Err(E::custom(format_args!(
-                            "`{other}` is no way to tell sizes; did you mean `{near}`?"
-                        ))),
-                        None => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
-                    },
-                }
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<SizesText, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = list.next_element()? {
-                    names.push(name);
-                }
-                Ok(SizesText::Arguments(names))
-            }
+    fn word<E: de::Error>(word: &str) -> Result<Self, E> {
+        match word {
+            "macro" => Ok(Self::All(Sizes::Macro)),
+            "argument" => Ok(Self::All(Sizes::Argument)),
+            other => match suggest(other, ["macro", "argument"].into_iter()) {
+                Some(near) => Err(E::custom(format_args!(
+                    "`{other}` is no way to tell sizes; did you mean `{near}`?"
+                ))),
+                None => Err(E::invalid_value(Unexpected::Str(other), &Self::EXPECTED)),
+            },
         }
+    }
 
-        deserializer.deserialize_any(Either)
+    fn list<'de, A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Self::Arguments)
     }
 }
+
+forms!(SizesText);
 
 impl JsonSchema for SizesText {
     fn schema_name() -> Cow<'static, str> {
@@ -290,34 +233,23 @@ pub(super) enum ReferenceWord {
     Some(Box<ReferenceText>),
 }
 
-impl<'de> Deserialize<'de> for ReferenceWord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+impl Forms for ReferenceWord {
+    const EXPECTED: &'static str = "a mapping with `oracle` or `source`, or the word none";
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = ReferenceWord;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping with `oracle` or `source`, or the word none")
-            }
-
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<ReferenceWord, E> {
-                match word {
-                    "none" => Ok(ReferenceWord::None),
-                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
-                }
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<ReferenceWord, A::Error> {
-                let map = de::value::MapAccessDeserializer::new(map);
-                let text = ReferenceText::deserialize(map)?;
-                Ok(ReferenceWord::Some(Box::new(text)))
-            }
+    fn word<E: de::Error>(word: &str) -> Result<Self, E> {
+        match word {
+            "none" => Ok(Self::None),
+            other => Err(E::invalid_value(Unexpected::Str(other), &Self::EXPECTED)),
         }
+    }
 
-        deserializer.deserialize_any(Either)
+    fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let text = ReferenceText::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Self::Some(Box::new(text)))
     }
 }
+
+forms!(ReferenceWord);
 
 impl JsonSchema for ReferenceWord {
     fn inline_schema() -> bool {

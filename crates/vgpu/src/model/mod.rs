@@ -14,6 +14,7 @@
 mod cache;
 mod code;
 mod cursor;
+mod dependence;
 mod estimate;
 mod memory;
 mod sample;

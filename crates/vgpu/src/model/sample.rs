@@ -8,16 +8,16 @@
 //! some of them load from at first.
 
 use super::code::{UNITS, executed};
+use super::dependence::deciding;
 use super::sharing::{Sharing, survey};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::exec::launch::{BlockSet, Checks, Depth, End, Launch, LaunchError, launch};
 use crate::exec::trace::BlockTrace;
-use crate::lower::skeleton::DATA;
 use crate::machine::{Difference, Machine, MachineError, Proof, prove};
 use crate::memory::{BufferId, GlobalMemory};
 use crate::module::Module;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Instructions of a warp for which the neighbours of the sampled block run.
 const BESIDE: u64 = 8192;
@@ -53,7 +53,8 @@ pub struct Traces {
     pub(crate) unequal: Unequal,
     /// What blocks that run at the same time share.
     pub(crate) sharing: Sharing,
-    /// Buffers that the block loaded what decides its way or an address from.
+    /// Buffers with which the block takes another way, or asks for other addresses, when they hold
+    /// other data.
     pub decided_by: Vec<BufferId>,
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct Unequal {
 }
 
 /// A launch of some blocks for the model: without checks, on this thread.
-fn some(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
+pub(super) fn some(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
     let mut launch = template.clone();
     launch.blocks = BlockSet::List(blocks);
     launch.checks = Checks {
@@ -188,7 +189,7 @@ pub fn trace(
         return Ok(Sampled::Withheld(Withheld::Empty));
     };
     let (by_opcode, by_unit) = executed(machine.code(), &main);
-    let decided_by = deciding(module, memory, &template.entry, &plain)?;
+    let decided_by = deciding(module, memory, arch, template, &plain)?;
     let mut beside = [None, None];
     let places = [
         (chosen % x + 1 < x).then_some(chosen + 1),
@@ -213,32 +214,6 @@ pub fn trace(
         sharing,
         decided_by,
     })))
-}
-
-/// The buffers that a block, executed as PTX, loaded what decides its way or an address from.
-fn deciding(
-    module: &Module,
-    memory: &GlobalMemory,
-    entry: &str,
-    plain: &BlockTrace,
-) -> Result<Vec<BufferId>, LaunchError> {
-    let (_, program) = module.program(entry)?;
-    let code = &program?.code;
-    let decides = |pc: u32| code.get(pc as usize).is_some_and(|i| i.keep & DATA != 0);
-    let mut found = BTreeSet::new();
-    for warp in &plain.warps {
-        let loads = warp.accesses.iter().filter(|a| !a.write && decides(a.pc));
-        let sectors = loads.flat_map(|access| warp.sectors_of(access));
-        let sectors: BTreeSet<u64> = sectors.copied().collect();
-        // The first sector of a buffer may begin before it.
-        found.extend(sectors.iter().filter_map(|sector| {
-            let place = memory
-                .find(sector * 32)
-                .or_else(|| memory.find(sector * 32 + 31));
-            place.map(|place| place.index)
-        }));
-    }
-    Ok(found.into_iter().map(BufferId).collect())
 }
 
 /// The block that is traced, and how others compare to it.

@@ -2,10 +2,12 @@
 //!
 //! Timing launches one kernel some thousand times on the same data, which the virtual GPU would
 //! execute anew each time. The same launch on the same memory leaves the same memory, unless the
-//! kernel reads a clock.
+//! kernel reads a clock. Two memories keep that: within a graph, until the host writes, a launch is
+//! known by itself, which costs nothing; across graphs and writes, by the content of what it finds.
 
 use super::execute::Queued;
-use super::virtual_driver::{CHUNK, VirtualDriver};
+use super::virtual_driver::VirtualDriver;
+use crate::gpu::driver::Answer;
 use ::vgpu::BufferId;
 use sha2::{Digest as _, Sha256};
 
@@ -13,6 +15,10 @@ use sha2::{Digest as _, Sha256};
 const MAX_BYTES: u64 = 4 << 20;
 /// Outcomes that are kept; the oldest goes first.
 const MAX_KEPT: usize = 64;
+/// Launches of graphs that are kept between two writes of the host.
+const MAX_RAN: usize = 512;
+/// Bytes that are hashed at a time: the stack holds them.
+const CHUNK: usize = 4096;
 
 /// What a launch found in memory: the living buffers with the hash of their content.
 pub(super) type Found = Vec<(BufferId, [u8; 32])>;
@@ -28,7 +34,25 @@ pub(super) struct Outcome {
 }
 
 impl VirtualDriver {
-    /// The content of memory but for the time stamps, or `None` where the outcome of the launch cannot be known from it.
+    /// Replays a launch of a graph: in earnest the first time, then by its time alone, because
+    /// the same launch on the same data gives the same.
+    pub(super) fn replay(&mut self, queued: &Queued) -> Answer<()> {
+        self.touch(queued);
+        if let Some((_, micros)) = self.ran.iter().find(|(known, _)| known == queued) {
+            let micros = *micros;
+            self.clock.advance(micros);
+            return Ok(());
+        }
+        let micros = self.execute(queued)?;
+        if self.ran.len() > MAX_RAN {
+            self.ran.clear();
+        }
+        self.ran.push((queued.clone(), micros));
+        Ok(())
+    }
+
+    /// The content of memory but for the time stamps, or `None` where the outcome of the launch cannot
+    /// be known from it.
     pub(super) fn found(&self, queued: &Queued) -> Option<Found> {
         let others = || {
             let all = self.living.values();

@@ -7,6 +7,7 @@
 //! [`NAME`], so that nothing measured with it can pass for a measurement.
 
 mod cache;
+mod calls;
 mod clock;
 mod costing;
 mod execute;
