@@ -15,6 +15,7 @@ mod jobs;
 mod knowing;
 mod lend;
 mod on_fleet;
+mod request;
 mod setup;
 mod tasks;
 
@@ -31,19 +32,18 @@ use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
-    Report, format_duration, parse_budget, parse_share,
+    Report, format_duration,
 };
 use failure::store_error;
 use final_stage::FinalStage;
 pub use jobs::Jobs;
 pub use lend::{Bench, LaidOut, LendError, Lent};
-use serde::{Deserialize, Serialize};
+pub use request::Request;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
-use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
@@ -52,92 +52,8 @@ use tuner_search as evolve;
 use tuner_space::Config;
 use tuner_store::{RunId, Store, StoreError, StoredRun};
 
-/// What further trials may bring when a run is done, as shares of the best time: what the estimate is
-/// calibrated for.
-const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 /// Without a budget and a number of evaluations.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
-
-/// What is asked for, in the words of `tuner run`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// Kernels by name, or files; empty: all in `search_spaces/`.
-    #[serde(default)]
-    pub kernels: Vec<String>,
-    /// `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`.
-    #[serde(default = "auto")]
-    pub device: String,
-    /// Only these problems; empty: all.
-    #[serde(default)]
-    pub problems: Vec<String>,
-    /// Time to spend, such as `90s` or `1h30m`.
-    #[serde(default)]
-    pub budget: Option<String>,
-    /// Unique valid configurations to judge.
-    #[serde(default)]
-    pub evals: Option<u64>,
-    /// Stop once further trials bring no more than this share of the best time, such as `1%`, with a
-    /// chance of nine in ten; `budget` and `evals` are then upper limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until_converged: Option<String>,
-    /// Two objectives, the time and one of `p90`, `registers` and `code_size`, such as
-    /// `time,registers`: the search looks for the front of both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub objective: Option<String>,
-    /// The search strategy.
-    #[serde(default)]
-    pub strategy: Option<String>,
-    /// A model that says beforehand what candidates may take: `vgpu`.
-    #[serde(default)]
-    pub prior: Option<String>,
-    /// Seed of everything random.
-    #[serde(default = "one")]
-    pub seed: u64,
-    /// Candidates prepared at once; default: number of cores.
-    #[serde(default)]
-    #[schema(value_type = Option<u16>, minimum = 1, maximum = 1024)]
-    pub jobs: Option<Jobs>,
-    /// Leaves the baselines' commands of the spaces out.
-    #[serde(default)]
-    pub no_baseline: bool,
-    /// Files whose results the search knows beforehand, beside those of the database.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<String>)]
-    pub knowledge: Vec<PathBuf>,
-    /// The search knows nothing beforehand.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub no_knowledge: bool,
-}
-
-fn auto() -> String {
-    "auto".to_owned()
-}
-
-fn one() -> u64 {
-    1
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            kernels: Vec::new(),
-            device: auto(),
-            problems: Vec::new(),
-            budget: None,
-            evals: None,
-            until_converged: None,
-            objective: None,
-            strategy: None,
-            prior: None,
-            seed: one(),
-            jobs: None,
-            no_baseline: false,
-            knowledge: Vec::new(),
-            no_knowledge: false,
-        }
-    }
-}
 
 /// Why a run cannot be set up or carried out.
 #[derive(Debug, thiserror::Error)]
@@ -167,114 +83,6 @@ impl From<DeclarationError> for JobError {
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
     JobError::Usage(format!("error: {error}"))
-}
-
-impl Request {
-    /// The device.
-    ///
-    /// # Errors
-    /// A text that names none.
-    pub fn selector(&self) -> Result<DeviceSelector, JobError> {
-        self.device.parse().map_err(usage)
-    }
-
-    /// When the run ends.
-    ///
-    /// # Errors
-    /// A budget that is no time, and zero evaluations.
-    pub fn limits(&self) -> Result<Limits, JobError> {
-        if self.evals == Some(0) {
-            return Err(usage("0 evaluations: ask for at least 1, or leave it out"));
-        }
-        let budget = self.budget.as_deref().map(parse_budget).transpose();
-        Ok(Limits {
-            evals: self.evals,
-            budget: budget.map_err(usage)?,
-            converged: self.converged()?,
-        })
-    }
-
-    /// What further trials may still bring when the run is done.
-    fn converged(&self) -> Result<Option<f64>, JobError> {
-        let Some(text) = &self.until_converged else {
-            return Ok(None);
-        };
-        let share =
-            parse_share(text).map_err(|error| usage(format!("--until-converged: {error}")))?;
-        if !CONVERGED.contains(&share) {
-            return Err(usage(format!(
-                "--until-converged={text}: what further trials may still bring is told from {} to {}; \
-                 type a share between, such as 1%",
-                percent(*CONVERGED.start()),
-                percent(*CONVERGED.end())
-            )));
-        }
-        let strategy = self.strategy()?;
-        if strategy != evolve::STRATEGIES[0] {
-            return Err(usage(format!(
-                "--strategy {strategy} has no model of what further trials may bring; leave \
-                 --until-converged out, or use {}",
-                evolve::STRATEGIES[0]
-            )));
-        }
-        Ok(Some(share))
-    }
-
-    /// What counts beside the time.
-    pub(crate) fn objectives(&self) -> Result<Option<Objectives>, JobError> {
-        let Some(text) = &self.objective else {
-            return Ok(None);
-        };
-        let wrong = |error: &dyn std::fmt::Display| usage(format!("--objective: {error}"));
-        let objectives: Objectives = text.parse().map_err(|error| wrong(&error))?;
-        let strategy = self.strategy()?;
-        if strategy != evolve::STRATEGIES[0] {
-            return Err(usage(format!(
-                "--strategy {strategy} knows the time alone; leave --objective out, or use {}",
-                evolve::STRATEGIES[0]
-            )));
-        }
-        if self.until_converged.is_some() {
-            return Err(usage(
-                "--until-converged is about the time alone; leave it or --objective out",
-            ));
-        }
-        let recorded = matches!(self.selector()?, DeviceSelector::Replay(_));
-        if recorded && objectives.other.compiled() {
-            return Err(wrong(&format!(
-                "a recorded file does not say `{}`; choose time,p90, or a device that compiles",
-                objectives.other.name()
-            )));
-        }
-        Ok(Some(objectives))
-    }
-
-    /// The strategy's name.
-    ///
-    /// # Errors
-    /// An unknown name.
-    pub fn strategy(&self) -> Result<String, JobError> {
-        let name = self.strategy.as_deref().unwrap_or(evolve::STRATEGIES[0]);
-        if evolve::STRATEGIES.contains(&name) {
-            Ok(name.to_owned())
-        } else {
-            let name = name.to_owned();
-            Err(usage(evolve::UnknownStrategy { name }))
-        }
-    }
-
-    /// Candidates prepared at once.
-    fn jobs(&self) -> usize {
-        self.jobs.map_or_else(
-            || std::thread::available_parallelism().map_or(1, usize::from),
-            |jobs| usize::from(jobs.get()),
-        )
-    }
-}
-
-/// `0.5%`.
-fn percent(share: f64) -> String {
-    format!("{}%", share * 100.0)
 }
 
 /// What a run waits for: of all runs with the same key, one is at work at a time.

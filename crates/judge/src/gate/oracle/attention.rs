@@ -3,6 +3,7 @@
 use super::panels::Panels;
 use super::{Expected, Oracle, OracleError, Problem, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::element::Element;
 
 /// Inputs q [B, H, S, D], k and v [B, H, T, D] (in this order), output o [B, H, S, D]. The scalar
 /// `scale` is used where there is one, else 1/√D. The size `CAUSAL` masks keys after the query,
@@ -63,6 +64,17 @@ struct Head {
     number: u64,
     k: Panels<f64>,
     v: Vec<f64>,
+}
+
+/// Sums over the keys of one element of the output.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    /// The element.
+    value: f64,
+    /// Of the squares of its terms.
+    squares: f64,
+    /// What subnormal weights may lose of it.
+    lost: f64,
 }
 
 impl Attention {
@@ -173,32 +185,52 @@ impl Attention {
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
         let total: f64 = weights.iter().sum();
-        let (mut value, mut squares) = (vec![0.0; columns], vec![0.0; columns]);
+        let mut sums = vec![Sums::default(); columns];
         for (weight, values) in weights.iter().zip(head.v.chunks(columns.max(1))) {
-            let p = weight / total;
-            for (v, (sum, square)) in values.iter().zip(value.iter_mut().zip(&mut squares)) {
+            let (p, lost) = (weight / total, self.lost(*weight) / total);
+            for (v, sums) in values.iter().zip(&mut sums) {
                 let term = p * v;
-                *sum += term;
-                *square += term * term;
+                sums.value += term;
+                sums.squares += term * term;
+                sums.lost += lost * v.abs();
             }
         }
         // Float32 sums of products err as in a matrix product.
         // Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit
         // products; an error of a score is a relative error of its weight.
         let unit = self.unit();
-        let sums = if self.eighths {
+        let scores = if self.eighths {
             2f64.powi(-13) * spread
         } else {
             (self.depth as f64 / 16.0).max(4.0) * unit * spread
         };
         // Scaling to the base of the exponential and subtracting the maximum round numbers as large
         // as the furthest score.
-        let weights = sums + unit * furthest;
-        value
-            .into_iter()
-            .zip(squares)
-            .map(|(v, square)| self.bound(v, square.sqrt(), weights))
-            .collect()
+        let weights = scores + unit * furthest;
+        sums.iter().map(|sums| self.bound(sums, weights)).collect()
+    }
+
+    /// The type that P is held in: the input's, or the output's where the inputs have 8 bits.
+    fn held(&self) -> Element {
+        let (out, v) = (self.out.element, self.v.values.element);
+        let coarser = |a: &Element, b: &Element| a.unit_roundoff().total_cmp(&b.unit_roundoff());
+        match self.eighths {
+            true => out,
+            false => [out, v].into_iter().max_by(coarser).unwrap_or(out),
+        }
+    }
+
+    /// What a weight, of which the largest of its row is 1, may lose beyond its type's relative
+    /// roundoff: half a step where it is subnormal, and no more than all of it.
+    fn lost(&self, weight: f64) -> f64 {
+        let held = self.held();
+        let step = held.smallest_step();
+        let normal = step / (2.0 * held.unit_roundoff());
+        if weight < normal {
+            weight.min(step / 2.0)
+        } else {
+            0.0
+        }
     }
 
     /// What tensor cores lose of a running sum in a step of 16: 2⁻²² where it is float32.
@@ -206,24 +238,25 @@ impl Attention {
         4.0 * self.out.element.accumulator().unit_roundoff()
     }
 
-    /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ with A₂ = √Σ(p v)²; the tile's norm within
-    /// 0.8 u of the reference's. P is held in the input's type, or in the output's where the
-    /// inputs have 8 bits, so its roundoff counts; `weights` is a further relative error of it.
-    fn bound(&self, value: f64, root: f64, weights: f64) -> Expected {
-        let rounding = |tensor: &Tensor| tensor.element.unit_roundoff();
-        let u = weights
-            + if self.eighths {
-                rounding(&self.out)
-            } else {
-                rounding(&self.out).max(rounding(&self.v.values))
-            };
+    /// |o − ref| ≤ 3u(|ref| + A₂) + (T/16)·2⁻²²·A₂ + L with A₂ = √Σ(p v)², and L = Σ l |v| what
+    /// subnormal weights [lose](Self::lost); the tile's norm within 0.8 u of the reference's. `weights`
+    /// is a further relative error of P.
+    fn bound(&self, sums: &Sums, weights: f64) -> Expected {
+        let (value, root) = (sums.value, sums.squares.sqrt());
+        let u = weights + self.held().unit_roundoff();
         let steps = (self.keys as f64 / 16.0).max(4.0);
+        let parts = [
+            0.8 * u * value,
+            steps.sqrt() * self.unit() * root,
+            sums.lost,
+        ];
         Expected {
             value,
             tolerance: 3.0 * u * (value.abs() + root)
                 + steps * self.unit() * root
+                + sums.lost
                 + self.out.element.smallest_step(),
-            rms: ((0.8 * u * value).powi(2) + (steps.sqrt() * self.unit() * root).powi(2)).sqrt(),
+            rms: parts.iter().map(|part| part * part).sum::<f64>().sqrt(),
         }
     }
 }
@@ -263,7 +296,6 @@ mod tests {
     use super::super::testing::{input, output};
     use super::*;
     use std::collections::BTreeMap;
-    use tuner_core::element::Element;
 
     fn problem(causal: f64, s: u64, t: u64) -> Problem {
         let half = Element::F16;
@@ -293,6 +325,36 @@ mod tests {
                 .iter()
                 .all(|e| (e.value - 1.0).abs() < 1e-12)
         );
+    }
+
+    /// One key whose weight is 1 and whose V is 0, and 64 of weight 2⁻¹⁵, which float16 holds in steps
+    /// of 2⁻²⁴: half a step each may be lost, far more than P's relative roundoff allows.
+    #[test]
+    fn subnormal_weights_may_lose_half_a_step() {
+        let half = |values: &[f64]| -> Vec<u8> {
+            let mut bytes = Vec::new();
+            values
+                .iter()
+                .for_each(|x| Element::F16.encode(*x, &mut bytes));
+            bytes
+        };
+        let mut problem = problem(0.0, 1, 65);
+        problem.scalars.insert("scale".into(), 1.0);
+        let score = 15.0 * std::f64::consts::LN_2;
+        let first = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let each = (0..2 * 65 * 16).map(|at| if at % 16 == 0 { of(at / 16 % 65) } else { 0.0 });
+            each.collect()
+        };
+        problem.inputs[0].bytes = half(&[vec![1.0], vec![0.0; 15]].concat().repeat(2)).into();
+        problem.inputs[1].bytes = half(&first(&|key| if key == 0 { score } else { 0.0 })).into();
+        problem.inputs[2].bytes = half(&first(&|key| if key == 0 { 0.0 } else { 1.0 })).into();
+        let oracle = Attention::new(&problem).unwrap();
+        let expected = oracle.span(0, 0, 1)[0];
+        let lost = 64.0 * 2f64.powi(-25);
+        assert!(expected.tolerance >= 0.99 * lost, "{expected:?}");
+        assert!(expected.tolerance < 5.0 * lost, "{expected:?}");
+        assert_eq!(oracle.lost(2f64.powi(-14)), 0.0);
+        assert_eq!(oracle.lost(2f64.powi(-30)), 2f64.powi(-30));
     }
 
     #[test]

@@ -1,0 +1,148 @@
+//! What is told of a search space at the end: its errors and warnings, with their places.
+
+use super::source::File;
+use super::{DeclarationError, Side, base_name, collisions, entries, overrides, types};
+use std::ops::Range;
+use tuner_core::plan::Role;
+use tuner_space::{Diagnostic, Diagnostics};
+
+impl Side<'_> {
+    /// Errors, or warnings as lines.
+    pub(super) fn finish(mut self) -> Result<Vec<String>, DeclarationError> {
+        self.unwritten();
+        let spec = self.spec;
+        if !self.findings.errors.is_empty() {
+            let wrong = spec.faults(std::mem::take(&mut self.findings.errors));
+            return Err(DeclarationError::Wrong(Box::new(wrong)));
+        }
+        let mut lines: Vec<String> = Vec::new();
+        for warning in std::mem::take(&mut self.findings.warnings) {
+            let one = spec.faults(vec![warning]);
+            let (line, column) = one.place().unwrap_or((1, 1));
+            let text = one.items().first().map_or("", |item| &item.message);
+            let said = format!("warning: {}:{line}:{column}: {text}", one.file());
+            if !lines.contains(&said) {
+                lines.push(said);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A buffer that must be written, and that every kernel takes as constant. A kernel that is not
+    /// known may be the one that writes.
+    fn unwritten(&mut self) {
+        let all_known =
+            entries(self.spec, self.what).all(|entry| self.known.contains(base_name(&entry)));
+        if !all_known {
+            return;
+        }
+        for (index, argument) in self.spec.arguments.iter().enumerate() {
+            let mut takes = self.findings.buffers.iter().filter(|each| each.0 == index);
+            let Some((.., described)) = takes.next() else {
+                continue;
+            };
+            if self
+                .findings
+                .buffers
+                .iter()
+                .any(|each| each.0 == index && each.1)
+            {
+                continue;
+            }
+            let place = &self.spec.places().arguments[index].role;
+            let name = &argument.name;
+            let text =
+                |what: &str| format!("`{name}` is {what}, but {described}: nothing can write it");
+            match argument.role {
+                Role::Output | Role::Inout => {
+                    let what = match argument.role {
+                        Role::Inout => "an inout",
+                        _ => "an output",
+                    };
+                    let ty = types::cuda_name(argument.ty);
+                    let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
+                    let error = Diagnostic::new(text(what), place.clone());
+                    self.findings.errors.push(error.help(help));
+                }
+                Role::Scratch if self.what == "kernel" => {
+                    let warning = Diagnostic::new(text("scratch"), place.clone());
+                    self.findings.warnings.push(warning);
+                }
+                Role::Input | Role::Scratch | Role::Scalar => {}
+            }
+        }
+    }
+
+    /// A variable or type of the source that has the name of a macro, where the compiler's first
+    /// error is on its line: the name is replaced by the macro's value there.
+    pub(super) fn named_by_macro(&self, log: &str) -> Option<Diagnostics> {
+        let macros = overrides::macros(self.spec);
+        for line in log.lines() {
+            let Some((before, _)) = line.split_once("): error") else {
+                continue;
+            };
+            let (name, number) = before.rsplit_once('(')?;
+            let number: usize = number.parse().ok()?;
+            let read;
+            let file = match self.files.iter().find(|file| file.name == name) {
+                Some(file) => file,
+                // A header of the installation: `template <unsigned int N>`.
+                None => {
+                    read = File::of_disk(name)?;
+                    &read
+                }
+            };
+            let on_line = |at: &Range<usize>| file.line(at.start) == number;
+            let declares = |index: usize| {
+                let word = |at: Option<usize>| {
+                    let token = at.and_then(|at| file.tokens.get(at));
+                    token.map_or("", |token| file.word(token))
+                };
+                let follows = matches!(
+                    word(Some(index + 1)),
+                    "=" | ";" | "," | ")" | "[" | "{" | ">"
+                );
+                follows && is_declarator(word(index.checked_sub(1)))
+            };
+            let found = (0..file.tokens.len()).find(|index| {
+                let at = &file.tokens[*index];
+                on_line(at) && macros.contains(file.word(at)) && declares(*index)
+            })?;
+            let at = file.tokens[found].clone();
+            let item = collisions::diagnostic(self.spec, file, &at);
+            return Some(Diagnostics::new(&*file.name, &file.text, vec![item]));
+        }
+        None
+    }
+}
+
+/// Words that a declared name follows.
+fn is_declarator(word: &str) -> bool {
+    matches!(
+        word,
+        "int"
+            | "unsigned"
+            | "long"
+            | "short"
+            | "char"
+            | "float"
+            | "double"
+            | "bool"
+            | "auto"
+            | "size_t"
+            | "int32_t"
+            | "uint32_t"
+            | "int64_t"
+            | "uint64_t"
+            | "half"
+            | "const"
+            | "constexpr"
+            | "typename"
+            | "class"
+            | "struct"
+            | "enum"
+            | "using"
+            | "*"
+            | "&"
+    )
+}
