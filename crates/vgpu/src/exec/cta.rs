@@ -245,7 +245,7 @@ impl<'a> Cta<'a> {
             shared: filled(spare.shared, words, context.shared_fill),
             shared_state,
             shadow,
-            lists: Lists::new(),
+            lists: Lists::default(),
             clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],

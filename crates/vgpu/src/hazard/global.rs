@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::history::{self, Lists};
+use super::history::Lists;
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
 pub(crate) use super::word::GlobalView;
 use super::word::{GlobalCell, MANY};
@@ -102,7 +102,7 @@ impl GlobalShadow {
         for chunk in self.chunks.iter().filter_map(OnceLock::get) {
             let mut cells = chunk.open();
             cells.watched = HashSet::new();
-            cells.lists = Lists::new();
+            cells.lists = Lists::default();
         }
     }
 
@@ -239,9 +239,9 @@ fn split_access(
     let whole = &mut cells.words[at];
     if !whole.cell.write.is(SPLIT) {
         if view.together {
-            history::split(&mut cells.lists, key);
+            cells.lists.split(key);
         } else {
-            history::split(view.lists, key);
+            view.lists.split(key);
         }
         cells.split.insert(at as u32, [*whole; 4]);
         whole.cell = Cell {

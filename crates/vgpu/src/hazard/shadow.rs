@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::clock::Clocks;
-use super::history::{self, History, Lists};
+use super::history::Lists;
 
 /// The stamp holds an access.
 pub(super) const VALID: u8 = 1;
@@ -289,20 +289,18 @@ impl Cell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         if !self.write.is(LISTED) {
-            lists.insert(key, History::of(self, (0, 0)));
+            lists.begin(key, self, (0, 0));
         }
-        let known = lists.get_mut(&key);
-        let Some(list) = known.filter(|list| list.latest >= clocks.floor) else {
+        let list = lists.of(key);
+        if list.latest < clocks.floor {
             // All of it is behind a barrier of the block.
-            lists.remove(&key);
             *self = Cell::default();
             return self.access(a, clocks, key, lists);
-        };
+        }
         let found = list.access(a, 0, |_, s| {
             clocks.ordered(a.thread, usize::from(s.thread), s.segment)
         });
         if a.write && !a.strong {
-            lists.remove(&key);
             *self = Cell {
                 write: Stamp::of(a),
                 read: Stamp::default(),
@@ -425,7 +423,7 @@ impl BlockShadow {
     ) -> Option<Conflict> {
         let cell = &mut self.cells[word];
         if !cell.write.is(SPLIT) {
-            history::split(&mut self.lists, word as u64 * 4);
+            self.lists.split(word as u64 * 4);
             self.split.insert(word as u32, [*cell; 4]);
             *cell = Cell {
                 write: Stamp {
@@ -443,7 +441,7 @@ impl BlockShadow {
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
         let mut w = self.cells.get(word)?.write;
         if w.is(LISTED) {
-            w = self.lists.get(&(word as u64 * 4))?.last_write()?;
+            w = self.lists.last_write(word as u64 * 4)?;
         }
         (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
     }

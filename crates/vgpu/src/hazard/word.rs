@@ -5,7 +5,7 @@
 //! attempt: nothing of what it found can depend on the other block before. Together, it is checked.
 
 use super::clock::Clocks;
-use super::history::{History, Lists};
+use super::history::Lists;
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, VALID};
 
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
@@ -175,14 +175,13 @@ impl GlobalCell {
     ) -> Option<Conflict> {
         if !self.cell.write.is(LISTED) {
             let blocks = (self.write_block, self.read_block);
-            lists.insert(key, History::of(&self.cell, blocks));
+            lists.begin(key, &self.cell, blocks);
         }
-        let list = lists.entry(key).or_default();
+        let list = lists.of(key);
         let found = list.access(a, view.block, |block, stamp| {
             view.is_ordered(a.thread, block, stamp)
         });
         if a.write && !a.strong {
-            lists.remove(&key);
             self.record_write(a, view.block);
         } else {
             self.cell = list.marker();
