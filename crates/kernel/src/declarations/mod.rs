@@ -37,7 +37,7 @@ use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tuner_core::activity;
-use tuner_core::plan::{PlanLaunch, Role};
+use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_space::{
     BindError, Bound, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference, Space,
