@@ -20,6 +20,8 @@ struct Under {
     wanted: Vec<String>,
     alone: Vec<Row>,
     run: Process,
+    /// The hub was killed after the run's end.
+    over: bool,
 }
 
 impl Under {
@@ -35,11 +37,22 @@ impl Under {
             wanted,
             alone,
             run,
+            over: false,
         }
     }
 
     fn resume(&mut self, site: &Site) {
         self.run.kill();
+        let path = site.path(&self.db);
+        let states = super::ask(&path, "SELECT state FROM runs", |row| {
+            sqlx::Row::get::<String, _>(row, 0)
+        });
+        if states == ["finished"] {
+            // The kill came after the end: there is nothing to go on with.
+            assert_same(site, &self.db, &self.alone, &self.run);
+            self.over = true;
+            return;
+        }
         let mut wanted: Vec<&str> = self.wanted.iter().map(String::as_str).collect();
         wanted.push("--resume");
         self.run = site.run(&self.db, &wanted);
@@ -47,6 +60,9 @@ impl Under {
 
     /// Whether it ended, and then as it must.
     fn ended(&mut self, site: &Site) -> bool {
+        if self.over {
+            return true;
+        }
         let Some(status) = self.run.child.try_wait().unwrap() else {
             return false;
         };

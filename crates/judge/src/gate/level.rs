@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// A candidate of a search on a real GPU before its first time: one seed, one run. It decides
-    /// whether the candidate is worth timing, and nothing is published on it.
+    /// A candidate of a search before its first time: one seed, one run, of a large problem on the
+    /// virtual GPU a smaller sample. It decides whether the candidate is worth more, and nothing is
+    /// published on it.
     First,
     /// Every candidate of a search: one seed, two runs bit for bit.
     #[default]
@@ -66,6 +67,16 @@ impl Level {
             Self::First => 1,
             Self::Final => 50,
             _ => 2,
+        }
+    }
+
+    /// What this level may spend of a limit: the first look an eighth, as whatever may win is looked
+    /// at again.
+    #[must_use]
+    pub(crate) fn share_of(self, limit: u64) -> u64 {
+        match self {
+            Self::First => limit / 8,
+            _ => limit,
         }
     }
 

@@ -80,6 +80,8 @@ impl Demands {
             schedules,
             runs: level.runs(),
             extra_limit: level.extra_limit(),
+            whole_limit: level.share_of(plain.whole_limit),
+            sample_limit: level.share_of(plain.sample_limit),
             ..plain
         }
     }

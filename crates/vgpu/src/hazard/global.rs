@@ -238,12 +238,13 @@ fn split_access(
     let key = view.base + word as u64 * 4;
     let whole = &mut cells.words[at];
     if !whole.cell.write.is(SPLIT) {
-        if view.together {
-            cells.lists.split(key);
-        } else {
-            view.lists.split(key);
-        }
-        cells.split.insert(at as u32, [*whole; 4]);
+        let lists = match view.together {
+            true => &mut cells.lists,
+            false => &mut *view.lists,
+        };
+        let bytes = lists.split(key, whole.cell);
+        let each = bytes.map(|cell| GlobalCell { cell, ..*whole });
+        cells.split.insert(at as u32, each);
         whole.cell = Cell {
             write: Stamp {
                 flags: SPLIT,

@@ -1,9 +1,7 @@
 //! Words for which the last write and the reads since are not enough: every access that a later one
 //! may race with, one a thread and kind.
 
-use std::collections::{HashMap, VecDeque};
-
-use foldhash::fast::FixedState;
+use std::collections::VecDeque;
 
 use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID};
 
@@ -11,45 +9,83 @@ use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID
 /// of more threads than that on one word; the lowest blocks are then forgotten.
 const MAX_PAST: usize = 1 << 16;
 
-/// Histories by word (its address), or by byte where the word is kept byte by byte. One that ends stays
-/// as room for the next: words are written and read in turns.
+/// Histories of words, or of bytes where a word is kept byte by byte. The cell of a word that has one
+/// holds its number; one that ends is used again for another word.
 #[derive(Debug, Default)]
-pub(crate) struct Lists(HashMap<u64, History, FixedState>);
+pub(crate) struct Lists {
+    histories: Vec<History>,
+    /// Numbers of those that have ended.
+    ended: Vec<u32>,
+}
 
 impl Lists {
-    /// Begins the history of a word with what its cell holds, of these blocks (that of the write, that of
-    /// the read).
-    pub(super) fn begin(&mut self, key: u64, cell: &Cell, (write_block, read_block): (u32, u32)) {
-        let history = self.0.entry(key).or_default();
+    /// Begins a history with what the cell of `key` holds, of these blocks (that of the write, that of the
+    /// read); its number.
+    pub(super) fn begin(&mut self, key: u64, cell: &Cell, blocks: (u32, u32)) -> u32 {
+        let number = self.ended.pop().unwrap_or_else(|| {
+            self.histories.push(History::default());
+            (self.histories.len() - 1) as u32
+        });
+        let history = &mut self.histories[number as usize];
         history.clear();
-        history.add(write_block, cell.write, true);
-        history.add(read_block, cell.read, false);
+        history.key = key;
+        history.add(blocks.0, cell.write, true);
+        history.add(blocks.1, cell.read, false);
+        number
     }
 
-    /// The history of a word, which has begun.
-    pub(super) fn of(&mut self, key: u64) -> &mut History {
-        self.0.entry(key).or_default()
+    /// The history of that number, if it is still that of `key`: a cell may be older than the block.
+    pub(super) fn of(&mut self, number: u32, key: u64) -> Option<&mut History> {
+        let history = self.histories.get_mut(number as usize);
+        history.filter(|history| history.key == key)
     }
 
-    /// The latest write in a word's history.
-    pub(super) fn last_write(&self, key: u64) -> Option<Stamp> {
-        self.0.get(&key)?.last_write()
+    /// A history ends.
+    pub(super) fn end(&mut self, number: u32) {
+        if let Some(history) = self.histories.get_mut(number as usize) {
+            history.key = NOBODY;
+            self.ended.push(number);
+        }
+    }
+
+    /// The latest write in the history of that number.
+    pub(super) fn last_write(&self, number: u32, key: u64) -> Option<Stamp> {
+        let history = self.histories.get(number as usize);
+        history.filter(|history| history.key == key)?.last_write()
     }
 
     /// All histories end.
     pub(super) fn clear(&mut self) {
-        self.0.values_mut().for_each(History::clear);
-    }
-
-    /// A word is from now on kept byte by byte.
-    pub(super) fn split(&mut self, key: u64) {
-        if let Some(list) = self.0.remove(&key) {
-            for byte in 0..4 {
-                self.0.insert(key + byte, list.clone());
-            }
+        self.ended.clear();
+        for (number, history) in self.histories.iter_mut().enumerate() {
+            history.key = NOBODY;
+            self.ended.push(number as u32);
         }
     }
+
+    /// The cells of the bytes of a word that is from now on kept byte by byte.
+    pub(super) fn split(&mut self, key: u64, cell: Cell) -> [Cell; 4] {
+        let number = cell.write.segment;
+        let known = cell.write.is(LISTED) && self.of(number, key).is_some();
+        if !known {
+            return [cell; 4];
+        }
+        let whole = self.histories[number as usize].clone();
+        self.end(number);
+        [0, 1, 2, 3].map(|byte| {
+            let number = self.begin(key + byte, &Cell::default(), (0, 0));
+            let mut history = whole.clone();
+            history.key = key + byte;
+            self.histories[number as usize] = history;
+            let mut cell = cell;
+            cell.write.segment = number;
+            cell
+        })
+    }
 }
+
+/// The key of a history that nobody has.
+const NOBODY: u64 = u64::MAX;
 
 /// Plain writes, atomic writes, plain reads, atomic reads: the order in which a race is looked for.
 const KINDS: usize = 4;
@@ -81,6 +117,8 @@ impl Past {
 pub(crate) struct History {
     /// In ascending order of threads, which is nearly that in which they come.
     past: [VecDeque<Past>; KINDS],
+    /// Whose it is: the word's address, or the byte's.
+    key: u64,
     /// Accesses so far.
     count: u32,
     /// Some atomic access was so towards its own block only.
@@ -174,13 +212,15 @@ impl History {
         None
     }
 
-    /// The cell of a word that has a history: whether there are writes and reads in it.
-    pub(super) fn marker(&self) -> Cell {
+    /// The cell of a word that has this history, which has that number: whether there are writes and
+    /// reads in it.
+    pub(super) fn marker(&self, number: u32) -> Cell {
         let any = |kinds: &[VecDeque<Past>]| kinds.iter().any(|past| !past.is_empty());
         let valid = |is: bool| if is { VALID } else { 0 };
         Cell {
             write: Stamp {
                 flags: LISTED | valid(any(&self.past[..2])),
+                segment: number,
                 ..Stamp::default()
             },
             read: Stamp {

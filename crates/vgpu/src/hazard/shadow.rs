@@ -19,7 +19,8 @@ pub(super) const ASYNC: u8 = 16;
 pub(super) const SPLIT: u8 = 32;
 /// Atomic towards its own block only.
 pub(super) const NARROW: u8 = 64;
-/// All accesses that matter are kept in a [`History`]; `VALID` beside it: a write is among them.
+/// All accesses that matter are kept in a history, of which `segment` is the number; `VALID` beside it:
+/// a write is among them.
 pub(super) const LISTED: u8 = 128;
 
 /// Who, when and where in the program.
@@ -289,24 +290,26 @@ impl Cell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         if !self.write.is(LISTED) {
-            lists.begin(key, self, (0, 0));
+            self.write.segment = lists.begin(key, self, (0, 0));
         }
-        let list = lists.of(key);
-        if list.latest < clocks.floor {
+        let number = self.write.segment;
+        let list = lists.of(number, key);
+        let Some(list) = list.filter(|list| list.latest >= clocks.floor) else {
             // All of it is behind a barrier of the block.
             *self = Cell::default();
             return self.access(a, clocks, key, lists);
-        }
+        };
         let found = list.access(a, 0, |_, s| {
             clocks.ordered(a.thread, usize::from(s.thread), s.segment)
         });
         if a.write && !a.strong {
+            lists.end(number);
             *self = Cell {
                 write: Stamp::of(a),
                 read: Stamp::default(),
             };
         } else {
-            *self = list.marker();
+            *self = list.marker(number);
         }
         found
     }
@@ -423,8 +426,8 @@ impl BlockShadow {
     ) -> Option<Conflict> {
         let cell = &mut self.cells[word];
         if !cell.write.is(SPLIT) {
-            self.lists.split(word as u64 * 4);
-            self.split.insert(word as u32, [*cell; 4]);
+            let bytes = self.lists.split(word as u64 * 4, *cell);
+            self.split.insert(word as u32, bytes);
             *cell = Cell {
                 write: Stamp {
                     flags: SPLIT,
@@ -441,7 +444,7 @@ impl BlockShadow {
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
         let mut w = self.cells.get(word)?.write;
         if w.is(LISTED) {
-            w = self.lists.last_write(word as u64 * 4)?;
+            w = self.lists.last_write(w.segment, word as u64 * 4)?;
         }
         (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
     }

@@ -173,18 +173,23 @@ impl GlobalCell {
         key: u64,
         lists: &mut Lists,
     ) -> Option<Conflict> {
-        if !self.cell.write.is(LISTED) {
+        let listed = self.cell.write.is(LISTED);
+        if !listed || lists.of(self.cell.write.segment, key).is_none() {
+            // A history that was dropped held nothing that matters any more.
+            let held = if listed { Cell::default() } else { self.cell };
             let blocks = (self.write_block, self.read_block);
-            lists.begin(key, &self.cell, blocks);
+            self.cell.write.segment = lists.begin(key, &held, blocks);
         }
-        let list = lists.of(key);
+        let number = self.cell.write.segment;
+        let list = lists.of(number, key)?;
         let found = list.access(a, view.block, |block, stamp| {
             view.is_ordered(a.thread, block, stamp)
         });
         if a.write && !a.strong {
+            lists.end(number);
             self.record_write(a, view.block);
         } else {
-            self.cell = list.marker();
+            self.cell = list.marker(number);
         }
         found
     }
