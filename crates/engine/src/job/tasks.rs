@@ -298,7 +298,7 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
         )
     };
     texts.push(match &spec.reference {
-        Reference::Oracle(name) => format!("{name} {}", oracle::VERSION),
+        Reference::Oracle(name) => format!("{name} {}", oracle::version(name)),
         Reference::None => "none".to_owned(),
         Reference::Kernel {
             launch, proven_by, ..

@@ -73,7 +73,8 @@ fn inputs_of(plan: &Plan) -> ContentHash {
         .collect();
     let sizes = plan.sizes.iter();
     let sizes = sizes.map(|(name, value)| format!("{name:?} {:x}", value.to_bits()));
-    let oracle = format!("{:?} {}", oracle_of(plan), oracle::VERSION);
+    let name = oracle_of(plan);
+    let oracle = format!("{name:?} {}", name.map_or(1, oracle::version));
     let generators = plan
         .generators
         .as_ref()

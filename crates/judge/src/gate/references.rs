@@ -165,7 +165,7 @@ impl References {
         }
         let inputs = self.inputs(plan, data);
         let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
-        let identity = format!("{name} {} {} {data:?}", oracle::VERSION, key.1.0);
+        let identity = format!("{name} {} {} {data:?}", oracle::version(name), key.1.0);
         let oracle = keeping(oracle, identity, &self.means);
         self.oracles.insert(key, Arc::clone(&oracle), 0);
         Ok(oracle)
