@@ -8,6 +8,7 @@ mod hostile;
 mod kills;
 mod kernels;
 mod ordinary;
+mod page;
 mod proxy;
 mod security;
 mod server;
@@ -118,6 +119,13 @@ struct Site {
     workers: usize,
 }
 
+/// A daemon with a fleet.
+struct Hub {
+    /// Host and port of its page.
+    address: String,
+    _process: Process,
+}
+
 impl Site {
     fn new() -> Self {
         Self::with("")
@@ -168,6 +176,33 @@ impl Site {
     fn run(&self, db: &str, arguments: &[&str]) -> Process {
         let log = self.path(&format!("{db}.log"));
         Process::start(&mut self.run_command(db, arguments), log)
+    }
+
+    /// A daemon whose runs the fleet judges, when it serves.
+    fn daemon(&self, db: &str) -> Hub {
+        let path = self.path(db);
+        let mut command = tuner();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--db"]);
+        command.arg(&path).args(["--fleet", &self.server.url()]);
+        let process = Process::start(&mut command, self.path(&format!("{db}.log")));
+        let asks = || {
+            tuner()
+                .args(["status", "--db"])
+                .arg(&path)
+                .output()
+                .unwrap()
+        };
+        until(
+            || asks().status.success() && process.log().contains("serving"),
+            || process.log(),
+        );
+        let log = process.log();
+        let after = log.split("address=").nth(1).unwrap();
+        let address = after.split_whitespace().next().unwrap().to_owned();
+        Hub {
+            address,
+            _process: process,
+        }
     }
 
     /// What one undisturbed machine finds.

@@ -80,23 +80,7 @@ fn the_daemon_has_its_runs_judged_by_the_fleet_and_shows_it() {
     let alone = site.alone(&["--evals", "200", "--seed", "5"]);
     let _worker = site.worker();
     let db = site.path("t.db");
-    let mut serve = tuner();
-    serve.args([
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--fleet",
-        &site.server.url(),
-        "--db",
-    ]);
-    let serve = Process::start(serve.arg(&db), site.path("serve.log"));
-    until(
-        || {
-            finish_quietly(tuner().args(["status", "--db"]).arg(&db))
-                && serve.log().contains("serving")
-        },
-        || serve.log(),
-    );
+    let daemon = site.daemon("t.db");
     let mut run = tuner();
     run.args([
         "run",
@@ -110,27 +94,16 @@ fn the_daemon_has_its_runs_judged_by_the_fleet_and_shows_it() {
     ]);
     finish(run.arg(&db));
     assert_eq!(rows(&db), alone);
-    let address = serve
-        .log()
-        .split("address=")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next().map(str::to_owned))
-        .unwrap();
-    let page = get(&address, "/metrics");
+    let page = get(&daemon.address, "/metrics");
     assert!(
         page.contains("tuner_fleet_workers{") && page.contains("} 1"),
         "{page}"
     );
-    let fleet = get(&address, "/api/v1/fleet");
+    let fleet = get(&daemon.address, "/api/v1/fleet");
     assert!(
         fleet.contains("\"judged\":") && fleet.contains("replay:"),
         "{fleet}"
     );
-}
-
-/// Whether a command ends well.
-fn finish_quietly(command: &mut std::process::Command) -> bool {
-    command.output().unwrap().status.success()
 }
 
 /// A page of the daemon.

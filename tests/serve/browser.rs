@@ -12,7 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A browser window.
-struct Browser {
+pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
@@ -28,7 +28,7 @@ fn on_path(names: &[&str]) -> Option<PathBuf> {
 
 impl Browser {
     /// A window of that size.
-    fn open(width: u32, height: u32, dark: bool) -> Self {
+    pub(crate) fn open(width: u32, height: u32, dark: bool) -> Self {
         let chromium = on_path(&["chromium", "chromium-browser", "google-chrome"]).unwrap();
         let driver = on_path(&["chromedriver"]).unwrap();
         let profile = TempDir::new().unwrap();
@@ -119,12 +119,12 @@ impl Browser {
         answer["value"].clone()
     }
 
-    fn go(&self, url: &str) {
+    pub(crate) fn go(&self, url: &str) {
         self.ask("POST", "/url", &json!({ "url": url }));
     }
 
     /// What the script returns.
-    fn run(&self, script: &str) -> Value {
+    pub(crate) fn run(&self, script: &str) -> Value {
         let body = json!({ "script": script, "args": [] });
         self.ask("POST", "/execute/sync", &body)
     }
@@ -134,7 +134,7 @@ impl Browser {
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    fn wait_for_text(&self, text: &str) -> String {
+    pub(crate) fn wait_for_text(&self, text: &str) -> String {
         wait_for(&format!("`{text}` on the page"), || {
             let page = self.text();
             page.contains(text).then_some(page)
@@ -158,7 +158,7 @@ impl Browser {
     }
 
     /// Errors that the page caused, such as what the content policy refused.
-    fn complaints(&self) -> Vec<Value> {
+    pub(crate) fn complaints(&self) -> Vec<Value> {
         let log = self.ask("POST", "/se/log", &json!({ "type": "browser" }));
         let severe = |entry: &&Value| entry["level"] == "SEVERE";
         log.as_array()
@@ -170,7 +170,7 @@ impl Browser {
     }
 
     /// Keeps a picture of the page where `TUNER_SCREENSHOTS` names a folder.
-    fn picture(&self, name: &str) {
+    pub(crate) fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("TUNER_SCREENSHOTS") else {
             return;
         };

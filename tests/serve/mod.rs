@@ -2,7 +2,7 @@
 
 mod abuse;
 mod api;
-mod browser;
+pub(crate) mod browser;
 mod commands;
 mod faults;
 mod kill;

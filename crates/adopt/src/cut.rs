@@ -191,7 +191,7 @@ pub(crate) fn write(
 ) -> Template {
     let mut template = Template::default();
     for at in kept {
-        template.words.extend(unit.items[*at].words.iter().cloned());
+        template.words.extend(unit.item(*at).words.iter().cloned());
     }
 
     let mut body = String::new();
@@ -203,7 +203,7 @@ pub(crate) fn write(
             }
             Kind::Undefine => {
                 let of_kept = |each: &usize| {
-                    let other = &unit.items[*each];
+                    let other = unit.item(*each);
                     other.kind == Kind::Macro && other.names == item.names
                 };
                 kept.iter()
@@ -282,7 +282,7 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
         .find(|part| !part.is_empty())
         .unwrap_or_default();
     let inside = |at: &usize| {
-        let around = &unit.items[*at].around;
+        let around = &unit.item(*at).around;
         around.contains(&Around::Namespace(first.to_owned()))
     };
     match first {
@@ -296,7 +296,7 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
 
 /// An item's text, without the definitions that became parameters.
 fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
-    let item = &unit.items[at];
+    let item = unit.item(at);
     let mut text = unit.text(item).trim_end().to_owned();
     let here = tunables.iter().filter(|tunable| tunable.item == at);
     for tunable in here {
@@ -334,7 +334,7 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
 
 /// Puts what stands around an item around its text, and its place before it.
 fn wrap(body: &mut String, unit: &Unit, item: &Item, text: &str) {
-    let file = &unit.files[item.file];
+    let file = unit.file(item.file);
     let mut closing = Vec::new();
     for around in &item.around {
         match around {
@@ -406,11 +406,11 @@ pub(crate) fn neighbours(value: i64) -> Vec<i64> {
 pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let mut given = BTreeMap::new();
     for at in kept {
-        let item = &unit.items[*at];
+        let item = unit.item(*at);
         if item.kind == Kind::Macro {
             continue;
         }
-        let source = &unit.files[item.file];
+        let source = unit.file(item.file);
         let root = source.tree().root_node();
         let Some(node) = root.descendant_for_byte_range(item.at.start, item.at.end) else {
             continue;

@@ -59,7 +59,7 @@ pub(crate) fn make(
         }
         let missed: BTreeSet<String> = undefined(&log).collect();
         let back = |at: &usize| {
-            unit.items[*at]
+            unit.item(*at)
                 .names
                 .iter()
                 .any(|name| missed.contains(name))
@@ -238,8 +238,8 @@ fn wrong<'l>(
     });
     places.filter_map(move |(file, line)| {
         kept.iter().copied().find(|at| {
-            let item = &unit.items[*at];
-            let source = &unit.files[item.file];
+            let item = unit.item(*at);
+            let source = unit.file(item.file);
             let lines = source.line(item.at.start)..=source.line(item.at.end);
             *at != kernel && source.shown == file && lines.contains(&line)
         })

@@ -94,9 +94,27 @@ impl Unit {
         Ok(unit)
     }
 
+    /// An item by its number.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "numbers of items are places in this very list"
+    )]
+    pub(crate) fn item(&self, at: usize) -> &Item {
+        &self.items[at]
+    }
+
+    /// A file by its number.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "numbers of files are places in this very list"
+    )]
+    pub(crate) fn file(&self, number: usize) -> &Source {
+        &self.files[number]
+    }
+
     /// An item's text.
     pub(crate) fn text(&self, item: &Item) -> &str {
-        self.files[item.file].text(&item.at)
+        self.file(item.file).text(&item.at)
     }
 
     /// Functions whose annotations are macros.
@@ -128,7 +146,9 @@ impl Unit {
             }
         }
         for (at, kind) in found {
-            self.items[at].kind = kind;
+            if let Some(item) = self.items.get_mut(at) {
+                item.kind = kind;
+            }
         }
     }
 }
@@ -164,7 +184,7 @@ impl Reader<'_> {
     }
 
     fn text(&self, file: usize, node: Node<'_>) -> String {
-        self.unit.files[file].text(&node.byte_range()).to_owned()
+        self.unit.file(file).text(&node.byte_range()).to_owned()
     }
 
     fn node(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
@@ -203,7 +223,9 @@ impl Reader<'_> {
         let head = all.first().copied();
         let opening = {
             let end = head.map_or(node.end_byte(), |head| head.end_byte());
-            let whole = self.unit.files[file]
+            let whole = self
+                .unit
+                .file(file)
                 .text(&(node.start_byte()..end))
                 .to_owned();
             whole.trim_end().to_owned()
@@ -237,7 +259,7 @@ impl Reader<'_> {
             (format!("{before}\n#else"), 0)
         } else {
             let end = all.first().map_or(node.end_byte(), |head| head.end_byte());
-            let text = self.unit.files[file].text(&(node.start_byte()..end));
+            let text = self.unit.file(file).text(&(node.start_byte()..end));
             (format!("{before}\n{}", text.trim_end()), 1)
         };
         let inner = [around, &[Around::Condition(opening.clone())]].concat();
@@ -269,7 +291,7 @@ impl Reader<'_> {
     /// A file of the project: beside the including one, in the folders that were named, and for
     /// quoted names in `include` folders above.
     fn resolve(&self, file: usize, spelled: &str, quoted: bool) -> Option<PathBuf> {
-        let here = self.unit.files[file].path.parent()?.to_owned();
+        let here = self.unit.file(file).path.parent()?.to_owned();
         let mut folders: Vec<PathBuf> = Vec::new();
         if quoted {
             folders.push(here.clone());
@@ -312,7 +334,7 @@ impl Reader<'_> {
             // A word that the parser could not place, such as a macro before a declaration.
             kind if !kind.starts_with("preproc") && words(&text).len() < 2 => return,
             _ => {
-                let source = &self.unit.files[file];
+                let source = self.unit.file(file);
                 (kind_of(&text, node), super::tree::declared(source, node))
             }
         };
@@ -330,7 +352,7 @@ impl Reader<'_> {
         let at = node.byte_range();
         let mut all: BTreeSet<String> = BTreeSet::new();
         all.extend(
-            words(self.unit.files[file].code(&at))
+            words(self.unit.file(file).code(&at))
                 .into_iter()
                 .map(str::to_owned),
         );

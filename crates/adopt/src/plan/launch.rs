@@ -157,8 +157,8 @@ fn guessed_block(text: &str) -> Vec<Expr> {
 fn takes_shared(unit: &Unit, kernel: usize) -> bool {
     let kept = cut::reach(unit, kernel, &BTreeSet::new());
     kept.into_iter().any(|at| {
-        let item = &unit.items[at];
-        let text = unit.files[item.file].code(&item.at);
+        let item = unit.item(at);
+        let text = unit.file(item.file).code(&item.at);
         item.words.contains("__shared__")
             && text.split("extern").skip(1).any(|rest| {
                 let head = rest.split(';').next().unwrap_or_default();

@@ -291,8 +291,8 @@ fn unsupported(kernel: &str, place: &str, name: &str, why: &types::Refusal) -> A
 }
 
 pub(crate) fn place(unit: &Unit, item: usize) -> String {
-    let item = &unit.items[item];
-    let file = &unit.files[item.file];
+    let item = unit.item(item);
+    let file = unit.file(item.file);
     format!("{}:{}", file.shown, file.line(item.at.start))
 }
 

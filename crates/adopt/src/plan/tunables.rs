@@ -12,7 +12,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     let given = cut::given_names(unit, &kept);
     let mut found: Vec<Tunable> = Vec::new();
     for at in &kept {
-        let item = &unit.items[*at];
+        let item = unit.item(*at);
         let conditional = item
             .around
             .iter()

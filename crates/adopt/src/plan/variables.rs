@@ -37,7 +37,7 @@ impl Plan {
     pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
         let unit = known.unit;
         for at in cut::reach(unit, kernel, &BTreeSet::new()) {
-            let item = &unit.items[at];
+            let item = unit.item(at);
             let constant = item.words.contains("__constant__");
             if item.kind != Kind::Declaration || !(constant || item.words.contains("__device__")) {
                 continue;

@@ -36,7 +36,7 @@ pub(crate) struct Stamp {
 
 /// Last write and the reads since. Several atomic writes, and several reads, are one stamp with
 /// `LANES` or `WARPS` where barriers of whole blocks and warps are all that orders anything; else
-/// they are kept one by one in a [`History`].
+/// they are kept one by one in a history.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cell {
     pub(super) write: Stamp,
