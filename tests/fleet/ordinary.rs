@@ -1,6 +1,6 @@
 //! What a fleet does when nothing goes wrong.
 
-use super::{Process, Site, assert_same, finish, rows, status, tuner, until};
+use super::{Site, assert_same, finish, rows, status, tuner};
 
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]

@@ -30,7 +30,7 @@ fn workers_runs_and_queues_are_on_the_page_and_a_worker_that_leaves_goes_from_it
                   return row.cells[at].innerText;";
     // Workers tell what they have done every few seconds.
     super::until(
-        || browser.run(judged) == Value::from("60"),
+        || browser.run(judged) == "60",
         || browser.wait_for_text("Workers"),
     );
     browser.picture("dashboard-fleet");
