@@ -22,10 +22,10 @@ fn workers_runs_and_queues_are_on_the_page_and_a_worker_that_leaves_goes_from_it
     let browser = Browser::open(1280, 900, false);
     browser.go(&format!("http://{}/#/fleet", daemon.address));
     let page = browser.wait_for_text("compiles only");
-    for text in ["Workers", "Runs", "Queues", "replay:", "connection", "up"] {
+    for text in ["Workers", "Runs", "Queues", "RTX 3090", "connection", "up"] {
         assert!(page.contains(text), "{text}: {page}");
     }
-    let judged = "const row = [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('replay:'));
+    let judged = "const row = [...document.querySelectorAll('tr')].find((row) => row.innerText.includes('RTX 3090'));
                   const at = [...row.closest('table').querySelectorAll('th')].findIndex((head) => head.innerText === 'judged');
                   return row.cells[at].innerText;";
     // Workers tell what they have done every few seconds.
