@@ -82,7 +82,7 @@ fn two_databases_know_the_same_afterwards_and_a_second_time_changes_nothing() {
     let before = all(&hub);
     let said = tuner(&["sync", "hub.db", "--db", "laptop.db"], folder);
     assert!(
-        said.contains("1 runs and 120 results taken over, 0 known"),
+        said.contains("1 run and 120 results taken over, 0 known"),
         "{said}"
     );
     let together = all(&hub);

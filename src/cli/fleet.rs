@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tuner_core::units::counted;
 use tuner_engine::fleet::{Fleet, FleetView, PROTOCOL};
 use tuner_engine::parse_budget;
 use tuner_fleet::{Access, DEFAULT_NAME, FleetError, Hub, HubSettings, Names};
@@ -124,11 +125,11 @@ pub(super) fn show(view: &FleetView) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "fleet {} at {}: {} workers, {} runs, protocol {}",
+        "fleet {} at {}: {}, {}, protocol {}",
         view.fleet,
         view.server,
-        view.workers.len(),
-        view.hubs.len(),
+        counted(view.workers.len(), "worker"),
+        counted(view.hubs.len(), "run"),
         view.protocol
     );
     for worker in &view.workers {
@@ -176,8 +177,8 @@ pub(super) fn show(view: &FleetView) -> String {
     }
     let _ = writeln!(
         text,
-        "  {} results to be stored, {:.1} MiB of files and code",
-        view.results_waiting,
+        "  {} to be stored, {:.1} MiB of files and code",
+        counted(view.results_waiting, "result"),
         view.object_bytes as f64 / f64::from(1 << 20)
     );
     text

@@ -9,6 +9,7 @@ use super::terminal;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuner_core::record::Verdict;
+use tuner_core::units::counted;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
 
@@ -88,10 +89,10 @@ impl Progress {
                 say!("run {run_id}: {strategy}, seed {seed}, on {device}");
                 for task in tasks {
                     say!(
-                        "  {} {}: {} valid configurations",
+                        "  {} {}: {}",
                         task.kernel,
                         task.problem,
-                        task.valid
+                        counted(&task.valid, "valid configuration")
                     );
                 }
                 let limit = evals.map(|limit| format!("{resumed}/{limit}"));
@@ -105,9 +106,10 @@ impl Progress {
             Event::RunFinished { reason, evals, .. } => {
                 terminal::status(String::new(), None);
                 say!(
-                    "{} after {} ({evals} configurations)",
+                    "{} after {} ({})",
                     why(*reason),
-                    format_duration(self.began.elapsed())
+                    format_duration(self.began.elapsed()),
+                    counted(*evals, "configuration")
                 );
             }
         }

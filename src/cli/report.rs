@@ -7,6 +7,7 @@ use super::terminal::Ticker;
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
+use tuner_core::units::counted;
 use tuner_report as report;
 use tuner_report::{Files, Input};
 
@@ -119,9 +120,9 @@ fn write(directory: &Path, files: &Files) -> Result<(), CliError> {
     put("report.md", &files.markdown)?;
     put("report.html", &files.html)?;
     say!(
-        "wrote {} and report.md, {} plots",
+        "wrote {} and report.md, {}",
         directory.join("report.html").display(),
-        files.plots.len()
+        counted(files.plots.len(), "plot")
     );
     Ok(())
 }

@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::units::counted;
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
 use tuner_engine::{Event, Report, StopReason, TaskReport, format_duration};
@@ -194,9 +195,9 @@ fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<Devic
     };
     let _ = writeln!(
         text,
-        "run {}: {} configurations in {}{clock}",
+        "run {}: {} in {}{clock}",
         report.run_id,
-        report.evals(),
+        counted(report.evals(), "configuration"),
         format_duration(report.elapsed),
     );
     next_commands(&mut text, report, failures, args, kind);

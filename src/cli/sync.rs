@@ -5,6 +5,7 @@ use super::{CommandResult, output};
 use crate::exit;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use tuner_core::units::counted;
 use tuner_store as store;
 use tuner_store::{StoreError, Synced};
 
@@ -59,11 +60,11 @@ async fn both(args: &Args) -> Result<String, StoreError> {
 fn line(text: &mut String, from: &std::path::Path, into: &std::path::Path, synced: Synced) {
     let _ = writeln!(
         text,
-        "{} -> {}: {} runs and {} results taken over, {} known",
+        "{} -> {}: {} and {} taken over, {} known",
         from.display(),
         into.display(),
-        synced.runs,
-        synced.results,
+        counted(synced.runs, "run"),
+        counted(synced.results, "result"),
         synced.known
     );
 }

@@ -1,6 +1,14 @@
-//! Quantities with their unit in the type.
+//! Quantities with their unit in the type, and counts with their noun.
 
 use serde::{Deserialize, Serialize};
+
+/// A count with its noun: "1 worker", "12 workers". The plural is the noun with an "s".
+#[must_use]
+pub fn counted(count: impl std::fmt::Display, noun: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
 
 /// A kernel's run time in microseconds: finite and greater than zero.
 ///

@@ -11,6 +11,7 @@ use super::pareto;
 use super::winners::{config_text, top_rows};
 use super::{costs, plots, roofline};
 use tuner_core::record::{LeaderboardRow, TimingKind};
+use tuner_core::units::counted;
 
 /// Subjects that are shown unfolded.
 const OPEN: usize = 3;
@@ -187,11 +188,11 @@ fn convergence(subject: &Subject, plot: &str) -> Vec<Block> {
                 "nothing passed".to_owned()
             };
             format!(
-                "{}: {}, seed {}, {} candidates, {best}{}, {}",
+                "{}: {}, seed {}, {}, {best}{}, {}",
                 code(&run.name),
                 plain(&run.strategy),
                 plain(&run.seed),
-                line.steps.len(),
+                counted(line.steps.len(), "candidate"),
                 knowledge::left(subject, line),
                 plain(&run.state)
             )

@@ -4,6 +4,7 @@ use super::document::{Block, code, plain};
 use super::model::Subject;
 use super::overview::us;
 use serde::Deserialize;
+use tuner_core::units::counted;
 use tuner_store::TimeLine;
 
 /// Times within this factor of a run's best are as good as it.
@@ -116,11 +117,15 @@ fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
     };
     Some(if found {
         format!(
-            "Without knowledge, {runs} came to that after {trials} trials: {} saved.",
+            "Without knowledge, {runs} came to that after {}: {} saved.",
+            counted(trials, "trial"),
             trials.saturating_sub(own)
         )
     } else {
-        format!("Without knowledge, {runs} had not come to that after {trials} trials.")
+        format!(
+            "Without knowledge, {runs} had not come to that after {}.",
+            counted(trials, "trial")
+        )
     })
 }
 
@@ -133,10 +138,10 @@ fn course(line: &TimeLine) -> String {
     let name = code(&line.run.name);
     match (timed().next(), reached) {
         (Some((_, first)), Some((trial, _))) => format!(
-            "{name}: the first trial that passed took {} µs; within 2 % of its best, {} µs, after {trial} of {} trials.",
+            "{name}: the first trial that passed took {} µs; within 2 % of its best, {} µs, after {trial} of {}.",
             us(first),
             us(best),
-            line.steps.len()
+            counted(line.steps.len(), "trial")
         ),
         _ => format!("{name}: no trial passed."),
     }

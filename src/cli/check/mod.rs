@@ -17,6 +17,7 @@ use select::{Pair, SAMPLE_DEFAULT, Task};
 use std::sync::Arc;
 use target::Target;
 use tuner_core::record::Verdict;
+use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_engine::KernelTask;
 use tuner_kernel::build::PlanBuilder;
@@ -349,10 +350,10 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
         .filter(|row| row.spill_bytes.is_some_and(|bytes| bytes > 0))
         .count();
     say!(
-        "{} for {}: {} pairs: {}{range}; {spilling} spill",
+        "{} for {}: {}: {}{range}; {spilling} spill",
         kernel.spec.kernel,
         target.arch,
-        rows.len(),
+        counted(rows.len(), "pair"),
         counts.join(", "),
     );
 }

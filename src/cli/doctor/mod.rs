@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
@@ -326,13 +327,13 @@ fn database(path: &Path) -> anyhow::Result<Finding> {
     Ok(match kernels {
         Ok(kernels) => {
             let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-            let count = kernels.len();
             Finding::ok(
                 "database",
                 format!(
-                    "{} ({} KiB, results of {count} kernels)",
+                    "{} ({} KiB, results of {})",
                     path.display(),
-                    bytes >> 10
+                    bytes >> 10,
+                    counted(kernels.len(), "kernel")
                 ),
             )
         }

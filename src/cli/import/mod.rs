@@ -11,6 +11,7 @@ use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
 use tuner_core::files;
+use tuner_core::units::counted;
 use tuner_space::{BareSpace, DeviceLimits, KernelSpec};
 use tuner_store as store;
 
@@ -151,11 +152,11 @@ fn space(args: &Args, text: &str) -> CommandResult {
         say!("note: parameters and constraints only, because {why}");
     }
     say!(
-        "{}: {} parameters, {} constraints, {} valid configurations",
+        "{}: {}, {}, {}",
         bare.name,
-        bare.parameters.len(),
-        bare.constraints.len(),
-        built.count()
+        counted(bare.parameters.len(), "parameter"),
+        counted(bare.constraints.len(), "constraint"),
+        counted(built.count(), "valid configuration")
     );
     Ok(exit::DONE)
 }

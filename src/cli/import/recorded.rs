@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tuner_core::provenance;
 use tuner_core::record::{DeviceKind, TaskKey, Verdict};
 use tuner_core::units::Seed;
+use tuner_core::units::counted;
 use tuner_device::replay::Recording;
 use tuner_engine as engine;
 use tuner_engine::{Evaluator as _, Preparation, ReplayEvaluator};
@@ -47,8 +48,8 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     );
     if recording.excluded_rows() > 0 {
         say!(
-            "note: {} rows violate the file's own constraints and are left out",
-            recording.excluded_rows()
+            "note: left out: {} that the file's own constraints forbid",
+            counted(recording.excluded_rows(), "row")
         );
     }
     Ok(if passed == 0 {

@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tuner_core::units::ContentHash;
+use tuner_core::units::counted;
 use tuner_device::DeviceFacts;
 use tuner_store::RunId;
 use utoipa::ToSchema;
@@ -242,8 +243,9 @@ pub fn describe(offers: &[Offer]) -> String {
     let one = |offer: &Offer| {
         let nvrtc = offer.nvrtc.as_deref().unwrap_or("none");
         format!(
-            "{} ({} workers, NVRTC {nvrtc})",
-            offer.facts.name, offer.devices
+            "{} ({}, NVRTC {nvrtc})",
+            offer.facts.name,
+            counted(offer.devices, "worker")
         )
     };
     offers.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tuner_core::provenance;
 use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_core::units::Seed;
+use tuner_core::units::counted;
 use tuner_device::replay::Recording;
 use tuner_device::worker::host;
 use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
@@ -273,8 +274,8 @@ pub(super) fn replay(
     let mut notes = Vec::new();
     if recording.excluded_rows() > 0 {
         notes.push(format!(
-            "note: {} recorded rows violate the file's own constraints and are left out",
-            recording.excluded_rows()
+            "note: left out: {} that the file's own constraints forbid",
+            counted(recording.excluded_rows(), "recorded row")
         ));
     }
     if request.budget.is_some() && !recording.has_costs() {

@@ -10,6 +10,7 @@ use super::types::{Fit, Form, Parameter, cuda_name};
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
+use tuner_core::units::counted;
 use tuner_space::{Argument, Diagnostic, KernelSpec};
 
 /// A launch and the kernel that it names.
@@ -161,18 +162,17 @@ impl Launched<'_> {
                 .collect()
         };
         let types: Vec<&str> = self.parameters.iter().map(|each| &*each.ty).collect();
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let message = format!(
-            "the {} `{}` takes {taken} parameter{} ({}), but gets {given} argument{}: {} ({})",
+            "the {} `{}` takes {} ({}), but gets {}: {} ({})",
             self.what,
             self.entry,
-            plural(taken),
+            counted(taken, "parameter"),
             if types.is_empty() {
                 "none".to_owned()
             } else {
                 types.join(", ")
             },
-            plural(given),
+            counted(given, "argument"),
             names(self.args).join(", "),
             self.kernel_place(),
         );
