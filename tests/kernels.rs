@@ -10,9 +10,9 @@ use std::path::Path;
 /// Pairs of (configuration, problem) drawn from a full space.
 fn pairs(kernel: &str) -> usize {
     match kernel {
-        "attention_f16" => 12,
-        "attention_bf16" | "attention_f8" => 5,
-        _ => 3,
+        "attention_f16" => 8,
+        "attention_bf16" | "attention_f8" => 4,
+        _ => 2,
     }
 }
 

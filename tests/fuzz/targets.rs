@@ -228,7 +228,7 @@ pub(super) static cubin: Target = Target {
     corpus: || files("crates/vgpu/tests/model", ".cubin"),
     words: &["\x7fELF", ".text.", ".debug_line", "\u{1}\u{0}\u{0}\u{0}"],
     read: |bytes| {
-        said(vgpu::machine::Machine::load(bytes, "unrolled").map_err(|error| format!("{error:?}")));
+        said(sass_machine::Machine::load(bytes, "unrolled").map_err(|error| format!("{error:?}")));
     },
 };
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vgpu::machine::{self, Machine, Proof};
+use sass_machine::{Machine, Proof};
 use vgpu::{
     Arch, Arg, BlockOrder, BufferId, Counters, End, GlobalMemory, Hazard, Launch, LaunchError,
     LoadError, Module, Schedule, launch,
@@ -173,10 +173,9 @@ pub(crate) fn prove(case: &Case, module: &Module, cubin: &[u8]) -> Result<(), St
     let mut stage = Stage::set(case);
     for spec in &case.launches {
         let machine = Machine::load(cubin, &spec.entry).map_err(|error| error.to_string())?;
-        let mut wanted = wanted(spec, &stage);
-        // A block that waits for others has a long turn before they come.
-        wanted.instruction_budget = 1 << 27;
-        let proof = machine::prove(&machine, module, &mut stage.memory, arch_of(case), &wanted);
+        let wanted = wanted(spec, &stage);
+        let proof =
+            sass_machine::prove(&machine, module, &mut stage.memory, arch_of(case), &wanted);
         match proof.map_err(|error| error.to_string())?.1 {
             Proof::Same(_) | Proof::Rounded { .. } => {}
             Proof::NotAvailable(error) => return Err(error.to_string()),

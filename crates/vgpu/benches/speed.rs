@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use vgpu::num::half::{f16_to_f32, f32_to_f16};
+use gpu_arithmetic::half::{f16_to_f32, f32_to_f16};
 use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, LaunchReport, Module, launch};
 
 fn int(v: i32) -> Arg {

@@ -8,8 +8,6 @@
 //! [`Module::load`] reads PTX once; [`launch`] runs one entry of it over a [`GlobalMemory`].
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-pub mod ptx;
-pub mod num;
 pub mod arch;
 mod lower;
 pub mod memory;
@@ -17,8 +15,6 @@ pub mod hazard;
 pub mod counters;
 pub mod exec;
 mod module;
-pub mod machine;
-pub mod model;
 
 pub use arch::Arch;
 pub use counters::Counters;
@@ -28,4 +24,4 @@ pub use exec::launch::{
 };
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};
-pub use module::{Entry, LoadError, Module, Parameter, Unsupported};
+pub use module::{Entry, LoadError, Module, Parameter, Unsupported, Way};

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::exec::launch::LaunchError;
+use crate::exec::launch::{Launch, LaunchError, parameters};
 use crate::hazard::SourceLine;
 use crate::lower::program::Program;
 use crate::lower::{self, Globals};
 use crate::memory::{BufferId, GlobalMemory, MemoryError};
-use crate::ptx::ast::{Ast, Function, Init, StateSpace, Variable};
-use crate::ptx::{self, PtxError, PtxErrorKind};
+use ptx::ast::{Ast, Function, Init, StateSpace, Variable};
+use ptx::{self, PtxError, PtxErrorKind};
 
 /// One kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,33 @@ pub enum LoadError {
     /// An instruction that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
+}
+
+/// What the way of a kernel's warps through its code depends on: [`Module::way`].
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    program: &'a Program,
+}
+
+impl Way<'_> {
+    /// Whether some branch depends on the block's index.
+    #[must_use]
+    pub fn by_block(self) -> bool {
+        self.program.by_block
+    }
+
+    /// Whether it depends on what other blocks have done.
+    #[must_use]
+    pub fn by_others(self) -> bool {
+        self.program.by_others
+    }
+
+    /// Whether what the instruction `pc` loads may decide on a branch or an address.
+    #[must_use]
+    pub fn decided_by(self, pc: u32) -> bool {
+        let instruction = self.program.code.get(pc as usize);
+        instruction.is_some_and(|i| i.keep & ptx::skeleton::DATA != 0)
+    }
 }
 
 /// One kernel of a module.
@@ -154,7 +181,7 @@ impl Module {
 
     /// Whether another execution may round otherwise than that of the PTX here; of a product and a sum
     /// PTX says so by leaving `.rn` out.
-    pub(crate) fn leaves_rounding_open(&self) -> bool {
+    pub fn leaves_rounding_open(&self) -> bool {
         self.rounding_open
     }
 
@@ -181,6 +208,28 @@ impl Module {
             Some(Err(unsupported)) => Err(unsupported.clone()),
             _ => Ok(()),
         }
+    }
+
+    /// The parameter block of a launch, as the kernel reads it.
+    ///
+    /// # Errors
+    /// An entry that the module has not, or arguments that are not its parameters.
+    pub fn parameters(
+        &self,
+        launch: &Launch,
+        memory: &GlobalMemory,
+    ) -> Result<Vec<u8>, LaunchError> {
+        let (entry, _) = self.program(&launch.entry)?;
+        parameters(launch, entry, memory)
+    }
+
+    /// What the way of a kernel's warps through its code depends on.
+    ///
+    /// # Errors
+    /// An entry that the module has not, or that cannot be executed.
+    pub fn way(&self, entry: &str) -> Result<Way<'_>, LaunchError> {
+        let (_, program) = self.program(entry)?;
+        Ok(Way { program: program? })
     }
 
     /// An entry and its program.
@@ -282,7 +331,10 @@ impl Module {
     }
 
     /// The module's variables in a memory, by name. Places them there as a launch does.
-    pub(crate) fn named_variables(
+    ///
+    /// # Errors
+    /// [`MemoryError`] where they do not fit.
+    pub fn named_variables(
         &self,
         memory: &mut GlobalMemory,
     ) -> Result<Vec<(&str, BufferId)>, MemoryError> {

@@ -14,6 +14,7 @@ use crate::judging::{KernelTask, Work};
 use crate::parallel::in_order;
 use crate::prior::like;
 use anyhow::Context as _;
+use gpu_model::resident_blocks;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
@@ -27,7 +28,6 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_space::Config;
 use vgpu::Arch;
-use vgpu::model::resident_blocks;
 
 /// Seed of the data and the order of the final rounds: data that the gate has not shown before.
 const SEED: u64 = 0xab_1a7e;

@@ -5,7 +5,7 @@
 
 mod table;
 
-pub use table::TableError;
+pub use table::{TableError, read};
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -196,39 +196,5 @@ impl Arch {
 
     fn rate(&self, per_clock: u32) -> f64 {
         f64::from(per_clock) * f64::from(self.sm_count) * f64::from(self.boost_mhz) * 1e6
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_table_in_the_program_is_right() {
-        for (file, text) in BUILT_IN {
-            let arch = table::read(file, text).unwrap();
-            assert_eq!(format!("{}.toml", arch.name), file);
-        }
-        assert_eq!(all().len(), BUILT_IN.len());
-    }
-
-    #[test]
-    fn a_figure_that_no_gpu_can_have_is_named_with_its_line() {
-        let (_, text) = BUILT_IN[0];
-        let wrong = text.replace("boost_mhz = 2040", "boost_mhz = -5");
-        let error = table::read("x.toml", &wrong).unwrap_err();
-        assert_eq!((error.line, error.column), (6, 13), "{error}");
-        let missing: String = text
-            .lines()
-            .filter(|l| !l.starts_with("dram_gb_s"))
-            .collect::<Vec<_>>()
-            .join("\n");
-        let error = table::read("x.toml", &missing).unwrap_err();
-        assert!(
-            error.to_string().contains("`dram_gb_s` is missing"),
-            "{error}"
-        );
-        let bare = text.replace("cc = 89 #", "cc = 89 ");
-        assert!(table::read("x.toml", &bare).is_err());
     }
 }

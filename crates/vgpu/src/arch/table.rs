@@ -219,7 +219,7 @@ impl<'t> Table<'t> {
 ///
 /// # Errors
 /// See [`super::use_folder`].
-pub(super) fn read(file: &str, text: &str) -> Result<Arch, TableError> {
+pub fn read(file: &str, text: &str) -> Result<Arch, TableError> {
     let table = Table::parse(file, text)?;
     let known = |name: &str| {
         let figures = FIGURES.iter().any(|(n, ..)| *n == name);

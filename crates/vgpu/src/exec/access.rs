@@ -1,14 +1,13 @@
 //! One lane's access to memory: where it lands, whether it may, who else was there.
 
+use ptx::structs::Unwritten;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::cta::{Cta, EXISTS};
 use super::warp::Warp;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{
-    Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Unwritten, WINDOW,
-};
+use crate::lower::program::{Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::memory::Lookup;
 
 /// A checked access.

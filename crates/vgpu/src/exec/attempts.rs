@@ -10,8 +10,8 @@ use super::launch::{Depth, Launch, LaunchReport, Schedule};
 use super::workers::run_blocks;
 use crate::arch::Arch;
 use crate::lower::program::Program;
-use crate::lower::skeleton;
 use crate::memory::GlobalMemory;
+use ptx::skeleton;
 
 /// A launch that was found legal.
 pub(super) struct Work<'a> {

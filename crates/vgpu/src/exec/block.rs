@@ -10,7 +10,7 @@ use super::transfer::lanes;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::NONE;
-use crate::lower::skeleton::ADDRESSES;
+use ptx::skeleton::ADDRESSES;
 
 /// Instructions of a turn.
 const TURN: u64 = 4096;

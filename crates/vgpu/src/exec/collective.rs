@@ -4,7 +4,8 @@ use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{AtomOp, Data, NONE, Shuffle, WarpOp};
+use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
+use gpu_arithmetic::atomic::AtomOp;
 
 impl Cta<'_> {
     /// Groups of active lanes by member mask, or `None` when lanes named are not here yet.

@@ -342,11 +342,15 @@ pub fn launch(
     Ok(report)
 }
 
-/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
-/// its size, and the word that the blocks of the grid meet at.
+/// Size of [`workspace`].
 const WORKSPACE_BYTES: u32 = 8;
 
-pub(crate) fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
+/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
+/// its size, and the word that the blocks of the grid meet at.
+///
+/// # Errors
+/// [`MemoryError`] where it does not fit.
+pub fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
     let buffer = memory.alloc(WORKSPACE_BYTES.into(), "the grid's workspace")?;
     let [a, b, c, d] = WORKSPACE_BYTES.to_le_bytes();
     memory.write(buffer, 0, &[a, b, c, d, 0, 0, 0, 0]);

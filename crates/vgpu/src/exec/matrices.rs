@@ -7,7 +7,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::exec::regs::Row;
 use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
-use crate::num::{layout, mma};
+use gpu_arithmetic::{layout, mma};
 
 impl Cta<'_> {
     /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i; of a lane that is not there it

@@ -190,7 +190,7 @@ macro_rules! alu {
                 }
                 <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
             }
-            $crate::num::host::vectorised(#[inline(always)] || {
+            gpu_arithmetic::host::vectorised(#[inline(always)] || {
                 $(if o.imm == $value {
                     return lanes(r, o, mask, $value);
                 })*
@@ -213,7 +213,7 @@ macro_rules! rows {
             use $crate::exec::regs::Lane;
             let mut _source = o.s.iter();
             $(let $x = &r.r32[*_source.next().unwrap_or(&0) as usize];)*
-            let out = $crate::num::host::vectorised(#[inline(always)] || $e);
+            let out = gpu_arithmetic::host::vectorised(#[inline(always)] || $e);
             $crate::exec::regs::U32::put(r, o.d, mask, &out);
         }
         $crate::exec::regs::Alu {

@@ -17,7 +17,7 @@ use crate::hazard::global::OpenChunk;
 use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use crate::memory::Allocation;
-use crate::num::host::vectorised;
+use gpu_arithmetic::host::vectorised;
 
 /// Byte offsets of the lanes of one access, in bounds and aligned for the active ones.
 pub(super) struct Row {

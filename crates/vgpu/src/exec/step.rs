@@ -7,8 +7,8 @@ use super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
-use crate::lower::skeleton::{ADDRESSES, UNUSED};
-use crate::num::single;
+use gpu_arithmetic::single;
+use ptx::skeleton::{ADDRESSES, UNUSED};
 
 /// What a path does after an instruction.
 enum Next {
@@ -198,7 +198,7 @@ fn execute(
         Op::WmmaMma(m) => matrices::wmma(w, m),
         Op::WmmaMem(m) => team.wmma_memory(w, m, active),
         Op::MovMatrix { dest, source } => {
-            let row = crate::num::layout::movmatrix(&w.regs.r32[*source as usize]);
+            let row = gpu_arithmetic::layout::movmatrix(&w.regs.r32[*source as usize]);
             w.regs.r32[*dest as usize] = row;
         }
         Op::Mbar(at, op) => team.mbarrier(w, at, op, active),

@@ -9,25 +9,25 @@ use super::transfer::lanes;
 const MAX_ACCESSES: usize = 1 << 19;
 
 /// Bit of the number of a sector of local memory.
-pub(crate) const LOCAL: u64 = 1 << 50;
+pub const LOCAL: u64 = 1 << 50;
 
 /// Times that each load of a warp is noted where only the addresses of first loads are asked for.
-pub(crate) const FIRST_LOADS: u8 = 4;
+pub const FIRST_LOADS: u8 = 4;
 
 /// Instructions executed one after the other, without a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
+pub struct Run {
     /// First instruction.
-    pub(crate) start: u32,
+    pub start: u32,
     /// The one behind the last.
-    pub(crate) end: u32,
+    pub end: u32,
     /// Instructions that the warp had executed before.
     pub(crate) at: u64,
 }
 
 /// Where an access went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// Global or local memory: these sectors of [`WarpTrace::sectors`].
     Global {
         /// Index of the first.
@@ -48,34 +48,36 @@ pub(crate) enum Target {
 
 /// One memory access of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Access {
+pub struct Access {
     /// The instruction.
-    pub(crate) pc: u32,
+    pub pc: u32,
     /// Instructions that the warp had executed before the run that it is in, and its place there.
-    pub(crate) at: u64,
+    pub at: u64,
     /// Bytes a lane.
-    pub(crate) bytes: u8,
+    pub bytes: u8,
     /// Lanes that took part.
-    pub(crate) lanes: u8,
+    pub lanes: u8,
     /// A store or an atomic.
-    pub(crate) write: bool,
+    pub write: bool,
     /// Where to.
-    pub(crate) target: Target,
+    pub target: Target,
 }
 
 /// What one warp did.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WarpTrace {
-    pub(crate) runs: Vec<Run>,
-    pub(crate) accesses: Vec<Access>,
+pub struct WarpTrace {
+    /// Its way through the code.
+    pub runs: Vec<Run>,
+    /// Its accesses to memory, in their order.
+    pub accesses: Vec<Access>,
     /// Numbers of 32-byte sectors.
-    pub(crate) sectors: Vec<u64>,
+    pub sectors: Vec<u64>,
     /// Instructions executed.
-    pub(crate) executed: u64,
+    pub executed: u64,
     /// Accesses beyond those kept.
-    pub(crate) dropped: u64,
+    pub dropped: u64,
     /// Numbers of the words of global memory that it stored to as PTX, in the order of the stores.
-    pub(crate) stored: Vec<u64>,
+    pub stored: Vec<u64>,
     /// Accesses that it keeps at most.
     room: usize,
     /// First instruction of the run under way.
@@ -89,12 +91,13 @@ pub(crate) struct WarpTrace {
 pub struct BlockTrace {
     /// Linear index of the block.
     pub block: u32,
-    pub(crate) warps: Vec<WarpTrace>,
+    /// Its warps, by their index.
+    pub warps: Vec<WarpTrace>,
 }
 
 impl WarpTrace {
     /// Numbers of the 32-byte sectors of one of its accesses; none for shared memory.
-    pub(crate) fn sectors_of(&self, access: &Access) -> &[u64] {
+    pub fn sectors_of(&self, access: &Access) -> &[u64] {
         let Target::Global { first, count, .. } = access.target else {
             return &[];
         };
@@ -104,7 +107,7 @@ impl WarpTrace {
     }
 
     /// A warp of a block of so many, before its first instruction.
-    pub(crate) fn of(warps: usize) -> WarpTrace {
+    pub fn of(warps: usize) -> WarpTrace {
         WarpTrace {
             room: MAX_ACCESSES / warps.max(1),
             ..WarpTrace::default()
@@ -112,12 +115,12 @@ impl WarpTrace {
     }
 
     /// A run begins at `pc`.
-    pub(crate) fn open(&mut self, pc: u32) {
+    pub fn open(&mut self, pc: u32) {
         self.open = pc;
     }
 
     /// The run under way ends before `end`.
-    pub(crate) fn close(&mut self, end: u32) {
+    pub fn close(&mut self, end: u32) {
         let length = u64::from(end.saturating_sub(self.open));
         if length == 0 {
             return;
@@ -164,7 +167,7 @@ impl WarpTrace {
 
 impl WarpTrace {
     /// Notes a global access at `base` and the offsets `at`.
-    pub(crate) fn global(
+    pub fn global(
         &mut self,
         pc: u32,
         at: &[u64; 32],
@@ -202,7 +205,7 @@ impl WarpTrace {
 
     /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
     /// word of all lanes is a line.
-    pub(crate) fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
+    pub fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
         if self.accesses.len() >= self.room {
             self.dropped += 1;
             return;
@@ -236,7 +239,7 @@ impl WarpTrace {
     /// Leaves out what the warp repeated while it only asked whether it may go on: the passes of a
     /// run, after the first, of which `waits` says so. How often depends on the order in which
     /// warps were executed, and says nothing of a real GPU's time.
-    pub(crate) fn without_waits(&mut self, waits: impl Fn(&Run) -> bool) {
+    pub fn without_waits(&mut self, waits: impl Fn(&Run) -> bool) {
         let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
         // Where what is left out begins, and how much it is.
         let mut cuts: Vec<(u64, u64)> = Vec::new();
@@ -273,7 +276,7 @@ impl WarpTrace {
     }
 
     /// Notes a shared access of so many wavefronts, and those of them that conflicts cost.
-    pub(crate) fn shared(
+    pub fn shared(
         &mut self,
         pc: u32,
         (wavefronts, conflicts): (u64, u64),

@@ -7,7 +7,7 @@ use super::rows::Row;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::lower::program::{Address, Area};
-use crate::num::host::vectorised;
+use gpu_arithmetic::host::vectorised;
 
 impl Cta<'_> {
     /// Counts an access that is in bounds and aligned.
@@ -99,7 +99,7 @@ impl Cta<'_> {
 }
 
 /// Groups in which the lanes of a shared access go, and the wavefronts beyond one each.
-pub(crate) fn shared_wavefronts(at: &[u64; 32], mask: u32, bytes: u32, write: bool) -> (u64, u64) {
+pub fn shared_wavefronts(at: &[u64; 32], mask: u32, bytes: u32, write: bool) -> (u64, u64) {
     match bytes {
         8 if !write && merges(at, mask) => wavefronts::<8, 32>(at, mask),
         8 => wavefronts::<8, 16>(at, mask),

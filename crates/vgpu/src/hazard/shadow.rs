@@ -48,8 +48,8 @@ pub(crate) struct Cell {
 pub(crate) struct Access {
     pub(crate) thread: usize,
     pub(crate) segment: u32,
-    pub(crate) pc: u32,
-    pub(crate) write: bool,
+    pub pc: u32,
+    pub write: bool,
     /// Atomic, or a read-modify-write.
     pub(crate) strong: bool,
     /// Atomic towards its own block only (`.cta`).

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
 use super::program::{Call, Data, Inst, NONE, Op};
-use super::skeleton::{ADDRESSES, CONTROL, skeleton};
 use super::{Fail, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
-use crate::ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::skeleton::{ADDRESSES, CONTROL, skeleton};
 
 /// Where a variable of a function lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Scope<'a> {
     /// Addresses of the instructions that are plain loads but synchronise.
     pub(super) relaxed: HashSet<usize>,
     /// Addresses of the loads that may meet bytes nobody wrote.
-    pub(super) unwritten: HashMap<usize, super::program::Unwritten>,
+    pub(super) unwritten: HashMap<usize, ptx::structs::Unwritten>,
     /// Registers that one operand names: loaded, they are read by nobody.
     pub(super) named_once: HashSet<Reg>,
 }
@@ -108,13 +108,13 @@ impl<'a> Lower<'a> {
             scopes: body.scopes.clone(),
             ..Scope::default()
         };
-        let (relaxed, polling) = super::intent::relaxed_loads(body);
+        let (relaxed, polling) = ptx::intent::relaxed_loads(body);
         self.program.polls |= polling;
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
-        let unwritten = super::structs::unwritten(body).into_iter();
+        let unwritten = ptx::structs::unwritten(body).into_iter();
         scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
-        scope.named_once = super::intent::named_once(body);
+        scope.named_once = ptx::intent::named_once(body);
         for ty in &body.registers {
             let place = ty.and_then(kind_of).map(|kind| {
                 let row = match kind {
@@ -174,7 +174,7 @@ impl<'a> Lower<'a> {
         if let Some(frame) = self.frames.get(f.name) {
             return frame.clone();
         }
-        let mut place = |v: &crate::ptx::ast::Variable<'_>| {
+        let mut place = |v: &ptx::ast::Variable<'_>| {
             (
                 bump(&mut self.program.param_bytes, v.bytes as u32, v.align),
                 v.bytes as u32,

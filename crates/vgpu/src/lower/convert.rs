@@ -3,11 +3,11 @@
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
 use crate::lower::{Mods, Picked};
-use crate::num::convert::{self as c, IntType};
-use crate::num::half::{self as h, Bfloat16, Fp16, Half};
-use crate::num::small::{self, Small};
-use crate::num::{Overflow, Round, double, single as s};
-use crate::ptx::ast::Type;
+use gpu_arithmetic::convert::{self as c, IntType};
+use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half};
+use gpu_arithmetic::small::{self, Small};
+use gpu_arithmetic::{Overflow, Round, double, single as s};
+use ptx::ast::Type;
 
 const FTZ: u32 = 8;
 const SAT: u32 = 16;
@@ -287,7 +287,7 @@ fn float_to_float(m: &Mods<'_>, to: Type, from: Type) -> Option<Alu> {
 }
 
 fn from_double<H: Half>(a: f64, k: u32) -> u16 {
-    use crate::num::soft;
+    use gpu_arithmetic::soft;
     let bits = soft::convert(soft::F64, H::FORMAT, a.to_bits(), round(k), overflow(k)) as u16;
     if k & SAT != 0 {
         h::sat::<H>(bits)

@@ -3,9 +3,9 @@
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu, rows};
 use crate::lower::{Mods, Picked};
-use crate::num::half::{self as h, Bfloat16, Fp16, Half, map1, map2, map3};
-use crate::num::{Round, approx, double as d, single as s};
-use crate::ptx::ast::Type;
+use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half, map1, map2, map3};
+use gpu_arithmetic::{Round, approx, double as d, single as s};
+use ptx::ast::Type;
 
 /// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
 const FTZ: u32 = 4;
@@ -217,6 +217,8 @@ fn halves<H: HalfOps>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
 /// The macro cannot be generic over a type of the function around it, so each format gets its own.
 pub(super) trait HalfOps: Half {
     fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu>;
+    fn fused(m: &Mods<'_>, packed: bool) -> Alu;
+    fn extreme(opcode: &str, m: &Mods<'_>, packed: bool) -> Alu;
 }
 
 macro_rules! half_ops {
@@ -249,9 +251,7 @@ macro_rules! half_ops {
                     _ => return None,
                 })
             }
-        }
 
-        impl $format {
             fn fused(m: &Mods<'_>, packed: bool) -> Alu {
                 type H = $format;
                 fn one(a: u16, b: u16, c: u16, k: u32) -> u16 {

@@ -6,7 +6,7 @@ use super::program::{
 use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select, video};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
-use crate::ptx::ast::{Instruction, Operand, Type};
+use ptx::ast::{Instruction, Operand, Type};
 
 impl<'a> Lower<'a> {
     /// Tries the families in turn.

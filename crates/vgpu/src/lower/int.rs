@@ -3,8 +3,8 @@
 use crate::counters::Class;
 use crate::exec::regs::alu;
 use crate::lower::{Mods, Picked};
-use crate::num::integer as n;
-use crate::ptx::ast::Type;
+use gpu_arithmetic::integer as n;
+use ptx::ast::Type;
 
 /// The same expression for every integer type.
 macro_rules! by_int {
@@ -97,7 +97,7 @@ fn basic(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu>
 }
 
 fn packed(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu> {
-    use crate::num::half::map2;
+    use gpu_arithmetic::half::map2;
     let signed = ty == Type::S16x2;
     let relu = m.has("relu");
     Some(match (opcode, signed) {

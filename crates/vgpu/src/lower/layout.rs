@@ -3,7 +3,7 @@
 
 use super::Lower;
 use super::program::{Extent, Op};
-use crate::ptx::ast::{Function, Operand, StateSpace, Variable};
+use ptx::ast::{Function, Operand, StateSpace, Variable};
 
 /// Bytes nobody owns after each shared variable, at least.
 const GAP: u32 = 64;
@@ -81,7 +81,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-fn names_used<'a>(ast: &'a crate::ptx::ast::Ast<'a>, entry: &'a Function<'a>) -> Vec<&'a str> {
+fn names_used<'a>(ast: &'a ptx::ast::Ast<'a>, entry: &'a Function<'a>) -> Vec<&'a str> {
     let mut functions = vec![entry];
     let mut names: Vec<&'a str> = Vec::new();
     let mut next = 0;

@@ -4,10 +4,10 @@ use super::program::{Data, MmaF64, MmaOp, Op, WmmaMem, WmmaOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
-use crate::num::Round;
-use crate::num::mma::{Accumulator, Element, Mma};
-use crate::num::wmma::{Fragment, Operand as WmmaOperand, Wmma};
-use crate::ptx::ast::{Instruction, Operand};
+use gpu_arithmetic::Round;
+use gpu_arithmetic::mma::{Accumulator, Element, Mma};
+use gpu_arithmetic::wmma::{Fragment, Operand as WmmaOperand, Wmma};
+use ptx::ast::{Instruction, Operand};
 
 fn element(word: &str) -> Option<Element> {
     Some(match word {
@@ -131,7 +131,7 @@ impl<'a> Lower<'a> {
         let words: Vec<&str> = m.0[at..]
             .iter()
             .copied()
-            .filter(|w| crate::ptx::ast::Type::parse(w).is_some() || element(w).is_some())
+            .filter(|w| ptx::ast::Type::parse(w).is_some() || element(w).is_some())
             .collect();
         let &[d, a, b, c] = words.as_slice() else {
             return Err(Fail::Unsupported(""));

@@ -1,12 +1,12 @@
 //! Loads, stores, atomics, asynchronous copies.
 
-use super::program::{
-    Area, Atom, AtomOp, AtomType, Bulk, CpAsync, Data, Mem, NONE, Op, Order, Unwritten, every_byte,
-};
+use super::program::{Area, Atom, Bulk, CpAsync, Data, Mem, NONE, Op, Order, every_byte};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
-use crate::ptx::ast::{Instruction, Operand, Type};
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use ptx::ast::{Instruction, Operand, Type};
+use ptx::structs::Unwritten;
 
 fn class_of(area: Area) -> Class {
     match area {
@@ -332,16 +332,5 @@ impl<'a> Lower<'a> {
         };
         self.push(Op::Bulk(Box::new(bulk)), Class::Global);
         Ok(())
-    }
-}
-
-impl AtomType {
-    /// Size, bytes.
-    pub(crate) fn bytes(self) -> u32 {
-        match self {
-            AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
-            AtomType::F16 | AtomType::Bf16 | AtomType::B16 => 2,
-            _ => 4,
-        }
     }
 }

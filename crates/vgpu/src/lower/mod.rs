@@ -18,9 +18,6 @@ mod sync;
 mod matrix;
 mod control;
 mod layout;
-mod intent;
-pub(crate) mod skeleton;
-mod structs;
 
 use std::collections::HashMap;
 
@@ -28,8 +25,9 @@ use crate::counters::Class;
 use crate::exec::regs::Alu;
 use crate::hazard::SourceLine;
 use crate::module::Unsupported;
-use crate::ptx::ast::{Ast, Function, Instruction, Type};
 use program::{Constant, Extent, Inst, NONE, Op, Program};
+use ptx::ast::{Ast, Function, Instruction, Type};
+use ptx::skeleton::{ADDRESSES, CONTROL};
 
 /// A register-only operation chosen for an instruction.
 #[derive(Clone, Copy)]
@@ -141,7 +139,7 @@ pub(crate) fn lower(
             guard_negated: false,
             line: entry.line,
             source: 0,
-            keep: skeleton::CONTROL | skeleton::ADDRESSES,
+            keep: ADDRESSES | CONTROL,
         },
     };
     if entry.cluster {

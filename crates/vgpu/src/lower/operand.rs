@@ -7,7 +7,7 @@ use super::program::{
 use super::{FALSE, Fail, Lower, Lowered, Mods, TRUE};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
-use crate::ptx::ast::{Operand, Reg, StateSpace, Type};
+use ptx::ast::{Operand, Reg, StateSpace, Type};
 
 fn wrong<T>(what: &str) -> Lowered<T> {
     Err(Fail::Operand(what.to_owned()))
@@ -113,7 +113,7 @@ impl<'a> Lower<'a> {
             Operand::F32(bits) => Ok(self.number(kind, u64::from(*bits))),
             Operand::F64(bits) if kind == Kind::R64 => Ok(self.number(kind, *bits)),
             Operand::F64(bits) if kind == Kind::R16 => {
-                let half = crate::num::half::f32_to_f16(f64::from_bits(*bits) as f32);
+                let half = gpu_arithmetic::half::f32_to_f16(f64::from_bits(*bits) as f32);
                 Ok(self.number(kind, half.into()))
             }
             Operand::F64(bits) => {

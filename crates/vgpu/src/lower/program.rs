@@ -1,13 +1,15 @@
 //! The flat program of one entry: every function it calls is laid out behind it, with registers of
 //! its own, so a register is a fixed row and a call is a jump.
 
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use ptx::structs::Unwritten;
 use std::sync::Arc;
 
 use crate::counters::Class;
 use crate::exec::regs::{AluFn, Slots};
 use crate::hazard::SourceLine;
-use crate::num::mma::Mma;
-use crate::num::wmma::{Fragment, Wmma};
+use gpu_arithmetic::mma::Mma;
+use gpu_arithmetic::wmma::{Fragment, Wmma};
 
 /// No register, no target.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -84,49 +86,6 @@ pub(crate) struct Mem {
 /// A bit for each of so many bytes.
 pub(crate) fn every_byte(bytes: u32) -> u32 {
     u32::MAX >> (32 - bytes.clamp(1, 32))
-}
-
-/// What a load may do with bytes that nobody wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Unwritten {
-    /// They are a hazard.
-    #[default]
-    Hazard,
-    /// It only copies: bytes beside written ones of its element are a struct's padding.
-    Padding,
-    /// A bit field is put into its word, which goes back to where it was.
-    BitField,
-}
-
-/// Operation of an atomic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AtomOp {
-    Add,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-    Exch,
-    Cas,
-    Inc,
-    Dec,
-}
-
-/// Type of an atomic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AtomType {
-    U32,
-    S32,
-    U64,
-    S64,
-    F32,
-    F64,
-    F16,
-    Bf16,
-    F16x2,
-    Bf16x2,
-    B16,
 }
 
 /// `atom` and `red`.
@@ -382,7 +341,7 @@ pub(crate) struct MmaOp {
 pub(crate) struct MmaF64 {
     pub(crate) m: usize,
     pub(crate) k: usize,
-    pub(crate) round: crate::num::Round,
+    pub(crate) round: gpu_arithmetic::Round,
     pub(crate) a: Vec<u32>,
     pub(crate) b: Vec<u32>,
     pub(crate) c: Vec<u32>,
@@ -437,7 +396,7 @@ pub(crate) struct Inst {
     pub(crate) flops: u8,
     /// Paths may meet again here.
     pub(crate) join: bool,
-    /// Which slices it is in: [`super::skeleton::CONTROL`], [`super::skeleton::ADDRESSES`].
+    /// Which slices it is in: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
     /// PTX line.
     pub(crate) line: u32,

@@ -3,9 +3,9 @@
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
 use crate::lower::{Mods, Picked};
-use crate::num::half::{self, Bfloat16, Fp16, Half};
-use crate::num::{integer, single as s};
-use crate::ptx::ast::Type;
+use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
+use gpu_arithmetic::{integer, single as s};
+use ptx::ast::Type;
 
 /// One comparison for a pair of lane types, by name.
 macro_rules! compare_int {

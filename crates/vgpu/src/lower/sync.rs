@@ -1,10 +1,11 @@
 //! Barriers, fences, warp-wide operations, `mbarrier`.
 
-use super::program::{Area, AtomOp, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
+use super::program::{Area, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
-use crate::ptx::ast::{Instruction, Operand};
+use gpu_arithmetic::atomic::AtomOp;
+use ptx::ast::{Instruction, Operand};
 
 impl<'a> Lower<'a> {
     /// Synchronisation and warp-wide instructions; `false` when it is none.
@@ -213,7 +214,7 @@ impl<'a> Lower<'a> {
         let [dest, a, mask] = i.operands.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
-        let bytes = m.ty().map_or(4, crate::ptx::ast::Type::bytes);
+        let bytes = m.ty().map_or(4, ptx::ast::Type::bytes);
         let (dest, pred) = self.pair(dest, Kind::R32)?;
         let a = self.data_source(a, bytes)?;
         let mask = self.plain_mask(Some(mask))?;

@@ -3,8 +3,8 @@
 use crate::counters::Class;
 use crate::exec::regs::alu;
 use crate::lower::{Mods, Picked};
-use crate::num::video::{Simd, Video};
-use crate::ptx::ast::Type;
+use gpu_arithmetic::video::{Simd, Video};
+use ptx::ast::Type;
 
 const A: u32 = 1 << 4;
 const B: u32 = 1 << 5;

@@ -22,6 +22,14 @@ const FIRST: u64 = 0x10_0000_0000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub(crate) usize);
 
+impl BufferId {
+    /// Its place among all allocations, in their order.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// Why an allocation was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
@@ -68,11 +76,19 @@ pub struct GlobalMemory {
 
 /// Result of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lookup {
-    /// Index of the allocation.
-    pub(crate) index: usize,
+pub struct Lookup {
+    /// The allocation's place among all, as [`BufferId::index`].
+    pub index: usize,
     /// Byte offset in it.
-    pub(crate) offset: u64,
+    pub offset: u64,
+}
+
+impl Lookup {
+    /// The allocation.
+    #[must_use]
+    pub fn buffer(self) -> BufferId {
+        BufferId(self.index)
+    }
 }
 
 impl GlobalMemory {
@@ -249,7 +265,8 @@ impl GlobalMemory {
 
     /// The allocation that holds `address`, if any.
     #[inline]
-    pub(crate) fn find(&self, address: u64) -> Option<Lookup> {
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<Lookup> {
         let index = self
             .allocations
             .partition_point(|a| a.base <= address)
@@ -257,6 +274,33 @@ impl GlobalMemory {
         let allocation = &self.allocations[index];
         let offset = address - allocation.base;
         (offset < allocation.bytes).then_some(Lookup { index, offset })
+    }
+
+    /// Address of the first byte and number of bytes of an allocation by its [`BufferId::index`].
+    #[inline]
+    #[must_use]
+    pub fn extent(&self, index: usize) -> Option<(u64, u64)> {
+        self.allocations.get(index).map(|a| (a.base, a.bytes))
+    }
+
+    /// The words of an allocation by its [`BufferId::index`], little endian; none where there is no such
+    /// allocation.
+    #[inline]
+    #[must_use]
+    pub fn words(&self, index: usize) -> &[AtomicU32] {
+        self.allocations.get(index).map_or(&[], |a| &a.words)
+    }
+
+    /// Bytes of all allocations together.
+    #[must_use]
+    pub fn allocated(&self) -> u64 {
+        self.allocations.iter().map(|a| a.bytes).sum()
+    }
+
+    /// The name that an allocation was given; empty where there is no such allocation.
+    #[must_use]
+    pub fn name(&self, index: usize) -> &str {
+        self.allocations.get(index).map_or("", |a| &a.name)
     }
 
     /// The allocation that `address` most likely meant: the nearest one at or below.

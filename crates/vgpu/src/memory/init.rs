@@ -175,24 +175,3 @@ impl Drop for Marker<'_> {
         self.flush();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exactly_the_bytes_of_a_range_are_marked() {
-        for start in [0, 1, 31, 32, 33, 63] {
-            for end in [start, start + 1, 64, 65, 96, 99] {
-                let map = InitMap::new(100);
-                map.mark(start..end);
-                let marked = |byte: &u64| {
-                    let (word, bit) = ((byte / 4) as usize, 1 << (byte % 4));
-                    map.has_word(word, bit)
-                };
-                let found: Vec<u64> = (0..100).filter(marked).collect();
-                assert_eq!(found, (start..end).collect::<Vec<u64>>());
-            }
-        }
-    }
-}

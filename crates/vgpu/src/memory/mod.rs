@@ -7,5 +7,5 @@
 mod global;
 pub(crate) mod init;
 
-pub(crate) use global::{Allocation, Lookup};
-pub use global::{BufferId, GlobalMemory, MemoryError};
+pub(crate) use global::Allocation;
+pub use global::{BufferId, GlobalMemory, Lookup, MemoryError};

@@ -1,11 +1,11 @@
 //! Cases in which machine code and PTX leave different memory, kept for whoever looks into them.
 
+use gpu_model::Withheld;
 use std::io;
 use std::path::{Path, PathBuf};
 use tuner_core::plan::{Plan, PlanLaunch};
 use tuner_core::units::ContentHash;
 use vgpu::Arch;
-use vgpu::model::Withheld;
 
 /// Cases kept at most: what goes wrong in one of them does in most.
 const MAX_CASES: usize = 100;

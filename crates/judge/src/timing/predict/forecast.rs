@@ -8,6 +8,8 @@ use super::cases::keep;
 use super::kept::Kept;
 use super::{DOUBTFUL, Explanation, LaunchWork, Prediction, interval, resident_blocks};
 use crate::gate::generate;
+use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
+use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,8 +18,6 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
-use vgpu::machine::{Machine, MachineError};
-use vgpu::model::{self, Estimate, Sampled, Shape, Traces, Withheld};
 use vgpu::{Arch, Arg, BufferId, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
@@ -351,7 +351,7 @@ fn trace(
     template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
     let memory = &mut prepared.memory;
-    model::trace(machine, module, memory, arch, &template, together).map_err(|error| {
+    gpu_model::trace(machine, module, memory, arch, &template, together).map_err(|error| {
         let taken = launch.arguments.iter();
         let names = taken.filter_map(|index| Some(plan.arguments.get(*index)?.name.as_str()));
         refused(error.describe(&names.collect::<Vec<_>>()))
@@ -404,7 +404,7 @@ fn piece(
     let together = launch
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
-    let estimate = model::estimate(arch, machine, traces, &shape);
+    let estimate = gpu_model::estimate(arch, machine, traces, &shape);
     let estimate = estimate.ok_or_else(|| refused("nothing was executed".to_owned()))?;
     Ok(Piece {
         work,

@@ -2,7 +2,7 @@
 //! predicted.
 //!
 //! [`Forecaster`] executes a block in the middle of the grid, as PTX and as machine code, and the
-//! beginnings of those beside it, and has `vgpu::model` replay the block's machine code on one
+//! beginnings of those beside it, and has `gpu_model` replay the block's machine code on one
 //! multiprocessor. Where the machine code cannot be executed, or leaves other memory than the PTX,
 //! nothing is predicted.
 
@@ -163,7 +163,7 @@ pub fn resident_blocks(arch: &Arch, threads: u64, registers: u32, shared_bytes: 
     let Ok(threads) = u32::try_from(threads) else {
         return 0;
     };
-    vgpu::model::resident_blocks(arch, threads, registers, shared_bytes).into()
+    gpu_model::resident_blocks(arch, threads, registers, shared_bytes).into()
 }
 
 #[cfg(test)]

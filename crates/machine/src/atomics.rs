@@ -1,0 +1,59 @@
+//! Atomic operations on memory.
+
+use super::memory::{Memory, Where, lanes};
+use super::registers::{Dest, Source, Truth};
+use super::warp::Warp;
+use gpu_arithmetic::Lanes as Row;
+use gpu_arithmetic::atomic::apply;
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+
+/// An atomic operation, lane by lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Atomic {
+    pub(super) at: Where,
+    pub(super) op: AtomOp,
+    pub(super) ty: AtomType,
+    /// What comes back is whether the word was replaced, and not what it held.
+    pub(super) told: bool,
+    pub(super) dest: Option<Dest>,
+    /// Set where the operation took place, which is everywhere.
+    pub(super) done: Option<Truth>,
+    pub(super) values: [Source; 2],
+}
+
+impl Memory<'_> {
+    /// Executes an atomic operation, lane after lane.
+    pub(super) fn atomic(&mut self, w: &mut Warp, a: &Atomic, mask: u32) -> Result<(), String> {
+        let at = a.at.addresses(&w.registers);
+        let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
+        let values = a.values.map(|source| w.registers.raw_wide(source.from));
+        let mut old_rows: [Row; 2] = [[0; 32]; 2];
+        for lane in lanes(mask) {
+            let [low, high, ..] = self.load(w, a.at.window, lane, at[lane], bytes)?;
+            let old = u64::from(high) << 32 | u64::from(low);
+            let [b, c] = values.map(|row| row[lane]);
+            let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
+            let new = apply(a.op, a.ty, old, b & cut, c & cut);
+            let value = [new as u32, (new >> 32) as u32, 0, 0];
+            self.store(w, a.at.window, (lane, at[lane]), bytes, value)?;
+            let back = if a.told {
+                u64::from(old == b & cut)
+            } else {
+                old
+            };
+            old_rows[0][lane] = back as u32;
+            old_rows[1][lane] = (back >> 32) as u32;
+        }
+        w.note(&at, a.at.window, mask, bytes, true);
+        if let Some(dest) = a.dest {
+            w.registers.set(dest, mask, &old_rows[0]);
+            if bytes == 8 {
+                w.registers.set(dest.next(1), mask, &old_rows[1]);
+            }
+        }
+        if let Some(done) = a.done {
+            w.registers.set_truth(done, mask, u32::MAX);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+//! The machine code itself, executed: what it leaves in memory, instruction by instruction.
+//!
+//! ```text
+//! cubin ─image─► code, constants ─sass─► instructions ─lower─► program ─block, warp─► memory,
+//!                                                                                trace, counts
+//! ```
+//! Execution is functional and in order: no hazards, no time. Lanes part at branches and meet at
+//! convergence barriers (`BSSY`, `BSYNC`), as the assembler wrote it. An instruction that is not
+//! known is an error that names it. [`prove`] executes a launch on both levels, as PTX and as
+//! machine code, and compares what they leave in global memory.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the executor: registers, lanes and instructions are numbered by the decoder, which checks them once; addresses of the kernel are checked before they become places"
+)]
+
+mod atomics;
+mod block;
+mod image;
+mod lower;
+mod memory;
+mod operand;
+mod program;
+mod proof;
+mod registers;
+mod sync;
+mod system;
+mod warp;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use block::Fault;
+pub use program::Unavailable;
+pub use proof::{Difference, Proof, prove};
+
+use sass::{Instruction, Unknown};
+
+use block::{Block, Counts, Setting, Slice};
+use image::Image;
+use memory::{Memory, Written};
+use program::{LOCAL_WINDOW, Program, SHARED_WINDOW, SYSTEM_NOTHING, SYSTEM_STOPS};
+use registers::Banks;
+use vgpu::Module;
+use vgpu::exec::launch::{BlockSet, Launch, LaunchError, workspace};
+use vgpu::exec::trace::BlockTrace;
+use vgpu::memory::{GlobalMemory, MemoryError};
+
+/// Shared memory that the system takes, from compute capability 9.0 on at the beginning, bytes.
+const SYSTEM_SHARED: u64 = 1024;
+/// Local memory beside a kernel's frame, for the functions that it calls, bytes.
+const STACK_SLACK: u32 = 512;
+/// Most local memory of a thread, bytes.
+const MAX_LOCAL: u32 = 512 << 10;
+/// Most shared memory of a block, bytes: more than any GPU has.
+const MAX_SHARED: u64 = 1 << 20;
+
+/// Why machine code was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the machine code cannot be read: {0}")]
+pub struct SassError(String);
+
+/// Why machine code was not executed to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// The cubin cannot be read.
+    #[error(transparent)]
+    Cubin(#[from] SassError),
+    /// It was stopped.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The launch was refused.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The module's variables do not fit.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// A kernel's machine code, ready to run.
+pub struct Machine {
+    image: Image,
+    program: Program,
+}
+
+/// What an execution left beside memory.
+#[derive(Debug, Clone, Default)]
+pub struct Execution {
+    /// Instructions that warps executed, by opcode: `smsp__inst_executed`.
+    pub by_opcode: BTreeMap<&'static str, u64>,
+    /// Instructions that warps executed.
+    pub warp_instructions: u64,
+    /// Instructions that threads executed, those with a false predicate as well.
+    pub thread_instructions: u64,
+    /// Whether all blocks ran to their ends; else they were stopped by the launch's limits.
+    pub complete: bool,
+    /// What the warps did, where the launch asked for it.
+    pub traces: Vec<BlockTrace>,
+    /// Words stored, with what was there before, in the order of the stores.
+    written: Vec<Written>,
+}
+
+impl Machine {
+    /// Reads the kernel `entry` of a cubin.
+    ///
+    /// # Errors
+    /// Bytes that are no cubin, or one without that kernel.
+    pub fn load(cubin: &[u8], entry: &str) -> Result<Machine, MachineError> {
+        let image = Image::read(cubin, entry)?;
+        let program = Program::new(&image.code);
+        Ok(Machine { image, program })
+    }
+
+    /// Its instructions, in order of address.
+    pub fn code(&self) -> &[Result<Instruction, Unknown>] {
+        &self.image.code
+    }
+
+    /// Executes the blocks of a launch one after the other, those that wait for others in turns.
+    /// Checks are those of a GPU alone: an access outside all buffers ends it. Code that does not end
+    /// within the launch's limits is left where it is.
+    ///
+    /// # Errors
+    /// A launch that is refused, an access or an instruction that a GPU or this one has not.
+    pub fn run(
+        &self,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        launch: &Launch,
+    ) -> Result<Execution, MachineError> {
+        let parameters = module.parameters(launch, memory)?;
+        let mut banks = self.banks(module, memory, launch, &parameters)?;
+        let meeting = match launch.cooperative {
+            true => Some(workspace(memory)?),
+            false => None,
+        };
+        if let Some(buffer) = meeting {
+            self.meet(&mut banks, memory.address(buffer));
+        }
+        let banks = Arc::new(banks);
+        let setting = Setting {
+            program: &self.program,
+            banks,
+            grid: launch.grid,
+            block: launch.block,
+            local_bytes: self.local_bytes() as usize,
+            traced: launch.trace,
+            barriers_count_bytes: self.image.sm >= 90,
+        };
+        let all: u64 = launch
+            .grid
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product();
+        let blocks: Vec<u64> = match &launch.blocks {
+            BlockSet::All => (0..all).collect(),
+            BlockSet::List(list) => list.clone(),
+        };
+        let shared =
+            self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED;
+        if shared > MAX_SHARED {
+            let what = format!("a block wants {shared} bytes of shared memory");
+            return Err(SassError(what).into());
+        }
+        let mut counts = Counts {
+            warps: vec![0; self.program.steps.len()],
+            threads: vec![0; self.program.steps.len()],
+        };
+        let mut done = Execution::default();
+        let result = run_blocks(
+            &setting,
+            memory,
+            (&blocks, shared as usize),
+            launch,
+            &mut counts,
+            &mut done,
+        );
+        if let Err(fault) = result {
+            done.undo(memory);
+            return Err(fault.into());
+        }
+        if let Some(buffer) = meeting {
+            done.written
+                .retain(|w| w.allocation as usize != buffer.index());
+            memory.free(buffer);
+        }
+        for (opcode, count) in self.program.opcodes.iter().zip(&counts.warps) {
+            if *count > 0 {
+                *done.by_opcode.entry(opcode).or_default() += count;
+            }
+        }
+        done.warp_instructions = counts.warps.iter().sum();
+        done.thread_instructions = counts.threads.iter().sum();
+        Ok(done)
+    }
+
+    fn local_bytes(&self) -> u32 {
+        self.image
+            .local_bytes
+            .min(MAX_LOCAL)
+            .saturating_add(STACK_SLACK)
+            .next_multiple_of(16)
+            .min(MAX_LOCAL)
+    }
+
+    /// Tells a cooperative launch where its blocks meet: in the places of `%envreg1` and `%envreg2`.
+    fn meet(&self, banks: &mut Banks, address: u64) {
+        let (high, low) = match self.image.sm {
+            0..=89 => (0x8c, 0x90),
+            90..=99 => (0x44, 0x48),
+            _ => return,
+        };
+        let words = [(high, (address >> 32) as u32), (low, address as u32)];
+        for (offset, word) in words {
+            if let Some(place) = banks.0[0].get_mut(offset..offset + 4) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+    }
+
+    /// The constant banks of a launch.
+    fn banks(
+        &self,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        launch: &Launch,
+        parameters: &[u8],
+    ) -> Result<Banks, MemoryError> {
+        let image = &self.image;
+        let variables = module.named_variables(memory)?;
+        let mut bank0 = image.bank0.clone();
+        let mut put = |offset: usize, bytes: &[u8]| {
+            if bank0.len() < offset + bytes.len() {
+                bank0.resize(offset + bytes.len(), 0);
+            }
+            bank0[offset..offset + bytes.len()].copy_from_slice(bytes);
+        };
+        // Where a launch writes the shape of the grid and the rest, by generation.
+        let (block, grid, stack) = match image.sm {
+            0..=99 => (0x0, 0xc, 0x28),
+            _ => (0x360, 0x370, 0x37c),
+        };
+        for (n, (extent, count)) in launch.block.iter().zip(launch.grid).enumerate() {
+            put(block + 4 * n, &extent.to_le_bytes());
+            put(grid + 4 * n, &count.to_le_bytes());
+        }
+        put(stack, &self.local_bytes().to_le_bytes());
+        if image.sm < 90 {
+            put(0x18, &SHARED_WINDOW.to_le_bytes());
+            put(0x20, &LOCAL_WINDOW.to_le_bytes());
+        }
+        put(image.parameters, parameters);
+        let mut bank3 = image.bank3.clone();
+        for (name, offset, bytes) in &image.constants {
+            let found = variables.iter().find(|(variable, _)| variable == name);
+            let (offset, bytes) = (*offset as usize, *bytes as usize);
+            if let (Some((_, id)), Some(slot)) =
+                (found, bank3.get_mut(offset..offset.saturating_add(bytes)))
+            {
+                let now = memory.read(*id);
+                let count = now.len().min(bytes);
+                slot[..count].copy_from_slice(&now[..count]);
+            }
+        }
+        let mut bank4 = image.bank4.clone();
+        for (offset, name, added) in &image.pointers {
+            let found = variables.iter().find(|(variable, _)| variable == name);
+            let address = match (found, name.as_str()) {
+                (Some((_, id)), _) => memory.address(*id).wrapping_add_signed(*added),
+                (None, "vprintf") => SYSTEM_NOTHING,
+                (None, "__assertfail") => SYSTEM_STOPS,
+                _ => continue,
+            };
+            let place = *offset as usize..(*offset as usize).saturating_add(8);
+            if let Some(slot) = bank4.get_mut(place) {
+                slot.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        let mut banks = Banks::default();
+        banks.0[0] = bank0;
+        banks.0[2] = image.bank2.clone();
+        banks.0[3] = bank3;
+        banks.0[4] = bank4;
+        Ok(banks)
+    }
+}
+
+/// Instructions of a block before the others have a turn.
+const SLICE: u64 = 1 << 22;
+
+/// Rounds in which every block that is left only asked whether it may go on: beyond, nobody will answer.
+const IDLE_ROUNDS: u32 = 1 << 14;
+
+/// Runs the blocks; the words that they stored are noted also where one is stopped.
+fn run_blocks(
+    setting: &Setting<'_>,
+    memory: &GlobalMemory,
+    (blocks, shared): (&[u64], usize),
+    launch: &Launch,
+    counts: &mut Counts,
+    done: &mut Execution,
+) -> Result<(), Fault> {
+    let slice = SLICE.min(launch.instruction_budget.max(1));
+    let turn = |block: &mut Block<'_>, counts: &mut Counts, done: &mut Execution| {
+        block.memory.journal = std::mem::take(&mut done.written);
+        let ended = block.run(slice, counts);
+        done.written = std::mem::take(&mut block.memory.journal);
+        let ended = ended?;
+        if ended == Slice::Ended && setting.traced {
+            done.traces.push(block.trace());
+        }
+        Ok(ended)
+    };
+    let mut waiting: Vec<Block<'_>> = Vec::new();
+    for index in blocks {
+        let own = Memory {
+            global: memory,
+            shared: vec![0; shared],
+            barriers_count_bytes: setting.barriers_count_bytes,
+            journal: Vec::new(),
+            last: 0,
+        };
+        let mut block = Block::new(setting.clone(), *index, own);
+        if turn(&mut block, counts, done)? != Slice::Ended {
+            waiting.push(block);
+        }
+    }
+    // A block that was not done in its slice is long, or waits for another one.
+    let (mut all_spent, mut idle) = (slice, 0);
+    while !waiting.is_empty() {
+        let late = launch
+            .wall_deadline
+            .is_some_and(|at| std::time::Instant::now() > at);
+        if all_spent >= launch.instruction_budget || idle >= IDLE_ROUNDS || late {
+            if setting.traced {
+                done.traces.extend(waiting.iter_mut().map(Block::trace));
+            }
+            return Ok(());
+        }
+        let (mut rest, mut longest, mut any_worked) = (Vec::new(), 0, false);
+        for mut block in waiting {
+            match turn(&mut block, counts, done)? {
+                Slice::Ended => any_worked = true,
+                Slice::GoesOn { spent, worked } => {
+                    longest = longest.max(spent);
+                    any_worked |= worked;
+                    rest.push(block);
+                }
+            }
+        }
+        waiting = rest;
+        all_spent += longest;
+        idle = if any_worked { 0 } else { idle + 1 };
+    }
+    done.complete = true;
+    Ok(())
+}

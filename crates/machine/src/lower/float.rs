@@ -1,0 +1,379 @@
+//! Single and double precision.
+
+use sass::Instruction;
+
+use super::{Combine, Form, Relations, Run, compared, lanes_where, one, two};
+use crate::registers::{Registers, Truth, each};
+use gpu_arithmetic::half::{Bfloat16, Fp16, Half};
+use gpu_arithmetic::{Round, approx, convert, double, half, single};
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "FMUL" | "UFMUL" if scale(i).is_some() => scaled(i),
+        "FADD" | "FMUL" | "FADD32I" | "FMUL32I" | "UFADD" | "UFMUL" => binary(i),
+        "FFMA" | "FFMA32I" | "UFFMA" => multiply_add(i),
+        "FMNMX" | "UFMNMX" => minimum(i),
+        "FSETP" | "UFSETP" => compare(i),
+        "FSET" | "UFSET" => compare_to_number(i),
+        "FCHK" => check(i),
+        "MUFU" => special(i),
+        "DADD" | "DMUL" => double_binary(i),
+        "DFMA" => double_multiply_add(i),
+        "DSETP" if i.has("MIN") || i.has("MAX") => double_choice(i),
+        "DSETP" => double_compare(i),
+        _ => None,
+    }
+}
+
+fn round(i: &Instruction) -> Round {
+    let named = |name| i.has(name);
+    match () {
+        () if named("RM") => Round::Rm,
+        () if named("RP") => Round::Rp,
+        () if named("RZ") => Round::Rz,
+        () => Round::Rn,
+    }
+}
+
+/// Whether all endings are among those that are known.
+fn only(i: &Instruction, known: &[&str]) -> bool {
+    i.modifiers.iter().all(|m| known.contains(m))
+}
+
+#[inline(always)]
+fn flushed(bits: u32, ftz: bool) -> f32 {
+    let x = f32::from_bits(bits);
+    if ftz { single::ftz(x) } else { x }
+}
+
+#[inline(always)]
+fn finished(x: f32, ftz: bool, sat: bool) -> u32 {
+    let x = if ftz { single::ftz(x) } else { x };
+    if sat {
+        single::sat(x).to_bits()
+    } else {
+        x.to_bits()
+    }
+}
+
+fn binary(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    if !only(i, &["FTZ", "SAT", "RM", "RP", "RZ"]) {
+        return None;
+    }
+    let (ftz, sat, round) = (i.has("FTZ"), i.has("SAT"), round(i));
+    let add = i.opcode.contains("FADD");
+    if round == Round::Rn && !sat {
+        return match (add, ftz) {
+            (true, false) => two(
+                &form,
+                Registers::float,
+                #[inline(always)]
+                |a, b| single::add_rn(f32::from_bits(a), f32::from_bits(b)).to_bits(),
+            ),
+            (false, false) => two(
+                &form,
+                Registers::float,
+                #[inline(always)]
+                |a, b| single::mul_rn(f32::from_bits(a), f32::from_bits(b)).to_bits(),
+            ),
+            (true, true) => two(
+                &form,
+                Registers::float,
+                #[inline(always)]
+                |a, b| {
+                    finished(
+                        single::add_rn(flushed(a, true), flushed(b, true)),
+                        true,
+                        false,
+                    )
+                },
+            ),
+            (false, true) => two(
+                &form,
+                Registers::float,
+                #[inline(always)]
+                |a, b| {
+                    finished(
+                        single::mul_rn(flushed(a, true), flushed(b, true)),
+                        true,
+                        false,
+                    )
+                },
+            ),
+        };
+    }
+    two(&form, Registers::float, move |a, b| {
+        let (a, b) = (flushed(a, ftz), flushed(b, ftz));
+        let x = if add {
+            single::add(a, b, round)
+        } else {
+            single::mul(a, b, round)
+        };
+        finished(x, ftz, sat)
+    })
+}
+
+/// The power of two by which a product is multiplied.
+fn scale(i: &Instruction) -> Option<f64> {
+    i.modifiers.iter().find_map(|m| match *m {
+        "D8" => Some(0.125),
+        "D4" => Some(0.25),
+        "D2" => Some(0.5),
+        "M2" => Some(2.0),
+        "M4" => Some(4.0),
+        "M8" => Some(8.0),
+        _ => None,
+    })
+}
+
+/// A product and a power of two, rounded once.
+fn scaled(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (ftz, sat, round, scale) = (i.has("FTZ"), i.has("SAT"), round(i), scale(i)?);
+    two(&form, Registers::float, move |a, b| {
+        // Exact in double precision.
+        let product = f64::from(flushed(a, ftz)) * f64::from(flushed(b, ftz)) * scale;
+        finished(convert::f64_to_f32(product, round), ftz, sat)
+    })
+}
+
+fn multiply_add(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    if !only(i, &["FTZ", "SAT", "RM", "RP", "RZ"]) {
+        return None;
+    }
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let (ftz, sat, round) = (i.has("FTZ"), i.has("SAT"), round(i));
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (r.float(&a), r.float(&b), r.float(&c));
+        let mut out = match round {
+            Round::Rn if ftz => single::fma_rn_lanes::<true>(&a, &b, &c),
+            Round::Rn => single::fma_rn_lanes::<false>(&a, &b, &c),
+            _ => std::array::from_fn(|l| {
+                let [a, b, c] = [a[l], b[l], c[l]].map(|x| flushed(x, ftz));
+                finished(single::fma(a, b, c, round), ftz, false)
+            }),
+        };
+        if sat {
+            out = single::sat_lanes(&out);
+        }
+        r.set(d, mask, &out);
+    }))
+}
+
+fn minimum(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    if !only(i, &["FTZ", "NAN", "XORSIGN"]) {
+        return None;
+    }
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let smaller = *form.ins.last()?;
+    let (ftz, nan, sign) = (i.has("FTZ"), i.has("NAN"), i.has("XORSIGN"));
+    Some(Box::new(move |r, mask| {
+        let (a, b, smaller) = (r.float(&a), r.float(&b), r.truth(smaller));
+        let out = each(
+            #[inline(always)]
+            |l| {
+                let (x, y) = (flushed(a[l], ftz), flushed(b[l], ftz));
+                let pick = |x, y| match (smaller >> l & 1 == 1, nan) {
+                    (true, false) => single::min(x, y),
+                    (false, false) => single::max(x, y),
+                    (true, true) => single::min_nan(x, y),
+                    (false, true) => single::max_nan(x, y),
+                };
+                let z = if sign {
+                    single::xorsign_abs(x, y, pick)
+                } else {
+                    pick(x, y)
+                };
+                z.to_bits()
+            },
+        );
+        r.set(d, mask, &out);
+    }))
+}
+
+fn compare(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let (relations, combine, ftz) = (Relations::of(&i.modifiers)?, Combine::of(i), i.has("FTZ"));
+    let outs = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.float(&a), r.float(&b));
+        let holds = lanes_where(
+            #[inline(always)]
+            |l| relations.hold(flushed(a[l], ftz), flushed(b[l], ftz)),
+        );
+        compared(r, outs, (combine, r.truth(with)), holds, mask);
+    }))
+}
+
+fn compare_to_number(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (relations, combine, ftz) = (Relations::of(&i.modifiers)?, Combine::of(i), i.has("FTZ"));
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let yes = if i.has("BF") {
+        1f32.to_bits()
+    } else {
+        u32::MAX
+    };
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.float(&a), r.float(&b));
+        let holds = lanes_where(|l| relations.hold(flushed(a[l], ftz), flushed(b[l], ftz)));
+        let holds = combine.of_lanes(holds, r.truth(with));
+        let out = each(|l| if holds >> l & 1 == 1 { yes } else { 0 });
+        r.set(d, mask, &out);
+    }))
+}
+
+/// Whether a quotient needs more than the reciprocal and its two corrections: exponents so far out
+/// that an intermediate result is not exact.
+fn check(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let out = form.out(0);
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.float(&a), r.float(&b));
+        let exponent = |bits: u32| (bits >> 23 & 255) as i32;
+        let rare = lanes_where(|l| {
+            let (x, y) = (exponent(a[l]), exponent(b[l]));
+            !(25..255).contains(&x) || !(1..253).contains(&y) || !(-124..126).contains(&(x - y))
+        });
+        r.set_truth(out, mask, rare);
+    }))
+}
+
+/// The approximations; they take and give no subnormals.
+fn special(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let name = *i.modifiers.first()?;
+    let halves = i.modifiers.get(1).copied();
+    match name {
+        "RCP64H" => return one(&form, Registers::float, |high| upper(approx::rcp_f64, high)),
+        "RSQ64H" => {
+            return one(&form, Registers::float, |high| {
+                upper(|x| approx::rsqrt_f64(x, true), high)
+            });
+        }
+        _ => {}
+    }
+    let f: fn(f32) -> f32 = match name {
+        "RCP" => approx::rcp,
+        "RSQ" => approx::rsqrt,
+        "SQRT" => approx::sqrt,
+        "EX2" => approx::ex2,
+        "LG2" => approx::lg2,
+        "SIN" => approx::sin_turns,
+        "COS" => approx::cos_turns,
+        "TANH" => approx::tanh,
+        _ => return None,
+    };
+    match halves {
+        Some("F16" | "F16_V2") => narrow::<Fp16>(&form, f),
+        Some("BF16" | "BF16_V2") => narrow::<Bfloat16>(&form, f),
+        Some(_) => None,
+        // Of these approximations the hyperbolic tangent alone knows subnormals.
+        None if name == "TANH" => one(&form, Registers::float, move |a| {
+            f(f32::from_bits(a)).to_bits()
+        }),
+        None => one(&form, Registers::float, move |a| {
+            single::ftz(f(flushed(a, true))).to_bits()
+        }),
+    }
+}
+
+fn narrow<H: Half + 'static>(form: &Form, f: fn(f32) -> f32) -> Option<Run> {
+    one(form, Registers::halves, move |a| {
+        half::map1(a, |x| H::narrow(f(H::widen(x))))
+    })
+}
+
+fn upper(f: impl Fn(f64) -> f64, high: u32) -> u32 {
+    (f(f64::from_bits(u64::from(high) << 32)).to_bits() >> 32) as u32
+}
+
+fn double_binary(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    // An addition may have a register between its two operands that is not read.
+    let (a, b) = (form.source(0)?, *form.sources.last()?);
+    let (round, add) = (round(i), i.opcode == "DADD");
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.double(&a), r.double(&b));
+        let out = std::array::from_fn(|l| {
+            let (a, b) = (f64::from_bits(a[l]), f64::from_bits(b[l]));
+            let x = if add {
+                double::add(a, b, round)
+            } else {
+                double::mul(a, b, round)
+            };
+            x.to_bits()
+        });
+        r.set_wide(d, mask, &out);
+    }))
+}
+
+fn double_multiply_add(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let round = round(i);
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (r.double(&a), r.double(&b), r.double(&c));
+        let out = std::array::from_fn(|l| {
+            let [a, b, c] = [a[l], b[l], c[l]].map(f64::from_bits);
+            double::fma(a, b, c, round).to_bits()
+        });
+        r.set_wide(d, mask, &out);
+    }))
+}
+
+fn double_compare(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let outs = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.double(&a), r.double(&b));
+        let holds = lanes_where(|l| relations.hold(f64::from_bits(a[l]), f64::from_bits(b[l])));
+        compared(r, outs, (combine, r.truth(with)), holds, mask);
+    }))
+}
+
+/// Which of two numbers is the smaller or the larger one: the first predicate chooses the first, the
+/// second says that both are NaN.
+fn double_choice(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let outs = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    if form.ins.iter().any(|p| !p.is_always()) || !i.has("AND") {
+        return None;
+    }
+    let smaller = i.has("MIN");
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.double(&a), r.double(&b));
+        let pair = |l: usize| (f64::from_bits(a[l]), f64::from_bits(b[l]));
+        let first = lanes_where(|l| {
+            let (x, y) = pair(l);
+            let chosen = if smaller {
+                double::min(x, y)
+            } else {
+                double::max(x, y)
+            };
+            chosen.to_bits() == a[l]
+        });
+        let neither = lanes_where(|l| {
+            let (x, y) = pair(l);
+            x.is_nan() && y.is_nan()
+        });
+        r.set_truth(outs.0, mask, first & !neither);
+        r.set_truth(outs.1, mask, neither);
+    }))
+}

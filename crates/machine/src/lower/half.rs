@@ -1,0 +1,186 @@
+//! Packed half precision.
+
+use sass::Instruction;
+
+use super::{Combine, Form, Relations, Run, compared, lanes_where};
+use crate::registers::{Part, Registers, Source, Truth};
+use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
+use gpu_arithmetic::{Lanes, single};
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    if i.modifiers.iter().any(|m| matches!(*m, "BF16_V2" | "BF16")) {
+        return of_type::<Bfloat16>(i);
+    }
+    of_type::<Fp16>(i)
+}
+
+fn of_type<H: Half + 'static>(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "HADD2" if i.has("F32") => single_sum::<H>(i),
+        "HADD2" => arithmetic(i, |v: [Lanes; 3]| half::add_lanes::<H>(&v[0], &v[1]), 2),
+        "HMUL2" => arithmetic(i, |v: [Lanes; 3]| half::mul_lanes::<H>(&v[0], &v[1]), 2),
+        "HFMA2" => {
+            let relu = i.has("RELU");
+            arithmetic(
+                i,
+                move |v: [Lanes; 3]| {
+                    let out = half::fma_lanes::<H>(&v[0], &v[1], &v[2]);
+                    match relu {
+                        true => out.map(|x| half::map1(x, half::relu::<H>)),
+                        false => out,
+                    }
+                },
+                3,
+            )
+        }
+        "HMNMX2" => minimum::<H>(i),
+        "HSETP2" => compare::<H>(i),
+        "HSET2" => compare_to_number::<H>(i),
+        _ => None,
+    }
+}
+
+const KNOWN: [&str; 6] = ["BF16_V2", "BF16", "MMA", "SAT", "RELU", "FTZ"];
+
+fn arithmetic(
+    i: &Instruction,
+    f: impl Fn([Lanes; 3]) -> Lanes + Send + Sync + 'static,
+    count: usize,
+) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    if !i.modifiers.iter().all(|m| KNOWN.contains(m)) {
+        return None;
+    }
+    let d = form.dest?;
+    let sources = form.sources;
+    if sources.len() != count {
+        return None;
+    }
+    let (sat, brain) = (i.has("SAT"), i.has("BF16_V2") || i.has("BF16"));
+    let flush = flush(i);
+    Some(Box::new(move |r, mask| {
+        let mut values = [[0; 32]; 3];
+        for (value, source) in values.iter_mut().zip(&sources) {
+            *value = r.halves(source).map(flush);
+        }
+        let mut out = f(values).map(flush);
+        if sat {
+            out = out.map(|x| match brain {
+                true => half::map1(x, half::sat::<Bfloat16>),
+                false => half::map1(x, half::sat::<Fp16>),
+            });
+        }
+        r.set(d, mask, &out);
+    }))
+}
+
+/// What becomes of the subnormals of two halves: zeros where the instruction says so.
+fn flush(i: &Instruction) -> fn(u32) -> u32 {
+    fn zeroed(exponent: u16) -> impl Fn(u16) -> u16 {
+        move |x| if x & exponent == 0 { x & 0x8000 } else { x }
+    }
+    match (i.has("FTZ"), i.has("BF16_V2") || i.has("BF16")) {
+        (false, _) => |x| x,
+        (true, false) => |x| half::map1(x, zeroed(0x7c00)),
+        (true, true) => |x| half::map1(x, zeroed(0x7f80)),
+    }
+}
+
+/// The sum of two halves as a single-precision number: how a half is widened.
+fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    Some(Box::new(move |r, mask| {
+        let read = |s: &Source| -> [f32; 32] {
+            if s.part == Part::Single {
+                return r.float(s).map(f32::from_bits);
+            }
+            r.halves(s).map(|v| H::widen(v as u16))
+        };
+        let (a, b) = (read(&a), read(&b));
+        let out = std::array::from_fn(|l| single::add_rn(a[l], b[l]).to_bits());
+        r.set(d, mask, &out);
+    }))
+}
+
+fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let smaller = *form.ins.last()?;
+    if !i
+        .modifiers
+        .iter()
+        .all(|m| KNOWN.contains(m) || matches!(*m, "NAN" | "XORSIGN"))
+    {
+        return None;
+    }
+    let (nan, sign, flush) = (i.has("NAN"), i.has("XORSIGN"), flush(i));
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.halves(&a).map(flush), r.halves(&b).map(flush));
+        let smaller = r.truth(smaller);
+        let out = std::array::from_fn(|l| {
+            let pick = |x, y| match (smaller >> l & 1 == 1, nan) {
+                (true, false) => half::min::<H>(x, y),
+                (false, false) => half::max::<H>(x, y),
+                (true, true) => half::min_nan::<H>(x, y),
+                (false, true) => half::max_nan::<H>(x, y),
+            };
+            half::map2(a[l], b[l], |x, y| match sign {
+                true => half::xorsign_abs::<H>(x, y, pick),
+                false => pick(x, y),
+            })
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+/// Lanes in which the lower, and in which the upper half compares so.
+fn held<H: Half>(r: &Registers, a: &Source, b: &Source, relations: Relations) -> [u32; 2] {
+    let (a, b) = (r.halves(a), r.halves(b));
+    [0, 16].map(|shift| {
+        lanes_where(|l| {
+            let value = |v: u32| H::widen((v >> shift) as u16);
+            relations.hold(value(a[l]), value(b[l]))
+        })
+    })
+}
+
+fn compare<H: Half + 'static>(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    if i.modifiers.iter().any(|m| m.starts_with('H')) {
+        return None;
+    }
+    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let (low, high) = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    Some(Box::new(move |r, mask| {
+        let [lower, upper] = held::<H>(r, &a, &b, relations);
+        let with = r.truth(with);
+        compared(r, (low, Truth::ALWAYS), (combine, with), lower, mask);
+        compared(r, (high, Truth::ALWAYS), (combine, with), upper, mask);
+    }))
+}
+
+fn compare_to_number<H: Half + 'static>(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let yes = match i.has("BF") {
+        true => u32::from(H::narrow(1.0)),
+        false => 0xffff,
+    };
+    Some(Box::new(move |r, mask| {
+        let halves = held::<H>(r, &a, &b, relations);
+        let [low, high] = halves.map(|lanes| combine.of_lanes(lanes, r.truth(with)));
+        let out = std::array::from_fn(|l| {
+            let pick = |lanes: u32| if lanes >> l & 1 == 1 { yes } else { 0 };
+            pick(high) << 16 | pick(low)
+        });
+        r.set(d, mask, &out);
+    }))
+}

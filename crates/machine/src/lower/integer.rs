@@ -1,0 +1,417 @@
+//! Integer arithmetic.
+
+use sass::Instruction;
+
+use super::{Combine, Form, Relations, Run, compared, lanes_where, one, three, two};
+use crate::registers::{Registers, Truth, each};
+use gpu_arithmetic::integer;
+use gpu_arithmetic::video::{Simd, Video};
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "IADD3" | "UIADD3" | "VIADD" | "UVIADD" | "IADD" | "UIADD" => add(i),
+        "IMAD" | "UIMAD" => multiply_add(i),
+        "LEA" | "ULEA" => scaled_add(i),
+        "ISETP" | "UISETP" => compare(i),
+        "IMNMX" | "UIMNMX" | "VIMNMX" | "UVIMNMX" => minimum(i),
+        "VIADDMNMX" => add_minimum(i),
+        "VIMNMX3" => minimum3(i),
+        "IABS" => one(&Form::of(i, true)?, Registers::int, |a| {
+            (a as i32).wrapping_abs() as u32
+        }),
+        "POPC" | "UPOPC" => one(&Form::of(i, true)?, Registers::int, u32::count_ones),
+        "BREV" | "UBREV" => one(&Form::of(i, true)?, Registers::int, u32::reverse_bits),
+        "FLO" | "UFLO" => leading(i),
+        "IDP" => dot(i),
+        "VABSDIFF" | "VABSDIFF4" => difference(i),
+        "SGXT" | "USGXT" => extend(i),
+        "BMSK" | "UBMSK" => {
+            let wrap = i.has("W");
+            two(&Form::of(i, true)?, Registers::int, move |a, b| {
+                integer::bmsk(a, b, wrap)
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The sum of up to three operands and of carries; carries out go to predicates.
+fn add(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    if let Some(packed) = Packed::of(i) {
+        return two(&form, Registers::int, move |a, b| {
+            packed.each(a, b, |x, y| x.wrapping_add(y))
+        });
+    }
+    if i.has("ISAT") {
+        return two(&form, Registers::int, integer::add_sat);
+    }
+    if i.has("64") {
+        let (a, b) = (form.source(0)?, form.source(1)?);
+        let c = form.source(2);
+        return Some(Box::new(move |r, mask| {
+            let (a, b) = (r.wide(&a), r.wide(&b));
+            let c = c.map_or([0; 32], |c| r.wide(&c));
+            let sum = std::array::from_fn(|l| a[l].wrapping_add(b[l]).wrapping_add(c[l]));
+            r.set_wide(d, mask, &sum);
+        }));
+    }
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let c = form.source(2);
+    if form.outs.iter().all(|out| out.is_always()) && form.ins.is_empty() {
+        let Some(c) = c else {
+            return two(&form, Registers::int, |a, b| a.wrapping_add(b));
+        };
+        return Some(Box::new(move |r, mask| {
+            let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+            let out = each(
+                #[inline(always)]
+                |l| a[l].wrapping_add(b[l]).wrapping_add(c[l]),
+            );
+            r.set(d, mask, &out);
+        }));
+    }
+    let outs = [form.out(0), form.out(1)];
+    let ins = form.ins;
+    let extended = i.has("X");
+    Some(Box::new(move |r, mask| {
+        let (a, more_a) = r.addend(&a);
+        let (b, more_b) = r.addend(&b);
+        let (c, more_c) = c.as_ref().map_or(([0; 32], 0), |c| r.addend(c));
+        let carry =
+            |lane: usize| -> u64 { ins.iter().map(|p| u64::from(r.truth(*p) >> lane & 1)).sum() };
+        // A carry takes the place of the 1 that a complement needs.
+        let more = if extended {
+            0
+        } else {
+            more_a + more_b + more_c
+        };
+        let sums: [u64; 32] = std::array::from_fn(|l| {
+            u64::from(a[l]) + u64::from(b[l]) + u64::from(c[l]) + more + carry(l)
+        });
+        r.set(d, mask, &sums.map(|s| s as u32));
+        for (n, out) in outs.into_iter().enumerate() {
+            r.set_truth(out, mask, lanes_where(|l| sums[l] >> 32 > n as u64));
+        }
+    }))
+}
+
+fn multiply_add(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let signed = !i.has("U32");
+    let carry_in = form.ins.first().copied();
+    let carry_out = form.out(0);
+    if i.has("WIDE") || i.has("HI") {
+        let high = i.has("HI");
+        return Some(Box::new(move |r, mask| {
+            let (a, b, c) = (r.int(&a), r.int(&b), r.wide(&c));
+            let carry = carry_in.map_or(0, |p| r.truth(p));
+            let mut over = 0u32;
+            let out: [u64; 32] = std::array::from_fn(|l| {
+                let product = if signed {
+                    (i64::from(a[l] as i32) * i64::from(b[l] as i32)) as u64
+                } else {
+                    u64::from(a[l]) * u64::from(b[l])
+                };
+                let (sum, one) = product.overflowing_add(c[l]);
+                let (sum, two) = sum.overflowing_add(u64::from(carry >> l & 1));
+                over |= u32::from(one || two) << l;
+                sum
+            });
+            if high {
+                r.set(d, mask, &out.map(|v| (v >> 32) as u32));
+            } else {
+                r.set_wide(d, mask, &out);
+            }
+            r.set_truth(carry_out, mask, over);
+        }));
+    }
+    if i.has("X") || carry_in.is_some() || !carry_out.is_always() {
+        let extended = i.has("X");
+        return Some(Box::new(move |r, mask| {
+            let (a, b, (c, one)) = (r.int(&a), r.int(&b), r.addend(&c));
+            let carry = carry_in.map_or(0, |p| r.truth(p));
+            let one = if extended { 0 } else { one };
+            let sums: [u64; 32] = std::array::from_fn(|l| {
+                let product = u64::from(a[l].wrapping_mul(b[l]));
+                product + u64::from(c[l]) + one + u64::from(carry >> l & 1)
+            });
+            r.set(d, mask, &sums.map(|s| s as u32));
+            r.set_truth(carry_out, mask, lanes_where(|l| sums[l] >> 32 != 0));
+        }));
+    }
+    three(&form, Registers::int, |a, b, c| {
+        a.wrapping_mul(b).wrapping_add(c)
+    })
+}
+
+/// `(a << n) + b`, or its upper half.
+fn scaled_add(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (high, signed) = (i.has("HI"), i.has("SX32"));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with_upper = high && !signed;
+    let upper = match with_upper {
+        true => Some(form.source(2)?),
+        false => None,
+    };
+    let shift = form.source(if with_upper { 3 } else { 2 })?;
+    let extended = i.has("X");
+    let carry_in = form.ins.first().copied().filter(|_| extended);
+    let carry_out = form.out(0);
+    Some(Box::new(move |r, mask| {
+        let (low, n) = (r.int(&a), r.int(&shift));
+        let upper = upper.as_ref().map(|c| r.int(c));
+        let (b, one) = r.addend(&b);
+        let one = if extended { 0 } else { one };
+        let carry = carry_in.map_or(0, |p| r.truth(p));
+        let sums: [u64; 32] = std::array::from_fn(|l| {
+            let hi = match &upper {
+                Some(c) => c[l],
+                None if signed => ((low[l] as i32) >> 31) as u32,
+                None => 0,
+            };
+            let wide = (u64::from(hi) << 32 | u64::from(low[l])) << (n[l] & 31);
+            let scaled = if high {
+                (wide >> 32) as u32
+            } else {
+                wide as u32
+            };
+            u64::from(scaled) + u64::from(b[l]) + one + u64::from(carry >> l & 1)
+        });
+        r.set(d, mask, &sums.map(|s| s as u32));
+        r.set_truth(carry_out, mask, lanes_where(|l| sums[l] >> 32 != 0));
+    }))
+}
+
+fn compare(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, false)?;
+    let relations = Relations::of(&i.modifiers)?;
+    let combine = Combine::of(i);
+    let outs = (form.out(0), form.out(1));
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let low = match i.has("EX") {
+        true => Some(*form.ins.get(1)?),
+        false => None,
+    };
+    if i.has("U64") || i.has("S64") || i.has("64") {
+        let signed = !i.has("U64");
+        return Some(Box::new(move |r, mask| {
+            let (a, b) = (r.wide(&a), r.wide(&b));
+            let holds = lanes_where(|l| match signed {
+                true => relations.hold(a[l] as i64, b[l] as i64),
+                false => relations.hold(a[l], b[l]),
+            });
+            compared(r, outs, (combine, r.truth(with)), holds, mask);
+        }));
+    }
+    let signed = !i.has("U32");
+    Some(Box::new(move |r, mask| {
+        let (a, b) = (r.int(&a), r.int(&b));
+        let mut holds = match signed {
+            true => lanes_where(
+                #[inline(always)]
+                |l| relations.hold(a[l] as i32, b[l] as i32),
+            ),
+            false => lanes_where(
+                #[inline(always)]
+                |l| relations.hold(a[l], b[l]),
+            ),
+        };
+        if let Some(low) = low {
+            // Upper halves that are equal leave it to the lower ones.
+            let equal = lanes_where(|l| a[l] == b[l]);
+            holds = holds & !equal | r.truth(low) & equal;
+        }
+        compared(r, outs, (combine, r.truth(with)), holds, mask);
+    }))
+}
+
+/// Parts of a register that are numbers of their own.
+#[derive(Debug, Clone, Copy)]
+struct Packed {
+    bits: u32,
+    signed: bool,
+}
+
+impl Packed {
+    fn of(i: &Instruction) -> Option<Packed> {
+        let (bits, signed) = i.modifiers.iter().find_map(|m| match *m {
+            "16x2" | "U16x2" => Some((16, false)),
+            "S16x2" => Some((16, true)),
+            "U8x4" => Some((8, false)),
+            "S8x4" => Some((8, true)),
+            _ => None,
+        })?;
+        Some(Packed { bits, signed })
+    }
+
+    /// `f` of each part, extended to 32 bits and cut again.
+    #[inline(always)]
+    fn each(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
+        let cut = u32::MAX >> (32 - self.bits);
+        let part = |v: u32, at: u32| {
+            let up = v >> at << (32 - self.bits);
+            match self.signed {
+                true => (up as i32 >> (32 - self.bits)) as u32,
+                false => up >> (32 - self.bits),
+            }
+        };
+        (0..32)
+            .step_by(self.bits as usize)
+            .fold(0, |all, at| all | (f(part(a, at), part(b, at)) & cut) << at)
+    }
+}
+
+/// The smaller or the larger one, as a predicate says; of parts each for itself.
+fn minimum(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b) = (form.source(0)?, form.source(1)?);
+    let smaller = *form.ins.first()?;
+    let relu = i.has("RELU");
+    if i.has("U64") || i.has("S64") {
+        let signed = i.has("S64");
+        return Some(Box::new(move |r, mask| {
+            let (a, b, smaller) = (r.wide(&a), r.wide(&b), r.truth(smaller));
+            let out = std::array::from_fn(|l| {
+                let less = match signed {
+                    true => (a[l] as i64) < b[l] as i64,
+                    false => a[l] < b[l],
+                };
+                if less == (smaller >> l & 1 == 1) {
+                    a[l]
+                } else {
+                    b[l]
+                }
+            });
+            r.set_wide(d, mask, &out);
+        }));
+    }
+    let packed = Packed::of(i).unwrap_or(Packed {
+        bits: 32,
+        signed: !i.has("U32"),
+    });
+    Some(Box::new(move |r, mask| {
+        let (a, b, smaller) = (r.int(&a), r.int(&b), r.truth(smaller));
+        let pick = |x, y, smaller| match extreme(x, y, smaller, packed.signed) {
+            v if relu && packed.signed && (v as i32) < 0 => 0,
+            v => v,
+        };
+        let out = each(|l| {
+            let smaller = smaller >> l & 1 == 1;
+            match packed.bits {
+                32 => pick(a[l], b[l], smaller),
+                _ => packed.each(a[l], b[l], |x, y| pick(x, y, smaller)),
+            }
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+#[inline(always)]
+fn extreme(a: u32, b: u32, smaller: bool, signed: bool) -> u32 {
+    let less = if signed { (a as i32) < b as i32 } else { a < b };
+    if less == smaller { a } else { b }
+}
+
+fn add_minimum(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let smaller = *form.ins.last()?;
+    let (signed, relu) = (!i.has("U32"), i.has("RELU"));
+    if Packed::of(i).is_some() {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+        let smaller = r.truth(smaller);
+        let out = each(|l| {
+            let v = extreme(a[l].wrapping_add(b[l]), c[l], smaller >> l & 1 == 1, signed);
+            if relu && (v as i32) < 0 { 0 } else { v }
+        });
+        r.set(d, mask, &out);
+    }))
+}
+
+fn minimum3(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let smaller = *form.ins.last()?;
+    if i.modifiers.iter().any(|m| *m != "U32") || !smaller.is_always() {
+        return None;
+    }
+    let signed = !i.has("U32");
+    three(&form, Registers::int, move |a, b, c| {
+        extreme(extreme(a, b, true, signed), c, true, signed)
+    })
+}
+
+fn leading(i: &Instruction) -> Option<Run> {
+    let (signed, amount) = (!i.has("U32"), i.has("SH"));
+    one(&Form::of(i, true)?, Registers::int, move |a| {
+        integer::bfind(a.into(), 32, signed, amount)
+    })
+}
+
+fn dot(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let halves = i.modifiers.iter().any(|m| m.starts_with('2'));
+    let types: Vec<&str> = i
+        .modifiers
+        .iter()
+        .filter(|m| m.starts_with(['S', 'U']))
+        .copied()
+        .collect();
+    let signed = |n: usize| types.get(n).is_some_and(|t| t.starts_with('S'));
+    let (a_signed, b_signed) = (signed(0), signed(1));
+    match halves {
+        true => {
+            let high = i.has("HI");
+            three(&form, Registers::int, move |a, b, c| {
+                integer::dp2a(a, b, c, a_signed, b_signed, high)
+            })
+        }
+        false => three(&form, Registers::int, move |a, b, c| {
+            integer::dp4a(a, b, c, a_signed, b_signed)
+        }),
+    }
+}
+
+fn difference(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let signed = i.has("S8") || i.has("S16") || i.has("S32");
+    if i.opcode == "VABSDIFF" {
+        let signed = !i.has("U32");
+        return three(&form, Registers::int, move |a, b, c| {
+            let difference = if signed {
+                (a as i32).abs_diff(b as i32)
+            } else {
+                a.abs_diff(b)
+            };
+            difference.wrapping_add(c)
+        });
+    }
+    let video = Video {
+        op: Simd::AbsDiff,
+        elements: 4,
+        a_signed: signed,
+        b_signed: signed,
+        d_signed: false,
+        sat: false,
+        accumulate: i.has("ACC"),
+    };
+    three(&form, Registers::int, move |a, b, c| video.run(a, b, c))
+}
+
+fn extend(i: &Instruction) -> Option<Run> {
+    let (signed, wrap) = (!i.has("U32"), i.has("W"));
+    two(&Form::of(i, true)?, Registers::int, move |a, bits| {
+        integer::szext(a, bits, signed, wrap)
+    })
+}

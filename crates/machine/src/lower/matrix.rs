@@ -1,0 +1,166 @@
+//! Products of matrices.
+
+use sass::Instruction;
+
+use super::{Form, Run};
+use crate::registers::{Dest, Origin, Registers, Source};
+use gpu_arithmetic::mma::{Accumulator, Element, Mma, mma_f64};
+use gpu_arithmetic::{Lanes, Round, layout};
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "HMMA" | "IMMA" | "QMMA" => product(i),
+        "DMMA" => double_product(i),
+        "MOVM" => transposed(i),
+        _ => None,
+    }
+}
+
+fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
+    Some(match *i.modifiers.first()? {
+        "1688" => (16, 8, 8),
+        "1684" => (16, 8, 4),
+        "16816" => (16, 8, 16),
+        "16832" => (16, 8, 32),
+        "16864" => (16, 8, 64),
+        "8816" => (8, 8, 16),
+        "8832" => (8, 8, 32),
+        _ => return None,
+    })
+}
+
+fn element(name: &str) -> Option<Element> {
+    Some(match name {
+        "S8" => Element::S8,
+        "U8" => Element::U8,
+        "S4" => Element::S4,
+        "U4" => Element::U4,
+        "E4M3" => Element::E4m3,
+        "E5M2" => Element::E5m2,
+        _ => return None,
+    })
+}
+
+fn form_of(i: &Instruction) -> Option<Mma> {
+    let (m, n, k) = shape(i)?;
+    let known = ["F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL"];
+    let named: Vec<Element> = i
+        .modifiers
+        .iter()
+        .skip(1)
+        .filter_map(|m| element(m))
+        .collect();
+    let all_known = |m: &&'static str| known.contains(m) || element(m).is_some();
+    if !i.modifiers.iter().skip(1).all(all_known) {
+        return None;
+    }
+    let (a, b) = match (i.opcode, named.as_slice()) {
+        ("IMMA" | "QMMA", &[a, b]) => (a, b),
+        ("HMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
+        ("HMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
+        ("HMMA", []) => (Element::F16, Element::F16),
+        _ => return None,
+    };
+    let accumulator = match i.opcode {
+        "IMMA" => Accumulator::S32,
+        _ if i.has("F32") => Accumulator::F32,
+        _ if i.has("F16") => Accumulator::F16,
+        _ => return None,
+    };
+    Some(Mma {
+        m,
+        n,
+        k,
+        a,
+        b,
+        c: accumulator,
+        d: accumulator,
+        saturate: i.has("SAT"),
+    })
+}
+
+/// Consecutive registers, or zeros.
+fn registers(r: &Registers, s: &Source, count: usize) -> [Lanes; 8] {
+    let mut out = [[0; 32]; 8];
+    if let Origin::Row(first) = s.from {
+        for (n, row) in (0u8..).zip(out.iter_mut().take(count)) {
+            *row = r.raw(Origin::Row(first.saturating_add(n)));
+        }
+    }
+    out
+}
+
+fn product(i: &Instruction) -> Option<Run> {
+    let mma = form_of(i)?;
+    let counts = mma.registers()?;
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let plain = |s: &Source| matches!(s.from, Origin::Row(_) | Origin::Value(0));
+    if ![a, b, c].iter().all(plain) || counts.a > 8 || form.sources.len() > 3 {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (
+            registers(r, &a, counts.a),
+            registers(r, &b, counts.b),
+            registers(r, &c, counts.c),
+        );
+        let a: Vec<&Lanes> = a.iter().take(counts.a).collect();
+        let b: Vec<&Lanes> = b.iter().take(counts.b).collect();
+        let c: Vec<&Lanes> = c.iter().take(counts.c).collect();
+        let mut out = [[0; 32]; 8];
+        mma.run(&a, &b, &c, &mut out[..counts.d]);
+        for (n, row) in (0u8..).zip(out.iter().take(counts.d)) {
+            r.set(d.next(n), mask, row);
+        }
+    }))
+}
+
+fn double_product(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (m, k) = match *i.modifiers.first()? {
+        "884" | "8x8x4" => (8, 4),
+        "16x8x4" => (16, 4),
+        "16x8x8" => (16, 8),
+        "16x8x16" => (16, 16),
+        _ => return None,
+    };
+    if i.modifiers.len() > 1 {
+        return None;
+    }
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let wide = |r: &Registers, s: &Source, count: usize| -> Vec<[u64; 32]> {
+        (0..count)
+            .map(|n| match s.from {
+                Origin::Row(first) => r.raw_wide(Origin::Row(first.saturating_add(2 * n as u8))),
+                _ => [0; 32],
+            })
+            .collect()
+    };
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (
+            wide(r, &a, m * k / 32),
+            wide(r, &b, k / 4),
+            wide(r, &c, m / 4),
+        );
+        let mut out = vec![[0; 32]; m / 4];
+        mma_f64(m, k, &a, &b, &c, &mut out, Round::Rn);
+        for (n, row) in (0u8..).zip(&out) {
+            r.set_wide(Dest::next(d, 2 * n), mask, row);
+        }
+    }))
+}
+
+fn transposed(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (d, a) = (form.dest?, form.source(0)?);
+    if i.modifiers != ["16", "MT88"] {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let out = layout::movmatrix(&r.int(&a));
+        r.set(d, mask, &out);
+    }))
+}

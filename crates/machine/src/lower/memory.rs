@@ -1,0 +1,355 @@
+//! Loads, stores, atomics and copies.
+
+use sass::{Address, Instruction, Operand, Register};
+
+use crate::atomics::Atomic;
+use crate::memory::{Access, Copy, Kind, Where, Window};
+use crate::program::Op;
+use crate::registers::{Dest, Source, Truth};
+use crate::sync::Sync;
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+
+pub(super) fn lower(i: &Instruction) -> Option<Op> {
+    Some(match i.opcode {
+        "LDG" | "LDS" | "LDL" | "LD" => Op::Memory(Box::new(load(i)?)),
+        "STG" | "STS" | "STL" | "ST" => Op::Memory(Box::new(store(i)?)),
+        "ATOMG" | "ATOM" | "ATOMS" if !i.has("ARRIVE") => Op::Atomic(Box::new(atomic(i)?)),
+        "RED" | "REDG" | "REDS" => Op::Atomic(Box::new(reduction(i)?)),
+        "LDGSTS" => Op::Copy(Box::new(copy(i)?)),
+        "LDSM" | "STSM" => Op::Memory(Box::new(matrices(i)?)),
+        "QSPC" => Op::Space(
+            place(i, Window::Generic)?,
+            Truth::of(i.operands.first()?)?,
+            i.has("S"),
+        ),
+        "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" => Op::Sync(Box::new(sync(i)?)),
+        _ => return None,
+    })
+}
+
+fn window(i: &Instruction) -> Window {
+    match i.opcode {
+        "LDS" | "STS" | "ATOMS" | "REDS" | "LDSM" | "STSM" => Window::Shared,
+        "LDL" | "STL" => Window::Local,
+        "LD" | "ST" | "ATOM" | "QSPC" => Window::Generic,
+        _ => Window::Global,
+    }
+}
+
+fn addresses(i: &Instruction) -> Vec<&Address> {
+    let all = i.operands.iter().filter_map(|operand| match operand {
+        Operand::Address(address) => Some(address),
+        _ => None,
+    });
+    all.collect()
+}
+
+pub(super) fn where_of(address: &Address, window: Window) -> Option<Where> {
+    let scale = |r: &Register| match r.selector {
+        "X4" => Some(2),
+        "X8" => Some(3),
+        "X16" => Some(4),
+        "" | "U32" | "64" => Some(0),
+        _ => None,
+    };
+    let (mut base, mut uniform) = (address.base, address.uniform);
+    if let Some(r) = base
+        && r.uniform
+        && uniform.is_none()
+    {
+        (base, uniform) = (None, base);
+    }
+    let long = matches!(window, Window::Global | Window::Generic);
+    // Beside a uniform register, that of the lane may be an offset of 32 bits.
+    let wide = base.is_some_and(|r| r.wide || long && r.selector != "U32");
+    Some(Where {
+        window,
+        shift: base.as_ref().map_or(Some(0), scale)?,
+        base: base.filter(|r| !r.is_zero()).map(|r| r.index),
+        wide,
+        uniform: uniform.filter(|r| !r.is_zero()).map(|r| r.index),
+        uniform_wide: long,
+        offset: address.offset,
+    })
+}
+
+fn place(i: &Instruction, window: Window) -> Option<Where> {
+    let found = addresses(i);
+    if found.first()?.kind.is_empty() {
+        return where_of(found.first()?, window);
+    }
+    None
+}
+
+/// Bytes a lane and whether a narrow value is signed.
+fn width(i: &Instruction) -> (u8, bool) {
+    for modifier in &i.modifiers {
+        match *modifier {
+            "U8" => return (1, false),
+            "S8" => return (1, true),
+            "U16" => return (2, false),
+            "S16" => return (2, true),
+            "64" => return (8, false),
+            "128" => return (16, false),
+            _ => {}
+        }
+    }
+    (4, false)
+}
+
+fn load(i: &Instruction) -> Option<Access> {
+    let (bytes, signed) = width(i);
+    if i.has("256") || i.has("ENL2") {
+        return None;
+    }
+    let dest = i.operands.iter().find_map(Dest::of)?;
+    let asks = i
+        .operands
+        .iter()
+        .any(|o| matches!(o, Operand::Predicate(p) if p.index != 7));
+    if asks {
+        return None;
+    }
+    Some(Access {
+        at: place(i, window(i))?,
+        bytes,
+        kind: Kind::Load { dest, signed },
+    })
+}
+
+fn store(i: &Instruction) -> Option<Access> {
+    let (bytes, _) = width(i);
+    let source = i
+        .operands
+        .iter()
+        .skip_while(|operand| !matches!(operand, Operand::Address(_)))
+        .nth(1)?;
+    if i.has("256") || i.has("ENL2") {
+        return None;
+    }
+    Some(Access {
+        at: place(i, window(i))?,
+        bytes,
+        kind: Kind::Store {
+            source: Source::of(source)?,
+        },
+    })
+}
+
+/// One, two or four matrices of 8 by 8 halves, a row of 16 bytes a lane.
+fn matrices(i: &Instruction) -> Option<Access> {
+    let count = match *i.modifiers.last()? {
+        "4" => 4,
+        "2" => 2,
+        "M88" | "MT88" => 1,
+        _ => return None,
+    };
+    let trans = i.has("MT88");
+    if !i.has("16") || !trans && !i.has("M88") {
+        return None;
+    }
+    let kind = if i.opcode == "LDSM" {
+        Kind::LoadMatrices {
+            dest: i.operands.iter().find_map(Dest::of)?,
+            count,
+            trans,
+        }
+    } else {
+        Kind::StoreMatrices {
+            source: Source::of(i.operands.last()?)?,
+            count,
+            trans,
+        }
+    };
+    Some(Access {
+        at: place(i, Window::Shared)?,
+        bytes: 16,
+        kind,
+    })
+}
+
+fn operation(i: &Instruction) -> Option<AtomOp> {
+    i.modifiers.iter().find_map(|m| match *m {
+        "ADD" => Some(AtomOp::Add),
+        "MIN" => Some(AtomOp::Min),
+        "MAX" => Some(AtomOp::Max),
+        "INC" => Some(AtomOp::Inc),
+        "DEC" => Some(AtomOp::Dec),
+        "AND" => Some(AtomOp::And),
+        "OR" => Some(AtomOp::Or),
+        "XOR" => Some(AtomOp::Xor),
+        "EXCH" => Some(AtomOp::Exch),
+        "CAS" | "CAST" => Some(AtomOp::Cas),
+        _ => None,
+    })
+}
+
+fn number(i: &Instruction) -> Option<AtomType> {
+    let mut ty = AtomType::U32;
+    for modifier in &i.modifiers {
+        ty = match *modifier {
+            "S32" => AtomType::S32,
+            "64" | "U64" => AtomType::U64,
+            "S64" => AtomType::S64,
+            "F32" => AtomType::F32,
+            "F64" => AtomType::F64,
+            "F16x2" => AtomType::F16x2,
+            "BF16x2" | "BF16_V2" => AtomType::Bf16x2,
+            "U16" | "F16" | "BF16" | "128" => return None,
+            _ => continue,
+        };
+    }
+    Some(ty)
+}
+
+fn values(i: &Instruction) -> Option<Vec<Source>> {
+    i.operands
+        .iter()
+        .skip_while(|operand| !matches!(operand, Operand::Address(_)))
+        .skip(1)
+        .map(Source::of)
+        .collect()
+}
+
+fn atomic(i: &Instruction) -> Option<Atomic> {
+    let values = values(i)?;
+    if i.opcode == "ATOMS" && i.has("POPC") {
+        // Each lane that takes part adds one.
+        return Some(Atomic {
+            at: place(i, Window::Shared)?,
+            op: AtomOp::Add,
+            ty: AtomType::U32,
+            told: false,
+            dest: i.operands.iter().find_map(Dest::of),
+            done: None,
+            values: [Source::value(1), Source::value(0)],
+        });
+    }
+    let done = match i.operands.first()? {
+        predicate @ Operand::Predicate(_) => Truth::of(predicate),
+        _ => None,
+    };
+    Some(Atomic {
+        at: place(i, window(i))?,
+        op: operation(i)?,
+        ty: number(i)?,
+        told: i.has("CAST"),
+        dest: i.operands.iter().find_map(Dest::of),
+        done,
+        values: [
+            *values.first()?,
+            values.get(1).copied().unwrap_or(Source::value(0)),
+        ],
+    })
+}
+
+fn reduction(i: &Instruction) -> Option<Atomic> {
+    Some(Atomic {
+        at: place(
+            i,
+            if i.opcode == "REDS" {
+                Window::Shared
+            } else {
+                Window::Global
+            },
+        )?,
+        op: operation(i)?,
+        ty: number(i)?,
+        told: i.has("CAST"),
+        dest: None,
+        done: None,
+        values: [*values(i)?.first()?, Source::value(0)],
+    })
+}
+
+fn copy(i: &Instruction) -> Option<Copy> {
+    let found = addresses(i);
+    let &[to, from] = found.as_slice() else {
+        return None;
+    };
+    let (bytes, _) = width(i);
+    let last = i.operands.last().and_then(Truth::of);
+    Some(Copy {
+        to: where_of(to, Window::Shared)?,
+        from: where_of(from, Window::Global)?,
+        bytes,
+        partial: i.has("ZFILL"),
+        present: last.unwrap_or(Truth::ALWAYS),
+    })
+}
+
+fn sync(i: &Instruction) -> Option<Sync> {
+    let found = addresses(i);
+    let at = |n: usize| where_of(found.get(n)?, Window::Shared);
+    Some(match i.opcode {
+        "ATOMS" => Sync::Arrive {
+            at: at(0)?,
+            dest: i.operands.iter().find_map(Dest::of),
+            arrivals: Source::value(1),
+            bytes: None,
+            masks: false,
+        },
+        "ARRIVES" if i.has("LDGSTSBAR") => Sync::Copied {
+            at: at(0)?,
+            expected: i.has("ARVCNT"),
+        },
+        "SYNCS" if i.has("EXCH") => Sync::Exchange {
+            at: at(0)?,
+            value: Source::of(i.operands.last()?)?,
+        },
+        "SYNCS" if i.has("ARRIVE") => Sync::Arrive {
+            at: at(0)?,
+            dest: i.operands.iter().find_map(Dest::of),
+            // `A` and `T` say how many arrivals and bytes: 0, 1 or what a register holds.
+            arrivals: match () {
+                () if i.has("ART0") => Source::of(i.operands.last()?)?,
+                () if i.has("A0T1") || i.has("A0TR") => Source::value(0),
+                () => Source::value(1),
+            },
+            bytes: match () {
+                () if i.has("A1T0") || i.has("ART0") => None,
+                () => Some(Source::of(i.operands.last()?)?),
+            },
+            masks: i.has("TMASK"),
+        },
+        "SYNCS" if i.has("CCTL") => Sync::Nothing,
+        "SYNCS" if i.has("PHASECHK") => Sync::Check {
+            at: at(0)?,
+            out: Truth::of(i.operands.first()?)?,
+            phase: Source::of(i.operands.last()?)?,
+        },
+        "UBLKCP" => bulk(i)?,
+        _ => return None,
+    })
+}
+
+/// A copy of a whole range; registers name the two places, the barrier and the units of 16 bytes.
+fn bulk(i: &Instruction) -> Option<Sync> {
+    let registers: Vec<u8> = i
+        .operands
+        .iter()
+        .filter_map(|operand| match operand {
+            Operand::Address(address) => address.uniform.or(address.base).map(|r| r.index),
+            Operand::Register(r) => Some(r.index),
+            _ => None,
+        })
+        .collect();
+    let &[to, from, units] = registers.as_slice() else {
+        return None;
+    };
+    match i.modifiers.as_slice() {
+        ["S", "G"] => Some(Sync::Bulk {
+            shared: to,
+            global: from,
+            units,
+            into_shared: true,
+        }),
+        ["G", "S"] => Some(Sync::Bulk {
+            shared: from,
+            global: to,
+            units,
+            into_shared: false,
+        }),
+        _ => None,
+    }
+}

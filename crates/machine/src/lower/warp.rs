@@ -1,0 +1,326 @@
+//! What the lanes of a warp tell each other, and where they go.
+
+use sass::{Instruction, Operand, ZERO};
+
+use super::{Form, Run};
+use crate::program::{Barrier, Control, Op};
+use crate::registers::{Dest, Origin, Registers, Source, Truth};
+use gpu_arithmetic::Lanes as Row;
+
+pub(super) fn lower(i: &Instruction) -> Option<Run> {
+    match i.opcode {
+        "SHFL" => shuffle(i),
+        "VOTE" | "VOTEU" => vote(i),
+        "MATCH" => matching(i),
+        "REDUX" | "CREDUX" => reduce(i),
+        "ELECT" => elect(i),
+        _ => None,
+    }
+}
+
+/// Lanes of a mask, ascending.
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+fn shuffle(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let d = form.dest?;
+    let out = form.out(0);
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
+    let mode = *i.modifiers.first()?;
+    if !matches!(mode, "IDX" | "UP" | "DOWN" | "BFLY") {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+        let mut row = a;
+        let mut within = 0u32;
+        for lane in 0..32u32 {
+            let l = lane as usize;
+            let (amount, segment, clamp) = (b[l] & 31, c[l] >> 8 & 31, c[l] & 31);
+            let last = lane & segment | clamp & !segment;
+            let first = lane & segment;
+            let (from, inside) = match mode {
+                "IDX" => {
+                    let from = first | amount & !segment;
+                    (from, from <= last)
+                }
+                "UP" => {
+                    let from = lane.wrapping_sub(amount);
+                    (from, from as i32 >= last as i32)
+                }
+                "DOWN" => {
+                    let from = lane + amount;
+                    (from, from <= last)
+                }
+                _ => {
+                    let from = lane ^ amount;
+                    (from, from <= last)
+                }
+            };
+            if inside {
+                row[l] = a[(from & 31) as usize];
+                within |= 1 << lane;
+            }
+        }
+        r.set(d, mask, &row);
+        r.set_truth(out, mask, within);
+    }))
+}
+
+fn vote(i: &Instruction) -> Option<Run> {
+    let mut d = None;
+    let mut truths = Vec::new();
+    for operand in &i.operands {
+        match operand {
+            Operand::Register(_) => d = Dest::of(operand),
+            Operand::Predicate(p) => truths.push(Truth::predicate(p)),
+            _ => return None,
+        }
+    }
+    let &[ref outs @ .., asked] = truths.as_slice() else {
+        return None;
+    };
+    let out = outs.first().copied().unwrap_or(Truth::ALWAYS);
+    let mode = *i.modifiers.first()?;
+    if !matches!(mode, "ALL" | "ANY" | "EQ") {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let votes = r.truth(asked) & mask;
+        let truth = match mode {
+            "ALL" => votes == mask,
+            "ANY" => votes != 0,
+            _ => votes == mask || votes == 0,
+        };
+        if let Some(d) = d {
+            r.set(d, mask, &[votes; 32]);
+        }
+        r.set_truth(out, mask, if truth { u32::MAX } else { 0 });
+    }))
+}
+
+fn matching(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (d, a) = (form.dest?, form.source(0)?);
+    let (all, wide) = (i.has("ALL"), i.has("U64"));
+    let out = form.out(0);
+    if !all && !i.has("ANY") {
+        return None;
+    }
+    Some(Box::new(move |r, mask| {
+        let values = match wide {
+            true => r.wide(&a),
+            false => r.int(&a).map(u64::from),
+        };
+        let same = |lane: usize| -> u32 {
+            lanes(mask)
+                .filter(|l| values[*l] == values[lane])
+                .map(|l| 1 << l)
+                .sum()
+        };
+        let mut row: Row = [0; 32];
+        let mut agreed = 0;
+        for lane in lanes(mask) {
+            let with = same(lane);
+            if !all || with == mask {
+                row[lane] = with;
+                agreed |= 1 << lane;
+            }
+        }
+        r.set(d, mask, &row);
+        r.set_truth(out, mask, agreed);
+    }))
+}
+
+fn reduce(i: &Instruction) -> Option<Run> {
+    let form = Form::of(i, true)?;
+    let (d, a) = (form.dest?, form.source(0)?);
+    let signed = i.has("S32");
+    let kind = i
+        .modifiers
+        .iter()
+        .copied()
+        .find(|m| *m != "S32")
+        .unwrap_or("AND");
+    let f: fn(u32, u32) -> u32 = match (kind, signed) {
+        ("SUM", _) => u32::wrapping_add,
+        ("AND", _) => |a, b| a & b,
+        ("OR", _) => |a, b| a | b,
+        ("XOR", _) => |a, b| a ^ b,
+        ("MIN", true) => |a, b| (a as i32).min(b as i32) as u32,
+        ("MAX", true) => |a, b| (a as i32).max(b as i32) as u32,
+        ("MIN", false) => u32::min,
+        ("MAX", false) => u32::max,
+        _ => return None,
+    };
+    Some(Box::new(move |r, mask| {
+        let a = r.int(&a);
+        if let Some(value) = lanes(mask).map(|l| a[l]).reduce(f) {
+            r.set(d, mask, &[value; 32]);
+        }
+    }))
+}
+
+/// The first lane that takes part.
+fn elect(i: &Instruction) -> Option<Run> {
+    let out = Truth::of(i.operands.first()?)?;
+    let d = Dest::of(i.operands.get(1)?)?;
+    Some(Box::new(move |r: &mut Registers, mask| {
+        let first = mask & mask.wrapping_neg();
+        r.set(d, mask, &[mask.trailing_zeros(); 32]);
+        r.set_truth(out, mask, first);
+    }))
+}
+
+/// The instruction of an address; instructions are 16 bytes.
+fn target(i: &Instruction) -> Option<u32> {
+    i.operands.iter().find_map(|operand| match operand {
+        Operand::Target(address) => u32::try_from(address / 16).ok(),
+        _ => None,
+    })
+}
+
+/// Where the instruction's own predicate says that a jump is taken.
+fn condition(i: &Instruction) -> Truth {
+    i.operands
+        .iter()
+        .find_map(Truth::of)
+        .unwrap_or(Truth::ALWAYS)
+}
+
+/// A mask of lanes; all of them where none is named or `~URZ` stands for them.
+fn lanes_named(i: &Instruction) -> Option<Source> {
+    let all = Source::value(u64::from(u32::MAX));
+    let found = i
+        .operands
+        .iter()
+        .find(|o| matches!(o, Operand::Register(_) | Operand::Immediate(_)));
+    Some(match found {
+        None => all,
+        Some(Operand::Register(r)) if r.index == ZERO && r.invert => all,
+        Some(operand) => Source::of(operand)?,
+    })
+}
+
+pub(super) fn control(i: &Instruction) -> Option<Op> {
+    let control = match i.opcode {
+        "BRA" => branch(i)?,
+        "CALL" if i.has("ABS") => Control::System(called(i)?),
+        "CALL" if !i.operands.iter().any(|o| matches!(o, Operand::Register(_))) => {
+            Control::Branch(target(i)?, condition(i))
+        }
+        "CALL" => indirect(i)?,
+        "BPT" if i.has("TRAP") => Control::Trap,
+        "BRX" | "RET" | "JMX" | "BRXU" => indirect(i)?,
+        "EXIT" => Control::Exit,
+        "BSSY" => Control::Join(convergence(i)?),
+        "BSYNC" => Control::Sync(convergence(i)?),
+        "BREAK" => Control::Break(convergence(i)?, condition(i)),
+        "WARPSYNC" if i.has("ALL") => Control::Members(None),
+        "WARPSYNC" => Control::Members(Some(lanes_named(i)?)),
+        "YIELD" | "NANOSLEEP" => Control::Yield,
+        "BAR" => Control::Barrier(Box::new(barrier(i)?)),
+        _ => return nothing(i),
+    };
+    Some(Op::Control(control))
+}
+
+/// What decides nothing where memory is in order and copies arrive at once.
+fn nothing(i: &Instruction) -> Option<Op> {
+    let idle = matches!(
+        i.opcode,
+        "NOP"
+            | "DEPBAR"
+            | "MEMBAR"
+            | "ERRBAR"
+            | "CGAERRBAR"
+            | "CCTL"
+            | "CCTLL"
+            | "LDGDEPBAR"
+            | "FENCE"
+            | "UTMACMDFLUSH"
+            | "ENDCOLLECTIVE"
+            | "PMTRIG"
+            | "WARPGROUP"
+            | "CCTLT"
+            | "UBLKPF"
+            | "UCGABAR_ARV"
+            | "UCGABAR_WAIT"
+            | "ACQBULK"
+            | "PREEXIT"
+            | "USETMAXREG"
+            | "UTMACCTL"
+            | "DEPBAR.LE"
+    );
+    idle.then_some(Op::Nothing)
+}
+
+fn branch(i: &Instruction) -> Option<Control> {
+    let to = target(i)?;
+    Some(match () {
+        () if i.has("DIV") => Control::Diverged(to, lanes_named(i)?),
+        () if i.has("CONV") => Control::Converged(to, lanes_named(i)?),
+        () if i.has("ANY") => Control::BranchAny(to, condition(i)),
+        () => Control::Branch(to, condition(i)),
+    })
+}
+
+/// Where the address of a function outside the code stands.
+fn called(i: &Instruction) -> Option<Origin> {
+    let mut sources = i
+        .operands
+        .iter()
+        .filter(|o| matches!(o, Operand::Register(_)));
+    Some(Source::of(sources.next()?)?.from)
+}
+
+/// To a register's value and an offset.
+fn indirect(i: &Instruction) -> Option<Control> {
+    let mut base = 0i64;
+    let mut from = None;
+    for operand in &i.operands {
+        match operand {
+            Operand::Register(_) => from = Some(Source::of(operand)?.from),
+            Operand::Target(address) => base = *address as i64,
+            // From the next instruction on.
+            Operand::Immediate(offset) => base = i64::from(i.address) + 16 + offset,
+            _ => {}
+        }
+    }
+    Some(Control::Indirect(from?, base))
+}
+
+fn convergence(i: &Instruction) -> Option<u8> {
+    i.operands.iter().find_map(|operand| match operand {
+        Operand::Barrier(index) => Some(index & 15),
+        _ => None,
+    })
+}
+
+fn barrier(i: &Instruction) -> Option<Barrier> {
+    let mut numbers = Vec::new();
+    let mut asked = None;
+    for operand in &i.operands {
+        match operand {
+            Operand::Predicate(p) => asked = Some(Truth::predicate(p)),
+            _ => numbers.push(Source::of(operand)?),
+        }
+    }
+    if i.has("SYNCALL") {
+        numbers = vec![Source::value(0)];
+    }
+    let reduction = match () {
+        () if i.has("POPC") => Some(0),
+        () if i.has("AND") => Some(1),
+        () if i.has("OR") => Some(2),
+        () => None,
+    };
+    Some(Barrier {
+        index: *numbers.first()?,
+        threads: numbers.get(1).copied(),
+        waits: !i.has("ARV"),
+        reduction: reduction.zip(asked),
+    })
+}

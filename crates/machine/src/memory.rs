@@ -1,0 +1,462 @@
+//! Accesses to memory, in the widths and at the addresses of the machine instructions.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::program::{LOCAL_WINDOW, SHARED_WINDOW};
+use super::registers::{Dest, Registers, Source, Truth};
+use super::warp::Warp;
+use gpu_arithmetic::Lanes as Row;
+use gpu_arithmetic::layout;
+use vgpu::exec::trace::WarpTrace;
+use vgpu::exec::traffic::shared_wavefronts;
+use vgpu::memory::GlobalMemory;
+
+/// Part of the address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Window {
+    Global,
+    Shared,
+    Local,
+    Generic,
+}
+
+/// How an address is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Where {
+    pub(super) window: Window,
+    pub(super) base: Option<u8>,
+    /// The base is 64 bits, in two registers.
+    pub(super) wide: bool,
+    pub(super) shift: u8,
+    pub(super) uniform: Option<u8>,
+    pub(super) uniform_wide: bool,
+    pub(super) offset: i64,
+}
+
+/// What a load or a store moves.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Load {
+        dest: Dest,
+        signed: bool,
+    },
+    Store {
+        source: Source,
+    },
+    LoadMatrices {
+        dest: Dest,
+        count: u8,
+        trans: bool,
+    },
+    StoreMatrices {
+        source: Source,
+        count: u8,
+        trans: bool,
+    },
+}
+
+/// A load or a store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    pub at: Where,
+    /// Bytes a lane.
+    pub(super) bytes: u8,
+    pub(super) kind: Kind,
+}
+
+/// A copy from global to shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copy {
+    pub(super) to: Where,
+    pub(super) from: Where,
+    pub(super) bytes: u8,
+    /// The lowest bits of the source's address say how many bytes there are, if not all; the rest
+    /// become zeros.
+    pub(super) partial: bool,
+    /// Where it does not hold, zeros are stored.
+    pub(super) present: Truth,
+}
+
+/// A store's word and what was there before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    pub(super) allocation: u32,
+    pub(super) word: u32,
+    pub(super) old: u32,
+}
+
+/// The memory that a block sees.
+pub(super) struct Memory<'a> {
+    pub(super) global: &'a GlobalMemory,
+    pub(super) shared: Vec<u8>,
+    /// Barriers in shared memory count bytes too: from compute capability 9.0 on.
+    pub(super) barriers_count_bytes: bool,
+    pub(super) journal: Vec<Written>,
+    /// The allocation of the last access: the next one is most often there.
+    pub(super) last: usize,
+}
+
+/// Lanes of a mask, ascending.
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            lane
+        })
+    })
+}
+
+impl Where {
+    /// The address in each lane.
+    pub(super) fn addresses(&self, r: &Registers) -> [u64; 32] {
+        let uniform = self.uniform.map_or(0, |u| {
+            let low = u64::from(r.uniform[usize::from(u)]);
+            match self.uniform_wide {
+                true => low | u64::from(r.uniform[usize::from(u.saturating_add(1))]) << 32,
+                false => low,
+            }
+        });
+        let fixed = uniform.wrapping_add(self.offset as u64);
+        let mut at = [fixed; 32];
+        if let Some(base) = self.base {
+            let low = &r.rows[usize::from(base)];
+            let high = &r.rows[usize::from(base.saturating_add(1))];
+            for (l, at) in at.iter_mut().enumerate() {
+                let base = match self.wide {
+                    true => u64::from(low[l]) | u64::from(high[l]) << 32,
+                    false => u64::from(low[l]),
+                };
+                *at = fixed.wrapping_add(base << self.shift);
+            }
+        }
+        if matches!(self.window, Window::Shared | Window::Local) {
+            at = at.map(|at| u64::from(at as u32));
+        }
+        at
+    }
+}
+
+/// A part of the address space and the place in it.
+fn split(window: Window, at: u64) -> (Window, u64) {
+    if window != Window::Generic {
+        return (window, at);
+    }
+    match at & !0xffff_ffff {
+        SHARED_WINDOW => (Window::Shared, at & 0xffff_ffff),
+        LOCAL_WINDOW => (Window::Local, at & 0xffff_ffff),
+        _ => (Window::Global, at),
+    }
+}
+
+impl Memory<'_> {
+    /// Index of the allocation that holds `bytes` bytes from there, and the offset.
+    #[inline]
+    fn find(&mut self, at: u64, bytes: u64) -> Result<(usize, u64), String> {
+        if let Some((base, size)) = self.global.extent(self.last) {
+            let offset = at.wrapping_sub(base);
+            if offset < size && size - offset >= bytes {
+                return Ok((self.last, offset));
+            }
+        }
+        let found = self.global.find(at).filter(|found| {
+            let (_, size) = self.global.extent(found.index).unwrap_or_default();
+            size - found.offset >= bytes
+        });
+        let found = found.ok_or_else(|| format!("no buffer holds address {at:#x}"))?;
+        self.last = found.index;
+        Ok((found.index, found.offset))
+    }
+
+    /// Words of global memory, little endian; 1 and 2 bytes come in the first.
+    #[inline]
+    pub(super) fn load_global(&mut self, at: u64, bytes: u8) -> Result<[u32; 4], String> {
+        if !at.is_multiple_of(u64::from(bytes)) {
+            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+        }
+        // Of a vector, what lies behind the end of a buffer may be loaded where nobody uses it.
+        let needed = u64::from(bytes.min(4));
+        let (index, offset) = self.find(at, needed)?;
+        let words = self.global.words(index);
+        let first = (offset / 4) as usize;
+        let mut out = [0; 4];
+        if bytes < 4 {
+            let word = words[first].load(Relaxed) >> (offset % 4 * 8);
+            out[0] = word & (u32::MAX >> (32 - 8 * u32::from(bytes)));
+            return Ok(out);
+        }
+        let words = words.iter().skip(first).take(usize::from(bytes / 4));
+        for (slot, word) in out.iter_mut().zip(words) {
+            *slot = word.load(Relaxed);
+        }
+        Ok(out)
+    }
+
+    pub(super) fn store_global(
+        &mut self,
+        at: u64,
+        bytes: u8,
+        value: [u32; 4],
+    ) -> Result<(), String> {
+        if !at.is_multiple_of(u64::from(bytes)) {
+            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+        }
+        let (index, offset) = self.find(at, bytes.into())?;
+        let words = self.global.words(index);
+        let first = (offset / 4) as usize;
+        let mut put = |word: usize, new: u32, keep: u32| {
+            let old = words[word].load(Relaxed);
+            self.journal.push(Written {
+                allocation: index as u32,
+                word: word as u32,
+                old,
+            });
+            words[word].store(old & keep | new & !keep, Relaxed);
+        };
+        if bytes < 4 {
+            let shift = (offset % 4 * 8) as u32;
+            let cut = (u32::MAX >> (32 - 8 * u32::from(bytes))) << shift;
+            put(first, value[0] << shift, !cut);
+        } else {
+            for (n, value) in value.iter().take(usize::from(bytes / 4)).enumerate() {
+                put(first + n, *value, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared or local memory.
+    fn load_bytes(memory: &[u8], at: u64, bytes: u8) -> Result<[u32; 4], String> {
+        let (first, count) = (at as usize, usize::from(bytes));
+        if !at.is_multiple_of(u64::from(bytes)) {
+            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+        }
+        let part = memory.get(first..first + count);
+        let part = part.ok_or_else(|| format!("address {at:#x} is behind the end"))?;
+        let mut out = [0; 4];
+        for (slot, chunk) in out.iter_mut().zip(part.chunks(4)) {
+            *slot = chunk
+                .iter()
+                .rev()
+                .fold(0, |all, b| all << 8 | u32::from(*b));
+        }
+        Ok(out)
+    }
+
+    fn store_bytes(memory: &mut [u8], at: u64, bytes: u8, value: [u32; 4]) -> Result<(), String> {
+        let (first, count) = (at as usize, usize::from(bytes));
+        if !at.is_multiple_of(u64::from(bytes)) {
+            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+        }
+        let part = memory.get_mut(first..first + count);
+        let part = part.ok_or_else(|| format!("address {at:#x} is behind the end"))?;
+        for (chunk, value) in part.chunks_mut(4).zip(value) {
+            let length = chunk.len();
+            chunk.copy_from_slice(&value.to_le_bytes()[..length]);
+        }
+        Ok(())
+    }
+
+    pub(super) fn load_shared(&self, at: u64, bytes: u8) -> Result<[u32; 4], String> {
+        Self::load_bytes(&self.shared, at, bytes)
+    }
+
+    pub(super) fn store_shared(
+        &mut self,
+        at: u64,
+        bytes: u8,
+        value: [u32; 4],
+    ) -> Result<(), String> {
+        Self::store_bytes(&mut self.shared, at, bytes, value)
+    }
+
+    pub(super) fn load(
+        &mut self,
+        w: &Warp,
+        window: Window,
+        lane: usize,
+        at: u64,
+        bytes: u8,
+    ) -> Result<[u32; 4], String> {
+        match split(window, at) {
+            (Window::Shared, at) => Self::load_bytes(&self.shared, at, bytes),
+            (Window::Local, at) => Self::load_bytes(w.local_of(lane), at, bytes),
+            (_, at) => self.load_global(at, bytes),
+        }
+    }
+
+    pub(super) fn store(
+        &mut self,
+        w: &mut Warp,
+        window: Window,
+        (lane, at): (usize, u64),
+        bytes: u8,
+        value: [u32; 4],
+    ) -> Result<(), String> {
+        match split(window, at) {
+            (Window::Shared, at) => Self::store_bytes(&mut self.shared, at, bytes, value),
+            (Window::Local, at) => Self::store_bytes(w.local_of_mut(lane), at, bytes, value),
+            (_, at) => self.store_global(at, bytes, value),
+        }
+    }
+
+    /// Executes a load or a store for the lanes of `mask`.
+    pub(super) fn access(&mut self, w: &mut Warp, a: &Access, mask: u32) -> Result<(), String> {
+        let at = a.at.addresses(&w.registers);
+        match a.kind {
+            Kind::Load { dest, signed } => {
+                let mut rows: [Row; 4] = [[0; 32]; 4];
+                for lane in lanes(mask) {
+                    let value = self.load(w, a.at.window, lane, at[lane], a.bytes)?;
+                    for (row, value) in rows.iter_mut().zip(value) {
+                        row[lane] = value;
+                    }
+                }
+                w.note(&at, a.at.window, mask, a.bytes, false);
+                if signed {
+                    let unused = 32 - 8 * u32::from(a.bytes);
+                    rows[0] = rows[0].map(|v| ((v << unused) as i32 >> unused) as u32);
+                }
+                for (n, row) in (0u8..).zip(rows.iter().take(usize::from(a.bytes.div_ceil(4)))) {
+                    w.registers.set(dest.next(n), mask, row);
+                }
+            }
+            Kind::Store { source } => {
+                let mut rows: [Row; 4] = [[0; 32]; 4];
+                for (n, row) in (0u8..).zip(rows.iter_mut().take(usize::from(a.bytes.div_ceil(4))))
+                {
+                    *row = w.registers.raw(source.from.ahead(n));
+                }
+                for lane in lanes(mask) {
+                    let value = rows.map(|row| row[lane]);
+                    self.store(w, a.at.window, (lane, at[lane]), a.bytes, value)?;
+                }
+                w.note(&at, a.at.window, mask, a.bytes, true);
+            }
+            Kind::LoadMatrices { dest, count, trans } => {
+                self.load_matrices(w, &at, (dest, count, trans), mask)?
+            }
+            Kind::StoreMatrices {
+                source,
+                count,
+                trans,
+            } => {
+                self.store_matrices(w, &at, (source, count, trans))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load_matrices(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        (dest, count, trans): (Dest, u8, bool),
+        mask: u32,
+    ) -> Result<(), String> {
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
+        w.note(at, Window::Shared, named, 16, false);
+        for matrix in 0..count {
+            let mut rows = [[0; 4]; 8];
+            for (n, row) in rows.iter_mut().enumerate() {
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    *row = Self::load_bytes(&self.shared, at[lane], 16)?;
+                }
+            }
+            w.registers
+                .set(dest.next(matrix), mask, &layout::ldmatrix(&rows, trans));
+        }
+        Ok(())
+    }
+
+    fn store_matrices(
+        &mut self,
+        w: &mut Warp,
+        at: &[u64; 32],
+        (source, count, trans): (Source, u8, bool),
+    ) -> Result<(), String> {
+        let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
+        w.note(at, Window::Shared, named, 16, true);
+        for matrix in 0..count {
+            let register = w.registers.raw(source.from.ahead(matrix));
+            for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
+                let lane = usize::from(matrix) * 8 + n;
+                if named >> lane & 1 == 1 {
+                    Self::store_bytes(&mut self.shared, at[lane], 16, row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether generic addresses are in shared memory.
+    pub(super) fn space(&self, w: &mut Warp, at: &Where, (out, shared): (Truth, bool), mask: u32) {
+        let at = at.addresses(&w.registers);
+        let inside = lanes(mask)
+            .filter(|l| (split(Window::Generic, at[*l]).0 == Window::Shared) == shared)
+            .fold(0, |all, l| all | 1 << l);
+        w.registers.set_truth(out, mask, inside);
+    }
+
+    /// Copies what each lane names.
+    pub(super) fn copy(&mut self, w: &mut Warp, c: &Copy, mask: u32) -> Result<(), String> {
+        let (to, from) = (c.to.addresses(&w.registers), c.from.addresses(&w.registers));
+        let present = w.registers.truth(c.present);
+        for lane in lanes(mask) {
+            let mut value = [0; 4];
+            if present >> lane & 1 == 1 {
+                let rest = from[lane] & u64::from(c.bytes - 1);
+                let count = if c.partial && rest != 0 {
+                    rest
+                } else {
+                    c.bytes.into()
+                };
+                let first = if c.partial {
+                    from[lane] - rest
+                } else {
+                    from[lane]
+                };
+                for (n, word) in (0..).zip(value.iter_mut()).take(usize::from(c.bytes / 4)) {
+                    if n * 4 + 4 <= count {
+                        [*word, ..] = self.load_global(first + n * 4, 4)?;
+                    }
+                }
+            }
+            Self::store_bytes(&mut self.shared, to[lane], c.bytes, value)?;
+        }
+        w.note(&from, Window::Global, mask & present, c.bytes, false);
+        w.note(&to, Window::Shared, mask, c.bytes, true);
+        Ok(())
+    }
+}
+
+impl Warp {
+    /// Notes where an access went, for the timing model.
+    pub(super) fn note(
+        &mut self,
+        at: &[u64; 32],
+        window: Window,
+        mask: u32,
+        bytes: u8,
+        write: bool,
+    ) {
+        let pc = self.pc;
+        let Some(trace) = self.trace.as_mut().filter(|_| mask != 0) else {
+            return;
+        };
+        let trace: &mut WarpTrace = trace;
+        match split(window, at[mask.trailing_zeros() as usize]).0 {
+            Window::Shared => {
+                let (groups, extra) = shared_wavefronts(at, mask, bytes.into(), write);
+                trace.shared(pc, (groups + extra, extra), mask, bytes.into(), write);
+            }
+            Window::Local => {
+                let at = at.map(|at| at & 0xffff_ffff);
+                trace.local(pc, &at, mask, bytes.into(), write);
+            }
+            _ => trace.global(pc, at, 0, mask, bytes.into(), write),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The proof that a model may rely on machine code: both levels leave the same bytes.
+
+use std::collections::BTreeMap;
+
+use super::{Execution, Machine, MachineError};
+use std::sync::atomic::Ordering::Relaxed;
+use vgpu::Arch;
+use vgpu::Module;
+use vgpu::exec::launch::{End, Launch, LaunchReport, launch};
+use vgpu::memory::GlobalMemory;
+
+/// A word that the two levels left different.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Name of the buffer.
+    pub buffer: String,
+    /// Byte offset of the word.
+    pub offset: u64,
+    /// What the PTX left.
+    pub ptx: u32,
+    /// What the machine code left.
+    pub machine: u32,
+}
+
+/// What comparing the two levels gave.
+#[derive(Debug, Clone)]
+pub enum Proof {
+    /// The machine code did what the PTX did: both left the same global memory.
+    Same(Box<Execution>),
+    /// They did the same but for rounding: the PTX leaves it to the assembler whether a product and
+    /// a sum are rounded once or twice (`mul.f32` without `.rn`), and it rounds once.
+    Rounded {
+        /// What the machine code did.
+        execution: Box<Execution>,
+        /// Words that differ.
+        words: usize,
+        /// The largest distance of one, in units of the last place of its number format.
+        ulps: u32,
+    },
+    /// One level or both were stopped by the launch's limits: there is nothing to compare.
+    Unfinished(Box<Execution>),
+    /// They differ in so many words, of which these are the first.
+    Differs(usize, Vec<Difference>),
+    /// The machine code was not executed.
+    NotAvailable(MachineError),
+}
+
+/// Differences kept.
+const KEPT: usize = 8;
+/// Largest distance, in units of the last place, that rounding explains whatever the numbers.
+const MAX_ULPS: u32 = 64;
+/// Largest difference that rounding explains where numbers of this buffer's largest magnitude cancel,
+/// over that magnitude: 64 units of the last place of a single.
+const MAX_CANCELLED: f32 = 64.0 / 16_777_216.0;
+
+/// How far two words are apart in units of the last place: as a single, or as two halves of either
+/// format, whichever is nearer.
+fn distance(a: u32, b: u32) -> u32 {
+    // Sign and magnitude to a line that has its zeros side by side.
+    let line = |bits: u32, sign: u32| match bits & sign {
+        0 => i64::from(bits),
+        _ => -i64::from(bits & !sign),
+    };
+    let single = line(a, 1 << 31).abs_diff(line(b, 1 << 31));
+    let half = |shift: u32| {
+        let part = |word: u32| line(word >> shift & 0xffff, 1 << 15);
+        part(a).abs_diff(part(b))
+    };
+    single.min(half(0).max(half(16))).min(u32::MAX.into()) as u32
+}
+
+/// Executes a launch on both levels and compares. Memory holds what the PTX left; the report's traces
+/// are those of the PTX, the execution's those of the machine code where the launch asks for them.
+///
+/// # Errors
+/// A launch that is refused.
+pub fn prove(
+    machine: &Machine,
+    module: &Module,
+    memory: &mut GlobalMemory,
+    arch: &Arch,
+    template: &Launch,
+) -> Result<(LaunchReport, Proof), MachineError> {
+    let found = machine.run(module, memory, template);
+    let after = match &found {
+        Ok(execution) => execution.undo(memory),
+        Err(_) => BTreeMap::new(),
+    };
+    // Its trace tells which words it stored to.
+    let mut traced = template.clone();
+    traced.trace = true;
+    let mut report = launch(module, memory, arch, &traced)?;
+    let execution = match found {
+        Ok(execution) => Box::new(execution),
+        Err(error) => return Ok((report, Proof::NotAvailable(error))),
+    };
+    let stored = stored(&mut report);
+    if !execution.complete || report.end != End::Completed {
+        return Ok((report, Proof::Unfinished(execution)));
+    }
+    let found = compare(memory, &after, stored);
+    let rounding = found.rounds() && module.leaves_rounding_open();
+    let proof = match found.count {
+        0 => Proof::Same(execution),
+        words if rounding => Proof::Rounded {
+            execution,
+            words,
+            ulps: found.ulps,
+        },
+        count => Proof::Differs(count, found.kept),
+    };
+    Ok((report, proof))
+}
+
+/// Numbers of the words that blocks stored to, ascending, each once; the traces lose them.
+fn stored(report: &mut LaunchReport) -> Vec<u64> {
+    let warps = report.traces.iter_mut().flat_map(|block| &mut block.warps);
+    let mut all: Vec<u64> = Vec::new();
+    for warp in warps {
+        all.append(&mut warp.stored);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// What two executions left different.
+#[derive(Debug, Default)]
+struct Compared {
+    count: usize,
+    ulps: u32,
+    /// The largest difference over the largest number of its buffer.
+    relative: f32,
+    kept: Vec<Difference>,
+}
+
+impl Compared {
+    /// Whether rounding explains all of it.
+    fn rounds(&self) -> bool {
+        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED
+    }
+}
+
+/// Compares memory, as the PTX left it, with what the machine code left there; `stored` are the
+/// words that the PTX stored to. A word that one of them alone stored to differs if its value does,
+/// and always if it was the PTX.
+fn compare(
+    memory: &GlobalMemory,
+    machine: &BTreeMap<(u32, u32), u32>,
+    stored: Vec<u64>,
+) -> Compared {
+    let mut found = Compared::default();
+    // The largest number of each buffer, and the largest difference.
+    let mut sizes: BTreeMap<u32, (f32, f32)> = BTreeMap::new();
+    let mut differ = |(index, at): (u32, u32), ptx: u32, machine: u32, ulps: u32| {
+        found.count += 1;
+        found.ulps = found.ulps.max(ulps);
+        if found.kept.len() < KEPT {
+            found.kept.push(Difference {
+                buffer: memory.name(index as usize).to_owned(),
+                offset: u64::from(at) * 4,
+                ptx,
+                machine,
+            });
+        }
+    };
+    for (place, machine) in machine {
+        let ptx = memory.words(place.0 as usize)[place.1 as usize].load(Relaxed);
+        let (a, b) = (f32::from_bits(ptx), f32::from_bits(*machine));
+        let (largest, apart) = sizes.entry(place.0).or_default();
+        *largest = largest.max(a.abs()).max(b.abs());
+        if ptx != *machine {
+            let difference = (a - b).abs();
+            *apart = if difference.is_nan() {
+                f32::INFINITY
+            } else {
+                apart.max(difference)
+            };
+            differ(*place, ptx, *machine, distance(ptx, *machine));
+        }
+    }
+    for word in stored {
+        let Some(place) = memory.find(word * 4) else {
+            continue;
+        };
+        let place = (place.index as u32, (place.offset / 4) as u32);
+        if !machine.contains_key(&place) {
+            let ptx = memory.words(place.0 as usize)[place.1 as usize].load(Relaxed);
+            differ(place, ptx, 0, u32::MAX);
+            sizes.insert(place.0, (1.0, f32::INFINITY));
+        }
+    }
+    let shares = sizes.values().map(|(largest, apart)| match largest {
+        size if size.is_normal() => apart / size,
+        _ if *apart == 0.0 => 0.0,
+        _ => f32::INFINITY,
+    });
+    found.relative = shares.fold(0.0, f32::max);
+    found
+}
+
+impl Execution {
+    /// Takes all stores back; gives what they had left.
+    pub(super) fn undo(&self, memory: &GlobalMemory) -> BTreeMap<(u32, u32), u32> {
+        let mut after = BTreeMap::new();
+        for written in self.written.iter().rev() {
+            let word = &memory.words(written.allocation as usize)[written.word as usize];
+            let now = word.load(Relaxed);
+            after
+                .entry((written.allocation, written.word))
+                .or_insert(now);
+            word.store(written.old, Relaxed);
+        }
+        after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Op, Unavailable};
+    use vgpu::{Arch, Arg};
+
+    /// Copies tiles through shared memory, with one machine instruction changed.
+    fn copied(change: impl FnOnce(&mut Machine)) -> Proof {
+        let module = Module::load(include_str!("../../model/tests/model/blocks.ptx")).unwrap();
+        let cubin = include_bytes!("../../model/tests/model/blocks.cubin");
+        let mut machine = Machine::load(cubin, "turn").unwrap();
+        change(&mut machine);
+        let mut memory = GlobalMemory::new(1 << 20);
+        let from = memory.alloc(64 * 64 * 4, "from").unwrap();
+        let numbers: Vec<u8> = (1..=4096u32).flat_map(u32::to_le_bytes).collect();
+        memory.write(from, 0, &numbers);
+        let to = memory.alloc(64 * 64 * 4, "to").unwrap();
+        let args = vec![
+            Arg::Buffer(from),
+            Arg::Buffer(to),
+            Arg::Bytes(64u32.to_le_bytes().to_vec()),
+        ];
+        let launch = Launch::new("turn", [2, 2, 1], [32, 8, 1], args);
+        let arch = Arch::by_name("a100").unwrap();
+        prove(&machine, &module, &mut memory, arch, &launch)
+            .unwrap()
+            .1
+    }
+
+    fn first(machine: &Machine, opcode: &str) -> usize {
+        let opcodes = machine.program.opcodes.iter();
+        opcodes.clone().position(|o| *o == opcode).unwrap()
+    }
+
+    #[test]
+    fn a_store_that_the_machine_code_lacks_is_a_difference_that_names_its_buffer() {
+        assert!(matches!(copied(|_| {}), Proof::Same(_)));
+        let proof = copied(|machine| {
+            let at = first(machine, "STG");
+            machine.program.steps[at].op = Op::Nothing;
+        });
+        let Proof::Differs(words, kept) = proof else {
+            panic!("{proof:?}")
+        };
+        // One of four stores a thread.
+        assert_eq!(words, 1024);
+        assert_eq!(kept[0].buffer, "to");
+    }
+
+    #[test]
+    fn an_instruction_that_is_not_known_is_named_if_it_is_executed() {
+        let unknown = |address: u32| {
+            Op::Unavailable(Box::new(Unavailable {
+                name: "STG.STRANGE".to_owned(),
+                address,
+            }))
+        };
+        let proof = copied(|machine| {
+            let at = first(machine, "STG");
+            machine.program.steps[at].op = unknown(at as u32 * 16);
+        });
+        let Proof::NotAvailable(error) = proof else {
+            panic!("{proof:?}")
+        };
+        let text = error.to_string();
+        assert!(text.starts_with("instruction STG.STRANGE at 0x"), "{text}");
+        let proof = copied(|machine| {
+            let last = machine.program.steps.len() - 1;
+            machine.program.steps[last].op = unknown(last as u32 * 16);
+        });
+        assert!(
+            matches!(proof, Proof::Same(_)),
+            "behind the end of all warps"
+        );
+    }
+
+    #[test]
+    fn rounding_is_told_from_other_numbers() {
+        let near = |a: f32, b: f32| distance(a.to_bits(), b.to_bits());
+        assert_eq!(near(1.0, 1.0 + f32::EPSILON), 1);
+        assert!(near(1.0, 1.01) > MAX_ULPS);
+        assert_eq!(near(0.0, -0.0), 0);
+    }
+}

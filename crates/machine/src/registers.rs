@@ -1,0 +1,316 @@
+//! Registers of a warp and how operands are read from them.
+
+use std::sync::Arc;
+
+use sass::ZERO;
+
+pub(super) use super::operand::{Dest, Origin, Part, Source, TRUE, Truth};
+use gpu_arithmetic::Lanes as Row;
+
+/// A pair of registers of all lanes.
+type Row64 = [u64; 32];
+use gpu_arithmetic::host::vectorised;
+
+/// Constant banks of a launch, by number.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Banks(pub(super) [Vec<u8>; 8]);
+
+impl Banks {
+    /// `N` bytes as a number; what lies behind the end of a bank reads as zero.
+    pub(super) fn read<const N: usize>(&self, bank: u8, offset: usize) -> u64 {
+        let bank = self.0.get(usize::from(bank)).map_or(&[][..], |b| b);
+        let end = offset.saturating_add(N).min(bank.len());
+        let part = bank.get(offset..end).unwrap_or_default();
+        part.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b))
+    }
+}
+
+/// What special registers say of a thread's place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    /// Blocks of the grid.
+    pub(super) grid: [u32; 3],
+    /// Threads of a block.
+    pub(super) block: [u32; 3],
+    /// The block.
+    pub(super) block_at: [u32; 3],
+    /// The warp in its block.
+    pub(super) warp: u32,
+}
+
+/// Registers of one warp.
+#[derive(Debug)]
+pub(super) struct Registers {
+    /// Of the lanes; the last one is zero.
+    pub(super) rows: Vec<Row>,
+    /// Of the warp; the last one is zero.
+    pub(super) uniform: [u32; 256],
+    /// Lanes in which a predicate is true; the last one is true.
+    pub(super) predicates: [u32; 8],
+    /// Zero or all lanes.
+    pub(super) uniform_predicates: [u32; 8],
+    /// Lanes that take part in each convergence barrier, as each lane knows it.
+    pub(super) barriers: [Row; 16],
+    /// The two words of each lane's return address.
+    pub(super) return_address: [Row; 2],
+    /// Lanes of the path that runs, whatever their guards.
+    pub(super) active: u32,
+    /// What the last reduction at a block-wide barrier gave: a count, or all lanes where true.
+    pub(super) reduced: u32,
+    pub(super) place: Place,
+    pub(super) banks: Arc<Banks>,
+    /// Instructions that the warp executed: its clock.
+    pub(super) clock: u64,
+}
+
+impl Registers {
+    pub(super) fn new(place: Place, banks: Arc<Banks>) -> Registers {
+        let mut predicates = [0; 8];
+        predicates[usize::from(TRUE)] = u32::MAX;
+        Registers {
+            rows: vec![[0; 32]; 256],
+            uniform: [0; 256],
+            predicates,
+            uniform_predicates: predicates,
+            barriers: [[0; 32]; 16],
+            return_address: [[0; 32]; 2],
+            active: 0,
+            reduced: 0,
+            place,
+            banks,
+            clock: 0,
+        }
+    }
+}
+
+/// A loop over the lanes that the compiler vectorises.
+#[inline(always)]
+pub(super) fn each(f: impl Fn(usize) -> u32) -> Row {
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut out = [0; 32];
+            for (lane, slot) in out.iter_mut().enumerate() {
+                *slot = f(lane);
+            }
+            out
+        },
+    )
+}
+
+impl Registers {
+    /// The bits of an operand, whatever its signs.
+    #[inline]
+    pub(super) fn raw(&self, from: Origin) -> Row {
+        match from {
+            Origin::Row(r) => self.rows[usize::from(r)],
+            Origin::Uniform(r) => [self.uniform[usize::from(r)]; 32],
+            Origin::Constant { bank, offset } => {
+                [self.banks.read::<4>(bank, offset as usize) as u32; 32]
+            }
+            Origin::Value(value) => [value as u32; 32],
+            Origin::Indexed { .. } => {
+                std::array::from_fn(|lane| self.indexed::<4>(from, lane) as u32)
+            }
+        }
+    }
+
+    /// `N` bytes of a constant bank at a lane's place.
+    pub(super) fn indexed<const N: usize>(&self, from: Origin, lane: usize) -> u64 {
+        let Origin::Indexed {
+            bank,
+            base,
+            uniform,
+            offset,
+        } = from
+        else {
+            return 0;
+        };
+        let base = if uniform {
+            self.uniform[usize::from(base)]
+        } else {
+            self.rows[usize::from(base)][lane]
+        };
+        // Registers hold the offset; a bank's number in the upper half is that of the instruction.
+        let at = i64::from(base as i32).wrapping_add(offset);
+        usize::try_from(at).map_or(0, |at| self.banks.read::<N>(bank, at))
+    }
+
+    /// An integer.
+    #[inline]
+    pub(super) fn int(&self, s: &Source) -> Row {
+        let mut row = self.raw(s.from);
+        match s.part {
+            Part::Whole | Part::Single => {}
+            Part::Low => row = row.map(|v| v & 0xffff),
+            Part::High => row = row.map(|v| v >> 16),
+            Part::Byte(n) => row = row.map(|v| v >> (8 * u32::from(n)) & 0xff),
+        }
+        if s.absolute {
+            row = row.map(|v| (v as i32).wrapping_abs() as u32);
+        }
+        if s.invert {
+            row = row.map(|v| !v);
+        }
+        if s.negate {
+            row = row.map(u32::wrapping_neg);
+        }
+        row
+    }
+
+    /// An integer to be added: a negated one is its complement, and 1 is to be added as well.
+    #[inline]
+    pub(super) fn addend(&self, s: &Source) -> (Row, u64) {
+        let row = self.raw(s.from);
+        match s.negate || s.invert {
+            true => (row.map(|v| !v), u64::from(s.negate)),
+            false => (row, 0),
+        }
+    }
+
+    /// A single-precision number's bits.
+    #[inline]
+    pub(super) fn float(&self, s: &Source) -> Row {
+        let mut row = self.raw(s.from);
+        if s.absolute {
+            row = row.map(|v| v & 0x7fff_ffff);
+        }
+        if s.negate {
+            row = row.map(|v| v ^ 0x8000_0000);
+        }
+        row
+    }
+
+    /// Two halves' bits.
+    #[inline]
+    pub(super) fn halves(&self, s: &Source) -> Row {
+        let mut row = self.raw(s.from);
+        match s.part {
+            Part::Low => row = row.map(|v| v << 16 | v & 0xffff),
+            Part::High => row = row.map(|v| v & 0xffff_0000 | v >> 16),
+            Part::Single => {
+                row = row.map(|v| {
+                    let half = u32::from(gpu_arithmetic::half::f32_to_f16(f32::from_bits(v)));
+                    half << 16 | half
+                });
+            }
+            Part::Whole | Part::Byte(_) => {}
+        }
+        if s.absolute {
+            row = row.map(|v| v & 0x7fff_7fff);
+        }
+        if s.negate {
+            row = row.map(|v| v ^ 0x8000_8000);
+        }
+        row
+    }
+
+    /// 64 bits of a register and the next one, whatever its signs.
+    #[inline]
+    pub(super) fn raw_wide(&self, from: Origin) -> Row64 {
+        match from {
+            Origin::Row(r) => {
+                let low = &self.rows[usize::from(r)];
+                let high = &self.rows[usize::from(r.saturating_add(1))];
+                std::array::from_fn(|i| u64::from(high[i]) << 32 | u64::from(low[i]))
+            }
+            Origin::Uniform(r) => {
+                let high = self.uniform[usize::from(r.saturating_add(1))];
+                [u64::from(high) << 32 | u64::from(self.uniform[usize::from(r)]); 32]
+            }
+            Origin::Constant { bank, offset } => [self.banks.read::<8>(bank, offset as usize); 32],
+            Origin::Value(value) => [value; 32],
+            Origin::Indexed { .. } => std::array::from_fn(|lane| self.indexed::<8>(from, lane)),
+        }
+    }
+
+    /// A 64-bit integer.
+    #[inline]
+    pub(super) fn wide(&self, s: &Source) -> Row64 {
+        let mut row = self.raw_wide(s.from);
+        if s.invert {
+            row = row.map(|v| !v);
+        }
+        if s.negate {
+            row = row.map(u64::wrapping_neg);
+        }
+        row
+    }
+
+    /// A double's bits.
+    #[inline]
+    pub(super) fn double(&self, s: &Source) -> Row64 {
+        let mut row = self.raw_wide(s.from);
+        if s.absolute {
+            row = row.map(|v| v & (u64::MAX >> 1));
+        }
+        if s.negate {
+            row = row.map(|v| v ^ 1 << 63);
+        }
+        row
+    }
+
+    /// Lanes in which a predicate holds.
+    #[inline]
+    pub(super) fn truth(&self, t: Truth) -> u32 {
+        let file = if t.uniform {
+            &self.uniform_predicates
+        } else {
+            &self.predicates
+        };
+        let lanes = file[usize::from(t.index)];
+        if t.invert { !lanes } else { lanes }
+    }
+
+    /// Writes a result in the lanes of `mask`; a uniform one is that of the first of them.
+    #[inline]
+    pub(super) fn set(&mut self, dest: Dest, mask: u32, row: &Row) {
+        match dest {
+            Dest::Row(ZERO) | Dest::Uniform(ZERO) => {}
+            Dest::Row(r) => {
+                let to = &mut self.rows[usize::from(r)];
+                if mask == u32::MAX {
+                    *to = *row;
+                } else {
+                    *to = blend(to, row, mask);
+                }
+            }
+            Dest::Uniform(r) => {
+                if mask != 0 {
+                    self.uniform[usize::from(r)] = row[mask.trailing_zeros() as usize];
+                }
+            }
+        }
+    }
+
+    /// Writes 64 bits into a register and the next one.
+    #[inline]
+    pub(super) fn set_wide(&mut self, dest: Dest, mask: u32, row: &Row64) {
+        self.set(dest, mask, &row.map(|v| v as u32));
+        self.set(dest.next(1), mask, &row.map(|v| (v >> 32) as u32));
+    }
+
+    /// Writes a predicate in the lanes of `mask`.
+    #[inline]
+    pub(super) fn set_truth(&mut self, to: Truth, mask: u32, lanes: u32) {
+        if to.index == TRUE {
+            return;
+        }
+        let at = usize::from(to.index);
+        if !to.uniform {
+            let old = self.predicates[at];
+            self.predicates[at] = old & !mask | lanes & mask;
+        } else if mask != 0 {
+            let first = lanes >> mask.trailing_zeros() & 1;
+            self.uniform_predicates[at] = 0u32.wrapping_sub(first);
+        }
+    }
+}
+
+/// `new` in the lanes of `mask`, else `old`.
+fn blend(old: &Row, new: &Row, mask: u32) -> Row {
+    std::array::from_fn(|lane| match mask >> lane & 1 {
+        1 => new[lane],
+        _ => old[lane],
+    })
+}

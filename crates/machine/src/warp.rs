@@ -1,0 +1,204 @@
+//! A warp: its lanes part and meet as its convergence barriers say.
+
+use super::registers::Registers;
+use vgpu::exec::trace::WarpTrace;
+
+/// Why a path does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Ready,
+    /// At a convergence barrier, until the other lanes are there.
+    Meets(u8),
+    /// Until the lanes of this mask wait so too.
+    Members(u32),
+    /// At a block-wide barrier, until this many phases of it are over.
+    Barrier(u8, u64),
+}
+
+/// Lanes that are at the same instruction together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Path {
+    pub(super) pc: u32,
+    pub(super) mask: u32,
+    pub(super) state: State,
+}
+
+/// One warp.
+pub(super) struct Warp {
+    pub(super) registers: Registers,
+    pub(super) alive: u32,
+    pub(super) paths: Vec<Path>,
+    /// The path that runs.
+    pub(super) current: usize,
+    /// The instruction that runs.
+    pub(super) pc: u32,
+    local: Vec<u8>,
+    local_bytes: usize,
+    pub(super) trace: Option<WarpTrace>,
+}
+
+impl Warp {
+    /// Lanes `0..lanes` at the first instruction, of a block of so many warps where it is `traced`.
+    pub(super) fn new(
+        registers: Registers,
+        lanes: u32,
+        local_bytes: usize,
+        traced: Option<usize>,
+    ) -> Warp {
+        let alive = u32::MAX >> (32 - lanes.clamp(1, 32));
+        Warp {
+            registers,
+            alive,
+            paths: vec![Path {
+                pc: 0,
+                mask: alive,
+                state: State::Ready,
+            }],
+            current: 0,
+            pc: 0,
+            local: vec![0; local_bytes * 32],
+            local_bytes,
+            trace: traced.map(WarpTrace::of),
+        }
+    }
+
+    pub(super) fn local_of(&self, lane: usize) -> &[u8] {
+        &self.local[lane * self.local_bytes..][..self.local_bytes]
+    }
+
+    pub(super) fn local_of_mut(&mut self, lane: usize) -> &mut [u8] {
+        &mut self.local[lane * self.local_bytes..][..self.local_bytes]
+    }
+
+    /// Sends the lanes of `mask`, of the current path, elsewhere; the others stay.
+    pub(super) fn part(&mut self, mask: u32, pc: u32) {
+        self.paths[self.current].mask &= !mask;
+        self.paths.push(Path {
+            pc,
+            mask,
+            state: State::Ready,
+        });
+    }
+
+    /// The lanes of the current path that are in `mask` end.
+    pub(super) fn exit(&mut self, mask: u32) {
+        self.alive &= !mask;
+        self.paths[self.current].mask &= !mask;
+        if self.paths[self.current].mask == 0 {
+            self.paths.swap_remove(self.current);
+        }
+        self.settle();
+    }
+
+    /// Lanes that a convergence barrier waits for.
+    fn needed(&self, barrier: u8, mask: u32) -> u32 {
+        let first = mask.trailing_zeros() as usize & 31;
+        self.registers.barriers[usize::from(barrier)][first] & self.alive
+    }
+
+    /// Whether all lanes that a convergence barrier waits for are in the current path.
+    pub(super) fn all_here(&self, barrier: u8) -> bool {
+        let mask = self.paths[self.current].mask;
+        let known = &self.registers.barriers[usize::from(barrier)];
+        let lanes = self.needed(barrier, mask);
+        let alike = |l: usize| known[l] & self.alive == lanes;
+        lanes & !mask == 0 && super::memory::lanes(mask).all(alike)
+    }
+
+    /// The current path waits at a convergence barrier; lanes that know other partners apart.
+    pub(super) fn meet(&mut self, barrier: u8) {
+        let Path { pc, mut mask, .. } = self.paths[self.current];
+        let known = self.registers.barriers[usize::from(barrier)];
+        self.paths.swap_remove(self.current);
+        while mask != 0 {
+            let partners = known[mask.trailing_zeros() as usize];
+            let group: u32 = (0..32)
+                .filter(|l| mask >> l & 1 == 1 && known[*l as usize] == partners)
+                .map(|l| 1 << l)
+                .sum();
+            self.paths.push(Path {
+                pc,
+                mask: group,
+                state: State::Meets(barrier),
+            });
+            mask &= !group;
+        }
+        self.settle();
+    }
+
+    /// The current path waits.
+    pub(super) fn wait(&mut self, state: State) {
+        self.paths[self.current].state = state;
+        self.settle();
+    }
+
+    /// Some lanes do not take part in a convergence barrier any more.
+    pub(super) fn leave(&mut self, barrier: u8, mask: u32) {
+        if mask == 0 {
+            return;
+        }
+        let lanes = self.registers.barriers[usize::from(barrier)][mask.trailing_zeros() as usize];
+        for lane in super::memory::lanes(lanes | mask) {
+            self.registers.barriers[usize::from(barrier)][lane] &= !mask;
+        }
+        self.settle();
+    }
+
+    /// Lets paths go on whose partners are all there.
+    fn settle(&mut self) {
+        loop {
+            let complete = self.paths.iter().find_map(|path| {
+                let (need, alike): (u32, fn(State, State) -> bool) = match path.state {
+                    State::Meets(b) => (self.needed(b, path.mask), |a, b| a == b),
+                    State::Members(mask) => {
+                        (mask & self.alive, |a, _| matches!(a, State::Members(_)))
+                    }
+                    _ => return None,
+                };
+                let partner = |other: &&Path| {
+                    alike(other.state, path.state) && other.mask & (need | path.mask) != 0
+                };
+                let there = self
+                    .paths
+                    .iter()
+                    .filter(partner)
+                    .fold(0, |all, p| all | p.mask);
+                (need & !there == 0).then_some((path.state, need | path.mask))
+            });
+            let Some((state, lanes)) = complete else {
+                return;
+            };
+            self.release(state, lanes);
+        }
+    }
+
+    /// Paths in `state` (or waiting for members) with lanes of `lanes` go on behind their
+    /// instruction, those at the same one together.
+    fn release(&mut self, state: State, lanes: u32) {
+        let mut freed: Vec<Path> = Vec::new();
+        self.paths.retain(|path| {
+            let same = match state {
+                State::Members(_) => matches!(path.state, State::Members(_)),
+                other => path.state == other,
+            };
+            let goes = same && path.mask & lanes != 0;
+            if goes {
+                freed.push(*path);
+            }
+            !goes
+        });
+        for path in freed {
+            let pc = path.pc + 1;
+            let here = |p: &&mut Path| p.state == State::Ready && p.pc == pc && p.mask & lanes != 0;
+            if let Some(other) = self.paths.iter_mut().find(here) {
+                other.mask |= path.mask;
+            } else {
+                self.paths.push(Path {
+                    pc,
+                    mask: path.mask,
+                    state: State::Ready,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Machine code, executed: it leaves what the PTX leaves, to the bit.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, reason = "a test that cannot go on should fail")]
+
+use sass_machine::{Execution, Machine, Proof, prove};
+use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
+
+/// GPU, PTX and machine code of `machine/forms.cu`.
+const FORMS: [(&str, &str, &[u8]); 5] = [
+    (
+        "rtx2080ti",
+        include_str!("machine/forms.75.ptx"),
+        include_bytes!("machine/forms.75.cubin"),
+    ),
+    (
+        "a100",
+        include_str!("machine/forms.80.ptx"),
+        include_bytes!("machine/forms.80.cubin"),
+    ),
+    (
+        "l4",
+        include_str!("machine/forms.89.ptx"),
+        include_bytes!("machine/forms.89.cubin"),
+    ),
+    (
+        "h100",
+        include_str!("machine/forms.90.ptx"),
+        include_bytes!("machine/forms.90.cubin"),
+    ),
+    // Compute capability 12.0 has no table: limits of a launch are those of 9.0.
+    (
+        "h100",
+        include_str!("machine/forms.120.ptx"),
+        include_bytes!("machine/forms.120.cubin"),
+    ),
+];
+
+/// The same of `machine/rare.cu`.
+const RARE: [(&str, &str, &[u8]); 5] = [
+    (
+        "rtx2080ti",
+        include_str!("machine/rare.75.ptx"),
+        include_bytes!("machine/rare.75.cubin"),
+    ),
+    (
+        "a100",
+        include_str!("machine/rare.80.ptx"),
+        include_bytes!("machine/rare.80.cubin"),
+    ),
+    (
+        "l4",
+        include_str!("machine/rare.89.ptx"),
+        include_bytes!("machine/rare.89.cubin"),
+    ),
+    (
+        "h100",
+        include_str!("machine/rare.90.ptx"),
+        include_bytes!("machine/rare.90.cubin"),
+    ),
+    (
+        "h100",
+        include_str!("machine/rare.120.ptx"),
+        include_bytes!("machine/rare.120.cubin"),
+    ),
+];
+
+/// Words of the input and of the output.
+const WORDS: u64 = 4096;
+/// Elements that the kernels are told of: no multiple of a block or a warp.
+const ELEMENTS: i32 = 1000;
+
+/// Words with many bits, few bits and none (Weyl's sequence, mixed).
+fn words() -> Vec<u8> {
+    let word = |i: u64| {
+        let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32;
+        match i % 8 {
+            0 => [0, 1, u32::MAX, 0x8000_0000, 0x7fff_ffff][(i / 8 % 5) as usize],
+            1 | 2 => mixed as u32 & 0xff,
+            _ => mixed as u32,
+        }
+    };
+    (0..WORDS).flat_map(|i| word(i).to_le_bytes()).collect()
+}
+
+fn launched(entry: &str, memory: &mut GlobalMemory) -> Launch {
+    let input = memory.alloc(WORDS * 4, "input").unwrap();
+    memory.write(input, 0, &words());
+    let output = memory.alloc(WORDS * 4, "output").unwrap();
+    let args = vec![
+        Arg::Buffer(input),
+        Arg::Buffer(output),
+        Arg::Bytes(ELEMENTS.to_le_bytes().to_vec()),
+    ];
+    let (grid, block) = if entry == "tiles" { (1, 32) } else { (4, 256) };
+    let mut launch = Launch::new(entry, [grid, 1, 1], [block, 1, 1], args);
+    launch.dynamic_shared_bytes = 4096;
+    launch.trace = true;
+    launch.threads = 1;
+    launch.checks = Checks {
+        races: false,
+        uninitialized: false,
+        ..Checks::default()
+    };
+    launch
+}
+
+fn both(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Proof {
+    let module = Module::load(ptx).unwrap();
+    let machine = Machine::load(cubin, entry).unwrap();
+    let mut memory = GlobalMemory::new(1 << 30);
+    let launch = launched(entry, &mut memory);
+    let arch = Arch::by_name(gpu).unwrap();
+    prove(&machine, &module, &mut memory, arch, &launch)
+        .unwrap()
+        .1
+}
+
+#[test]
+fn integers_floats_exchanges_and_memory_end_with_the_same_bits_on_both_levels() {
+    let mut wrong = Vec::new();
+    for (gpu, ptx, cubin) in FORMS {
+        for entry in ["integers", "floats", "lanes", "spaces", "tiles"] {
+            if entry == "tiles" && gpu == "rtx2080ti" {
+                continue;
+            }
+            match both(gpu, ptx, cubin, entry) {
+                Proof::Same(_) => {}
+                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
+    let mut wrong = Vec::new();
+    for (gpu, ptx, cubin) in RARE {
+        for entry in ["doubles", "conversions", "halves", "calls", "arrivals"] {
+            match both(gpu, ptx, cubin, entry) {
+                Proof::Same(_) => {}
+                other => wrong.push(format!("{gpu} {entry}: {other:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn executed(entry: &str) -> Box<Execution> {
+    let (gpu, ptx, cubin) = FORMS[1];
+    match both(gpu, ptx, cubin, entry) {
+        Proof::Same(execution) => execution,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn instructions_are_counted_by_opcode_as_warps_execute_them() {
+    let execution = executed("tiles");
+    let count = |opcode| execution.by_opcode.get(opcode).copied().unwrap_or(0);
+    // One warp, one m16n8k16 product, two matrix loads, two copies.
+    assert_eq!(
+        [count("HMMA"), count("LDSM"), count("LDGSTS"), count("BAR")],
+        [1, 2, 2, 2]
+    );
+    assert_eq!(
+        execution.by_opcode.values().sum::<u64>(),
+        execution.warp_instructions
+    );
+    assert!(execution.thread_instructions <= 32 * execution.warp_instructions);
+}
+
+#[test]
+fn a_copy_moves_as_many_sectors_as_it_has_bytes() {
+    let ptx = include_str!("../../model/tests/model/blocks.ptx");
+    let cubin = include_bytes!("../../model/tests/model/blocks.cubin");
+    let module = Module::load(ptx).unwrap();
+    let machine = Machine::load(cubin, "turn").unwrap();
+    let mut memory = GlobalMemory::new(1 << 30);
+    let (width, bytes) = (64u32, 64 * 64 * 4);
+    let from = memory.alloc(bytes, "from").unwrap();
+    memory.write(from, 0, &words());
+    let to = memory.alloc(bytes, "to").unwrap();
+    let args = vec![
+        Arg::Buffer(from),
+        Arg::Buffer(to),
+        Arg::Bytes(width.to_le_bytes().to_vec()),
+    ];
+    let launch = Launch::new("turn", [2, 2, 1], [32, 8, 1], args);
+    let arch = Arch::by_name("a100").unwrap();
+    let (_, proof) = prove(&machine, &module, &mut memory, arch, &launch).unwrap();
+    let Proof::Same(execution) = proof else {
+        panic!("{proof:?}")
+    };
+    let count = |opcode| execution.by_opcode.get(opcode).copied().unwrap_or(0);
+    // 4096 words, a warp's 32 at a time.
+    assert_eq!([count("LDG"), count("STG")], [128, 128]);
+    assert_eq!(memory.read(to)[..4], memory.read(from)[..4]);
+}
+
+#[test]
+fn damaged_machine_code_is_an_error_and_no_panic() {
+    let (gpu, ptx, cubin) = FORMS[1];
+    let module = Module::load(ptx).unwrap();
+    for seed in 0..200usize {
+        let mut torn = cubin.to_vec();
+        let at = (seed * 7919 + 13) % torn.len();
+        torn[at] ^= 1 << (seed % 8);
+        let Ok(machine) = Machine::load(&torn, "lanes") else {
+            continue;
+        };
+        let mut memory = GlobalMemory::new(1 << 30);
+        let mut launch = launched("lanes", &mut memory);
+        launch.grid = [1, 1, 1];
+        launch.instruction_budget = 1 << 16;
+        _ = prove(
+            &machine,
+            &module,
+            &mut memory,
+            Arch::by_name(gpu).unwrap(),
+            &launch,
+        );
+    }
+}
+
+#[test]
+fn quarters_of_a_turn_have_the_sines_and_cosines_that_they_have() {
+    use gpu_arithmetic::approx::{cos_turns, sin_turns};
+    let sines = [0.0, 0.25, 0.5, 0.75, 1.0, -0.25].map(sin_turns);
+    assert_eq!(sines, [0.0, 1.0, 0.0, -1.0, 0.0, -1.0]);
+    let cosines = [0.0, 0.25, 0.5, 0.75, 1.0, -0.5].map(cos_turns);
+    assert_eq!(cosines, [1.0, 0.0, -1.0, 0.0, 1.0, -1.0]);
+    assert!(sin_turns(f32::INFINITY).is_nan());
+}
+
+/// One launch of a folder's corpus: entry, blocks, threads, arguments (`b` a buffer, else bytes in
+/// hexadecimal).
+fn told(line: &str, alone: bool, memory: &mut GlobalMemory) -> Launch {
+    let mut words = line.split_whitespace();
+    let entry = words.next().unwrap();
+    let (grid, block) = words.next().unwrap().split_once(',').unwrap();
+    let args = words.map(|word| match word {
+        "b" => {
+            let buffer = memory.alloc(1 << 16, "buffer").unwrap();
+            memory.write(buffer, 0, &mixed());
+            Arg::Buffer(buffer)
+        }
+        hex => {
+            let pairs = (0..hex.len()).step_by(2);
+            let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+            Arg::Bytes(pairs.map(byte).collect())
+        }
+    });
+    let args = args.collect();
+    let [grid, block] = [grid, block].map(|n| if alone { 1 } else { n.parse().unwrap() });
+    let mut launch = Launch::new(entry, [grid, 1, 1], [block, 1, 1], args);
+    launch.dynamic_shared_bytes = 16384;
+    launch.trace = true;
+    launch.threads = 1;
+    launch.instruction_budget = 1 << 22;
+    launch
+}
+
+/// Numbers of all formats in turns: two words, two singles, four halves, a double.
+fn mixed() -> Vec<u8> {
+    let raw = words();
+    let single = |word: u32| word & 0x80ff_ffff | (0x3e00_0000 + (word >> 24 & 3) * 0x0100_0000);
+    let groups = raw.chunks_exact(8).enumerate().map(|(n, group)| {
+        let bits = u64::from_le_bytes(group.try_into().unwrap());
+        match n % 6 {
+            1 | 2 => u64::from(single(bits as u32)) | u64::from(single((bits >> 32) as u32)) << 32,
+            3 => bits & 0x87ff_87ff_87ff_87ff | 0x3800_3800_3800_3800,
+            4 => bits & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000,
+            _ => bits,
+        }
+    });
+    let bytes: Vec<u8> = groups.flat_map(u64::to_le_bytes).collect();
+    bytes.into_iter().cycle().take(1 << 16).collect()
+}
+
+/// What the two levels leave of a launch: whether that is as it should be, and what it is.
+fn compared(gpu: &str, module: &Module, cubin: &[u8], line: &str) -> (bool, String) {
+    let entry = line.split_whitespace().next().unwrap();
+    if let Err(why) = module.supported(entry) {
+        return (true, format!("PTX: {}", why.instruction));
+    }
+    let machine = Machine::load(cubin, entry).unwrap();
+    let arch = Arch::by_name(gpu).unwrap();
+    // Of a kernel that is wrong for many threads, one alone may be right.
+    for alone in [false, true] {
+        let mut memory = GlobalMemory::new(1 << 30);
+        let launch = told(line, alone, &mut memory);
+        let (report, proof) = match prove(&machine, module, &mut memory, arch, &launch) {
+            Ok(found) => found,
+            Err(error) => return (true, format!("refused: {error}")),
+        };
+        let unknown = matches!(&proof, Proof::NotAvailable(error) if error.to_string().starts_with("instruction "));
+        if !report.hazards.is_empty() && !unknown {
+            continue;
+        }
+        return match proof {
+            Proof::Same(_) => (true, "same".to_owned()),
+            Proof::Rounded { .. } => (true, "rounded".to_owned()),
+            Proof::Unfinished(_) => (true, format!("unfinished: {:?}", report.end)),
+            Proof::NotAvailable(error) => (false, error.to_string()),
+            Proof::Differs(words, first) => (false, format!("{words} words: {:x?}", first[0])),
+        };
+    }
+    (true, "a wrong kernel".to_owned())
+}
+
+#[test]
+#[ignore = "needs a folder ARCH/NAME.{ptx,cubin,args}: set MACHINE_CORPUS"]
+fn kernels_of_a_folder_end_with_the_same_bits_on_both_levels() {
+    let folder = std::env::var("MACHINE_CORPUS").expect("MACHINE_CORPUS: folder of kernels");
+    let only = std::env::var("MACHINE_ONLY").unwrap_or_default();
+    let mut counts = std::collections::BTreeMap::<String, u32>::new();
+    let mut wrong = Vec::new();
+    let listed = |path: &std::path::Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    for arch in listed(folder.as_ref()) {
+        let name = arch.file_name().unwrap().to_string_lossy().into_owned();
+        let gpu = match name.as_str() {
+            "75" => "rtx2080ti",
+            "80" => "a100",
+            "86" => "a6000",
+            "89" => "l4",
+            _ => "h100",
+        };
+        for file in listed(&arch) {
+            if file.extension().is_none_or(|e| e != "args") {
+                continue;
+            }
+            let text = std::fs::read_to_string(file.with_extension("ptx")).unwrap();
+            let cubin = std::fs::read(file.with_extension("cubin")).unwrap();
+            let module = match Module::load(&text) {
+                Ok(module) => module,
+                Err(error) => {
+                    *counts.entry(error.to_string()).or_default() += 1;
+                    continue;
+                }
+            };
+            let lines = std::fs::read_to_string(&file).unwrap();
+            for line in lines.lines().filter(|line| line.contains(&only)) {
+                let (right, what) = compared(gpu, &module, &cubin, line);
+                if right {
+                    *counts.entry(what).or_default() += 1;
+                } else {
+                    let entry = line.split_whitespace().next().unwrap();
+                    let file = file.file_stem().unwrap().to_string_lossy().into_owned();
+                    wrong.push(format!("{name} {file} {entry}: {what}"));
+                }
+            }
+        }
+    }
+    for (what, count) in counts {
+        println!("{count:6} {what}");
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

@@ -1,0 +1,250 @@
+//! From one multiprocessor's replay to the time of a launch.
+
+use super::code::{self, Instr, UNITS};
+use super::memory::{self, Neighbourhood, Traffic};
+use super::sample::Traces;
+use super::sm::{Outcome, Sm, Tally, Work};
+use super::units::Rates;
+use sass::Unit;
+use sass_machine::Machine;
+use vgpu::Arch;
+use vgpu::counters::Counters;
+
+/// The shape of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads a block.
+    pub threads: u32,
+    /// Registers a thread, as the assembler gave them out.
+    pub registers: u32,
+    /// Shared memory a block, static and dynamic, bytes.
+    pub shared_bytes: u64,
+}
+
+/// What a launch is predicted to take, and why.
+#[derive(Debug, Clone)]
+pub struct Estimate {
+    /// Cycles of the busiest multiprocessor.
+    pub cycles: f64,
+    /// Microseconds without the launch overhead.
+    pub us: f64,
+    /// Blocks a multiprocessor holds.
+    pub resident: u32,
+    /// Resident warps over those a multiprocessor can hold, from 0 to 1.
+    pub occupancy: f64,
+    /// Rounds in which the grid fills the device.
+    pub waves: f64,
+    /// What limits the launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`, `shared`
+    /// (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or `latency`.
+    pub bound: &'static str,
+    /// What the replayed blocks did.
+    pub(crate) tally: Tally,
+    /// By how much the replayed blocks are multiplied to give the launch.
+    pub(crate) scale: f64,
+    /// Cycles replayed.
+    pub replayed_cycles: u64,
+    /// Instructions that the warps of all blocks execute, by unit in the order of [`Unit`].
+    pub(crate) by_unit: [f64; UNITS],
+    /// Memory traffic of the whole launch.
+    pub traffic: Traffic,
+    /// Roofline floor.
+    pub floor: Floor,
+    /// Why the figure is not to be relied on; empty where it is.
+    pub doubts: Vec<String>,
+}
+
+/// The time below which no such launch can go, and what sets it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Floor {
+    /// Microseconds.
+    pub us: f64,
+    /// `fp32`, `fp64`, `tensor` or `dram`.
+    pub bound: &'static str,
+}
+
+/// Instructions replayed a launch at most.
+const BUDGET: u64 = 500_000;
+
+/// Predicts one launch from traces of some of its blocks. `None` without traces, and for a block
+/// that no multiprocessor holds.
+pub fn estimate(
+    arch: &Arch,
+    machine: &Machine,
+    mut traces: Traces,
+    shape: &Shape,
+) -> Option<Estimate> {
+    let code = code::code(machine.code());
+    traces.main.warps.retain(|warp| !warp.runs.is_empty());
+    let resident = resident_blocks(arch, shape.threads, shape.registers, shape.shared_bytes);
+    if resident == 0 || traces.main.warps.is_empty() {
+        return None;
+    }
+    let unequal = traces.unequal;
+    let around = Neighbourhood::new(&traces.plain, &traces.beside);
+    around.mark(&mut traces.main);
+    let blocks: u64 = shape.grid.iter().map(|d| u64::from(*d)).product();
+    let sms = u64::from(arch.sm_count);
+    let mine = blocks.div_ceil(sms);
+    let here = u64::from(resident).min(mine);
+    let active = blocks.min(sms) as f64;
+    let l1_bytes = memory::l1_bytes(arch, shape.shared_bytes, u64::from(resident));
+    let together = here * sms.min(blocks);
+    let kept = memory::kept(&traces.plain);
+    let asked = traces.sharing.sectors(&traces.plain) * kept;
+    let mut traffic = around.traffic(arch, shape.grid, (together, asked), kept, traces.allocated);
+    let threads = together as f64 * f64::from(shape.threads);
+    traffic.local_hit_share = memory::local_hit_share(arch, &code, threads);
+    let clock = f64::from(arch.boost_mhz) * 1e6;
+    let work = Work {
+        arch,
+        code: &code,
+        trace: &traces.main,
+        resident: here as usize,
+        blocks: mine.min(here * 2) as usize,
+        budget: BUDGET,
+        l1_bytes,
+        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(64.0),
+        dram_rate: arch.dram_gb_s * 1e9 / clock / active,
+        first_miss: traffic.first_miss,
+        local_hit_share: traffic.local_hit_share,
+    };
+    let outcome = Sm::new(&work).run();
+    let cycles = whole(&outcome, &work, mine as f64 * unequal.mean);
+    // The heaviest block, beside others like the sampled one.
+    let resident_time = match outcome.first_wave {
+        0 => outcome.cycles as f64 * here as f64 / outcome.progress.max(1e-6),
+        first => first as f64,
+    };
+    let cycles = match unequal.most > 1.0 {
+        true => cycles.max(resident_time * unequal.most),
+        false => cycles,
+    };
+    let floor = floor(arch, &code, &traces.counters, blocks, &traffic);
+    let modelled = cycles / clock * 1e6;
+    let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
+    let mut estimate = Estimate {
+        cycles,
+        us: modelled.max(floor.us),
+        resident,
+        occupancy: warps * 32.0 / f64::from(arch.max_threads_per_sm),
+        waves: blocks as f64 / (u64::from(resident) * sms) as f64,
+        bound: "latency",
+        tally: outcome.tally,
+        scale: blocks as f64 * unequal.mean / outcome.progress.max(1e-6),
+        replayed_cycles: outcome.cycles,
+        by_unit: traces
+            .by_unit
+            .map(|n| n as f64 * blocks as f64 * unequal.mean),
+        traffic,
+        floor,
+        doubts: Vec::new(),
+    };
+    estimate.bound = estimate.limit(arch);
+    estimate.doubts = doubts(&estimate, &traces);
+    Some(estimate)
+}
+
+/// What the model is known to be weak at.
+fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if !traces.complete {
+        doubts.push("the sampled block did not run to its end".to_owned());
+    }
+    if traces.unequal.unknown {
+        doubts.push("blocks may differ in their work: they could not all be followed".to_owned());
+    }
+    let all: f64 = estimate.by_unit.iter().sum();
+    let share = |unit: Unit| estimate.by_unit[unit as usize] / all.max(1.0);
+    if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
+        doubts.push("contention of atomics is not modelled".to_owned());
+    }
+    doubts
+}
+
+/// Cycles for all blocks of a multiprocessor, from those that were replayed.
+fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
+    let cycles = outcome.cycles as f64;
+    let done = outcome.done as f64;
+    let resident = work.resident as f64;
+    if outcome.done < work.blocks {
+        // Cut short: at the rate so far.
+        return cycles * blocks / outcome.progress.max(1e-6);
+    }
+    if done >= blocks {
+        return cycles;
+    }
+    // The blocks of later waves take the place of those before, one by one: at the rate at which
+    // the second wave issued, unless what serves all warps is slower. (What the memory still has to
+    // do when the last instruction is issued belongs to both waves.)
+    let tally = &outcome.tally;
+    let issue = (outcome.issued as f64 - outcome.first_wave as f64) / (done - resident).max(1.0);
+    let served = tally.dram_cycles.max(tally.l2_cycles);
+    let each = issue.max(served.max(tally.lsu_cycles as f64) / done.max(1.0));
+    cycles + (blocks - done) * each
+}
+
+/// Blocks of this shape that one multiprocessor holds at once (CUDA Programming Guide, "Occupancy
+/// Calculator": registers are given out in units of 256 a warp, 1 KiB of shared memory a block is
+/// the system's since compute capability 8.0).
+pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: u64) -> u32 {
+    let warps = threads.div_ceil(32).max(1);
+    let by_threads = arch.max_threads_per_sm / (warps * 32);
+    let registers_a_warp = (registers.max(1) * 32).div_ceil(256) * 256;
+    // Each scheduler has its own part of the registers.
+    let warps_a_part = arch.registers_per_sm / arch.schedulers / registers_a_warp;
+    let by_registers = warps_a_part * arch.schedulers / warps;
+    let system = if arch.cc >= 80 { 1024 } else { 0 };
+    let by_shared = u64::from(arch.shared_bytes_per_sm) / (shared_bytes + system).max(1);
+    let by_shared = u32::try_from(by_shared).unwrap_or(u32::MAX);
+    by_threads
+        .min(by_registers)
+        .min(by_shared)
+        .min(arch.max_blocks_per_sm)
+}
+
+/// The time below which no such launch can go: arithmetic and memory at their peaks.
+fn floor(
+    arch: &Arch,
+    code: &[Instr],
+    counters: &Counters,
+    blocks: u64,
+    traffic: &Traffic,
+) -> Floor {
+    let scale = blocks as f64 / counters.blocks.max(1) as f64;
+    let clock = f64::from(arch.boost_mhz) * 1e6 * f64::from(arch.sm_count);
+    let double = f64::from(arch.fp64_lanes) * 2.0 * clock;
+    // Of matrix instructions of several types, the fastest one's rate.
+    let tensor = Rates::of(arch).tensor;
+    let rates = code
+        .iter()
+        .map(|instr| instr.tensor)
+        .filter(|(work, _)| *work > 0);
+    let fastest = rates
+        .map(|(_, matrix)| tensor.rate(matrix))
+        .max_by(f64::total_cmp);
+    let matrix = fastest.unwrap_or(0.0) * f64::from(arch.schedulers) * 2.0 * clock;
+    let time = |work: f64, peak: f64| {
+        if work > 0.0 && peak > 0.0 {
+            work / peak
+        } else {
+            0.0
+        }
+    };
+    let floors = [
+        (
+            "fp32",
+            time(counters.fp32_flops as f64 * scale, arch.peak_fp32()),
+        ),
+        ("fp64", time(counters.fp64_flops as f64 * scale, double)),
+        ("tensor", time(counters.tensor_flops as f64 * scale, matrix)),
+        ("dram", time(traffic.least_bytes, arch.dram_gb_s * 1e9)),
+    ];
+    let highest = floors.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (bound, seconds) = highest.unwrap_or(("dram", 0.0));
+    Floor {
+        us: seconds * 1e6,
+        bound,
+    }
+}

@@ -1,0 +1,128 @@
+//! The counters that explain a prediction, by the names that Nsight Compute gives them.
+
+use super::estimate::Estimate;
+use super::sm::Stall;
+use super::units::{ALU, DOUBLE, FMA, FMA_SECOND, HALF, SPECIAL, TENSOR};
+use sass::Unit;
+use vgpu::Arch;
+
+/// Share of its cycles above which a unit is what limits a launch.
+const BUSY: f64 = 0.6;
+
+impl Estimate {
+    /// The unit that is busy most of the time; `latency` where none is.
+    pub(super) fn limit(&self, arch: &Arch) -> &'static str {
+        let t = &self.tally;
+        let cycles = self.replayed_cycles.max(1) as f64;
+        let slots = cycles * f64::from(arch.schedulers);
+        // Two pipes take turns where there are more lanes than the first one has.
+        let pipes = f64::from(arch.fp32_lanes.div_ceil(arch.imad_lanes).max(1));
+        let pipe = |pipe: usize| t.pipe_cycles[pipe] as f64 / slots;
+        let mut units = [
+            ("issue", t.issued as f64 / slots),
+            ("fp32", (pipe(FMA) + pipe(FMA_SECOND)) / pipes),
+            ("alu", pipe(ALU)),
+            ("fp16", pipe(HALF)),
+            ("fp64", pipe(DOUBLE)),
+            ("special", pipe(SPECIAL)),
+            ("tensor", pipe(TENSOR)),
+            ("shared", t.lsu_cycles as f64 / cycles),
+            ("l2", t.l2_cycles / cycles),
+            ("dram", t.dram_cycles / cycles),
+        ];
+        if self.floor.us >= self.us {
+            return self.floor.bound;
+        }
+        units.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if units[0].1 >= BUSY {
+            units[0].0
+        } else {
+            "latency"
+        }
+    }
+
+    /// Counters of the launch. Sums are of the whole grid; names without dots have no counterpart
+    /// in Nsight Compute: `idle_*` are shares of scheduler cycles without an issue, by what the
+    /// warp that was next waited for.
+    pub fn metrics(&self, arch: &Arch) -> Vec<(&'static str, f64)> {
+        let t = &self.tally;
+        let cycles = self.replayed_cycles.max(1) as f64;
+        let slots = cycles * f64::from(arch.schedulers);
+        let sum = |n: u64| n as f64 * self.scale;
+        let unit = |u: Unit| self.by_unit[u as usize];
+        let percent = |part: f64, whole: f64| 100.0 * part / whole.max(1e-9);
+        let idle = |s: Stall| percent(t.stalled[s as usize] as f64, slots);
+        let lsu = [
+            Unit::Global,
+            Unit::CopyAsync,
+            Unit::Shared,
+            Unit::Local,
+            Unit::Atomic,
+        ];
+        vec![
+            ("sm__cycles_elapsed.max", self.cycles),
+            ("smsp__inst_executed.sum", self.by_unit.iter().sum()),
+            (
+                "smsp__issue_active.avg.pct_of_peak_sustained_active",
+                percent(t.issued as f64, slots),
+            ),
+            (
+                "sm__warps_active.avg.pct_of_peak_sustained_active",
+                self.occupancy * 100.0,
+            ),
+            ("launch__waves_per_multiprocessor", self.waves),
+            ("launch__occupancy_limit_blocks", f64::from(self.resident)),
+            ("sm__inst_executed_pipe_fma.sum", unit(Unit::Fma)),
+            ("sm__inst_executed_pipe_alu.sum", unit(Unit::Alu)),
+            ("sm__inst_executed_pipe_fp16.sum", unit(Unit::Half)),
+            ("sm__inst_executed_pipe_fp64.sum", unit(Unit::Double)),
+            ("sm__inst_executed_pipe_xu.sum", unit(Unit::Special)),
+            ("sm__inst_executed_pipe_tensor.sum", unit(Unit::Tensor)),
+            ("sm__inst_executed_pipe_uniform.sum", unit(Unit::Uniform)),
+            (
+                "sm__inst_executed_pipe_lsu.sum",
+                lsu.into_iter().map(unit).sum(),
+            ),
+            (
+                "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+                percent(t.pipe_cycles[TENSOR] as f64, slots),
+            ),
+            (
+                "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                sum(t.l1_sectors),
+            ),
+            (
+                "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+                sum(t.stored_sectors),
+            ),
+            (
+                "l1tex__t_sectors_pipe_lsu_mem_local.sum",
+                sum(t.local_sectors),
+            ),
+            (
+                "l1tex__t_sector_hit_rate.pct",
+                percent(t.l1_hits as f64, t.l1_sectors as f64),
+            ),
+            (
+                "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+                sum(t.shared_wavefronts),
+            ),
+            (
+                "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+                sum(t.shared_conflicts),
+            ),
+            ("lts__t_sectors.sum", t.l2_sectors * self.scale),
+            (
+                "lts__t_sector_hit_rate.pct",
+                100.0 - percent(t.dram_sectors, t.l2_sectors).min(100.0),
+            ),
+            ("dram__bytes.sum", t.dram_sectors * 32.0 * self.scale),
+            ("idle_wait_pct", idle(Stall::Wait)),
+            ("idle_long_scoreboard_pct", idle(Stall::LongScoreboard)),
+            ("idle_short_scoreboard_pct", idle(Stall::ShortScoreboard)),
+            ("idle_math_pipe_pct", idle(Stall::MathPipe)),
+            ("idle_mio_pct", idle(Stall::Mio)),
+            ("idle_barrier_pct", idle(Stall::Barrier)),
+        ]
+    }
+}

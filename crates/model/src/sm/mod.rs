@@ -1,0 +1,449 @@
+//! One multiprocessor: schedulers, pipes, the memory path, and the warps of its resident blocks.
+//!
+//! Time goes by the events: each scheduler looks for a warp that may issue, and sleeps until one
+//! may. A warp may when its last instruction's stall cycles are over, the barriers that its next
+//! one waits for are clear, and the unit is free.
+
+mod paths;
+
+use super::cache::Cache;
+use super::code::Instr;
+use super::cursor::Cursor;
+use super::sectors::Sectors;
+use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use sass::Unit;
+use vgpu::Arch;
+use vgpu::exec::trace::BlockTrace;
+
+/// Why a scheduler had nothing to issue; the names are those of `ncu`'s warp states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stall {
+    /// Fixed cycles after an instruction.
+    Wait,
+    /// Global or local memory.
+    LongScoreboard,
+    /// Shared memory, shuffles, approximations.
+    ShortScoreboard,
+    /// A unit is busy.
+    MathPipe,
+    /// The memory input queue is full.
+    Mio,
+    /// Other warps of the block have not come to the barrier.
+    Barrier,
+    /// No warp is left.
+    Idle,
+}
+
+/// Number of [`Stall`] values.
+pub(crate) const STALLS: usize = 7;
+
+/// What the replay counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    /// Instructions issued.
+    pub(crate) issued: u64,
+    /// By unit, in the order of [`Unit`].
+    pub(crate) by_unit: [u64; 24],
+    /// Scheduler cycles without an issue, by cause.
+    pub(crate) stalled: [u64; STALLS],
+    /// Sectors asked of the L1 cache, and those it had.
+    pub(crate) l1_sectors: u64,
+    pub(crate) l1_hits: u64,
+    /// Sectors written.
+    pub(crate) stored_sectors: u64,
+    /// Sectors of local memory.
+    pub(crate) local_sectors: u64,
+    pub(crate) shared_wavefronts: u64,
+    pub(crate) shared_conflicts: u64,
+    /// Cycles for which each pipe of the schedulers was taken.
+    pub(crate) pipe_cycles: [u64; PIPES],
+    /// Cycles of the load and store unit, of the share of the L2 cache, of that of
+    /// memory.
+    pub(crate) lsu_cycles: u64,
+    pub(crate) l2_cycles: f64,
+    pub(crate) dram_cycles: f64,
+    /// Sectors asked of the L2 cache and of memory.
+    pub(crate) l2_sectors: f64,
+    pub(crate) dram_sectors: f64,
+    /// Barriers passed by warps.
+    pub(crate) barriers: u64,
+}
+
+/// What one multiprocessor is given.
+pub(super) struct Work<'a> {
+    pub(super) arch: &'a Arch,
+    pub(super) code: &'a [Instr],
+    /// What the warps of the sampled block did.
+    pub(super) trace: &'a BlockTrace,
+    /// Blocks resident at once.
+    pub(super) resident: usize,
+    /// Blocks to run one after the other.
+    pub(super) blocks: usize,
+    /// Instructions after which the replay stops.
+    pub(super) budget: u64,
+    /// First-level cache, bytes.
+    pub(super) l1_bytes: u64,
+    /// Share of the L2 cache's and of the memory's bytes a clock.
+    pub(super) l2_rate: f64,
+    pub(super) dram_rate: f64,
+    /// Share of a block's own sectors that come from (or go to) memory when it first asks for
+    /// them; the L2 cache has the others, and all of them from then on.
+    pub(super) first_miss: f64,
+    /// Share of the sectors of local memory that the L2 cache has.
+    pub(super) local_hit_share: f64,
+}
+
+/// How far the replay came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Outcome {
+    /// Cycles until the end, or until the budget was spent.
+    pub(super) cycles: u64,
+    /// Cycles at which the last instruction was issued.
+    pub(super) issued: u64,
+    /// Cycles at which as many blocks as fit at once had issued everything.
+    pub(super) first_wave: u64,
+    /// Blocks done.
+    pub(super) done: usize,
+    /// Instructions passed, of those of all blocks that were started.
+    pub(super) progress: f64,
+    pub(super) tally: Tally,
+}
+
+struct Warp {
+    cursor: Cursor,
+    /// Its index in the block, and the block's number here.
+    index: usize,
+    replica: u64,
+    slot: usize,
+    /// Cycle from which the next instruction may issue, units aside, and what holds it until then.
+    ready: u64,
+    why: Stall,
+    /// When each barrier clears, and what clears it.
+    barriers: [(u64, Stall); 6],
+    /// Ends of the groups of asynchronous copies.
+    groups: Vec<u64>,
+    copies: u64,
+    waiting: bool,
+}
+
+struct Core {
+    warps: Vec<usize>,
+    pipes: [u64; PIPES],
+    next: u64,
+    last: usize,
+    /// Since when it has had nothing to issue, and why.
+    asleep: Option<(u64, Stall)>,
+}
+
+pub(super) struct Sm<'a> {
+    work: &'a Work<'a>,
+    rates: Rates,
+    cores: Vec<Core>,
+    warps: Vec<Warp>,
+    /// Blocks by slot: warps left, warps at the barrier.
+    slots: Vec<(usize, usize)>,
+    free: Vec<usize>,
+    l1: Cache,
+    /// Sectors that were asked of the L2 cache.
+    seen: Sectors,
+    lsu: u64,
+    l2: f64,
+    dram: f64,
+    misses: f64,
+    started: usize,
+    out: Outcome,
+}
+
+/// Bit of a sector's number: each block has its own in that place.
+pub(super) const PRIVATE: u64 = 1 << 63;
+/// Cycles of work that the memory path takes in before it holds up the schedulers.
+const QUEUE: u64 = 48;
+/// Cycles until the sources of a memory instruction were read.
+const READ_CYCLES: u64 = 10;
+
+impl<'a> Sm<'a> {
+    pub(super) fn new(work: &'a Work<'a>) -> Sm<'a> {
+        let core = || Core {
+            warps: Vec::new(),
+            pipes: [0; PIPES],
+            next: 0,
+            last: 0,
+            asleep: None,
+        };
+        Sm {
+            work,
+            rates: Rates::of(work.arch),
+            cores: (0..work.arch.schedulers).map(|_| core()).collect(),
+            warps: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            l1: Cache::new(work.l1_bytes),
+            seen: Sectors::default(),
+            lsu: 0,
+            l2: 0.0,
+            dram: 0.0,
+            misses: 0.0,
+            started: 0,
+            out: Outcome::default(),
+        }
+    }
+
+    /// Runs until all blocks are done or the budget is spent.
+    pub(super) fn run(mut self) -> Outcome {
+        for slot in 0..self.work.resident.min(self.work.blocks) {
+            self.slots.push((0, 0));
+            self.start(slot, 0);
+        }
+        while let Some(now) = self.cores.iter().map(|c| c.next).min() {
+            if now == u64::MAX {
+                if !self.release_stuck() {
+                    break;
+                }
+                continue;
+            }
+            self.out.cycles = now;
+            for core in 0..self.cores.len() {
+                if self.cores[core].next <= now {
+                    self.issue(core, now);
+                }
+            }
+            if self.out.tally.issued >= self.work.budget {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    fn finish(mut self) -> Outcome {
+        // Of blocks under way: what their warps have passed, those that ended included.
+        let warps = self.work.trace.warps.len() as f64;
+        for warp in self.warps.iter().filter(|w| w.slot != usize::MAX) {
+            let trace = &self.work.trace.warps[warp.index];
+            self.out.progress += warp.cursor.progress(trace) / warps;
+        }
+        for (left, _) in &self.slots {
+            if *left > 0 {
+                self.out.progress += (warps - *left as f64) / warps;
+            }
+        }
+        self.out.progress += self.out.done as f64;
+        self.out.issued = self.out.cycles;
+        for core in &self.cores {
+            if let Some((since, why)) = core.asleep {
+                self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
+            }
+        }
+        // What is still on its way to memory.
+        let drained = self.l2.max(self.dram).max(self.lsu as f64) as u64;
+        if self.out.done == self.work.blocks {
+            self.out.cycles = self.out.cycles.max(drained);
+        }
+        self.out
+    }
+
+    /// Puts the next block into a slot.
+    fn start(&mut self, slot: usize, now: u64) {
+        self.started += 1;
+        let count = self.work.trace.warps.len();
+        self.slots[slot] = (count, 0);
+        for index in 0..count {
+            let warp = Warp {
+                cursor: Cursor::new(&self.work.trace.warps[index]),
+                index,
+                replica: self.started as u64,
+                slot,
+                ready: now,
+                why: Stall::Idle,
+                barriers: [(0, Stall::Wait); 6],
+                groups: Vec::new(),
+                copies: 0,
+                waiting: false,
+            };
+            let place = match self.free.pop() {
+                Some(place) => {
+                    self.warps[place] = warp;
+                    place
+                }
+                None => {
+                    self.warps.push(warp);
+                    self.warps.len() - 1
+                }
+            };
+            // The scheduler with the fewest warps.
+            let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c].warps.len());
+            let core = &mut self.cores[core.unwrap_or(0)];
+            core.warps.push(place);
+            core.next = core.next.min(now);
+        }
+    }
+
+    /// Lets blocks go on in which all that are left wait at a barrier.
+    fn release_stuck(&mut self) -> bool {
+        let now = self.out.cycles + 1;
+        let mut any = false;
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].1 > 0 {
+                self.release(slot, now);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn release(&mut self, slot: usize, now: u64) {
+        self.slots[slot].1 = 0;
+        for warp in self
+            .warps
+            .iter_mut()
+            .filter(|w| w.slot == slot && w.waiting)
+        {
+            warp.waiting = false;
+            warp.ready = warp.ready.max(now);
+        }
+        for core in &mut self.cores {
+            core.next = core.next.min(now);
+        }
+    }
+
+    /// One scheduler at one cycle: issues an instruction if it can.
+    fn issue(&mut self, core: usize, now: u64) {
+        // Booked when it wakes: it may be woken before its time.
+        if let Some((since, why)) = self.cores[core].asleep.take() {
+            self.out.tally.stalled[why as usize] += now - since;
+        }
+        let mut soonest = (u64::MAX, Stall::Idle);
+        let count = self.cores[core].warps.len();
+        let mut barrier = false;
+        for turn in 0..count {
+            let index = (self.cores[core].last + turn) % count;
+            let place = self.cores[core].warps[index];
+            let warp = &self.warps[place];
+            if warp.waiting {
+                barrier = true;
+                continue;
+            }
+            if warp.ready > now {
+                soonest = soonest.min((warp.ready, warp.why));
+                continue;
+            }
+            let instr = &self.work.code[warp.cursor.at as usize];
+            let (free, why, pipe) = self.unit_free(core, instr);
+            if free > now {
+                soonest = soonest.min((free, why));
+                continue;
+            }
+            self.cores[core].last = index;
+            self.execute(core, place, now, pipe);
+            self.cores[core].next = now + 1;
+            return;
+        }
+        let why = if soonest.0 == u64::MAX && barrier {
+            Stall::Barrier
+        } else {
+            soonest.1
+        };
+        self.cores[core].asleep = Some((now, why));
+        self.cores[core].next = soonest.0;
+    }
+
+    /// When the unit of an instruction is free.
+    fn unit_free(&self, core: usize, instr: &Instr) -> (u64, Stall, Option<(usize, u64)>) {
+        let Some((mut pipe, busy)) = self.rates.pipe(instr) else {
+            return (0, Stall::Wait, None);
+        };
+        let pipes = &self.cores[core].pipes;
+        if pipe == FMA && self.rates.either(instr) && pipes[FMA_SECOND] <= pipes[FMA] {
+            pipe = FMA_SECOND;
+        }
+        let mut free = pipes[pipe];
+        let mut why = Stall::MathPipe;
+        if pipe == super::units::MEMORY {
+            why = Stall::Mio;
+            free = free.max(self.lsu.saturating_sub(QUEUE));
+        }
+        (free, why, Some((pipe, busy)))
+    }
+
+    fn execute(&mut self, core: usize, place: usize, now: u64, pipe: Option<(usize, u64)>) {
+        let work = self.work;
+        let instr = work.code[self.warps[place].cursor.at as usize];
+        let tally = &mut self.out.tally;
+        tally.issued += 1;
+        tally.by_unit[instr.unit as usize] += 1;
+        if let Some((pipe, busy)) = pipe {
+            let busy = busy + u64::from(instr.bank_conflicts);
+            self.cores[core].pipes[pipe] = now + busy;
+            tally.pipe_cycles[pipe] += busy;
+        }
+        let (end, why) = self.latency(place, &instr, now);
+        let warp = &mut self.warps[place];
+        if let Some(index) = instr.write_barrier {
+            let barrier = &mut warp.barriers[usize::from(index)];
+            *barrier = (*barrier).max((end, why));
+        }
+        if let Some(index) = instr.read_barrier {
+            let read = self.lsu.max(now) + READ_CYCLES;
+            let barrier = &mut warp.barriers[usize::from(index)];
+            *barrier =
+                (*barrier).max((read.min(end.max(now + READ_CYCLES)), Stall::ShortScoreboard));
+        }
+        warp.cursor.step(&work.trace.warps[warp.index]);
+        let mut ready = (now + u64::from(instr.stall.max(1)), Stall::Wait);
+        if warp.cursor.done {
+            return self.leave(core, place, now);
+        }
+        let next = &work.code[warp.cursor.at as usize];
+        for index in 0..6 {
+            if next.wait >> index & 1 == 1 {
+                ready = ready.max(warp.barriers[index]);
+            }
+        }
+        if next.unit == Unit::Depbar {
+            ready = ready.max(group_end(warp, next.left));
+        }
+        if next.unit == Unit::Tensor && instr.unit != Unit::Tensor {
+            ready.0 = ready.0.max(now + 1);
+        }
+        (warp.ready, warp.why) = ready;
+        if instr.unit == Unit::Barrier {
+            let slot = warp.slot;
+            warp.waiting = true;
+            self.out.tally.barriers += 1;
+            self.slots[slot].1 += 1;
+            if self.slots[slot].1 >= self.slots[slot].0 {
+                self.release(slot, now + 2);
+            }
+        }
+    }
+
+    /// A warp ends; perhaps its block, perhaps another begins.
+    fn leave(&mut self, core: usize, place: usize, now: u64) {
+        let slot = self.warps[place].slot;
+        self.warps[place].slot = usize::MAX;
+        self.cores[core].warps.retain(|w| *w != place);
+        self.cores[core].last = 0;
+        self.free.push(place);
+        self.slots[slot].0 -= 1;
+        let (left, waiting) = self.slots[slot];
+        if left > 0 {
+            if waiting >= left {
+                self.release(slot, now + 2);
+            }
+            return;
+        }
+        self.out.done += 1;
+        if self.out.done == self.work.resident {
+            self.out.first_wave = now;
+        }
+        if self.started < self.work.blocks {
+            self.start(slot, now + 1);
+        }
+    }
+}
+
+/// When all but the last `left` groups of copies are there.
+fn group_end(warp: &Warp, left: u8) -> (u64, Stall) {
+    let open = warp.groups.len().saturating_sub(left.into());
+    let end = warp.groups[..open].iter().copied().max().unwrap_or(0);
+    (end, Stall::LongScoreboard)
+}

@@ -1,0 +1,216 @@
+//! What an instruction asks of the memory path, and when its result is there.
+
+use super::{PRIVATE, Sm, Stall};
+use crate::code::Instr;
+use crate::cursor::Found;
+use sass::Unit;
+use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
+
+impl<'a> Sm<'a> {
+    /// When the result of an instruction is there, and what it waits for.
+    pub(super) fn latency(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+        let arch = self.work.arch;
+        let shared = u64::from(arch.shared_cycles);
+        match instr.unit {
+            Unit::Shared => self.shared(place, instr, now),
+            Unit::Global | Unit::CopyAsync | Unit::Atomic => self.global(place, instr, now),
+            Unit::Local => self.local(place, instr, now),
+            Unit::SharedAtomic => {
+                let (end, why) = self.shared(place, instr, now);
+                (end + shared, why)
+            }
+            Unit::Constant => (now + shared, Stall::ShortScoreboard),
+            Unit::Shuffle => {
+                self.take_lsu(now, 1);
+                (self.lsu + shared, Stall::ShortScoreboard)
+            }
+            Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
+            Unit::Misc if instr.commits => {
+                let warp = &mut self.warps[place];
+                warp.groups.push(warp.copies);
+                (now + 2, Stall::LongScoreboard)
+            }
+            Unit::Misc | Unit::Double => (now + shared, Stall::ShortScoreboard),
+            Unit::Texture => (now + u64::from(arch.l1_cycles) * 3, Stall::LongScoreboard),
+            Unit::Tensor => (now + u64::from(arch.tensor_cycles), Stall::MathPipe),
+            _ => (now + 6, Stall::Wait),
+        }
+    }
+
+    /// Takes the load and store unit for an instruction of so many wavefronts.
+    fn take_lsu(&mut self, now: u64, wavefronts: u64) {
+        let busy = wavefronts.max(self.rates.lanes);
+        self.out.tally.lsu_cycles += busy;
+        self.lsu = self.lsu.max(now) + busy;
+    }
+
+    fn found(&mut self, place: usize) -> (Found<'a>, &'a WarpTrace) {
+        let trace = &self.work.trace.warps[self.warps[place].index];
+        (self.warps[place].cursor.access(trace), trace)
+    }
+
+    fn shared(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+        let least = u64::from(instr.bytes.div_ceil(4));
+        let (wavefronts, conflicts) = match self.found(place).0 {
+            Found::Access(access, _) => wavefronts(access),
+            Found::Nothing => (0, 0),
+            Found::Unknown => (least, 0),
+        };
+        self.out.tally.shared_wavefronts += wavefronts;
+        self.out.tally.shared_conflicts += conflicts;
+        self.take_lsu(now, wavefronts * self.rates.wavefront);
+        let end = self.lsu + u64::from(self.work.arch.shared_cycles);
+        (end, Stall::ShortScoreboard)
+    }
+
+    fn global(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+        let (found, trace) = self.found(place);
+        let sectors: &[u64] = match found {
+            Found::Access(access, _) => trace.sectors_of(access),
+            Found::Nothing => return (now + 4, Stall::LongScoreboard),
+            Found::Unknown => &[],
+        };
+        let write = instr.write || instr.unit == Unit::Atomic;
+        let all = match found {
+            Found::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
+            _ => u64::from(instr.bytes) * 32,
+        };
+        // A copy to shared memory moves each byte once; loads give every lane its own.
+        let all = match instr.unit {
+            Unit::CopyAsync => all.min(sectors.len() as u64 * 32),
+            _ => all,
+        };
+        let end = if sectors.is_empty() {
+            // Beyond what the trace kept: the usual, all lanes side by side.
+            let usual = [PRIVATE, PRIVATE | 1, PRIVATE | 2, PRIVATE | 3];
+            self.sectors(&usual, place, now, (all.div_ceil(128), all, write))
+        } else {
+            let lookups = match found {
+                Found::Access(access, _) => lookups(access),
+                _ => 1,
+            };
+            self.sectors(sectors, place, now, (lookups, all, write))
+        };
+        if instr.unit == Unit::CopyAsync {
+            let least = u64::from(instr.bytes.div_ceil(4));
+            let into = match found {
+                Found::Access(_, Some(pair)) => wavefronts(pair).0,
+                _ => least,
+            };
+            self.take_lsu(now, into * self.rates.wavefront);
+            let warp = &mut self.warps[place];
+            warp.copies = warp.copies.max(end);
+        }
+        (end, Stall::LongScoreboard)
+    }
+
+    /// Local memory lies lane by lane: a word of all lanes is a line.
+    fn local(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+        let (found, trace) = self.found(place);
+        let (lookups, sectors) = match found {
+            Found::Access(access, _) => (lookups(access), trace.sectors_of(access)),
+            Found::Nothing => return (now + 4, Stall::LongScoreboard),
+            Found::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL][..]),
+        };
+        // A block that takes another's place takes its local memory too.
+        let slot = self.warps[place].slot as u64;
+        let index = self.warps[place].index as u64;
+        let base = (slot * 64 + index) << 20;
+        let own: Vec<u64> = sectors.iter().map(|s| s + base).collect();
+        self.out.tally.local_sectors += own.len() as u64;
+        let end = self.sectors(&own, place, now, (lookups, lookups * 128, instr.write));
+        (end, Stall::LongScoreboard)
+    }
+
+    /// Moves sectors, found by so many lookups of lines; gives the cycle at which the last is
+    /// there. `bytes` are those that the lanes ask for: all of them take the way to the registers,
+    /// also where lanes ask for the same.
+    fn sectors(
+        &mut self,
+        sectors: &[u64],
+        place: usize,
+        now: u64,
+        (lookups, bytes, write): (u64, u64, bool),
+    ) -> u64 {
+        let arch = self.work.arch;
+        let line = u64::from(128_u32.div_ceil(arch.l1_bytes_per_clock)).max(1);
+        let data = bytes.div_ceil(u64::from(arch.l1_bytes_per_clock));
+        self.take_lsu(now, (lookups * line).max(data));
+        let mut missed = 0u64;
+        let replica = self.warps[place].replica;
+        let local = sectors
+            .first()
+            .is_some_and(|s| *s & LOCAL != 0 && *s & PRIVATE == 0);
+        let mut fetched = 0.0;
+        // Blocks have sectors of their own in the place of those that the sampled one has alone.
+        let moved = |sector: &u64| match sector & PRIVATE {
+            0 => *sector,
+            _ => (sector & !PRIVATE) + (replica << 40),
+        };
+        let mut under_way = 0;
+        for sector in sectors {
+            match self.l1.touch(moved(sector), !write) {
+                Some(time) if !write => under_way = under_way.max(time),
+                _ => {
+                    missed += 1;
+                    fetched += match sector & PRIVATE {
+                        _ if local => 1.0 - self.work.local_hit_share,
+                        _ if !self.seen.insert(moved(sector) | u64::from(write) << 62) => 0.0,
+                        0 => 1.0,
+                        _ => self.work.first_miss,
+                    };
+                }
+            }
+        }
+        let tally = &mut self.out.tally;
+        if local {
+            // Counted by itself.
+        } else if write {
+            tally.stored_sectors += sectors.len() as u64;
+        } else {
+            tally.l1_sectors += sectors.len() as u64;
+            tally.l1_hits += sectors.len() as u64 - missed;
+        }
+        let mut end = under_way.max(self.lsu + u64::from(arch.l1_cycles));
+        if missed > 0 {
+            let bytes = missed as f64 * 32.0;
+            let tally = &mut self.out.tally;
+            tally.l2_sectors += missed as f64;
+            tally.l2_cycles += bytes / self.work.l2_rate;
+            self.l2 = self.l2.max(self.lsu as f64) + bytes / self.work.l2_rate;
+            end = end.max(self.l2 as u64 + u64::from(arch.l2_cycles));
+            // Sectors that the L2 cache has not are counted off in fractions.
+            self.misses += fetched;
+            if self.misses >= 1.0 {
+                let whole = self.misses.floor();
+                self.misses -= whole;
+                tally.dram_sectors += whole;
+                tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
+                self.dram = self.dram.max(self.lsu as f64) + whole * 32.0 / self.work.dram_rate;
+                end = end.max(self.dram as u64 + u64::from(arch.dram_cycles));
+            }
+            for sector in sectors.iter().filter(|_| !write) {
+                self.l1.arrives(moved(sector), end);
+            }
+        }
+        end
+    }
+}
+
+fn lookups(access: &Access) -> u64 {
+    match access.target {
+        Target::Global { lookups, .. } => lookups.into(),
+        Target::Shared { .. } => 1,
+    }
+}
+
+/// Wavefronts and conflicts of an access.
+fn wavefronts(access: &Access) -> (u64, u64) {
+    match access.target {
+        Target::Shared {
+            wavefronts,
+            conflicts,
+        } => (wavefronts.into(), conflicts.into()),
+        Target::Global { .. } => (1, 0),
+    }
+}

@@ -1,0 +1,150 @@
+//! What is replayed beside what was executed, on loops that the assembler unrolled and merged.
+
+use super::{Estimate, Sampled, Shape, Traces, estimate, trace};
+use sass::Unit;
+use sass_machine::Machine;
+use vgpu::counters::Class;
+use vgpu::exec::trace::Target;
+use vgpu::{Arch, Arg, GlobalMemory, Launch, Module};
+
+const PTX: &str = include_str!("../tests/model/loops.ptx");
+const CUBIN: &[u8] = include_bytes!("../tests/model/loops.cubin");
+
+/// Bytes of an argument's buffer, or a number.
+enum Given {
+    Bytes(u64),
+    Int(i32),
+    Single(f32),
+}
+use Given::{Bytes, Int, Single};
+
+/// Executes and replays an entry of `loops.cu` on a device of which each multiprocessor has at most
+/// one block.
+fn replayed(entry: &str, grid: [u32; 3], block: [u32; 3], given: &[Given]) -> (Traces, Estimate) {
+    let arch = Arch::by_name("a100").unwrap();
+    let (module, machine) = (
+        Module::load(PTX).unwrap(),
+        Machine::load(CUBIN, entry).unwrap(),
+    );
+    let mut memory = GlobalMemory::new(1 << 30);
+    let args = given.iter().map(|given| match given {
+        Bytes(bytes) => {
+            let buffer = memory.alloc(*bytes, "buffer").unwrap();
+            let half = |i: u64| (0x3c00 + i as u32 % 97).to_le_bytes();
+            let content: Vec<u8> = (0..bytes / 4).flat_map(half).collect();
+            memory.write(buffer, 0, &content);
+            Arg::Buffer(buffer)
+        }
+        Int(n) => Arg::Bytes(n.to_le_bytes().to_vec()),
+        Single(x) => Arg::Bytes(x.to_le_bytes().to_vec()),
+    });
+    let args = args.collect();
+    let launch = Launch::new(entry, grid, block, args);
+    let shape = Shape {
+        grid,
+        threads: block.iter().product(),
+        registers: 64,
+        shared_bytes: 4096,
+    };
+    let found = trace(&machine, &module, &mut memory, arch, &launch, 108).unwrap();
+    let Sampled::Traced(traces) = found else {
+        panic!("{found:?}")
+    };
+    let estimate = estimate(arch, &machine, (*traces).clone(), &shape).unwrap();
+    (*traces, estimate)
+}
+
+/// The replay passes each instruction as often as it was executed, and moves the bytes that the PTX
+/// moves.
+fn equal(traces: &Traces, estimate: &Estimate) {
+    assert_eq!(estimate.doubts, Vec::<String>::new());
+    assert_eq!(estimate.tally.by_unit, traces.by_unit);
+    let executed: u64 = traces.by_opcode.values().sum();
+    assert_eq!(estimate.tally.issued, executed);
+    let global = |write: bool| {
+        let warps = traces.main.warps.iter();
+        let all = warps.flat_map(|warp| warp.accesses.iter().map(move |access| (warp, access)));
+        all.filter(move |(_, a)| matches!(a.target, Target::Global { .. }) && a.write == write)
+    };
+    let bytes = |write: bool| {
+        let each = global(write).map(|(_, a)| u64::from(a.bytes) * u64::from(a.lanes));
+        each.sum::<u64>()
+    };
+    let sectors = |write: bool| {
+        let each = global(write).map(|(warp, a)| warp.sectors_of(a).len() as u64);
+        each.sum::<u64>()
+    };
+    let counted = &traces.counters;
+    // Counters are scaled to the mean of all blocks.
+    let scaled = |bytes: u64| (bytes as f64 * traces.unequal.mean).round() as u64;
+    assert_eq!(scaled(bytes(true)), counted.global_store_bytes);
+    assert_eq!(scaled(bytes(false)), counted.global_load_bytes);
+    assert_eq!(estimate.tally.stored_sectors, sectors(true));
+    assert_eq!(estimate.tally.l1_sectors, sectors(false));
+}
+
+#[test]
+fn an_unrolled_loop_over_atoms_is_replayed_as_it_was_executed_whatever_is_left_over() {
+    for atoms in [0, 1, 7, 8, 13, 37, 256] {
+        let given = [Bytes(8192), Int(atoms), Single(0.25), Bytes(1 << 20)];
+        let (traces, estimate) = replayed("coulomb", [4, 4, 2], [16, 8, 1], &given);
+        equal(&traces, &estimate);
+        // Four lots of square roots an atom, four stores, each by four warps.
+        let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
+        assert_eq!(count("MUFU"), 16 * atoms as u64, "{atoms} atoms");
+        assert_eq!(count("STG"), 16);
+        assert_eq!(traces.counters.class(Class::Special), count("MUFU"));
+    }
+}
+
+#[test]
+fn odd_tiles_side_by_side_load_and_store_what_was_executed() {
+    for (channels, samples) in [(19, 1000), (4, 576), (1, 31), (23, 289)] {
+        let given = [
+            Bytes(1 << 16),
+            Bytes(4096),
+            Int(channels),
+            Int(samples),
+            Int(2048),
+            Bytes(1 << 17),
+        ];
+        let (traces, estimate) = replayed("dedisperse", [4, 4, 1], [48, 2, 1], &given);
+        equal(&traces, &estimate);
+    }
+}
+
+#[test]
+fn scalar_loads_that_the_assembler_merges_take_the_wavefronts_of_the_wide_load() {
+    let n = 128;
+    let given = [Bytes(65536), Bytes(65536), Int(n), Bytes(65536)];
+    let (traces, estimate) = replayed("tiled", [2, 2, 1], [256, 1, 1], &given);
+    equal(&traces, &estimate);
+    let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
+    let (warps, steps) = (8, n as u64);
+    assert_eq!(count("LDS"), warps * steps * 2);
+    assert_eq!(
+        estimate.tally.by_unit[Unit::Shared as usize],
+        count("LDS") + count("STS")
+    );
+    // A row's four numbers for all lanes of a half: one wavefront a half. A column's for each of 16
+    // lanes: two a half, 128 bytes each.
+    let loads = warps * steps * (2 + 4);
+    // Each number of both tiles is stored once, 32 at a time.
+    let stores = 2 * 64 * n as u64 / 32;
+    assert_eq!(estimate.tally.shared_wavefronts, loads + stores);
+    assert_eq!(estimate.tally.shared_conflicts, 0);
+}
+
+#[test]
+fn a_warp_that_only_asks_whether_it_may_go_on_asks_once() {
+    let given = [Bytes(300 * 128), Bytes(4096)];
+    let (traces, estimate) = replayed("handed", [4, 1, 1], [64, 1, 1], &given);
+    assert_eq!(estimate.doubts, Vec::<String>::new());
+    assert_eq!(estimate.tally.by_unit, traces.by_unit);
+    // It asks on its way in, in the loop and on its way out, and takes what was handed over; the other
+    // warp's loads are all there.
+    let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
+    assert!((2..=4).contains(&count("LDS")), "{}", count("LDS"));
+    assert_eq!(count("LDG"), 300);
+    assert_eq!(estimate.tally.l1_sectors, 1200);
+}

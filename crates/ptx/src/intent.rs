@@ -1,0 +1,328 @@
+//! Plain loads that take part in synchronisation all the same, found by how their value is used.
+//!
+//! CUDA code has two habits that the letter of the memory model does not cover. A thread polls a
+//! `volatile` flag in a loop: that is how flags were written before `cuda::atomic`, and the ISA
+//! performs volatile operations as relaxed ones. And the loop around an `atomicCAS` is seeded by a
+//! plain load of the same word, as in the programming guide: a stale value only costs a trip.
+//! Any other volatile access is data: volatile is no fence, and warps do not run in lockstep.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::{Body, Instruction, Operand, Reg};
+
+/// Indices of the loads of `body` that count as relaxed, and whether any of them polls.
+pub fn relaxed_loads<'a>(body: &'a Body<'a>) -> (HashSet<usize>, bool) {
+    let code = &body.instructions;
+    let volatile = |i: &&Instruction<'_>| i.opcode == "ld" && i.modifiers.contains(&"volatile");
+    let mut found = HashSet::new();
+    if code.iter().any(|i| volatile(&i)) {
+        let flow = Flow::of(body);
+        found.extend(flow.polls());
+    }
+    let polling = !found.is_empty();
+    found.extend(seeds(code));
+    (found, polling)
+}
+
+/// Registers that appear once in a function, in a vector load or as what an atomic gives back: nobody
+/// uses them.
+pub fn named_once(body: &Body<'_>) -> HashSet<Reg> {
+    let vector = |o: Option<&Operand<'_>>| matches!(o, Some(Operand::Vector(_)));
+    let loads = body.instructions.iter();
+    if !loads
+        .clone()
+        .any(|i| i.opcode == "atom" || i.opcode == "ld" && vector(i.operands.first()))
+    {
+        return HashSet::new();
+    }
+    let mut times: HashMap<Reg, u32> = HashMap::new();
+    let mut named = Vec::new();
+    for i in loads {
+        i.operands.iter().for_each(|o| registers(o, &mut named));
+        named.extend(i.guard.map(|(p, _)| p));
+        named
+            .drain(..)
+            .for_each(|r| *times.entry(r).or_default() += 1);
+    }
+    times.retain(|_, n| *n == 1);
+    times.into_keys().collect()
+}
+
+/// The place a memory operand names: its base, followed back through copies, and its offset.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Spot<'a> {
+    Register(Reg, i64),
+    Variable(u32, i64),
+    Name(&'a str, i64),
+}
+
+impl Spot<'_> {
+    /// Bytes between two spots with the same base.
+    pub(crate) fn distance(&self, other: &Spot<'_>) -> Option<u64> {
+        match (self, other) {
+            (Spot::Register(a, x), Spot::Register(b, y)) if a == b => Some(x.abs_diff(*y)),
+            (Spot::Variable(a, x), Spot::Variable(b, y)) if a == b => Some(x.abs_diff(*y)),
+            (Spot::Name(a, x), Spot::Name(b, y)) if a == b => Some(x.abs_diff(*y)),
+            _ => None,
+        }
+    }
+}
+
+/// Registers that are set once, by a copy of another or of a variable's address.
+pub(crate) struct Copies<'a>(HashMap<Reg, &'a Operand<'a>>);
+
+impl<'a> Copies<'a> {
+    pub(crate) fn of(code: &'a [Instruction<'a>]) -> Copies<'a> {
+        let mut sets: HashMap<Reg, usize> = HashMap::new();
+        let mut from = HashMap::new();
+        for i in code {
+            for d in destinations(i) {
+                *sets.entry(d).or_default() += 1;
+            }
+            if let ("mov" | "cvta", [Operand::Reg(d), source]) = (i.opcode, &i.operands[..]) {
+                from.insert(*d, source);
+            }
+        }
+        from.retain(|d, _| sets.get(d) == Some(&1));
+        Copies(from)
+    }
+
+    pub(crate) fn spot(&self, operand: &Operand<'a>) -> Option<Spot<'a>> {
+        let (mut base, offset) = match operand {
+            Operand::Address(base, offset) => (&**base, *offset),
+            other => (other, 0),
+        };
+        // A chain is never longer than the map; the bound keeps odd code from looping.
+        for _ in 0..=self.0.len() {
+            match base {
+                Operand::Reg(r) if self.0.contains_key(r) => base = self.0[r],
+                _ => break,
+            }
+        }
+        match base {
+            Operand::Reg(r) => Some(Spot::Register(*r, offset)),
+            Operand::Variable(v, more) => Some(Spot::Variable(*v, offset + more)),
+            Operand::Name(n, more) => Some(Spot::Name(n, offset + more)),
+            _ => None,
+        }
+    }
+}
+
+/// Plain loads whose value reaches, through copies, the comparand of an `atom.cas` on their word.
+fn seeds<'a>(code: &'a [Instruction<'a>]) -> Vec<usize> {
+    let cas: Vec<&Instruction<'a>> = code
+        .iter()
+        .filter(|i| i.opcode == "atom" && i.modifiers.contains(&"cas"))
+        .collect();
+    if cas.is_empty() {
+        return Vec::new();
+    }
+    let copies = Copies::of(code);
+    let plain = |i: &Instruction<'_>| i.opcode == "ld" && !i.modifiers.contains(&"param");
+    let mut found = Vec::new();
+    for (at, load) in code.iter().enumerate().filter(|(_, i)| plain(i)) {
+        let Some(spot) = load.operands.get(1).and_then(|o| copies.spot(o)) else {
+            continue;
+        };
+        let here = |c: &&&'a Instruction<'a>| {
+            c.operands.get(1).and_then(|o| copies.spot(o)).as_ref() == Some(&spot)
+        };
+        let Some(same) = cas.iter().find(here) else {
+            continue;
+        };
+        let value = reached(code, destinations(load), |i| i.opcode == "mov");
+        if matches!(same.operands.get(2), Some(Operand::Reg(r)) if value.contains(r)) {
+            found.push(at);
+        }
+    }
+    found
+}
+
+/// Registers that the value of `from` flows into through instructions that `through` admits.
+fn reached<'a>(
+    code: impl IntoIterator<Item = &'a Instruction<'a>> + Clone,
+    from: Vec<Reg>,
+    through: impl Fn(&Instruction<'_>) -> bool,
+) -> HashSet<Reg> {
+    let mut reached: HashSet<Reg> = from.into_iter().collect();
+    loop {
+        let before = reached.len();
+        for i in code.clone() {
+            if through(i) && sources(i).iter().any(|r| reached.contains(r)) {
+                reached.extend(destinations(i));
+            }
+        }
+        if reached.len() == before {
+            return reached;
+        }
+    }
+}
+
+pub(crate) fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
+    let mut out = Vec::new();
+    if !matches!(
+        i.opcode,
+        "st" | "red" | "bra" | "bar" | "barrier" | "call" | "ret" | "exit"
+    ) && let Some(first) = i.operands.first()
+    {
+        registers(first, &mut out);
+    }
+    out
+}
+
+fn sources(i: &Instruction<'_>) -> Vec<Reg> {
+    let mut out = Vec::new();
+    i.operands
+        .iter()
+        .skip(1)
+        .for_each(|o| registers(o, &mut out));
+    out.extend(i.guard.map(|(p, _)| p));
+    out
+}
+
+pub(crate) fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
+    match operand {
+        Operand::Reg(r) | Operand::Not(r) => out.push(*r),
+        Operand::Address(base, _) => registers(base, out),
+        Operand::Vector(list) | Operand::List(list) => {
+            list.iter().for_each(|o| registers(o, out));
+        }
+        Operand::Pair(a, b) => {
+            registers(a, out);
+            registers(b, out);
+        }
+        _ => {}
+    }
+}
+
+/// The loops of a function, as ranges of instructions that a backward branch closes.
+struct Flow<'a> {
+    code: &'a [Instruction<'a>],
+    /// Target of each branch.
+    targets: HashMap<usize, usize>,
+}
+
+impl<'a> Flow<'a> {
+    fn of(body: &'a Body<'a>) -> Flow<'a> {
+        let labels: HashMap<(u32, &str), usize> = body
+            .labels
+            .iter()
+            .map(|(scope, name, at)| ((*scope, *name), *at))
+            .collect();
+        let resolve = |mut scope: u32, name: &str| loop {
+            match labels.get(&(scope, name)) {
+                Some(at) => return Some(*at),
+                None if scope == 0 => return None,
+                None => scope = *body.scopes.get(scope as usize)?,
+            }
+        };
+        let target = |(at, i): (usize, &Instruction<'_>)| match i.operands.first() {
+            Some(Operand::Name(name, 0)) if i.opcode == "bra" => {
+                resolve(i.scope, name).map(|to| (at, to))
+            }
+            _ => None,
+        };
+        let targets = body
+            .instructions
+            .iter()
+            .enumerate()
+            .filter_map(target)
+            .collect();
+        Flow {
+            code: &body.instructions,
+            targets,
+        }
+    }
+
+    /// Volatile loads in a loop that ends by what they read, and further loads of the same words
+    /// (the first trip of such a loop is often laid out before it).
+    fn polls(&self) -> HashSet<usize> {
+        let volatile = |i: &Instruction<'_>| i.opcode == "ld" && i.modifiers.contains(&"volatile");
+        let mut found = HashSet::new();
+        for (&end, &start) in self.targets.iter().filter(|(at, to)| to <= at) {
+            let range = &self.code[start..=end];
+            for (at, load) in range.iter().enumerate().filter(|(_, i)| volatile(i)) {
+                let value = reached(range, destinations(load), |_| true);
+                if self.leaves(start, end, &value) {
+                    found.insert(start + at);
+                }
+            }
+        }
+        if found.is_empty() {
+            return found;
+        }
+        let copies = Copies::of(self.code);
+        let spot = |at: usize| self.code[at].operands.get(1).and_then(|o| copies.spot(o));
+        let spots: HashSet<_> = found.iter().filter_map(|at| spot(*at)).collect();
+        let same =
+            |at: &usize| volatile(&self.code[*at]) && spot(*at).is_some_and(|s| spots.contains(&s));
+        found.extend((0..self.code.len()).filter(same));
+        found
+    }
+
+    /// Whether a branch out of the loop `start..=end`, or the one that closes it, is guarded by one
+    /// of these registers.
+    fn leaves(&self, start: usize, end: usize, value: &HashSet<Reg>) -> bool {
+        (start..=end).any(|at| {
+            let Some((guard, _)) = self.code[at].guard else {
+                return false;
+            };
+            let Some(&to) = self.targets.get(&at) else {
+                return false;
+            };
+            value.contains(&guard) && (at == end || !(start..=end).contains(&to))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn relaxed(body: &str) -> (Vec<usize>, bool) {
+        let text = format!(
+            ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .pred %p<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n{body}\nret;\n}}\n"
+        );
+        let ast = parse(&text).expect("valid PTX");
+        let (set, polling) = relaxed_loads(ast.functions[0].body.as_ref().expect("a body"));
+        let mut list: Vec<_> = set.into_iter().collect();
+        list.sort_unstable();
+        (list, polling)
+    }
+
+    #[test]
+    fn a_volatile_load_that_ends_its_loop_polls() {
+        let spin = "L: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.s32 %p1, %r1, 0;\n@%p1 bra L;";
+        assert_eq!(relaxed(spin), (vec![0], true));
+    }
+
+    #[test]
+    fn the_first_trip_before_the_loop_polls_too() {
+        let spin = "ld.volatile.global.u32 %r1, [%rd1];\nsetp.ne.s32 %p1, %r1, 0;\n@%p1 bra E;\n\
+            L: ld.volatile.global.u32 %r2, [%rd1];\nsetp.eq.s32 %p2, %r2, 0;\n@%p2 bra L;\nE:";
+        assert_eq!(relaxed(spin), (vec![0, 3], true));
+    }
+
+    #[test]
+    fn a_volatile_load_that_only_feeds_sums_is_data() {
+        let sum = "L: ld.volatile.shared.u32 %r1, [%r4];\nadd.s32 %r2, %r2, %r1;\n\
+            add.s32 %r3, %r3, 1;\nsetp.ne.s32 %p1, %r3, 8;\n@%p1 bra L;";
+        assert_eq!(relaxed(sum), (vec![], false));
+    }
+
+    #[test]
+    fn the_seed_of_a_compare_and_swap_loop_is_found() {
+        let swap = "ld.global.u32 %r1, [%rd1];\nL: add.s32 %r2, %r1, 1;\n\
+            atom.global.cas.b32 %r3, [%rd1], %r1, %r2;\nsetp.ne.s32 %p1, %r1, %r3;\n\
+            mov.u32 %r1, %r3;\n@%p1 bra L;";
+        assert_eq!(relaxed(swap), (vec![0], false));
+    }
+
+    #[test]
+    fn a_load_of_another_word_is_no_seed() {
+        let swap = "ld.global.u32 %r1, [%rd1+4];\natom.global.cas.b32 %r3, [%rd1], %r1, %r2;";
+        assert_eq!(relaxed(swap), (vec![], false));
+    }
+}

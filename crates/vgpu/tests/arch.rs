@@ -1,0 +1,45 @@
+//! The tables of GPUs: those in the program are right, and wrong figures are named with their place.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+use std::path::Path;
+use vgpu::arch::{all, read};
+
+fn tables() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("arch");
+    let files = std::fs::read_dir(folder).unwrap();
+    files
+        .map(|file| file.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&path).unwrap())
+        })
+        .filter(|(name, _)| name.ends_with(".toml"))
+        .collect()
+}
+
+#[test]
+fn every_table_in_the_program_is_right() {
+    let tables = tables();
+    for (file, text) in &tables {
+        let arch = read(file, text).unwrap();
+        assert_eq!(format!("{}.toml", arch.name), *file);
+    }
+    assert_eq!(all().len(), tables.len());
+}
+
+#[test]
+fn a_figure_that_no_gpu_can_have_is_named_with_its_line() {
+    let (_, text) = tables()
+        .into_iter()
+        .find(|(name, _)| name == "l4.toml")
+        .unwrap();
+    let wrong = text.replace("boost_mhz = 2040", "boost_mhz = -5");
+    let error = read("x.toml", &wrong).unwrap_err();
+    assert_eq!((error.line, error.column), (6, 13), "{error}");
+    let lines = text.lines().filter(|l| !l.starts_with("dram_gb_s"));
+    let missing = lines.collect::<Vec<_>>().join("\n");
+    let error = read("x.toml", &missing).unwrap_err().to_string();
+    assert!(error.contains("`dram_gb_s` is missing"), "{error}");
+    let bare = text.replace("cc = 89 #", "cc = 89 ");
+    assert!(read("x.toml", &bare).is_err());
+}
