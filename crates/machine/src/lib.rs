@@ -311,6 +311,7 @@ fn run_blocks(
         Ok(ended)
     };
     let mut waiting: Vec<Block<'_>> = Vec::new();
+    let (mut all_spent, mut idle) = (0, 0);
     for index in blocks {
         let own = Memory {
             global: memory,
@@ -320,12 +321,12 @@ fn run_blocks(
             last: 0,
         };
         let mut block = Block::new(setting.clone(), *index, own);
-        if turn(&mut block, counts, done)? != Slice::Ended {
+        if let Slice::GoesOn { spent, .. } = turn(&mut block, counts, done)? {
+            all_spent = spent.max(all_spent);
             waiting.push(block);
         }
     }
     // A block that was not done in its slice is long, or waits for another one.
-    let (mut all_spent, mut idle) = (slice, 0);
     while !waiting.is_empty() {
         let late = launch
             .wall_deadline
