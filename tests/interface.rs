@@ -195,6 +195,47 @@ fn without_a_reference_hazards_are_found_and_nothing_is_said_of_results() {
     assert_ragged_is_out_of_bounds(&rows);
 }
 
+/// Whole tiles of 64 columns and rows: with fewer, two threads would write to one element.
+const TILED: &str = "\
+extern \"C\" __global__ void turned(const float* a, float* b, int n) {
+  __shared__ float tile[64][65];
+  int x = blockIdx.x * 64 + threadIdx.x, y = blockIdx.y * 64;
+  for (int j = 0; j < 64; ++j) tile[j][threadIdx.x] = a[(y + j) * n + x];
+  __syncthreads();
+  for (int j = 0; j < 64; ++j) b[(blockIdx.x * 64 + j) * n + y + threadIdx.x] = tile[threadIdx.x][j];
+}
+";
+const TILED_SPACE: &str = "\
+version: 1
+kernel: turned
+source: k.cu
+problems: { large: { N: 1024 } }
+check_problems: { small: { N: 128 } }
+sizes: argument
+parameters: {}
+arguments:
+  - { name: a, type: f32, role: input, shape: [N, N] }
+  - { name: b, type: f32, role: output, shape: [N, N] }
+  - { name: n, type: i32, role: scalar, value: N }
+launches: [{ entry: turned, grid: [\"ceil_div(N, 64)\", \"ceil_div(N, 64)\"], block: [64] }]
+reference: none
+";
+
+#[test]
+fn without_a_reference_a_problem_is_judged_on_its_own_sizes() {
+    let folder = folder(&[("k.cu", TILED), ("k.yaml", TILED_SPACE)]);
+    for problem in [&["--problem", "small"][..], &[]] {
+        let arguments = [&["check", "k.yaml", "--format", "json"][..], problem].concat();
+        let checked = tuner(folder.path(), &arguments);
+        assert_eq!(code(&checked), 0, "{}", stderr(&checked));
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&checked.stdout).expect("rows");
+        assert!(!rows.is_empty());
+        for row in rows {
+            assert_eq!(row["verdict"], "unchecked", "{row:#}");
+        }
+    }
+}
+
 #[test]
 fn without_a_reference_no_output_is_needed_and_what_is_left_unwritten_is_told() {
     let scratch = no_reference(SPACE).replace("role: output", "role: scratch");

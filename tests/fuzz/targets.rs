@@ -200,7 +200,7 @@ pub(super) static ptx: Target = Target {
     corpus: || {
         let mut all = files("crates/vgpu/benches", ".ptx");
         all.extend(files("crates/vgpu/tests/ptx", ".ptx"));
-        all.extend(files("crates/vgpu/tests/model", ".ptx"));
+        all.extend(files("crates/model/tests/model", ".ptx"));
         all
     },
     words: &[
@@ -225,7 +225,7 @@ pub(super) static ptx: Target = Target {
 
 pub(super) static cubin: Target = Target {
     name: "cubin",
-    corpus: || files("crates/vgpu/tests/model", ".cubin"),
+    corpus: || files("crates/model/tests/model", ".cubin"),
     words: &["\x7fELF", ".text.", ".debug_line", "\u{1}\u{0}\u{0}\u{0}"],
     read: |bytes| {
         said(sass_machine::Machine::load(bytes, "unrolled").map_err(|error| format!("{error:?}")));

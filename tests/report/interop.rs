@@ -198,7 +198,7 @@ fn a_t1_problem_with_arguments_becomes_a_space_that_checks() {
     write(folder, "scale.json", T1_WHOLE);
     let (_, told) = run(folder, &["import", "scale.json", "-o", "scale.yaml"], 0);
     assert!(
-        told.contains("2 parameters, 1 constraints, 10 valid"),
+        told.contains("2 parameters, 1 constraint, 10 valid"),
         "{told}"
     );
     let rows = json(
