@@ -195,19 +195,16 @@ fn without_a_reference_hazards_are_found_and_nothing_is_said_of_results() {
     assert_ragged_is_out_of_bounds(&rows);
 }
 
-/// Whole tiles of 64 columns and rows: with fewer, two threads would write to one element.
+/// Whole tiles of 128 columns and rows: with fewer, threads would leave the buffers.
 const TILED: &str = "\
-extern \"C\" __global__ void turned(const float* a, float* b, int n) {
-  __shared__ float tile[64][65];
-  int x = blockIdx.x * 64 + threadIdx.x, y = blockIdx.y * 64;
-  for (int j = 0; j < 64; ++j) tile[j][threadIdx.x] = a[(y + j) * n + x];
-  __syncthreads();
-  for (int j = 0; j < 64; ++j) b[(blockIdx.x * 64 + j) * n + y + threadIdx.x] = tile[threadIdx.x][j];
+extern \"C\" __global__ void damped(const float* a, float* b, int n) {
+  int x = blockIdx.x * 128 + threadIdx.x, y = blockIdx.y * 128;
+  for (int j = 0; j < 128; ++j) b[(y + j) * n + x] = 0.5f * b[(y + j) * n + x] + a[(y + j) * n + x];
 }
 ";
 const TILED_SPACE: &str = "\
 version: 1
-kernel: turned
+kernel: damped
 source: k.cu
 problems: { large: { N: 1024 } }
 check_problems: { small: { N: 128 } }
@@ -215,9 +212,9 @@ sizes: argument
 parameters: {}
 arguments:
   - { name: a, type: f32, role: input, shape: [N, N] }
-  - { name: b, type: f32, role: output, shape: [N, N] }
+  - { name: b, type: f32, role: inout, shape: [N, N] }
   - { name: n, type: i32, role: scalar, value: N }
-launches: [{ entry: turned, grid: [\"ceil_div(N, 64)\", \"ceil_div(N, 64)\"], block: [64] }]
+launches: [{ entry: damped, grid: [\"ceil_div(N, 128)\", \"ceil_div(N, 128)\"], block: [128] }]
 reference: none
 ";
 
