@@ -83,7 +83,7 @@ impl Browser {
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
+            .set_read_timeout(Some(Duration::from_secs(180)))
             .unwrap();
         let body = if method == "GET" {
             String::new()
@@ -491,10 +491,12 @@ fn at_400_pixels_and_in_the_dark_nothing_hangs_over_the_edge() {
     assert_eq!(complaints, Vec::<Value>::new());
 }
 
-/// What a plot shows, as its library tells it.
+/// What the plot under a heading shows, as its library tells it. Its library writes the plot's label
+/// anew whenever it draws, so plots are found by their headings.
 fn drawn(browser: &Browser, title: &str, what: &str) -> Value {
     let script = format!(
-        "const at = document.querySelector('.plot[aria-label*={title:?}]') || document.querySelector('.plot');
+        "const at = [...document.querySelectorAll('.plot')]
+           .find((at) => at.parentElement.querySelector('h3').textContent.includes({title:?}));
          const chart = window.echarts && at && window.echarts.getInstanceByDom(at);
          if (!chart) return null;
          const option = chart.getOption();
@@ -504,15 +506,6 @@ fn drawn(browser: &Browser, title: &str, what: &str) -> Value {
         let value = browser.run(&script);
         (!value.is_null()).then_some(value)
     })
-}
-
-/// The label of a plot is overwritten by its library's description, so plots are found by their place.
-fn mark_plots(browser: &Browser) {
-    browser.run(
-        "for (const at of document.querySelectorAll('.plot')) {
-           at.setAttribute('aria-label', at.parentElement.querySelector('h3').textContent);
-         }",
-    );
 }
 
 #[test]
@@ -534,14 +527,13 @@ fn all_trials_of_a_run_are_plotted_sorted_filtered_and_downloaded() {
                 browser.run("return document.querySelectorAll('.plot[_echarts_instance_]').length");
             (plots == 5).then_some(())
         });
-        mark_plots(&browser);
         let name = if dark { "dark" } else { "light" };
         browser.picture(&format!("dashboard-trials-{width}-{name}"));
-        let width_now = browser.run("return document.documentElement.scrollWidth");
-        assert!(
-            width_now.as_u64() <= Some(u64::from(width)),
-            "{width_now} wide"
-        );
+        // Plots follow the width of their place a frame later.
+        wait_for(&format!("a page no wider than {width}"), || {
+            let now = browser.run("return document.documentElement.scrollWidth");
+            (now.as_u64() <= Some(u64::from(width))).then_some(())
+        });
         if (width, dark) != (1280, false) {
             browser.run("window.scrollTo(0, 900)");
             browser.picture(&format!("dashboard-plots-{width}-{name}"));
@@ -590,9 +582,10 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
         ));
     };
     choose("choose-mode", "cut");
-    mark_plots(browser);
-    let axis = drawn(browser, "Trials", "option.yAxis[0].name");
-    assert!(axis.as_str().unwrap().contains("axis cut"), "{axis}");
+    wait_for("times cut to those near the best", || {
+        let axis = drawn(browser, "Trials", "option.yAxis[0].name");
+        axis.as_str()?.contains("axis cut").then_some(())
+    });
     let shares = "option.series[0].data.map((bar) => bar.value ?? bar)";
     let shares = drawn(browser, "Importance", shares);
     let sum: f64 = shares
@@ -603,11 +596,9 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
         .sum();
     assert!((sum - 100.0).abs() < 10.0, "{shares}");
     choose("choose-slice", "use_padding");
-    mark_plots(browser);
-    assert_eq!(
-        drawn(browser, "One parameter", "option.xAxis[0].name"),
-        "use_padding"
-    );
+    wait_for("times over the padding", || {
+        (drawn(browser, "One parameter", "option.xAxis[0].name") == "use_padding").then_some(())
+    });
     assert!(drawn(browser, "Two parameters", "option.series[0].data.length").as_u64() > Some(3));
     assert!(drawn(browser, "Two parameters", "option.series[1].data.length").as_u64() > Some(0));
     contours_cross_where_the_time_is(browser);
@@ -624,8 +615,10 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
         "const at = document.getElementById('filter'); at.value = 'use_padding=0';
          at.dispatchEvent(new Event('input', { bubbles: true }));",
     );
-    let page = browser.wait_for_text("of 400 trials");
-    assert!(!page.contains("400 of 400 trials"), "{page}");
+    wait_for("fewer trials", || {
+        let page = browser.text();
+        (page.contains(" of 400 trials") && !page.contains("400 of 400 trials")).then_some(())
+    });
     let csv = browser.run(
         "const made = []; const keep = URL.createObjectURL;
          URL.createObjectURL = (blob) => { made.push(blob); return keep(blob); };
@@ -711,7 +704,6 @@ fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
         "{root}/#/compare?runs={before},{started},run-that-is-not"
     ));
     browser.wait_for_text("There is no run run-that-is-not.");
-    mark_plots(&browser);
     let curves = drawn(&browser, "convolution", "option.series.length");
     assert_eq!(curves, 2);
     browser.picture("dashboard-compare");
