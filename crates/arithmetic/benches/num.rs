@@ -1,4 +1,4 @@
-//! Time of the numerics for one warp of 32 lanes: `cargo bench -p vgpu --bench num`.
+//! Time of the numerics for one warp of 32 lanes: `cargo bench -p gpu-arithmetic --bench num`.
 
 use gpu_arithmetic::half::{self, Bfloat16, Fp16};
 use gpu_arithmetic::mma::{Accumulator, Element, Mma};

@@ -4,6 +4,7 @@ use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use std::sync::Arc;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
+use tuner_core::provenance;
 use tuner_core::record::DeviceKind;
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::ContentHash;
@@ -11,6 +12,7 @@ use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
+use tuner_store::TaskStart;
 
 /// Plays back a recording: no compile, no launch, the recorded outcome and its recorded cost.
 #[derive(Debug)]
@@ -25,6 +27,22 @@ impl ReplayEvaluator {
     pub fn new(recording: Arc<Recording>) -> Self {
         let facts = Self::facts_of(&recording);
         Self { recording, facts }
+    }
+
+    /// A recording as a run's task: whoever made it, it has no template, reference or space of ours.
+    #[must_use]
+    pub fn task(recording: &Recording) -> TaskStart {
+        TaskStart {
+            kernel: recording.kernel().to_owned(),
+            problem: recording.problem().to_owned(),
+            sizes: recording.sizes().clone(),
+            template_hash: None,
+            reference_hash: None,
+            definition: recording.definition(),
+            default_config: None,
+            space_path: None,
+            provenance: provenance::of_recording(),
+        }
     }
 
     /// A recording as a device.

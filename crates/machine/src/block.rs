@@ -72,13 +72,8 @@ pub(super) struct Counts {
 pub(super) enum Slice {
     /// All its warps have exited.
     Ended,
-    /// It has more to do, or waits.
-    GoesOn {
-        /// Instructions executed.
-        spent: u64,
-        /// Whether it did anything but ask whether it may go on.
-        worked: bool,
-    },
+    /// It has more to do, or waits; with the instructions that it executed.
+    GoesOn(u64),
 }
 
 /// A block under way.
@@ -130,14 +125,13 @@ impl<'a> Block<'a> {
     /// Runs until all warps have ended, none does anything but wait for other blocks, or `budget`
     /// instructions were executed.
     pub(super) fn run(&mut self, budget: u64, counts: &mut Counts) -> Result<Slice, Fault> {
-        let (mut spent, mut worked) = (0, false);
+        let mut spent = 0;
         loop {
             let mut moved = 0;
             self.works = false;
             for w in 0..self.warps.len() {
                 moved += self.turn(w, counts)?;
             }
-            worked |= self.works;
             if self.warps.iter().all(|w| w.alive == 0) {
                 return Ok(Slice::Ended);
             }
@@ -147,7 +141,7 @@ impl<'a> Block<'a> {
             }
             spent += moved;
             if !self.works || spent >= budget {
-                return Ok(Slice::GoesOn { spent, worked });
+                return Ok(Slice::GoesOn(spent));
             }
         }
     }

@@ -287,9 +287,6 @@ impl Machine {
 /// Instructions of a block before the others have a turn.
 const SLICE: u64 = 1 << 22;
 
-/// Rounds in which every block that is left only asked whether it may go on: beyond, nobody will answer.
-const IDLE_ROUNDS: u32 = 1 << 14;
-
 /// Runs the blocks; the words that they stored are noted also where one is stopped.
 fn run_blocks(
     setting: &Setting<'_>,
@@ -311,7 +308,7 @@ fn run_blocks(
         Ok(ended)
     };
     let mut waiting: Vec<Block<'_>> = Vec::new();
-    let (mut all_spent, mut idle) = (0, 0);
+    let mut all_spent = 0;
     for index in blocks {
         let own = Memory {
             global: memory,
@@ -321,7 +318,7 @@ fn run_blocks(
             last: 0,
         };
         let mut block = Block::new(setting.clone(), *index, own);
-        if let Slice::GoesOn { spent, .. } = turn(&mut block, counts, done)? {
+        if let Slice::GoesOn(spent) = turn(&mut block, counts, done)? {
             all_spent = spent.max(all_spent);
             waiting.push(block);
         }
@@ -331,26 +328,21 @@ fn run_blocks(
         let late = launch
             .wall_deadline
             .is_some_and(|at| std::time::Instant::now() > at);
-        if all_spent >= launch.instruction_budget || idle >= IDLE_ROUNDS || late {
+        if all_spent >= launch.instruction_budget || late {
             if setting.traced {
                 done.traces.extend(waiting.iter_mut().map(Block::trace));
             }
             return Ok(());
         }
-        let (mut rest, mut longest, mut any_worked) = (Vec::new(), 0, false);
+        let (mut rest, mut longest) = (Vec::new(), 0);
         for mut block in waiting {
-            match turn(&mut block, counts, done)? {
-                Slice::Ended => any_worked = true,
-                Slice::GoesOn { spent, worked } => {
-                    longest = longest.max(spent);
-                    any_worked |= worked;
-                    rest.push(block);
-                }
+            if let Slice::GoesOn(spent) = turn(&mut block, counts, done)? {
+                longest = longest.max(spent);
+                rest.push(block);
             }
         }
         waiting = rest;
         all_spent += longest;
-        idle = if any_worked { 0 } else { idle + 1 };
     }
     done.complete = true;
     Ok(())

@@ -3,6 +3,7 @@
 use super::row::CheckRow;
 use super::select::Task;
 use super::target::Target;
+use tuner_core::units::counted;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_report::low_parallelism::{TimedProblem, few_blocks};
@@ -53,8 +54,10 @@ pub(super) fn tell(rows: &[CheckRow]) {
     }
     match told.len().saturating_sub(TOLD) {
         0 => {}
-        1 => say!("and 1 more warning; --format json has all"),
-        more => say!("and {more} more warnings; --format json has all"),
+        more => say!(
+            "and {}; --format json has all",
+            counted(more, "more warning")
+        ),
     }
 }
 

@@ -14,7 +14,6 @@ use tuner_engine as engine;
 use tuner_engine::{Evaluator as _, Preparation, ReplayEvaluator};
 use tuner_store::{
     DeviceFilter, DeviceStart, LeaderboardQuery, RecordingSource, RunEnd, RunStart, Store,
-    TaskStart,
 };
 
 /// How an import is told from a run: its selector and its strategy.
@@ -74,17 +73,7 @@ fn start(recording: &Recording, file: &Path) -> Result<RunStart, CliError> {
         seed: Seed(0),
         strategy: NAME.to_owned(),
         settings: serde_json::json!({}),
-        tasks: vec![TaskStart {
-            kernel: recording.kernel().to_owned(),
-            problem: recording.problem().to_owned(),
-            sizes: recording.sizes().clone(),
-            template_hash: None,
-            reference_hash: None,
-            definition: recording.definition(),
-            default_config: None,
-            space_path: None,
-            provenance: provenance::of_recording(),
-        }],
+        tasks: vec![ReplayEvaluator::task(recording)],
     })
 }
 

@@ -10,7 +10,6 @@ use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tuner_core::provenance;
 use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_core::units::Seed;
 use tuner_core::units::counted;
@@ -260,17 +259,7 @@ pub(super) fn replay(
         problem: recording.problem().to_owned(),
         device: recording.device().to_owned(),
     };
-    let task = TaskStart {
-        kernel: key.kernel.clone(),
-        problem: key.problem.clone(),
-        sizes: recording.sizes().clone(),
-        template_hash: None,
-        reference_hash: None,
-        definition: recording.definition(),
-        default_config: None,
-        space_path: None,
-        provenance: provenance::of_recording(),
-    };
+    let task = ReplayEvaluator::task(&recording);
     let mut notes = Vec::new();
     if recording.excluded_rows() > 0 {
         notes.push(format!(

@@ -21,6 +21,7 @@
 mod parse;
 
 use serde::Serialize;
+use tuner_core::units::counted;
 use tuner_space::Diagnostics;
 
 /// A comparison.
@@ -106,8 +107,7 @@ impl std::fmt::Display for Clause {
             Self::Gain { cmp, percent, on } => {
                 write!(f, "{} {percent} % on ", cmp.sign())?;
                 match on {
-                    Count::AtLeast(1) => f.write_str("≥ 1 problem"),
-                    Count::AtLeast(count) => write!(f, "≥ {count} problems"),
+                    Count::AtLeast(count) => write!(f, "≥ {}", counted(count, "problem")),
                     Count::All => f.write_str("all problems"),
                 }
             }

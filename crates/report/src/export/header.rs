@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
 use tuner_core::record::{ConfigValues, Definition, TimingKind};
+use tuner_core::units::counted;
 use tuner_core::value::Value;
 
 /// What the parts of the header share.
@@ -304,11 +305,10 @@ impl<'e> Plan<'e> {
                 .unwrap_or_default();
             let _ = writeln!(
                 text,
-                " *     p50 {:.3} us, p90 {:.3} us, {} sample{}{speedup}",
+                " *     p50 {:.3} us, p90 {:.3} us, {}{speedup}",
                 row.time_us_p50,
                 row.time_us_p90,
-                row.samples,
-                if row.samples == 1 { "" } else { "s" },
+                counted(row.samples, "sample"),
             );
             let or_none = |value: Option<&str>| comment(value.unwrap_or("none"));
             let dirty = if row.dirty == Some(true) {
