@@ -3,18 +3,32 @@
 //!
 //! `cargo bench --bench search`: microseconds a proposal on made-up spaces from 10^4 to 10^15
 //! configurations. `cargo bench --bench search -- --ablation [--seeds N] FILE…`: mean scores on
-//! recorded spaces with single parts switched off.
+//! recorded spaces with single parts switched off. `cargo bench --bench search -- --rough [--seeds N]
+//! [STRATEGY…]`: mean scores on made-up rough spaces of 10^5 to 10^6 configurations. `--misled FILE…`:
+//! with knowledge that is random or the reverse of the truth. `--failing FILE…`: where seven in ten
+//! configurations fail.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+#[path = "search/recorded.rs"]
+mod recorded;
+#[path = "search/rough.rs"]
+mod rough;
+#[path = "search/scores.rs"]
+mod scores;
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
+use scores::{Counted, Problem, Table};
 use std::convert::Infallible;
 use std::time::Instant;
 use tuner_core::units::{Micros, Seed};
 use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Series, Study, measure};
-use tuner_search::{Experience, Knowledge, Observation, Settings, evolve_knowing, evolve_with};
+use tuner_search::{
+    Experience, Knowledge, Observation, Settings, Strategy, UnknownStrategy, evolve_knowing,
+    evolve_with,
+};
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,13 +36,89 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .skip(1)
         .filter(|a| a != "--bench")
         .collect();
-    match arguments
-        .iter()
-        .position(|argument| argument == "--ablation")
-    {
-        Some(at) => ablation(&arguments[at + 1..]),
-        None => cost(),
+    match arguments.split_first() {
+        Some((first, rest)) if first == "--ablation" => ablation(rest),
+        Some((first, rest)) if first == "--rough" => on_rough_spaces(rest),
+        Some((first, rest)) if first == "--misled" => {
+            let (files, seeds) = recordings(rest)?;
+            recorded::misled(&files, seeds);
+            Ok(())
+        }
+        Some((first, rest)) if first == "--failing" => {
+            let (files, seeds) = recordings(rest)?;
+            recorded::failing(&files, seeds)
+        }
+        _ => cost(),
     }
+}
+
+/// The files named, and how many seeds.
+fn recordings(arguments: &[String]) -> Result<(Vec<Recording>, u64), Box<dyn std::error::Error>> {
+    let (mut files, mut seeds) = (Vec::new(), 30);
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--seeds" {
+            seeds = arguments.next().map_or(Ok(seeds), |text| text.parse())?;
+        } else {
+            files.push(Recording::load(argument.as_ref()).map_err(|error| error.to_string())?);
+        }
+    }
+    Ok((files, seeds))
+}
+
+/// Strategies that learn, and the one that does not.
+const STRATEGIES: [&str; 6] = [
+    "evolve",
+    "random",
+    "genetic",
+    "annealing",
+    "local",
+    "differential",
+];
+
+/// Mean scores on rough spaces, of the strategies named or of all.
+fn on_rough_spaces(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let (mut seeds, mut strategies) = (30, Vec::new());
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--seeds" => seeds = arguments.next().map_or(Ok(seeds), |text| text.parse())?,
+            strategy => strategies.push(strategy.to_owned()),
+        }
+    }
+    if strategies.is_empty() {
+        strategies = STRATEGIES.map(str::to_owned).to_vec();
+    }
+    let spaces = rough::all()?;
+    for strategy in &strategies {
+        searching(strategy, &spaces[0].space, Seed(0))?;
+    }
+    let mut table = Table::new(strategies);
+    for made in &spaces {
+        let problem = Problem {
+            name: &made.name,
+            space: &made.space,
+            time: Box::new(|config| made.time(config).and_then(Micros::new)),
+            best: made.best,
+        };
+        table.add(&made.name, |strategy| {
+            problem.mean(seeds, Counted::All, |seed| {
+                // All names were looked up above.
+                let found = searching(strategy, &made.space, seed);
+                found.unwrap_or_else(|_| evolve_with(&made.space, seed, &[], Settings::default()))
+            })
+        });
+    }
+    table.finish();
+    Ok(())
+}
+
+/// A strategy by its name, or `evolve` with a part off by that of [`variants`].
+fn searching(name: &str, space: &Space, seed: Seed) -> Result<Box<dyn Strategy>, UnknownStrategy> {
+    if let Some((_, settings)) = variants().into_iter().find(|(known, _)| *known == name) {
+        return Ok(evolve_with(space, seed, &[], settings));
+    }
+    tuner_search::strategy(name, space, seed, &[])
 }
 
 /// Parameters of eight sizes each, constrained as kernels are.
@@ -142,6 +232,13 @@ fn variants() -> Vec<(&'static str, Settings)> {
             },
         ),
         (
+            "values not told apart",
+            Settings {
+                apart: false,
+                ..all()
+            },
+        ),
+        (
             "scales not fitted",
             Settings {
                 fit_steps: 0,
@@ -205,16 +302,7 @@ fn variants() -> Vec<(&'static str, Settings)> {
 }
 
 fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let mut seeds = 30;
-    let mut files = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if argument == "--seeds" {
-            seeds = arguments.next().map_or(Ok(seeds), |text| text.parse())?;
-        } else {
-            files.push(Recording::load(argument.as_ref()).map_err(|error| error.to_string())?);
-        }
-    }
+    let (files, seeds) = recordings(arguments)?;
     let variants = variants();
     let study = Study {
         strategies: variants

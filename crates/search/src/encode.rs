@@ -8,6 +8,8 @@ use tuner_space::{Config, Parameter, Space};
 const BY_RATIO: f64 = 4.0;
 /// Fewer values than this need no second coordinate.
 const ALIGNED_VALUES: usize = 5;
+/// An ordered parameter of at most so many values has each of them told from its neighbours too.
+const APART_VALUES: usize = 8;
 /// Multiples of 2 to the power of this are as good as any: no hardware width is beyond it.
 const ALIGNED_BITS: u32 = 7;
 
@@ -74,21 +76,26 @@ impl Spread {
 /// An ordered parameter lies on one line, by logarithm if it spans ratios. A second line tells how
 /// often two divides a value, unless the size alone says so: 96, 112 and 128 threads are close in
 /// size and far apart in what they are multiples of. The values of any other parameter are all at
-/// distance one.
+/// distance one. So are those of an ordered parameter of few values, in a dimension of its own
+/// beside the line: what the compiler makes of a tile of 64 need not lie between what it makes of 32
+/// and of 128.
 #[derive(Debug)]
 pub(super) struct Encoder {
     coordinates: Vec<Coordinate>,
     /// Coordinates of one dimension share a length scale; rising.
     dimension_of: Vec<usize>,
     dimensions: usize,
+    /// Coordinates before those that tell values of ordered parameters apart.
+    smooth: usize,
 }
 
 impl Encoder {
-    pub(super) fn new(space: &Space, alignment: bool) -> Self {
+    pub(super) fn new(space: &Space, alignment: bool, apart: bool) -> Self {
         let mut encoder = Self {
             coordinates: Vec::new(),
             dimension_of: Vec::new(),
             dimensions: 0,
+            smooth: 0,
         };
         for (at, parameter) in space.parameters().iter().enumerate() {
             if parameter.values.len() < 2 {
@@ -96,6 +103,13 @@ impl Encoder {
             }
             for axes in dimensions(parameter, alignment) {
                 encoder.push(at, parameter, axes);
+            }
+        }
+        encoder.smooth = encoder.coordinates.len();
+        // Last, so that coordinates have the same places without them.
+        for (at, parameter) in space.parameters().iter().enumerate() {
+            if apart && parameter.ordered && (3..=APART_VALUES).contains(&parameter.values.len()) {
+                encoder.push(at, parameter, corners(parameter));
             }
         }
         encoder
@@ -115,14 +129,14 @@ impl Encoder {
         self.dimensions += 1;
     }
 
-    /// How many length scales there are.
-    pub(super) fn dimensions(&self) -> usize {
-        self.dimensions
-    }
-
     /// The dimension of every coordinate.
     pub(super) fn dimension_of(&self) -> &[usize] {
         &self.dimension_of
+    }
+
+    /// The same without those last coordinates that tell values of ordered parameters apart.
+    pub(super) fn smooth(&self) -> &[usize] {
+        &self.dimension_of[..self.smooth]
     }
 
     pub(super) fn encode(&self, config: &Config) -> Vec<f64> {
@@ -157,8 +171,7 @@ impl Encoder {
 /// The dimensions of a parameter, each with its axes.
 fn dimensions(parameter: &Parameter, alignment: bool) -> Vec<Vec<Axis>> {
     if !parameter.ordered {
-        let corners = 0..parameter.values.len() as u32;
-        return vec![corners.map(|choice| Axis::Corner { choice }).collect()];
+        return vec![corners(parameter)];
     }
     let numbers: Vec<f64> = parameter.values.iter().filter_map(Value::as_f64).collect();
     let (ratio, line) = line(&numbers);
@@ -172,6 +185,12 @@ fn dimensions(parameter: &Parameter, alignment: bool) -> Vec<Vec<Axis>> {
         }]);
     }
     dimensions
+}
+
+/// All values at distance one.
+fn corners(parameter: &Parameter) -> Vec<Axis> {
+    let choices = 0..parameter.values.len() as u32;
+    choices.map(|choice| Axis::Corner { choice }).collect()
 }
 
 /// Sizes matter by their ratio, counts by their difference.
@@ -206,4 +225,39 @@ fn ends(numbers: &[f64]) -> (f64, f64) {
     numbers.iter().fold(start, |(low, high), number| {
         (low.min(*number), high.max(*number))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Encoder;
+    use surrogate::squared_distance;
+    use tuner_core::value::Value;
+    use tuner_space::{Config, Environment, Parameter, Space};
+
+    fn encoder(count: i64, apart: bool) -> Encoder {
+        let values: Vec<Value> = (0..count).map(|at| Value::Int(16 << at)).collect();
+        let parameter = Parameter::new("p", values);
+        let space = Space::build("test", vec![parameter], &[], &Environment::default()).unwrap();
+        Encoder::new(&space, true, apart)
+    }
+
+    #[test]
+    fn the_values_of_a_short_list_are_equally_far_apart_beside_their_line() {
+        let encoder = encoder(4, true);
+        assert_eq!(encoder.smooth(), [0]);
+        assert_eq!(encoder.dimension_of(), [0, 1, 1, 1, 1]);
+        let place = |choice| encoder.encode(&Config::new(vec![choice]))[1..].to_vec();
+        for (a, b) in [(0, 1), (0, 3), (2, 3)] {
+            let distance = squared_distance(&place(a), &place(b));
+            assert!((distance - 1.0).abs() < 1e-12, "{a} {b}: {distance}");
+        }
+    }
+
+    #[test]
+    fn two_values_and_long_lists_lie_on_their_line_alone() {
+        for (count, apart) in [(2, true), (9, true), (4, false)] {
+            let encoder = encoder(count, apart);
+            assert_eq!(encoder.dimension_of(), [0], "{count} {apart}");
+        }
+    }
 }

@@ -14,29 +14,61 @@ const FEW: usize = 4;
 /// A log length scale a dimension, and the log of the noise.
 #[derive(Debug, Clone)]
 pub struct Scales {
+    /// The dimension of every coordinate, rising; coordinates beyond these have no say.
+    dimension_of: Vec<usize>,
     log_lengths: Vec<f64>,
     log_noise: f64,
     typical: f64,
+    /// The first of the dimensions that are believed to matter less, and how much longer their log
+    /// length scales typically are.
+    longer: (usize, f64),
 }
 
 impl Scales {
-    /// What is believed before any result. Distances grow with the root of the number of
+    /// What is believed before any result, for coordinates that belong to these dimensions, from 0
+    /// on and rising; points may have further coordinates, which have no say. Distances grow with the root of the number of
     /// dimensions, and typical length scales with them (Hvarfner, Hellsten and Nardi 2024).
     #[must_use]
-    pub fn prior(dimensions: usize, log_length: f64) -> Self {
+    pub fn prior(dimension_of: &[usize], log_length: f64) -> Self {
+        let dimensions = dimension_of.last().map_or(0, |last| last + 1);
         let typical = 0.5 * (dimensions.max(1) as f64).ln() + log_length;
         Self {
+            dimension_of: dimension_of.to_vec(),
             log_lengths: vec![typical; dimensions],
             log_noise: LOG_NOISE,
             typical,
+            longer: (dimensions, 0.0),
         }
     }
 
-    /// The covariance of these scales, for coordinates that belong to these dimensions.
+    /// Begins with log length scales longer by this in the dimensions from `from` on, which are
+    /// believed to matter less.
     #[must_use]
-    pub fn shape(&self, dimension_of: &[usize]) -> Shape {
+    pub fn longer(mut self, from: usize, by: f64) -> Self {
+        self.longer = (from, by);
+        for log_length in self.log_lengths.iter_mut().skip(from) {
+            *log_length += by;
+        }
+        self
+    }
+
+    /// How much longer these are believed to be from now on: the next climb is drawn there.
+    pub fn believe_longer(&mut self, by: f64) {
+        self.longer.1 = by;
+    }
+
+    /// The log length scale that is typical of a dimension.
+    fn typical(&self, dimension: usize) -> f64 {
+        let (from, by) = self.longer;
+        self.typical + if dimension >= from { by } else { 0.0 }
+    }
+
+    /// The covariance of these scales.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
         Shape {
-            inverse: dimension_of
+            inverse: self
+                .dimension_of
                 .iter()
                 .map(|dimension| (-self.log_lengths[*dimension]).exp())
                 .collect(),
@@ -53,13 +85,12 @@ impl Scales {
         points: &[&[f64]],
         values: &[f64],
         noise_variances: &[f64],
-        dimension_of: &[usize],
         steps: usize,
     ) {
         if points.len() < FEW {
             return;
         }
-        let pairs = Pairs::new(points, dimension_of, self.log_lengths.len());
+        let pairs = Pairs::new(points, &self.dimension_of, self.log_lengths.len());
         let mut strides = vec![0.3_f64; self.log_lengths.len() + 1];
         let mut last = vec![0.0_f64; strides.len()];
         for _ in 0..steps {
@@ -125,9 +156,10 @@ impl Scales {
             .squares
             .iter()
             .zip(&weights)
-            .zip(&self.log_lengths)
-            .map(|((squares, weight), log)| {
-                weight * dot(&pulls, squares) - prior(*log, self.typical, LOG_LENGTH_SPREAD)
+            .zip(self.log_lengths.iter().enumerate())
+            .map(|((squares, weight), (dimension, log))| {
+                let typical = self.typical(dimension);
+                weight * dot(&pulls, squares) - prior(*log, typical, LOG_LENGTH_SPREAD)
             })
             .collect();
         slopes.push(0.5 * noise * trace - prior(self.log_noise, LOG_NOISE, LOG_NOISE_SPREAD));
@@ -182,8 +214,8 @@ mod tests {
             .collect();
         let values: Vec<f64> = points.iter().map(|p| (9.0 * p[0]).sin()).collect();
         let points: Vec<&[f64]> = points.iter().map(<[f64; 2]>::as_slice).collect();
-        let mut scales = Scales::prior(2, -0.5);
-        scales.climb(&points, &values, &[0.0; 60], &[0, 1], 40);
+        let mut scales = Scales::prior(&[0, 1], -0.5);
+        scales.climb(&points, &values, &[0.0; 60], 40);
         assert!(
             scales.log_lengths[1] > scales.log_lengths[0] + 1.0,
             "{scales:?}"
@@ -205,8 +237,8 @@ mod tests {
             })
             .collect();
         let points: Vec<&[f64]> = points.iter().map(<[f64; 1]>::as_slice).collect();
-        let mut scales = Scales::prior(1, -0.5);
-        scales.climb(&points, &values, &[0.0; 80], &[0], 40);
+        let mut scales = Scales::prior(&[0], -0.5);
+        scales.climb(&points, &values, &[0.0; 80], 40);
         assert!(scales.log_noise > LOG_NOISE + 2.0, "{scales:?}");
     }
 }

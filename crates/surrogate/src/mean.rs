@@ -28,12 +28,11 @@ impl Mean {
     ) -> Self {
         let centre = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let values: Vec<f64> = values.iter().map(|value| value - centre).collect();
-        let dimensions = dimension_of.iter().max().map_or(0, |most| most + 1);
-        let mut scales = Scales::prior(dimensions, log_length);
+        let mut scales = Scales::prior(dimension_of, log_length);
         let slices: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
         let no_noise = vec![0.0; values.len()];
-        scales.climb(&slices, &values, &no_noise, dimension_of, STEPS);
-        let shape = scales.shape(dimension_of);
+        scales.climb(&slices, &values, &no_noise, STEPS);
+        let shape = scales.shape();
         let mut process = Process::new(shape.clone());
         for point in points {
             let point = process.point(&Place::of(point.clone()));

@@ -22,6 +22,8 @@ mod pool;
 mod refit;
 mod acquisition;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod volume;
 mod waiting;
 
@@ -61,7 +63,8 @@ pub(super) struct Guided {
     encoder: Encoder,
     archive: Archive,
     pending: HashMap<u64, usize>,
-    /// Without and with what is known from elsewhere.
+    /// Without and with what is known from elsewhere. With it, values of ordered parameters are not
+    /// told apart: a source has done that, and what it misses is smooth.
     scales: [Scales; 2],
     process: Process,
     /// Places in the archive of the points that the process holds.
@@ -101,10 +104,14 @@ impl Guided {
         mut settings: Settings,
         knowledge: &Knowledge,
     ) -> Self {
-        let encoder = Encoder::new(space, settings.alignment);
-        let scales = Scales::prior(encoder.dimensions(), settings.log_length);
+        let encoder = Encoder::new(space, settings.alignment, settings.apart);
+        let beyond = encoder.smooth().last().map_or(0, |last| last + 1);
+        let scales = [encoder.dimension_of(), encoder.smooth()].map(|dimension_of| {
+            let prior = Scales::prior(dimension_of, settings.log_length);
+            prior.longer(beyond, settings.apart_doubt)
+        });
         let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
-        let shape = scales.shape(encoder.dimension_of());
+        let shape = scales[usize::from(!knowledge.is_empty())].shape();
         let (mut first, mut known) = (Vec::new(), Vec::new());
         if !knowledge.is_empty() {
             let count = settings.first.min(knowledge.names().count().max(2));
@@ -126,7 +133,7 @@ impl Guided {
             archive: Archive::new(!knowledge.is_empty()),
             pending: HashMap::new(),
             process: Process::new(shape),
-            scales: [scales.clone(), scales],
+            scales,
             held: Vec::new(),
             pool: Pool::default(),
             waiting: Waiting::default(),

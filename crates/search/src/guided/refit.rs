@@ -48,13 +48,14 @@ impl Guided {
             .collect();
         let noise = sample.iter().map(|place| self.noise_variance(*place));
         let noise: Vec<f64> = noise.collect();
-        let dimension_of = self.encoder.dimension_of();
+        let few = 1.0 - self.archive.told() as f64 / self.settings.apart_after as f64;
         let scales = &mut self.scales[usize::from(trusting)];
-        scales.climb(&points, &values, &noise, dimension_of, steps);
+        scales.believe_longer(self.settings.apart_doubt * few.max(0.0));
+        scales.climb(&points, &values, &noise, steps);
         if !knowing {
             return (0.0, Vec::new());
         }
-        let mut process = Process::new(scales.shape(dimension_of));
+        let mut process = Process::new(scales.shape());
         for place in sample {
             let lies = &self.archive.entries[*place].lies;
             let mut place = Place::of(lies.at.clone());
@@ -123,7 +124,7 @@ impl Guided {
             self.held.retain(|place| !entries[*place].lent);
         }
         let scale = self.archive.scale(&self.held, &self.settings);
-        let shape = self.scales[usize::from(trusting)].shape(self.encoder.dimension_of());
+        let shape = self.scales[usize::from(trusting)].shape();
         self.process = Process::new(shape);
         for place in &self.held {
             let point = self

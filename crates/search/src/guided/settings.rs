@@ -36,6 +36,13 @@ pub struct Settings {
     pub slack: f64,
     /// Whether the model knows how often two divides a value.
     pub alignment: bool,
+    /// Whether the model tells the values of an ordered parameter apart beside their order.
+    pub apart: bool,
+    /// How much longer the log length scales of that are believed to be before any result: few
+    /// results say nothing of single values.
+    pub apart_doubt: f64,
+    /// Results at which this belief has gone, in proportion to their number.
+    pub apart_after: usize,
     /// Whether failures are predicted.
     pub failures: bool,
     /// Typical log length scale, beside half the logarithm of the number of dimensions.
@@ -92,6 +99,9 @@ impl Default for Settings {
             fit_growth: 1.15,
             slack: 0.5,
             alignment: true,
+            apart: true,
+            apart_doubt: 2.0,
+            apart_after: 50,
             failures: true,
             log_length: -0.5,
             explore: 0.03,

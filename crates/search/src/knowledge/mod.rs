@@ -51,7 +51,8 @@ impl Knowledge {
     /// given. An experience that shares no parameter with the space, or holds no time, is left out.
     #[must_use]
     pub fn new(space: &Space, experiences: &[Experience]) -> Self {
-        let encoder = Encoder::new(space, true);
+        // Sources are smooth: told apart, values that a source has not would say nothing.
+        let encoder = Encoder::new(space, true, false);
         let count = experiences.len().clamp(1, MAX_SOURCES);
         let points = (ALL_POINTS / count).min(MODEL_POINTS);
         let sources = experiences

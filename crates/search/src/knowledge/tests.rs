@@ -135,7 +135,7 @@ fn parameters_are_matched_by_name_and_what_does_not_fit_is_handled() {
         ("b", &[1, 2, 4]),
         ("fixed", &[3]),
     ]);
-    let encoder = Encoder::new(&here, true);
+    let encoder = Encoder::new(&here, true, true);
     let mut rows = Vec::new();
     for a in SIZES {
         for b in [1, 2, 4, 8] {
