@@ -62,10 +62,10 @@ fn results_follow_their_commits_and_edits_make_them_stale() {
             .contains(&format!("diff {expected}"))
     );
 
-    // A commit later the leaderboard of the first one is still there: the last run left some of its
-    // configurations alone.
+    // A commit later the leaderboard of the first one is still there: this seed tries configurations
+    // that the first did not.
     let second = commit(folder);
-    tune(folder, "5");
+    tune(folder, "7");
     assert_eq!(commits(&leaderboard(folder, &["--at", &second])).len(), 2);
     for name in [first.as_str(), &first[..8], "HEAD~1"] {
         let rows = leaderboard(folder, &["--at", name]);
