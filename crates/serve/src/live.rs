@@ -1,10 +1,11 @@
 //! Runs under way, as memory has them: fed by the engines, read by the event streams.
 //!
-//! Nothing here grows with the number of results: a run's state is counts and the falls of its best
-//! time, and it leaves when the run does.
+//! Nothing here grows with the number of results: a run's state is counts, the falls of its best
+//! time and its latest events. It leaves with the run, or later: the command that queued a run follows
+//! it, and a short run is over before that command has asked for its events.
 
 use super::view::{PointView, RunView, TaskView};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,6 +14,9 @@ use tuner_engine::{Event, TrialEvent};
 
 /// Events that a slow reader may be behind; older ones are dropped for it, and it is told so.
 const BACKLOG: usize = 1024;
+
+/// Runs that are over and whose events nobody asked for yet; older ones are dropped.
+const UNHEARD: usize = 8;
 
 /// Points of a curve, at most. A best time falls tens of times; this is a seat belt.
 const CURVE: usize = 4096;
@@ -23,6 +27,8 @@ pub(super) struct LiveRun {
     state: Mutex<LiveState>,
     /// What happens, each an event of the engine as JSON.
     events: broadcast::Sender<Arc<str>>,
+    /// What the first that listens is to hear: everything from the start.
+    unheard: Mutex<Option<Unheard>>,
     stop: watch::Sender<bool>,
     /// Its engine is done with it, and the database says how it ended.
     over: watch::Sender<bool>,
@@ -30,6 +36,13 @@ pub(super) struct LiveRun {
     asked: AtomicBool,
     /// Wall time its engine was at work before, seconds.
     spent_s: f64,
+}
+
+/// A run before its first event, and all events since.
+#[derive(Debug)]
+struct Unheard {
+    view: RunView,
+    events: broadcast::Receiver<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -49,14 +62,19 @@ impl LiveRun {
     /// A run whose engine is about to begin.
     #[must_use]
     pub(super) fn new(view: RunView, spent_s: f64) -> Self {
+        let (events, listener) = broadcast::channel(BACKLOG);
         Self {
+            unheard: Mutex::new(Some(Unheard {
+                view: view.clone(),
+                events: listener,
+            })),
             state: Mutex::new(LiveState {
                 view,
                 started: None,
                 began: Instant::now(),
                 fresh: 0,
             }),
-            events: broadcast::channel(BACKLOG).0,
+            events,
             stop: watch::channel(false).0,
             over: watch::channel(false).0,
             asked: AtomicBool::new(false),
@@ -90,10 +108,16 @@ impl LiveRun {
         lock(&self.state).snapshot()
     }
 
-    /// The run at this moment, the engine's first event, and everything after.
+    /// The run at this moment, the engine's first event, and everything after. The first that listens
+    /// gets the run before it began, and all its events, unless these are too many to be kept.
     #[must_use]
     pub(super) fn listen(&self) -> (RunView, Option<Arc<str>>, broadcast::Receiver<Arc<str>>) {
         let state = lock(&self.state);
+        if let Some(Unheard { view, events }) = lock(&self.unheard).take()
+            && events.len() <= BACKLOG
+        {
+            return (view, None, events);
+        }
         let listener = self.events.subscribe();
         (state.snapshot(), state.started.clone(), listener)
     }
@@ -213,6 +237,8 @@ impl LiveState {
 #[derive(Debug)]
 pub(super) struct Live {
     runs: Mutex<HashMap<String, Arc<LiveRun>>>,
+    /// Runs that are over, and whose events nobody asked for.
+    unheard: Mutex<VecDeque<(String, Arc<LiveRun>)>>,
     /// Counts changes of anything that the API shows.
     version: AtomicU64,
     /// Candidates judged since the start, by verdict.
@@ -223,6 +249,7 @@ impl Default for Live {
     fn default() -> Self {
         Self {
             runs: Mutex::default(),
+            unheard: Mutex::default(),
             version: AtomicU64::new(1),
             verdicts: Mutex::default(),
         }
@@ -239,10 +266,25 @@ impl Live {
 
     /// Takes a run away; those that listen to it meet the end of its events.
     pub(super) fn remove(&self, id: &str) {
-        if let Some(run) = lock(&self.runs).remove(id) {
-            run.over.send_replace(true);
+        let Some(run) = self.get(id) else { return };
+        if lock(&run.unheard).is_some() {
+            let mut unheard = lock(&self.unheard);
+            unheard.push_back((id.to_owned(), Arc::clone(&run)));
+            if unheard.len() > UNHEARD {
+                unheard.pop_front();
+            }
         }
+        lock(&self.runs).remove(id);
+        run.over.send_replace(true);
         self.changed();
+    }
+
+    /// The run of that name, if it is over and nobody asked for its events; it is given once.
+    #[must_use]
+    pub(super) fn unheard(&self, id: &str) -> Option<Arc<LiveRun>> {
+        let mut unheard = lock(&self.unheard);
+        let place = unheard.iter().position(|(name, _)| name == id)?;
+        unheard.remove(place).map(|(_, run)| run)
     }
 
     /// The run of that name, if it is under way.
@@ -340,6 +382,36 @@ mod tests {
         let (view, _, mut again) = run.listen();
         assert_eq!(view.evals, all);
         assert_eq!(again.try_recv(), Err(TryRecvError::Empty));
+    }
+
+    #[test]
+    fn the_first_that_listens_hears_everything_even_after_the_end() {
+        let live = Live::default();
+        let run = Arc::new(run());
+        live.add(&run);
+        for number in 0..3 {
+            run.take(&trial(number, None));
+        }
+        live.remove("r");
+        assert!(live.get("r").is_none());
+        let over = live.unheard("r").unwrap();
+        let (view, _, mut events) = over.listen();
+        assert_eq!((view.evals, events.len()), (0, 3));
+        assert!(events.try_recv().unwrap().contains("\"trial\""));
+        // Given once; who listens second hears what is new.
+        assert!(live.unheard("r").is_none());
+        let (view, _, events) = over.listen();
+        assert_eq!((view.evals, events.len()), (3, 0));
+    }
+
+    #[test]
+    fn who_listens_first_and_too_late_for_all_events_gets_the_run_as_it_is() {
+        let run = run();
+        for number in 0..BACKLOG as u64 + 1 {
+            run.take(&trial(number, None));
+        }
+        let (view, _, events) = run.listen();
+        assert_eq!((view.evals, events.len()), (BACKLOG as u64 + 1, 0));
     }
 
     #[test]

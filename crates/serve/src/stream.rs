@@ -160,7 +160,8 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
         let mut ending = app.ending.clone();
         let mut shown = String::new();
         loop {
-            if let Some(run) = app.live.get(&id) {
+            let run = app.live.get(&id).or_else(|| app.live.unheard(&id));
+            if let Some(run) = run {
                 follow(&app, &run, &client).await?;
                 shown.clear();
             }
