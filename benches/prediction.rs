@@ -11,6 +11,10 @@
 //!
 //! `cargo bench --bench prediction -- [--configs N] [--seed N] [FILE.json.gz …]`; all
 //! configurations with `--configs 0`.
+//!
+//! `cargo bench --bench prediction -- --survey FOLDER [FILE.json.gz …]` predicts what `--prior vgpu`
+//! would of each file's space and writes it to `FOLDER/NAME.csv`, for `tuner replay --knowledge`. The
+//! recorded times are not looked at. Those in `benches/prediction/predicted` were made so.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::collections::HashMap;
@@ -18,6 +22,10 @@ use std::error::Error;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tuner_core::record::{ConfigValues, Verdict};
+use tuner_core::units::{Micros, Seed};
+use tuner_device::replay::Recording;
+use tuner_search::{Observation, Survey};
 
 /// Recorded files, the search space that stands for each, and the GPU.
 const KNOWN: [(&str, &str, &str); 5] = [
@@ -36,6 +44,8 @@ struct Asked {
     configs: usize,
     seed: u64,
     files: Vec<PathBuf>,
+    /// Where to write predictions that a search may use.
+    survey: Option<PathBuf>,
 }
 
 fn asked() -> Result<Asked, Box<dyn Error>> {
@@ -43,6 +53,7 @@ fn asked() -> Result<Asked, Box<dyn Error>> {
         configs: CONFIGS,
         seed: 1,
         files: Vec::new(),
+        survey: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -51,6 +62,7 @@ fn asked() -> Result<Asked, Box<dyn Error>> {
             "--bench" => {}
             "--configs" => asked.configs = words.next().ok_or("--configs N")?.parse()?,
             "--seed" => asked.seed = words.next().ok_or("--seed N")?.parse()?,
+            "--survey" => asked.survey = Some(words.next().ok_or("--survey FOLDER")?.into()),
             file => asked.files.push(PathBuf::from(file)),
         }
     }
@@ -142,56 +154,114 @@ fn best_of_random(sorted: &[f64], k: usize) -> f64 {
     mean
 }
 
-fn study(file: &Path, asked: &Asked) -> Result<(), Box<dyn Error>> {
-    let name = file
-        .file_name()
-        .and_then(|n| n.to_str())
-        .unwrap_or_default();
-    let name = name.trim_end_matches(".json.gz");
+/// The name of a recording, with the kernel and the GPU that stand for it; `None`, and a line that
+/// says why, where there is nothing to predict.
+fn known(file: &Path) -> Option<(&str, &'static str, &'static str)> {
+    let name = file.file_name().and_then(|n| n.to_str());
+    let name = name.unwrap_or_default().trim_end_matches(".json.gz");
     let Some((_, kernel, gpu)) = KNOWN.iter().find(|(known, ..)| *known == name) else {
         println!("{name}: skipped, there is no kernel for it in benches/prediction");
-        return Ok(());
+        return None;
     };
     if !file.exists() {
         println!("{name}: skipped, {} is not here", file.display());
-        return Ok(());
+        return None;
     }
-    let mut recorded = read(file)?;
-    shuffle(&mut recorded.rows, asked.seed);
-    recorded.rows.truncate(asked.configs);
-    let mut csv = recorded.names.join(",");
-    for (values, _) in &recorded.rows {
+    Some((name, kernel, gpu))
+}
+
+/// What `tuner predict` says of these rows of values, each with the names as keys of `config`, and
+/// its last line on standard error.
+fn predicted(
+    (name, kernel, gpu): (&str, &str, &str),
+    names: &[String],
+    rows: &[Vec<String>],
+) -> Result<(HashMap<Vec<String>, serde_json::Value>, String), Box<dyn Error>> {
+    let mut csv = names.join(",");
+    for values in rows {
         csv.push('\n');
         csv.push_str(&values.join(","));
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let input = folder.join(format!("{name}.csv"));
+    let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.csv"));
     std::fs::write(&input, csv)?;
     let yaml =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("benches/prediction/{kernel}.yaml"));
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
         .arg("predict")
         .arg(&yaml)
-        .args([
-            "--device",
-            &format!("vgpu:{gpu}"),
-            "--format",
-            "json",
-            "--configs",
-        ])
+        .args(["--device", &format!("vgpu:{gpu}")])
+        .args(["--format", "json", "--configs"])
         .arg(&input)
         .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        return Err(said.into());
     }
     // Rows whose time is not reliable come last: found by their configuration.
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout)?;
     let config = |row: &serde_json::Value| -> Vec<String> {
-        let names = recorded.names.iter();
+        let names = names.iter();
         names.map(|name| row["config"][name].to_string()).collect()
     };
-    let found: HashMap<Vec<String>, &serde_json::Value> =
-        rows.iter().map(|row| (config(row), row)).collect();
+    let found = rows.into_iter().map(|row| (config(&row), row)).collect();
+    Ok((found, said.lines().last().unwrap_or_default().to_owned()))
+}
+
+/// Writes predictions of the space of a recording.
+fn survey(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let Some(known) = known(file) else {
+        return Ok(());
+    };
+    let recording = Recording::load(file).map_err(|error| error.to_string())?;
+    let space = recording.space();
+    let names: Vec<String> = space.parameters().iter().map(|p| p.name.clone()).collect();
+    let text = |values: &ConfigValues| -> Vec<String> {
+        let each = values.iter().map(|(_, value)| value.to_string());
+        each.collect()
+    };
+    let mut survey = Survey::new(space, Seed(1), &[]);
+    let mut csv = format!("{},predicted_us\n", names.join(","));
+    loop {
+        let round = survey.round();
+        if round.is_empty() {
+            break;
+        }
+        let rows: Vec<_> = round.iter().map(|c| text(&space.values(c))).collect();
+        let (found, _) = predicted(known, &names, &rows)?;
+        let told = rows.iter().map(|values| match found.get(values) {
+            None => Observation::Failed(Verdict::CompileFailed),
+            Some(row) => {
+                let time = row["time_us"].as_f64().and_then(Micros::new);
+                let time = time.filter(|_| row["reliability"] == "ok");
+                time.map_or(Observation::Unknown, Observation::exactly)
+            }
+        });
+        let told: Vec<Observation> = told.collect();
+        for (values, told) in rows.iter().zip(&told) {
+            let time = match told {
+                Observation::Time { time, .. } => format!("{:.2}", time.get()),
+                Observation::Failed(_) => String::new(),
+                Observation::Unknown => continue,
+            };
+            csv.push_str(&format!("{},{time}\n", values.join(",")));
+        }
+        survey.tell(told);
+    }
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(format!("{}.csv", known.0)), csv)?;
+    Ok(())
+}
+
+fn study(file: &Path, asked: &Asked) -> Result<(), Box<dyn Error>> {
+    let Some(known) = known(file) else {
+        return Ok(());
+    };
+    let name = known.0;
+    let mut recorded = read(file)?;
+    shuffle(&mut recorded.rows, asked.seed);
+    recorded.rows.truncate(asked.configs);
+    let rows: Vec<_> = recorded.rows.iter().map(|(row, _)| row.clone()).collect();
+    let (found, cost) = predicted(known, &recorded.names, &rows)?;
     let mut pairs = Pairs::default();
     for (values, time) in &recorded.rows {
         let row = found.get(values);
@@ -206,8 +276,7 @@ fn study(file: &Path, asked: &Asked) -> Result<(), Box<dyn Error>> {
         pairs.doubtful += usize::from(row["reliability"] != "ok");
     }
     report(name, &pairs);
-    let cost = String::from_utf8_lossy(&output.stderr);
-    eprintln!("{name}: {}", cost.lines().last().unwrap_or_default());
+    eprintln!("{name}: {cost}");
     Ok(())
 }
 
@@ -276,6 +345,12 @@ fn report(name: &str, pairs: &Pairs) {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let asked = asked()?;
+    if let Some(folder) = &asked.survey {
+        for file in &asked.files {
+            survey(file, folder)?;
+        }
+        return Ok(());
+    }
     println!(
         "| space | configurations | Spearman's ρ | place of the optimum | regret of the first | of \
          the first 10 | of the first 5 % | predicted / recorded (geometric mean, s.d. of ln) | \

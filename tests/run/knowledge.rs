@@ -183,3 +183,41 @@ fn knowledge_that_cannot_be_used_is_refused() {
         assert!(said.contains(wanted), "{said}");
     }
 }
+
+#[test]
+fn the_report_says_what_each_source_was_worth_and_how_many_trials_it_saved() {
+    let folder = folder();
+    let all = ["--device", "replay:one.json", "--evals", "200"];
+    run(folder.path(), &all);
+    let two = ["--device", "replay:two.json", "--evals", "20"];
+    let (said, _) = run(folder.path(), &two);
+    assert!(said.contains("the search knows 64 on One"), "{said}");
+    let cold = [
+        "--device",
+        "replay:two.json",
+        "--evals",
+        "120",
+        "--no-knowledge",
+    ];
+    run(folder.path(), &cold);
+    let output = tuner(
+        folder.path(),
+        &["report", "--db", "new.db", "--device", "replay:two.json"],
+    );
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = std::fs::read_to_string(folder.path().join("report/report.md")).unwrap();
+    let source = text.lines().find(|line| line.starts_with("| 64 on One"));
+    let source = source.unwrap_or_else(|| panic!("no line for the source:\n{text}"));
+    assert!(source.contains("ordered the results well"), "{source}");
+    let saved = text.lines().find(|line| line.contains("Without knowledge"));
+    let saved = saved.unwrap_or_else(|| panic!("no trials saved:\n{text}"));
+    let trials: Vec<u64> = saved
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [without, fewer] = trials[..] else {
+        panic!("{saved}");
+    };
+    assert!(fewer > 0 && fewer < without, "{saved}");
+}

@@ -15,10 +15,12 @@ mod fresh;
 mod guided;
 mod knowledge;
 mod random;
+mod survey;
 mod variation;
 
 pub use guided::Settings;
 pub use knowledge::{Experience, Knowledge, MAX_SOURCES};
+pub use survey::Survey;
 
 use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
