@@ -2,6 +2,7 @@
 
 use super::oracle::{Expected, Oracle};
 use super::pattern::WrongElements;
+use super::sampling::PIECE_MAX;
 use std::ops::Range;
 use tuner_core::element::Element;
 
@@ -161,7 +162,11 @@ pub(super) fn stored(element: Element, want: Expected) -> Expected {
 }
 
 /// Tiles of fewer elements than this are not judged by their norm: too few for a statistic.
-const NORM_MIN_ELEMENTS: usize = 64;
+const NORM_MIN_ELEMENTS: u64 = 64;
+
+/// Nor are those of fewer [groups](Oracle::together) of elements whose errors go together: two rows of
+/// attention may both have a weight that rounds badly.
+const NORM_MIN_GROUPS: u64 = 8;
 
 /// Nor are tiles whose bound a few large elements carry, such as a peaked softmax row: one element
 /// may honestly err by more than the rms that the bound is made of. Counted as (Σb)² / Σb². A tile of
@@ -190,7 +195,8 @@ pub fn with_oracle(
             let length = usize::try_from(next - at).unwrap_or(0).min(rest.len());
             let (expected, behind) = rest.split_at(length);
             rest = behind;
-            whole_tile(&mut result, element, bytes, at, expected);
+            let bound = norm_bound(oracle, element, expected);
+            whole_tile(&mut result, element, bytes, at, expected, bound);
             at = next;
         }
     }
@@ -225,6 +231,7 @@ fn whole_tile(
     bytes: &[u8],
     at: u64,
     expected: &[Expected],
+    bound: f64,
 ) {
     let mut error = 0.0;
     for (index, want) in (at..).zip(expected) {
@@ -233,14 +240,13 @@ fn whole_tile(
         result.element(index, got, want);
         error += (got - want.value).powi(2);
     }
-    let bound = norm_bound(element, expected);
     if bound > 0.0 && error.is_finite() {
         result.max_error = result.max_error.max((error / bound).sqrt());
     }
 }
 
 /// The largest sum of squared errors of a tile; 0 where it is not judged by its norm.
-pub(super) fn norm_bound(element: Element, expected: &[Expected]) -> f64 {
+pub(super) fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f64 {
     let (mut bound, mut bound_squares) = (0.0, 0.0);
     for want in expected {
         let want = stored(element, *want);
@@ -248,8 +254,9 @@ pub(super) fn norm_bound(element: Element, expected: &[Expected]) -> f64 {
         bound += square;
         bound_squares += square * square;
     }
-    let enough =
-        expected.len() >= NORM_MIN_ELEMENTS && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
+    let least = NORM_MIN_ELEMENTS.max(NORM_MIN_GROUPS * oracle.together());
+    let enough = expected.len() as u64 >= least.min(PIECE_MAX)
+        && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
     if enough { bound } else { 0.0 }
 }
 

@@ -245,7 +245,7 @@ impl Gate<'_> {
                 let flat = self.given();
                 let tile = oracle.tile(number);
                 let work = self.work(oracle.as_ref());
-                let thinned = thin(written, compared_max(work));
+                let thinned = thin(written, compared_max(work), tile);
                 let parts = affordable(&thinned, tile, work, data.seed);
                 Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
             }
@@ -280,7 +280,7 @@ impl Gate<'_> {
         let oracle = self.oracle(name, data)?;
         let tile = oracle.tile(what.number);
         let work = self.work(oracle.as_ref());
-        let thinned = thin(written, compared_max(work));
+        let thinned = thin(written, compared_max(work), tile);
         let parts = affordable(&thinned, tile, work, data.seed);
         let model = what.by_elements(oracle.as_ref(), &parts, None);
         match self.given() {

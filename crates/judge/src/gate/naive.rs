@@ -111,7 +111,7 @@ impl Gate<'_> {
             return Ok(Wanted::Nothing);
         };
         let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
-        let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX)), most);
+        let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
         if let (Some(_), false) = (kernel.oracle, naive.proven) {
             blocks.extend(tiling.blocks(&places(tiling.count)));
         }

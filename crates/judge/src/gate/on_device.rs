@@ -62,7 +62,12 @@ impl Gate<'_> {
             )
         } else {
             let work = self.work(oracle.as_ref());
-            let parts = affordable(&thin(written, compared_max(work)), tile, work, data.seed);
+            let parts = affordable(
+                &thin(written, compared_max(work), tile),
+                tile,
+                work,
+                data.seed,
+            );
             let flat = self.given();
             (
                 flat.map_or(Rule::Tiles, |flat| Rule::Elements(Some(flat))),

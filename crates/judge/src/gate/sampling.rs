@@ -63,21 +63,48 @@ pub(super) fn compared_max((work, most): (u64, u64)) -> u64 {
     (2 * most / work.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
 }
 
-/// At most so many elements of the written ranges: every range keeps its two ends.
-pub(super) fn thin(written: &[Range<u64>], most: u64) -> Vec<Range<u64>> {
+/// At most so many elements of the written ranges: every range keeps its two ends, and where these are
+/// shorter than a tile, half of the elements are whole tiles of some ranges, for the norm.
+pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u64>> {
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
     if total <= most || written.len() < 2 {
         return written.to_vec();
     }
-    let keep = (most / written.len() as u64).max(2) / 2;
-    let ends = |range: &Range<u64>| {
-        if range.end - range.start <= 2 * keep {
-            vec![range.clone()]
+    let ranges = written.len() as u64;
+    let piece = tile.clamp(1, PIECE_MAX);
+    let short = most / ranges / 2 < piece;
+    let of_ends = if short { most / 2 } else { most };
+    let keep = (of_ends / ranges).max(2) / 2;
+    let mut kept = std::collections::BTreeMap::new();
+    for Range { start, end } in written.iter().cloned() {
+        if end - start <= 2 * keep {
+            kept.insert(start, end);
         } else {
-            vec![range.start..range.start + keep, range.end - keep..range.end]
+            kept.extend([(start, start + keep), (end - keep, end)]);
         }
-    };
-    written.iter().flat_map(ends).collect()
+    }
+    let tiles = if short { of_ends / piece } else { 0 };
+    let step = ranges.div_ceil(tiles.max(1));
+    let some = written.iter().step_by(usize::try_from(step).unwrap_or(1));
+    for range in some.take(usize::try_from(tiles).unwrap_or(0)) {
+        let start = range.start.next_multiple_of(tile.max(1));
+        if start + piece <= range.end {
+            let end = kept.entry(start).or_insert(start + piece);
+            *end = (*end).max(start + piece);
+        }
+    }
+    apart(kept)
+}
+
+/// Ranges by their starts, without what those before them hold.
+fn apart(ranges: std::collections::BTreeMap<u64, u64>) -> Vec<Range<u64>> {
+    let mut end = 0;
+    let apart = ranges.into_iter().filter_map(|(start, last)| {
+        let start = start.max(end);
+        end = end.max(last);
+        (start < last).then_some(start..last)
+    });
+    apart.collect()
 }
 
 /// Multiplications that comparing one output with an oracle may cost: on the virtual GPU no more
@@ -91,7 +118,7 @@ pub(super) fn work_max(screening: bool) -> u64 {
 pub(super) const HARD_WORK_MAX: u64 = 1 << 36;
 
 /// Elements of a piece of a tile that is compared where whole tiles cost too much.
-const PIECE_MAX: u64 = 1024;
+pub(super) const PIECE_MAX: u64 = 1024;
 
 /// The ranges, or of a problem too large to compare whole on the host as many pieces of its tiles
 /// as may be paid for: those at both ends and others by chance, the same ones for every candidate.
@@ -131,13 +158,7 @@ pub(super) fn affordable(
         let offset = rng.random_range(0..=tile - piece);
         keep(at(rng.random_range(0..tiles), offset));
     }
-    let mut end = whole.start;
-    let apart = pieces.into_iter().filter_map(|(start, last)| {
-        let start = start.max(end);
-        end = end.max(last);
-        (start < last).then_some(start..last)
-    });
-    apart.collect()
+    apart(pieces)
 }
 
 #[cfg(test)]
@@ -178,12 +199,26 @@ mod tests {
     #[test]
     fn thinning_keeps_both_ends_of_every_range() {
         let ranges: Vec<Range<u64>> = (0..4).map(|i| i << 20..(i << 20) + 100_000).collect();
-        let thinned = thin(&ranges, COMPARED_MAX);
+        let thinned = thin(&ranges, COMPARED_MAX, 64);
         let total: u64 = thinned.iter().map(|r| r.end - r.start).sum();
         assert!(total <= COMPARED_MAX, "{total}");
         for range in &ranges {
             assert!(thinned.iter().any(|r| r.start == range.start));
             assert!(thinned.iter().any(|r| r.end == range.end));
         }
+    }
+    #[test]
+    fn thinning_keeps_whole_tiles_where_ends_are_shorter() {
+        let ranges: Vec<Range<u64>> = (0..64).map(|i| i * 8192..i * 8192 + 4096).collect();
+        let thinned = thin(&ranges, COMPARED_MAX, 1024);
+        let total: u64 = thinned.iter().map(|r| r.end - r.start).sum();
+        assert!(total <= COMPARED_MAX, "{total}");
+        let whole = |r: &&Range<u64>| r.start % 1024 == 0 && r.end - r.start >= 1024;
+        assert_eq!(thinned.iter().filter(whole).count(), 8);
+        for range in &ranges {
+            assert!(thinned.iter().any(|r| r.start == range.start));
+            assert!(thinned.iter().any(|r| r.end == range.end));
+        }
+        assert!(thinned.windows(2).all(|pair| pair[0].end <= pair[1].start));
     }
 }

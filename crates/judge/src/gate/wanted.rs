@@ -32,7 +32,7 @@ pub fn tiles(
                     start: at,
                     at: wanted.values.len() as u64,
                     count: length as u64,
-                    bound: norm_bound(element, expected),
+                    bound: norm_bound(oracle, element, expected),
                 });
                 let stored = expected.iter().map(|want| stored(element, *want));
                 wanted.values.extend(stored.map(|w| [w.value, w.tolerance]));

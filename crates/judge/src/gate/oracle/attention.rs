@@ -276,6 +276,11 @@ impl Oracle for Attention {
         expected
     }
 
+    fn together(&self) -> u64 {
+        // A row's weights are rounded once for all its columns.
+        self.depth
+    }
+
     fn work(&self) -> u64 {
         2 * self.keys
     }
@@ -355,6 +360,26 @@ mod tests {
         assert!(expected.tolerance < 5.0 * lost, "{expected:?}");
         assert_eq!(oracle.lost(2f64.powi(-14)), 0.0);
         assert_eq!(oracle.lost(2f64.powi(-30)), 2f64.powi(-30));
+    }
+
+    /// Two rows whose weights round badly are honest; that it happens to sixteen is no chance.
+    #[test]
+    fn a_norm_needs_more_rows_than_may_round_badly_by_chance() {
+        use crate::gate::compare::with_oracle;
+        let oracle = Attention::new(&problem(0.0, 64, 64)).unwrap();
+        let u = Element::F16.unit_roundoff();
+        let mut bytes = Vec::new();
+        for want in oracle.span(0, 0, 256) {
+            Element::F16.encode(want.value * (1.0 + 1.9 * u), &mut bytes);
+        }
+        let of = |count: u64| with_oracle(&oracle, 0, Element::F16, &bytes, 0, count);
+        assert!(of(2 * 16).passed());
+        let whole = of(256);
+        assert!(
+            !whole.passed() && whole.max_error > 1.0,
+            "{}",
+            whole.max_error
+        );
     }
 
     #[test]

@@ -89,6 +89,12 @@ pub trait Oracle: Send + Sync {
     /// Elements that are judged together by their norm: consecutive runs of this length.
     fn tile(&self, output: usize) -> u64;
 
+    /// Consecutive elements whose errors go together, as those of a row whose weights were rounded
+    /// once: a norm needs several of them.
+    fn together(&self) -> u64 {
+        1
+    }
+
     /// Multiplications that an element costs, roughly.
     fn work(&self) -> u64 {
         1
