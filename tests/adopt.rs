@@ -145,6 +145,47 @@ fn a_file_that_compiles_as_it_is_stays_where_it_is() {
 }
 
 #[test]
+fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    adopt(dir.path(), "binding.cu", &[], 0);
+    let kernels: [(&str, &[&str]); 4] = [
+        (
+            "shift_f32_kernel",
+            &["grid: [\"ceil_div(N, 256)\", 1, 1], block: [256, 1, 1] }\n"],
+        ),
+        (
+            "shift_f32x4_kernel",
+            &[
+                "grid: [\"ceil_div(N, 256)\", 1, 1], block: [64, 1, 1] }\n",
+                "{ name: x, type: f32, role: input,",
+                "{ name: y, type: f32, role: inout,",
+            ],
+        ),
+        (
+            "centre_rows_kernel",
+            &[
+                "TUNE_W: { values: [64, 128, 512], default: 128,",
+                "entry: \"centre_rows_kernel<{TUNE_W}>\"",
+                "block: [\"TUNE_W\", 1, 1] }\n",
+                "{ name: columns, type: i32, role: scalar, value: \"TUNE_W\" }",
+            ],
+        ),
+        (
+            "scale_heads_kernel",
+            &[
+                "entry: \"scale_heads_kernel<64>\"",
+                "{ name: q, type: f32, role: inout, shape: [\"tokens * 64\"] }",
+            ],
+        ),
+    ];
+    for (kernel, parts) in kernels {
+        has(&space(dir.path(), kernel), parts);
+        let (found, detail) = verdict(dir.path(), kernel);
+        assert_eq!(found, "unchecked", "{kernel}: {detail}");
+    }
+}
+
+#[test]
 fn what_cannot_be_adopted_is_told_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     for (kernel, parts) in [

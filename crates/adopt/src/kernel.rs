@@ -5,6 +5,9 @@ use super::unit::{Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
+/// Elements that are taken to belong to one index, at most; more is an offset.
+const MAX_MULTIPLIER: i64 = 16;
+
 /// A parameter as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
@@ -141,6 +144,55 @@ pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     roles
 }
 
+/// What indices into each pointer are multiplied with by number, as in `boxes[4 * i + 3]`: so many
+/// elements belong to one index. Pointers without such are left out.
+pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
+    let mut found: BTreeMap<String, i64> = BTreeMap::new();
+    let Some((source, node)) = node_of(unit, item) else {
+        return found;
+    };
+    let names: Vec<String> = parameters(source, node)
+        .into_iter()
+        .filter(|each| pointer(&each.ty).0)
+        .map(|each| each.name)
+        .collect();
+    let Some(body) = tree::body(node) else {
+        return found;
+    };
+    each(body, &mut |node| {
+        // `p[4 * i]` and `p + 4 * i`.
+        let index = match node.kind() {
+            "subscript_expression" => node.child_by_field_name("indices"),
+            "binary_expression" => node.child_by_field_name("right"),
+            _ => None,
+        };
+        let of = node
+            .child_by_field_name("argument")
+            .or_else(|| node.child_by_field_name("left"));
+        let Some((index, name)) = index.zip(of.map(|of| source.of(of))) else {
+            return true;
+        };
+        if names.iter().any(|known| known == name) {
+            each(index, &mut |node| {
+                let times = node
+                    .child_by_field_name("operator")
+                    .is_some_and(|it| source.of(it) == "*");
+                let sides = ["left", "right"].map(|side| node.child_by_field_name(side));
+                for side in sides.into_iter().flatten().filter(|_| times) {
+                    let number = source.of(side).parse().ok();
+                    if let Some(number) = number.filter(|it| (2..=MAX_MULTIPLIER).contains(it)) {
+                        let most = found.entry(name.to_owned()).or_insert(number);
+                        *most = number.max(*most);
+                    }
+                }
+                true
+            });
+        }
+        true
+    });
+    found
+}
+
 struct Access<'u> {
     unit: &'u Unit,
     source: &'u Source,
@@ -233,6 +285,7 @@ impl<'u> Access<'u> {
                     }
                 }
                 "call_expression" => self.call(node),
+                "gnu_asm_expression" => self.assembly(node),
                 "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
                     // `&p[i]` touches nothing by itself.
                     let address = self.source.of(node).starts_with('&')
@@ -269,6 +322,8 @@ impl<'u> Access<'u> {
                 {
                     at = parent;
                 }
+                // A macro in place of the target.
+                "argument_list" | "call_expression" => at = parent,
                 _ => return false,
             }
         }
@@ -283,11 +338,35 @@ impl<'u> Access<'u> {
         if left.kind() == "identifier" {
             return;
         }
-        if let Some(base) = self.base(left) {
+        if let Some(base) = self.base(left).or_else(|| self.through_macro(left)) {
             self.writes.insert(base.clone());
             let operator = node.child_by_field_name("operator");
             if operator.is_some_and(|operator| self.source.of(operator) != "=") {
                 self.reads.insert(base);
+            }
+        }
+    }
+
+    /// The parameter that a macro in place of an assignment's target leads to, as in
+    /// `FLOAT4(y[i]) = v;`.
+    fn through_macro(&self, target: Node<'u>) -> Option<String> {
+        let call = tree::bare(target)?;
+        let arguments = call.child_by_field_name("arguments")?;
+        let mut cursor = arguments.walk();
+        let mut all = arguments.named_children(&mut cursor);
+        all.find_map(|argument| self.base(argument))
+    }
+
+    /// Inline assembly that stores: everything that it is given may be a target.
+    fn assembly(&mut self, node: Node<'u>) {
+        let text = self.source.of(node);
+        if !["st.", "red.", "atom."].iter().any(|it| text.contains(it)) {
+            return;
+        }
+        for word in tree::words(text) {
+            if let Some(base) = self.of.get(word) {
+                self.reads.insert(base.clone());
+                self.writes.insert(base.clone());
             }
         }
     }

@@ -13,6 +13,7 @@ mod cut;
 mod expr;
 mod host;
 mod kernel;
+mod macros;
 mod plan;
 mod sizes;
 mod template;

@@ -25,15 +25,21 @@ const GUESSES: [i64; 4] = [1 << 16, 512, 128, 64];
 
 /// Makes element counts of allocations, and shapes where there is none.
 pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
-    let sizes: Vec<Expr> = plan
-        .sizes
-        .iter()
-        .map(|(name, _)| Expr::Name(name.clone()))
+    let sizes = plan.sizes.iter().map(|(name, _)| name);
+    let of_data = plan.parameters.iter().filter(|each| each.of_data);
+    let sizes: Vec<Expr> = sizes
+        .chain(of_data.map(|each| &each.name))
+        .map(|name| Expr::Name(name.clone()))
         .collect();
     let several = sizes.len() > 2;
     let all = sizes
         .into_iter()
         .reduce(|whole, size| Expr::binary("*", whole, size));
+    let dimensions = plan.dimensions.iter().product();
+    let all = all.map(|all| match dimensions {
+        1 => all,
+        each => Expr::binary("*", all, Expr::Number(each)),
+    });
     let all = all.map(|all| match several {
         true => Expr::call("min", vec![all, Expr::Number(MAX_GUESSED)]),
         false => all,
@@ -67,9 +73,12 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
             Some(shape) => Some(plain(shape)),
             None => {
                 argument.guessed = Some(GUESSED_EXTENT);
-                all.clone()
-                    .or_else(|| threads.clone())
-                    .or(Some(Expr::Number(1 << 16)))
+                let whole = all.clone().or_else(|| threads.clone());
+                let whole = whole.unwrap_or(Expr::Number(1 << 16));
+                Some(match argument.multiplier {
+                    1 => whole,
+                    each => Expr::binary("*", whole, Expr::Number(each)),
+                })
             }
         };
         // What is guessed need not be written whole, and a whole output must be.
@@ -162,25 +171,66 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
         None if blocks.contains(name) => LEAST_BLOCKS,
         None => guess.max(tile(plan, name, &parameters)),
     };
-    plan.sizes
-        .iter()
+    let sizes = plan.sizes.iter();
+    let mut sizes: BTreeMap<String, i64> = sizes
         .map(|(name, known)| (name.clone(), value(name, *known)))
-        .collect()
+        .collect();
+    // An unknown divisor of the grid alone makes one part of it.
+    let most = sizes.values().copied().max().unwrap_or(1);
+    for (name, known) in &plan.sizes {
+        if known.is_none() && divides_only(plan, name) {
+            sizes.insert(name.clone(), most);
+        }
+    }
+    sizes
+}
+
+/// Whether a size is nothing but what the grid divides others by.
+fn divides_only(plan: &Plan, name: &str) -> bool {
+    fn elsewhere(expr: &Expr, name: &str) -> bool {
+        match expr {
+            Expr::Call("ceil_div", both) => match both.as_slice() {
+                [whole, Expr::Name(tile)] if tile == name => elsewhere(whole, name),
+                all => all.iter().any(|each| elsewhere(each, name)),
+            },
+            Expr::Binary("//", whole, tile) if **tile == Expr::Name(name.to_owned()) => {
+                elsewhere(whole, name)
+            }
+            Expr::Binary(_, left, right) => elsewhere(left, name) || elsewhere(right, name),
+            Expr::Call(_, all) => all.iter().any(|each| elsewhere(each, name)),
+            Expr::Name(known) => known == name,
+            Expr::Number(_) | Expr::Real(_) => false,
+        }
+    }
+    let values = plan.arguments.iter().filter_map(|each| each.value.as_ref());
+    let mut all = plan.grid.iter().chain(&plan.block).chain(&plan.shared);
+    !all.any(|each| elsewhere(each, name)) && !values.into_iter().any(|it| elsewhere(it, name))
 }
 
 /// What the grid divides a size by: one tile is the least that makes sense.
 fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
-    let of = |extent: &Expr| match extent {
-        Expr::Call("ceil_div", both) => match both.as_slice() {
-            [Expr::Name(name), tile] if name == size => tile.value(parameters),
-            _ => None,
-        },
-        Expr::Binary("//", left, tile) if **left == Expr::Name(size.to_owned()) => {
-            tile.value(parameters)
+    fn of(extent: &Expr, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
+        let inside = |parts: &[&Expr]| {
+            let each = parts.iter().map(|part| of(part, size, parameters));
+            each.max().unwrap_or(1)
+        };
+        let own = |whole: &Expr, tile: &Expr| match whole {
+            Expr::Name(name) if name == size => tile.value(parameters).unwrap_or(1),
+            _ => 1,
+        };
+        match extent {
+            Expr::Call("ceil_div", both) => match both.as_slice() {
+                [whole, tile] => own(whole, tile).max(inside(&[whole, tile])),
+                _ => 1,
+            },
+            Expr::Binary("//", whole, tile) => own(whole, tile).max(inside(&[whole, tile])),
+            Expr::Binary(_, left, right) => inside(&[left, right]),
+            Expr::Call(_, all) => inside(&all.iter().collect::<Vec<_>>()),
+            Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => 1,
         }
-        _ => None,
-    };
-    plan.grid.iter().filter_map(of).max().unwrap_or(1)
+    }
+    let each = plan.grid.iter().map(|extent| of(extent, size, parameters));
+    each.max().unwrap_or(1)
 }
 
 /// Sizes that are factors of the grid and of no extent of threads: they count blocks.

@@ -1,6 +1,7 @@
 //! Syntax trees of CUDA files: what of them is asked here.
 
 use super::AdoptError;
+use super::macros::Launching;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tree_sitter::{Parser, Tree};
@@ -41,13 +42,23 @@ impl Source {
             .set_language(&tree_sitter_cuda::LANGUAGE.into())
             .ok()?;
         let tree = parser.parse(&text, None)?;
-        Some(Self {
+        let mut source = Self {
             path: path.to_owned(),
             shown,
             code: blanked(&text, tree.root_node()),
             text,
             tree,
-        })
+        };
+        // `BIND(f32, 4)` without a semicolon would swallow the declaration behind it.
+        let uses = Launching::of(std::slice::from_ref(&source)).uses(&source);
+        if !uses.is_empty() {
+            let mut bytes = source.text.as_bytes().to_vec();
+            for at in uses {
+                blank(bytes.get_mut(at).unwrap_or_default());
+            }
+            source.tree = parser.parse(&bytes, None)?;
+        }
+        Some(source)
     }
 
     pub(crate) fn tree(&self) -> &Tree {
@@ -88,14 +99,19 @@ fn blanked(text: &str, root: Node<'_>) -> String {
         ) {
             return true;
         }
-        for byte in bytes.get_mut(node.byte_range()).unwrap_or_default() {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
+        blank(bytes.get_mut(node.byte_range()).unwrap_or_default());
         false
     });
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Replaces everything but ends of lines.
+fn blank(bytes: &mut [u8]) {
+    for byte in bytes {
+        if *byte != b'\n' {
+            *byte = b' ';
+        }
+    }
 }
 
 /// Goes over a tree, below the nodes for which `visit` says so. No recursion: trees may be deep.

@@ -1,6 +1,7 @@
 //! A CUDA file with the project's own files that it includes, as one list of items.
 
 use super::AdoptError;
+use super::macros::Launching;
 use super::tree::{Node, Source, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 const MAX_FILES: usize = 256;
 /// Folders above a file in which a header is looked for.
 const MAX_ANCESTORS: usize = 4;
+/// Folders in each of these in which it is looked for.
+const MAX_FOLDERS: usize = 256;
 
 /// What stands around an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +68,7 @@ pub(crate) struct Item {
 /// All items in the order in which the compiler meets them.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// The files, the adopted one first.
+    /// The files, the adopted one first; then what their macros make of launches.
     pub(crate) files: Vec<Source>,
     /// The items.
     pub(crate) items: Vec<Item>,
@@ -91,7 +94,20 @@ impl Unit {
         reader.file(path)?;
         let mut unit = reader.unit;
         unit.judge_functions();
+        unit.write_out_macros();
         Ok(unit)
+    }
+
+    /// Adds what macros make of launches: more files, of which nothing is an item.
+    fn write_out_macros(&mut self) {
+        let launching = Launching::of(&self.files);
+        let made = self.files.iter().filter_map(|source| {
+            let text = launching.written_out(source);
+            let some = !text.is_empty();
+            some.then(|| Source::parse(&source.path, source.shown.clone(), text))?
+        });
+        let made: Vec<Source> = made.collect();
+        self.files.extend(made);
     }
 
     /// An item by its number.
@@ -289,7 +305,7 @@ impl Reader<'_> {
     }
 
     /// A file of the project: beside the including one, in the folders that were named, and for
-    /// quoted names in `include` folders above.
+    /// quoted names in `include` folders above, then in any folder of the project's own above.
     fn resolve(&self, file: usize, spelled: &str, quoted: bool) -> Option<PathBuf> {
         let here = self.unit.file(file).path.parent()?.to_owned();
         let mut folders: Vec<PathBuf> = Vec::new();
@@ -304,7 +320,8 @@ impl Reader<'_> {
             folders.push(here.join("include"));
         }
         let mut paths = folders.into_iter().map(|folder| folder.join(spelled));
-        paths.find(|path| path.is_file())
+        let found = paths.find(|path| path.is_file());
+        found.or_else(|| quoted.then(|| in_project(&here, spelled))?)
     }
 
     fn item(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
@@ -370,6 +387,21 @@ impl Reader<'_> {
             around: around.to_vec(),
         });
     }
+}
+
+/// A file in some folder beside those above a folder, as far as the project's root.
+fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
+    let root = here
+        .ancestors()
+        .position(|above| above.join(".git").exists())?;
+    let above = here.ancestors().take(root.min(MAX_ANCESTORS) + 1);
+    above.into_iter().find_map(|above| {
+        let entries = std::fs::read_dir(above).ok()?.take(MAX_FOLDERS);
+        let mut folders: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
+        folders.sort();
+        let mut paths = folders.into_iter().map(|folder| folder.join(spelled));
+        paths.find(|path| path.is_file())
+    })
 }
 
 /// What a function or declaration is, from the words before its body.

@@ -135,6 +135,21 @@ impl<'u> Host<'u> {
         let condition = tree::bare(node.child_by_field_name("condition")?)?;
         let (left, right) = (of("left", condition)?, of("right", condition)?);
         let operator = place.source.of(condition.child_by_field_name("operator")?);
+        if yes == no {
+            return Some(yes);
+        }
+        if let (Some(left), Some(right)) = (left.number(), right.number()) {
+            let holds = match operator {
+                "<" => left < right,
+                "<=" => left <= right,
+                ">" => left > right,
+                ">=" => left >= right,
+                "==" => left == right,
+                "!=" => left != right,
+                _ => return None,
+            };
+            return Some(if holds { yes } else { no });
+        }
         let less = match operator {
             "<" | "<=" => true,
             ">" | ">=" => false,
@@ -187,6 +202,9 @@ impl<'u> Host<'u> {
         if let Some(meaning) = self.bound.get(&Self::key(scope, name)) {
             return Some(Expr::Name(meaning.clone()));
         }
+        if let Some(value) = self.constants.get(&Self::key(scope, name)) {
+            return Some(Expr::Number(*value));
+        }
         if self.tunable.contains_key(name) {
             return Some(Expr::Name(name.to_owned()));
         }
@@ -205,6 +223,12 @@ impl<'u> Host<'u> {
         }
         if let Some((caller, argument)) = self.argument(scope, name)
             && let Some(known) = self.express(caller, argument, depth + 1)
+        {
+            return Some(known);
+        }
+        if let Some((caller, text)) = self.template_argument(scope, name)
+            && depth < MAX_DEPTH
+            && let Some(known) = self.snippet(Some(caller), &text, &[], depth + 1)
         {
             return Some(known);
         }

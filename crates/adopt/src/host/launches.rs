@@ -22,6 +22,51 @@ pub(crate) struct Launch<'u> {
     pub(crate) cooperative: bool,
 }
 
+/// The branch of a `switch` in which a launch stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Branch {
+    /// What is looked at.
+    pub(crate) name: String,
+    /// Its value here.
+    pub(crate) value: i64,
+    /// Its values in all branches.
+    pub(crate) values: Vec<i64>,
+}
+
+impl Launch<'_> {
+    /// The branch that decides template arguments by a variable: `switch (d) { case 64: … }`.
+    pub(crate) fn branch(&self) -> Option<Branch> {
+        let source = self.scope.source;
+        let mut at = self.config.first()?.parent();
+        while at?.kind() != "case_statement" {
+            at = at?.parent();
+        }
+        let own = at?;
+        let mut around = own.parent();
+        while around?.kind() != "switch_statement" {
+            around = around?.parent();
+        }
+        let whole = around?;
+        let condition = whole.child_by_field_name("condition")?;
+        let condition = named(condition).into_iter().next().unwrap_or(condition);
+        let name = tree::bare(condition).filter(|node| node.kind() == "identifier")?;
+        let value = |case: Node<'_>| -> Option<i64> {
+            let label = tree::bare(case.child_by_field_name("value")?)?;
+            source.of(label).parse().ok()
+        };
+        let mut cases = whole.child_by_field_name("body").map(named)?;
+        cases.retain(|node| node.kind() == "case_statement");
+        let mut values: Vec<i64> = cases.into_iter().filter_map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        Some(Branch {
+            name: source.of(name).to_owned(),
+            value: value(own)?,
+            values,
+        })
+    }
+}
+
 impl<'u> Host<'u> {
     /// Every launch of a kernel.
     pub(crate) fn launches(&self, kernel: &str) -> Vec<Launch<'u>> {

@@ -11,8 +11,9 @@ use super::unit::{Item, Kind, Unit};
 use launches::enclosing;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use tuner_kernel::declarations;
 
-pub(crate) use launches::{Launch, base_name};
+pub(crate) use launches::{Branch, Launch, base_name};
 pub(crate) use values::{bytes_of, sizeof};
 
 /// Steps from a name to its value, or from a function to its caller.
@@ -35,6 +36,8 @@ pub(crate) struct Host<'u> {
     calls: Rc<Calls<'u>>,
     /// Names of functions that are sizes or parameters: file, beginning of the function, name.
     pub(crate) bound: BTreeMap<(String, usize, String), String>,
+    /// Names of functions that are constants, as template arguments are.
+    constants: BTreeMap<(String, usize, String), i64>,
     /// Structs that a launch passes, by the names that the kernel has for them.
     objects: BTreeMap<(String, usize, String), String>,
     /// Names that macros and constants at file scope have in the search space.
@@ -51,6 +54,7 @@ impl<'u> Host<'u> {
             unit,
             calls: Rc::new(calls(unit)),
             bound: BTreeMap::new(),
+            constants: BTreeMap::new(),
             objects: BTreeMap::new(),
             tunable: BTreeMap::new(),
             invent: false,
@@ -64,6 +68,7 @@ impl<'u> Host<'u> {
             unit: self.unit,
             calls: Rc::clone(&self.calls),
             bound: self.bound.clone(),
+            constants: self.constants.clone(),
             objects: self.objects.clone(),
             tunable: self.tunable.clone(),
             invent: true,
@@ -113,6 +118,11 @@ impl<'u> Host<'u> {
             .insert(Self::key(scope, object), name.to_owned());
     }
 
+    /// Says that a name of a function is this number and no size.
+    pub(crate) fn fix(&mut self, scope: Scope<'u>, name: &str, value: i64) {
+        self.constants.insert(Self::key(scope, name), value);
+    }
+
     /// Says that a name of a function is a size or a parameter, and so for its callers' names.
     pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
         let (mut scope, mut name) = (scope, name.to_owned());
@@ -144,6 +154,22 @@ impl<'u> Host<'u> {
             // A call of itself tells nothing.
             let same = function.map(|f| f.start_byte()) == Some(own_function.start_byte());
             (!same).then_some((Scope { source, function }, argument))
+        })
+    }
+
+    /// What a function's first caller passes for a parameter of its template, as text.
+    fn template_argument(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, String)> {
+        let own_function = scope.function?;
+        let template = own_function.parent()?;
+        let parameters = kernel::template_parameters(scope.source, template);
+        let at = parameters.iter().position(|each| each.name == name)?;
+        let own = tree::declared(scope.source, own_function).pop()?;
+        self.calls.get(&own)?.iter().find_map(|(source, node)| {
+            let callee = source.of(node.child_by_field_name("function")?);
+            let (_, rest) = callee.split_once('<')?;
+            let given = declarations::split(rest.get(..rest.rfind('>')?)?);
+            let function = enclosing(*node);
+            Some((Scope { source, function }, given.get(at)?.clone()))
         })
     }
 
@@ -219,7 +245,7 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
 /// another function replaces (`int blocks = 0; choose(n, blocks);`) is no value.
 fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut values = Vec::new();
-    let mut passed = false;
+    let (mut passed, mut product) = (false, false);
     each(root, &mut |node| {
         match node.kind() {
             "init_declarator" => {
@@ -244,9 +270,12 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                     && left.kind() == "identifier"
                     && source.of(left) == name
                     && let Some(operator) = node.child_by_field_name("operator")
-                    && source.of(operator) == "="
                 {
-                    values.extend(node.child_by_field_name("right"));
+                    match source.of(operator) {
+                        "=" => values.extend(node.child_by_field_name("right")),
+                        "*=" => product = true,
+                        _ => {}
+                    }
                 }
             }
             "argument_list" => {
@@ -258,6 +287,10 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
         true
     });
     let first = *values.first()?;
+    // `int n = 1; for (…) n *= …;`: how many that is, the host does not say.
+    if product && source.of(first) == "1" {
+        return None;
+    }
     if !zero(source, first) {
         return Some(first);
     }

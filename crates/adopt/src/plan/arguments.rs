@@ -59,6 +59,7 @@ impl Plan {
     /// The kernel's parameters in their order.
     pub(super) fn take<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
         let roles = kernel::roles(known.unit, known.own);
+        let multipliers = kernel::multipliers(known.unit, known.own);
         for (at, parameter) in known.parameters.iter().enumerate() {
             let given = known.given(at).zip(known.scope());
             let mut argument = Argument::of(&parameter.name, &parameter.ty, Role::Scalar);
@@ -67,6 +68,7 @@ impl Plan {
                 host.invent = true;
                 argument.shape = given.and_then(|(node, scope)| host.allocation(scope, node, 0));
                 host.invent = false;
+                argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
                 argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
             } else {
                 let name = self.size_name(&parameter.name);
@@ -76,6 +78,11 @@ impl Plan {
                     host.invent = is_whole(&parameter.ty);
                     argument.value = given.and_then(|(node, scope)| host.express(scope, node, 0));
                     host.invent = false;
+                    if let Some((branch, proposed)) = &known.branch
+                        && argument.value == Some(Expr::Number(branch.value))
+                    {
+                        argument.value = Some(Expr::Name(proposed.clone()));
+                    }
                     if argument.value.is_none() && is_whole(&parameter.ty) {
                         self.sizes.push((name.clone(), None));
                         argument.value = Some(Expr::Name(name));

@@ -2,6 +2,7 @@
 
 use super::{Known, MAX_PARAMETERS, Plan, Proposed};
 use crate::cut::{looks_like_tiling, neighbours};
+use crate::expr::Expr;
 use crate::host::{Host, bytes_of};
 use crate::kernel::{self, TemplateParameter};
 use crate::tree;
@@ -92,11 +93,15 @@ impl Plan {
             self.reached.push(text.clone());
             return text.clone();
         }
+        if let Some(text) = text.as_ref().and_then(|text| known.by_branch(text)) {
+            return text;
+        }
         let scope = known.scope();
-        let number = text
-            .as_ref()
-            .and_then(|text| host.of_text(scope, text))
-            .and_then(|it| it.number());
+        let meaning = text.as_ref().and_then(|text| host.of_text(scope, text));
+        if let Some(made) = meaning.as_ref().and_then(|it| self.made_of_parameters(it)) {
+            return made;
+        }
+        let number = meaning.and_then(|it| it.number());
         let name = &parameter.name;
         let value = number.unwrap_or_else(|| {
             let guess = if looks_like_tiling(name, 16) { 16 } else { 1 };
@@ -106,23 +111,81 @@ impl Plan {
             ));
             guess
         });
+        let spelled = text.as_ref().filter(|text| {
+            text.chars().all(|c| c.is_alphanumeric() || c == '_')
+                && !text.starts_with(|c: char| c.is_ascii_digit())
+        });
         if !looks_like_tiling(name, value) || self.parameters.len() >= MAX_PARAMETERS {
+            if let (Some(scope), Some(spelled), Some(_)) = (scope, spelled, number) {
+                host.fix(scope, spelled, value);
+            }
+            // An extent of the data that the launch's sizes do not have.
+            let lower = name.to_lowercase();
+            if lower == "d" || lower.contains("dim") && !lower.contains("tile") {
+                self.dimensions.push(value.max(1));
+            }
             return value.to_string();
         }
         // The name itself would be replaced in the template's own declaration.
         let proposed = format!("TUNE_{}", name.to_uppercase());
-        if let (Some(scope), Some(text)) = (scope, &text)
-            && text.chars().all(|c| c.is_alphanumeric() || c == '_')
-            && !text.starts_with(|c: char| c.is_ascii_digit())
-        {
-            host.bind(scope, text, &proposed);
+        if let (Some(scope), Some(spelled)) = (scope, spelled) {
+            host.bind(scope, spelled, &proposed);
         }
         self.parameters.push(Proposed {
             name: proposed.clone(),
             default: value,
             values: neighbours(value),
             doc: format!("the template's {name}"),
+            of_data: false,
         });
         format!("{{{proposed}}}")
+    }
+}
+
+impl Plan {
+    /// What is computed from parameters, as C++ with these in braces.
+    fn made_of_parameters(&self, value: &Expr) -> Option<String> {
+        fn written(value: &Expr) -> Option<String> {
+            Some(match value {
+                Expr::Number(number) => number.to_string(),
+                Expr::Name(name) => format!("{{{name}}}"),
+                Expr::Binary(operator, left, right) => {
+                    let operator = if *operator == "//" { "/" } else { operator };
+                    format!("({} {operator} {})", written(left)?, written(right)?)
+                }
+                Expr::Real(_) | Expr::Call(..) => return None,
+            })
+        }
+        let mut names = Vec::new();
+        value.names(&mut names);
+        let known = |name: &String| self.parameters.iter().any(|each| each.name == *name);
+        let computed = matches!(value, Expr::Binary(..)) && !names.is_empty();
+        (computed && names.iter().all(known)).then(|| written(value))?
+    }
+}
+
+impl Known<'_> {
+    /// A text with the parameter in place of the value that the launch's branch gives it.
+    fn by_branch(&self, text: &str) -> Option<String> {
+        let (branch, proposed) = self.branch.as_ref()?;
+        let value = branch.value.to_string();
+        let whole = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let mut made = String::new();
+        let mut rest = text;
+        let mut found = false;
+        while let Some(first) = rest.chars().next() {
+            let end = rest.find(|c| whole(c) != whole(first));
+            let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+            if piece == value {
+                made.push_str(&format!("{{{proposed}}}"));
+                found = true;
+            } else {
+                made.push_str(piece);
+            }
+            rest = after;
+        }
+        let plain = made.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+        let plain = plain.filter(|it| !it.contains(['(', ')']));
+        found.then(|| plain.unwrap_or(&made).to_owned())
     }
 }

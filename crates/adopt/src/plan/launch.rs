@@ -3,7 +3,7 @@
 use super::{Known, MAX_PARAMETERS, Plan, Proposed};
 use crate::cut::{self, neighbours};
 use crate::expr::Expr;
-use crate::host::{Host, Launch};
+use crate::host::{Branch, Host, Launch};
 use crate::unit::Unit;
 use std::collections::BTreeSet;
 
@@ -64,9 +64,26 @@ impl Plan {
                 name: proposed,
                 default: value,
                 values: values.collect(),
+                of_data: doc.starts_with("guessed"),
                 doc,
             });
         }
+    }
+
+    /// A variable of the host that a `switch` turns into template arguments is a parameter with the
+    /// values of its branches.
+    pub(super) fn branch_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+        let (Some(scope), Some((branch, proposed))) = (known.scope(), &known.branch) else {
+            return;
+        };
+        host.bind(scope, &branch.name, proposed);
+        self.parameters.push(Proposed {
+            name: proposed.clone(),
+            default: branch.value,
+            values: branch.values.clone(),
+            doc: format!("what the host switches over: {}", branch.name),
+            of_data: true,
+        });
     }
 
     /// The launch's extents, as far as the file says them.
@@ -126,6 +143,14 @@ impl Plan {
             || (text.contains("this_grid") || text.contains("grid_group"))
                 && text.contains("sync(");
     }
+}
+
+/// The branch of a launch that decides something, and its variable's name as a parameter. Small numbers
+/// are those of cases, and stand for other things as well.
+pub(super) fn branch(launch: &Launch<'_>) -> Option<(Branch, String)> {
+    let branch = launch.branch().filter(|branch| branch.value >= 8)?;
+    let proposed = format!("TUNE_{}", branch.name.to_uppercase());
+    Some((branch, proposed))
 }
 
 /// How much of a launch's configuration is understood.

@@ -9,7 +9,7 @@ mod variables;
 use super::AdoptError;
 use super::cut::{Tunable, neighbours};
 use super::expr::Expr;
-use super::host::{Host, Launch, Scope};
+use super::host::{Branch, Host, Launch, Scope};
 use super::kernel::{self, Parameter, node_of};
 use super::template::Made;
 use super::tree::{Node, Source};
@@ -31,6 +31,8 @@ pub(crate) struct Proposed {
     pub(crate) values: Vec<i64>,
     /// Where it comes from.
     pub(crate) doc: String,
+    /// A variable of the host without a known value: an extent of the data as well as of the launch.
+    pub(crate) of_data: bool,
 }
 
 /// An argument of the search space.
@@ -50,6 +52,8 @@ pub(crate) struct Argument {
     pub(crate) shape: Option<Expr>,
     /// A scalar's value.
     pub(crate) value: Option<Expr>,
+    /// Elements of a buffer that belong to one index, as far as the kernel says.
+    pub(crate) multiplier: i64,
     /// The value of a vector or a struct, as the search space writes it.
     pub(crate) composed: Option<String>,
     /// What of it was guessed.
@@ -67,6 +71,7 @@ impl Argument {
             role,
             shape: None,
             value: None,
+            multiplier: 1,
             composed: None,
             guessed: None,
         }
@@ -81,6 +86,8 @@ struct Known<'u> {
     node: Node<'u>,
     parameters: Vec<Parameter>,
     launch: Option<Launch<'u>>,
+    /// The branch in which the launch stands, and what its variable is called as a parameter.
+    branch: Option<(Branch, String)>,
 }
 
 impl<'u> Known<'u> {
@@ -107,6 +114,8 @@ pub(crate) struct Plan {
     pub(crate) entry: String,
     /// The template's parameters whose values were guessed.
     pub(crate) guessed_entry: Vec<String>,
+    /// Extents of the data that are template arguments.
+    pub(crate) dimensions: Vec<i64>,
     pub(crate) tunables: Vec<Tunable>,
     pub(crate) parameters: Vec<Proposed>,
     pub(crate) arguments: Vec<Argument>,
@@ -136,6 +145,8 @@ impl Plan {
             (
                 launch::usable(&host, each),
                 std::cmp::Reverse(each.config.len()),
+                // Of a switch over sizes one that is neither tiny nor the largest.
+                each.branch().map_or(0, |it| -(it.value - 256).abs()),
             )
         });
         let known = Known {
@@ -144,6 +155,7 @@ impl Plan {
             source,
             node,
             parameters: kernel::parameters(source, node),
+            branch: launch.as_ref().and_then(launch::branch),
             launch,
         };
         let mut plan = Self {
@@ -158,8 +170,10 @@ impl Plan {
                 default: tunable.value,
                 values: neighbours(tunable.value),
                 doc: format!("a constant of {}", place(unit, tunable.item)),
+                of_data: false,
             });
         }
+        plan.branch_of_host(&known, &mut host);
         match entry {
             Some(entry) => plan.entry = entry.to_owned(),
             None => plan.name_entry(&known, &mut host),

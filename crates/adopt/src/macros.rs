@@ -1,0 +1,290 @@
+//! Launches that stand in macros, written out.
+//!
+//! Bindings for PyTorch and dispatch over template arguments launch kernels inside `#define`: a syntax
+//! tree has no call there. What such macros make, with the functions around them, is given as text
+//! of its own, for what it says of launches. Nothing of it goes into a template.
+
+use super::tree::{Node, Source, each};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Macros within macros.
+const MAX_DEPTH: usize = 6;
+/// Text that is written out of one file, bytes.
+const MAX_TEXT: usize = 1 << 20;
+
+/// A macro with parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Macro {
+    parameters: Vec<String>,
+    body: String,
+}
+
+/// Macros whose text launches something, also through other macros.
+#[derive(Debug, Default)]
+pub(crate) struct Launching(BTreeMap<String, Macro>);
+
+impl Launching {
+    /// Those of some files.
+    pub(crate) fn of(files: &[Source]) -> Self {
+        let mut all = BTreeMap::new();
+        for source in files {
+            each(source.tree().root_node(), &mut |node| {
+                if node.kind() == "preproc_function_def"
+                    && let Some((name, found)) = definition(source, node)
+                {
+                    all.entry(name).or_insert(found);
+                }
+                true
+            });
+        }
+        let mut found: BTreeMap<String, Macro> = BTreeMap::new();
+        loop {
+            let launches = |each: &Macro| {
+                each.body.contains("<<<")
+                    || found.keys().any(|name| !calls(&each.body, name).is_empty())
+            };
+            let (more, rest): (BTreeMap<_, _>, _) =
+                all.into_iter().partition(|(_, each)| launches(each));
+            all = rest;
+            if more.is_empty() {
+                return Self(found);
+            }
+            found.extend(more);
+        }
+    }
+
+    /// Where a file uses such macros, outside of definitions.
+    pub(crate) fn uses(&self, source: &Source) -> Vec<Range<usize>> {
+        let code = source.code(&(0..source.len()));
+        let root = source.tree().root_node();
+        let own = |at: &Range<usize>| {
+            let node = root.descendant_for_byte_range(at.start, at.start);
+            !matches!(node.and_then(outermost), Some(Place::Definition))
+        };
+        let all = self.0.keys().flat_map(|name| calls(code, name));
+        let mut uses: Vec<Range<usize>> = all.map(|call| call.at).filter(own).collect();
+        uses.sort_unstable_by_key(|at| at.start);
+        uses
+    }
+
+    /// The functions of a file that use such macros, and those that such macros make, written out;
+    /// empty where there are none.
+    pub(crate) fn written_out(&self, source: &Source) -> String {
+        let root = source.tree().root_node();
+        let mut found = String::new();
+        let mut done: Vec<Range<usize>> = Vec::new();
+        for at in self.uses(source) {
+            if found.len() > MAX_TEXT || done.iter().any(|range| range.contains(&at.start)) {
+                continue;
+            }
+            let around = root.descendant_for_byte_range(at.start, at.start);
+            let range = match around.and_then(outermost) {
+                Some(Place::Function(range)) => range,
+                Some(Place::Definition) | None => at,
+            };
+            found.push_str(&self.expanded(source.text(&range)));
+            found.push('\n');
+            done.push(range);
+        }
+        found
+    }
+
+    /// A text with every such macro replaced by what it makes.
+    fn expanded(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for _ in 0..MAX_DEPTH {
+            let before = text.len();
+            let mut changed = false;
+            for (name, each) in &self.0 {
+                for call in calls(&text, name).into_iter().rev() {
+                    if text.len() > MAX_TEXT {
+                        return text;
+                    }
+                    text.replace_range(call.at, &each.applied(&call.arguments));
+                    changed = true;
+                }
+            }
+            if !changed && text.len() == before {
+                break;
+            }
+        }
+        text
+    }
+}
+
+impl Macro {
+    /// What it makes of arguments.
+    fn applied(&self, arguments: &[String]) -> String {
+        let mut made = String::new();
+        let variadic = self.parameters.iter().position(|name| name == "...");
+        for word in pieces(&self.body) {
+            let at = self.parameters.iter().position(|name| name == word);
+            match (at, variadic) {
+                (Some(at), _) => made.push_str(arguments.get(at).map_or("", String::as_str)),
+                (None, Some(first)) if word == "__VA_ARGS__" => {
+                    made.push_str(&arguments.get(first..).unwrap_or_default().join(", "));
+                }
+                _ => made.push_str(word),
+            }
+        }
+        pasted(&made)
+    }
+}
+
+/// Where something stands.
+enum Place {
+    Function(Range<usize>),
+    Definition,
+}
+
+fn outermost(node: Node<'_>) -> Option<Place> {
+    let (mut at, mut found) = (Some(node), None);
+    while let Some(node) = at {
+        match node.kind() {
+            "preproc_function_def" | "preproc_def" => return Some(Place::Definition),
+            "function_definition" => found = Some(Place::Function(node.byte_range())),
+            _ => {}
+        }
+        at = node.parent();
+    }
+    found
+}
+
+fn definition(source: &Source, node: Node<'_>) -> Option<(String, Macro)> {
+    let name = source.of(node.child_by_field_name("name")?).to_owned();
+    let parameters = source.of(node.child_by_field_name("parameters")?);
+    let parameters = parameters.replace("\\\n", " ");
+    let parameters = parameters.trim_matches(['(', ')']).split(',');
+    let parameters = parameters.map(|name| name.trim().to_owned()).collect();
+    let body = source.code(&node.child_by_field_name("value")?.byte_range());
+    let body = body.replace("\\\n", "\n");
+    Some((name, Macro { parameters, body }))
+}
+
+/// A macro's use.
+struct Call {
+    at: Range<usize>,
+    arguments: Vec<String>,
+}
+
+/// Every `NAME(…)` of a text.
+fn calls(text: &str, name: &str) -> Vec<Call> {
+    let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut found: Vec<Call> = Vec::new();
+    for (start, _) in text.match_indices(name) {
+        let (before, rest) = text.split_at(start);
+        let rest = rest.get(name.len()..).unwrap_or_default();
+        let own = !in_word(before.chars().next_back()) && !in_word(rest.chars().next());
+        let gap = rest.len() - rest.trim_start().len();
+        if !own || !rest.trim_start().starts_with('(') {
+            continue;
+        }
+        if let Some((length, arguments)) = listed(rest.get(gap..).unwrap_or_default()) {
+            let end = start + name.len() + gap + length;
+            found.push(Call {
+                at: start..end,
+                arguments,
+            });
+        }
+    }
+    found
+}
+
+/// The length of a list in brackets, and its parts.
+fn listed(text: &str) -> Option<(usize, Vec<String>)> {
+    let (mut depth, mut parts, mut from) = (0_usize, Vec::new(), 1);
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default().trim().to_owned();
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '{' | '[' => depth += 1,
+            ')' | '}' | ']' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    parts.push(part(from..at));
+                    return Some((at + 1, parts));
+                }
+            }
+            ',' if depth == 1 => {
+                parts.push(part(from..at));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A text's names, and what is between them.
+fn pieces(text: &str) -> Vec<&str> {
+    let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let word = in_word(first);
+        let end = rest.find(|c| in_word(c) != word).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        found.push(piece);
+        rest = after;
+    }
+    found
+}
+
+/// `a ## b` as one name, and `#a` as the name.
+fn pasted(text: &str) -> String {
+    let mut made = String::new();
+    for (at, piece) in text.split("##").enumerate() {
+        if at == 0 {
+            made.push_str(piece);
+        } else {
+            made.truncate(made.trim_end().len());
+            made.push_str(piece.trim_start());
+        }
+    }
+    made.replace('#', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn written_out(text: &str) -> String {
+        let source = Source::parse(Path::new("t.cu"), "t.cu".into(), text.to_owned()).unwrap();
+        let found = Launching::of(std::slice::from_ref(&source));
+        let made = found.written_out(&source);
+        made.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_function_that_a_macro_makes_is_written_out() {
+        let text = "#define BIND(tag, type, \\\n n) \\\n  void run_##tag(T x, int N) { \\\n    \
+                    scale_##tag##_kernel<<<N / (n), 256>>>((type *)x.data(), N); \\\n  }\n\
+                    BIND(f32, float, 1)\nBIND(f32x4, float, 4)\n";
+        assert_eq!(
+            written_out(text),
+            "void run_f32(T x, int N) { scale_f32_kernel<<<N / (1), 256>>>((float *)x.data(), N); } \
+             void run_f32x4(T x, int N) { scale_f32x4_kernel<<<N / (4), 256>>>((float *)x.data(), N); }"
+        );
+    }
+
+    #[test]
+    fn a_function_that_launches_by_macros_of_macros_is_written_out_once() {
+        let text = "#define LAUNCH(W, ...) k<W><<<grid, 32 * W>>>(__VA_ARGS__);\n\
+                    #define ALL(N) switch (N) { case 1: LAUNCH(1, x, N) break; case 2: LAUNCH(2, x, N) }\n\
+                    #define OTHER(x) ((x) + 1)\n\
+                    void go(float* x, int n) { dim3 grid(OTHER(n)); ALL(n); }\nint rest() { return OTHER(2); }\n";
+        assert_eq!(
+            written_out(text),
+            "void go(float* x, int n) { dim3 grid(OTHER(n)); switch (n) { case 1: k<1><<<grid, 32 * \
+             1>>>(x, n); break; case 2: k<2><<<grid, 32 * 2>>>(x, n); }; }"
+        );
+    }
+
+    #[test]
+    fn brackets_that_do_not_close_and_macros_of_themselves_end() {
+        assert_eq!(written_out("#define GO(a) k<<<1, a>>>(GO(a));\nGO(1\n"), "");
+        let made = written_out("#define GO(a) k<<<1, a>>>(GO(a));\nvoid f() { GO(1) }\n");
+        assert!(made.contains("k<<<1, 1>>>"), "{made}");
+    }
+}
