@@ -249,11 +249,9 @@ impl Reader<'_> {
         let guard = all.get(1).is_some_and(|next| {
             next.kind() == "preproc_def"
                 && next.child_by_field_name("value").is_none()
-                && opening.starts_with("#ifndef")
                 && next
                     .child_by_field_name("name")
-                    .map(|name| self.text(file, name))
-                    == head.map(|head| self.text(file, head))
+                    .is_some_and(|name| guarded(&opening) == Some(&self.text(file, name)))
         });
         let plain = around.to_vec();
         let inner = [around, &[Around::Condition(opening.clone())]].concat();
@@ -389,6 +387,26 @@ impl Reader<'_> {
     }
 }
 
+/// The name in `#ifndef NAME` and `#if !defined(NAME)`.
+fn guarded(opening: &str) -> Option<&str> {
+    let rest = opening.trim_start_matches('#').trim_start();
+    let name = match rest.strip_prefix("ifndef") {
+        Some(name) => name,
+        None => rest
+            .strip_prefix("if")?
+            .trim()
+            .strip_prefix('!')?
+            .trim_start()
+            .strip_prefix("defined")?,
+    };
+    let name = name
+        .trim()
+        .trim_start_matches('(')
+        .trim_end_matches(')')
+        .trim();
+    (words(name) == [name]).then_some(name)
+}
+
 /// A file in some folder beside those above a folder, as far as the project's root.
 fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
     let root = here
@@ -438,4 +456,29 @@ fn kind_of(text: &str, node: Node<'_>) -> Kind {
         return Kind::HostVariable;
     }
     Kind::Declaration
+}
+
+#[cfg(test)]
+mod tests {
+    use super::guarded;
+
+    #[test]
+    fn a_guard_is_recognised_in_both_forms() {
+        for guard in [
+            "#ifndef A_H",
+            "# ifndef A_H",
+            "#if !defined(A_H)",
+            "#if ! defined A_H",
+        ] {
+            assert_eq!(guarded(guard), Some("A_H"), "{guard}");
+        }
+        for other in [
+            "#ifdef A_H",
+            "#if A_H",
+            "#if !defined(A) && B",
+            "#if defined(A_H)",
+        ] {
+            assert_eq!(guarded(other), None, "{other}");
+        }
+    }
 }
