@@ -44,13 +44,13 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         true => Expr::call("min", vec![all, Expr::Number(MAX_GUESSED)]),
         false => all,
     });
+    if plan.grid.is_empty() {
+        plan.grid = guessed_grid(plan, all.as_ref());
+    }
     let threads = {
         let extents = plan.grid.iter().chain(&plan.block).cloned();
         extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
     };
-    if plan.grid.is_empty() {
-        plan.grid = guessed_grid(plan, all.as_ref());
-    }
     // What is left of `sizeof` is of another type than the buffer's.
     let plain = |expr: Expr| {
         expr.with(&|name| {
