@@ -170,13 +170,16 @@ fn known(file: &Path) -> Option<(&str, &'static str, &'static str)> {
     Some((name, kernel, gpu))
 }
 
+/// Rows of predictions by the values of their configurations.
+type Predictions = HashMap<Vec<String>, serde_json::Value>;
+
 /// What `tuner predict` says of these rows of values, each with the names as keys of `config`, and
 /// its last line on standard error.
 fn predicted(
     (name, kernel, gpu): (&str, &str, &str),
     names: &[String],
     rows: &[Vec<String>],
-) -> Result<(HashMap<Vec<String>, serde_json::Value>, String), Box<dyn Error>> {
+) -> Result<(Predictions, String), Box<dyn Error>> {
     let mut csv = names.join(",");
     for values in rows {
         csv.push('\n');

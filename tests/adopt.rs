@@ -148,7 +148,7 @@ fn a_file_that_compiles_as_it_is_stays_where_it_is() {
 fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "binding.cu", &[], 0);
-    let kernels: [(&str, &[&str]); 4] = [
+    let kernels: [(&str, &[&str]); 5] = [
         (
             "shift_f32_kernel",
             &["grid: [\"ceil_div(N, 256)\", 1, 1], block: [256, 1, 1] }\n"],
@@ -175,6 +175,15 @@ fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read()
             &[
                 "entry: \"scale_heads_kernel<64>\"",
                 "{ name: q, type: f32, role: inout, shape: [\"tokens * 64\"] }",
+            ],
+        ),
+        (
+            "sum_points_kernel",
+            &[
+                "{ name: points, type: f32, role: input, shape: [\"count * 4\"] }    # guessed: the extent: \
+                 as far as the kernel goes",
+                "{ name: sums, type: f32, role: inout, shape: [\"count\"] }    # guessed: the extent: more",
+                "{ name: grid, type: uint3, role: scalar,",
             ],
         ),
     ];

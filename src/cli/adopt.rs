@@ -1,10 +1,13 @@
 //! `tuner adopt`: somebody's CUDA file as a template and a search space.
 
-use super::{CliError, CommandResult};
+use super::terminal::Ticker;
+use super::{CliError, CommandResult, check};
 use crate::{atomic, exit};
 use anyhow::Context as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_adopt::{AdoptError, Adopted, Settings};
+use tuner_core::record::Verdict;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
@@ -69,7 +72,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut last = None;
     for name in &names {
         match tuner_adopt::adopt(&settings, name, &compiler) {
-            Ok(adopted) => written.push(write(args, &adopted)?),
+            Ok(adopted) => {
+                let path = write(args, &adopted)?;
+                fit(&adopted, Path::new(&path), &compiler)?;
+                written.push(path);
+            }
             Err(failed @ AdoptError::Compile(_)) => return Err(error(failed)),
             Err(failed) => {
                 if let Some(before) = last.replace(failed) {
@@ -135,4 +142,81 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
         say!("note: {shown}: {note}");
     }
     Ok(shown)
+}
+
+/// Runs of a kernel that its guessed extents are fitted by.
+const MAX_RUNS: usize = 8;
+/// How much larger a guessed extent becomes at most: a wild index is no extent.
+const MAX_TIMES: i64 = 64;
+
+/// Makes guessed extents as large as what the kernel touches on the small problem. Where that has no
+/// end, or something else is out of bounds, the guess stays, and `check` says what it finds.
+fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliError> {
+    if !adopted.guesses_extents() {
+        return Ok(());
+    }
+    let put = |text: &str| {
+        atomic::write(space, text.as_bytes())
+            .with_context(|| format!("cannot write {}", space.display()))
+    };
+    let _ticker = Ticker::start();
+    let mut times: BTreeMap<String, i64> = BTreeMap::new();
+    for _ in 0..MAX_RUNS {
+        // What is wrong with the file otherwise, `check` says.
+        let Ok(found) = check::glance(space, compiler) else {
+            break;
+        };
+        if found.verdict != Verdict::OutOfBounds {
+            return Ok(());
+        }
+        let Some((name, more)) = beyond(&found.detail) else {
+            break;
+        };
+        let all = times.entry(name).or_insert(1);
+        *all *= more;
+        if *all > MAX_TIMES {
+            break;
+        }
+        match adopted.enlarged(&times) {
+            Some(text) => put(&text)?,
+            None => break,
+        }
+    }
+    if !times.is_empty() {
+        put(&adopted.space)?;
+    }
+    Ok(())
+}
+
+/// The buffer that an access is beyond, and how many times as large it must be for that, a power of
+/// two.
+fn beyond(detail: &str) -> Option<(String, i64)> {
+    let (_, rest) = detail.split_once(" at byte ")?;
+    let (at, rest) = rest.split_once(" of `")?;
+    let (name, rest) = rest.split_once("`, which has ")?;
+    let has: i64 = rest.split(' ').next()?.parse().ok()?;
+    let at: i64 = at.parse().ok()?;
+    let times = (at + 1).checked_div(has)?.max(1) as u64 + 1;
+    let times = i64::try_from(times.next_power_of_two()).ok()?;
+    (at >= has && times <= MAX_TIMES).then(|| (name.to_owned(), times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beyond;
+
+    #[test]
+    fn how_far_an_access_goes_is_read_from_the_message() {
+        let said = |at: i64| {
+            beyond(&format!(
+                "k.cu:7: a read of 4 bytes at byte {at} of `x`, which has 1024 bytes"
+            ))
+        };
+        assert_eq!(said(1024), Some(("x".to_owned(), 2)));
+        assert_eq!(said(2047), Some(("x".to_owned(), 4)));
+        assert_eq!(said(3000), Some(("x".to_owned(), 4)));
+        assert_eq!(said(-4), None);
+        assert_eq!(said(1 << 40), None);
+        assert_eq!(beyond("a read of shared memory"), None);
+    }
 }

@@ -24,6 +24,7 @@ mod yaml;
 
 pub use template::relative;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_kernel::catalog::shown;
@@ -107,6 +108,21 @@ pub struct Adopted {
     pub space: String,
     /// What was guessed, and what to write where it is wrong.
     pub notes: Vec<String>,
+}
+
+impl Adopted {
+    /// Whether extents of buffers were guessed.
+    #[must_use]
+    pub fn guesses_extents(&self) -> bool {
+        self.space.contains(sizes::GUESSED_EXTENT)
+    }
+
+    /// The search space's text with guessed extents so many times as large, by the arguments' names;
+    /// `None` where one of them is no guess.
+    #[must_use]
+    pub fn enlarged(&self, times: &BTreeMap<String, i64>) -> Option<String> {
+        yaml::enlarged(&self.space, times)
+    }
 }
 
 /// The names of all kernels in a file, in its order; those of its project's headers where it has none.

@@ -19,7 +19,7 @@ const LEAST_BLOCKS: i64 = 4;
 /// Elements of a buffer whose extent is guessed, at most.
 const MAX_GUESSED: i64 = 1 << 18;
 /// What is said of a buffer whose extent is not known.
-const GUESSED_EXTENT: &str = "the extent: more than enough";
+pub(crate) const GUESSED_EXTENT: &str = "the extent: more than enough";
 /// What a size is where the file does not say, by the number of sizes.
 const GUESSES: [i64; 4] = [1 << 16, 512, 128, 64];
 

@@ -85,6 +85,7 @@ pub(crate) fn element(ty: &str) -> Option<String> {
         "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => "u64",
         "__nv_fp8_e4m3" => "f8e4m3",
         "__nv_fp8_e5m2" => "f8e5m2",
+        "dim3" => "uint3",
         "__half2" | "half2" => "half2",
         "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
         other => {

@@ -80,6 +80,32 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     text
 }
 
+/// The search space with guessed extents so many times as large; `None` where one of these arguments'
+/// extents is no guess.
+pub(crate) fn enlarged(space: &str, times: &BTreeMap<String, i64>) -> Option<String> {
+    let mut lines: Vec<String> = space.lines().map(str::to_owned).collect();
+    for (name, times) in times {
+        let start = format!("  - {{ name: {name}, ");
+        let guess = format!("# guessed: {}", sizes::GUESSED_EXTENT);
+        let line = lines
+            .iter_mut()
+            .find(|line| line.starts_with(&start) && line.contains(&guess))?;
+        let (head, rest) = line.split_once("shape: [\"")?;
+        let (extent, tail) = rest.split_once("\"]")?;
+        let extent = match extent.contains(" + ") || extent.contains(" - ") {
+            true => format!("({extent})"),
+            false => extent.to_owned(),
+        };
+        let tail = tail.replace(
+            sizes::GUESSED_EXTENT,
+            "the extent: as far as the kernel goes",
+        );
+        *line = format!("{head}shape: [\"{extent} * {times}\"]{tail}");
+    }
+    lines.push(String::new());
+    Some(lines.join("\n"))
+}
+
 fn list(values: &BTreeMap<String, i64>, order: &[(String, Option<i64>)]) -> String {
     let each = order
         .iter()
@@ -270,4 +296,28 @@ fn launch(line: &mut dyn FnMut(String), plan: &Plan) {
     }
     line("launches:".to_owned());
     line(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::enlarged;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn only_guessed_extents_grow() {
+        let space = "arguments:\n  - { name: x, type: f32, role: input, shape: [\"N + 1\"] }    # \
+                     guessed: the extent: more than enough\n  - { name: y, type: f32, role: output, \
+                     shape: [\"N\"] }\n";
+        let times = |name: &str| BTreeMap::from([(name.to_owned(), 4)]);
+        assert_eq!(
+            enlarged(space, &times("x")).unwrap().lines().nth(1),
+            Some(
+                "  - { name: x, type: f32, role: input, shape: [\"(N + 1) * 4\"] }    # guessed: the \
+                 extent: as far as the kernel goes"
+            )
+        );
+        assert_eq!(enlarged(space, &times("y")), None);
+        assert_eq!(enlarged(space, &times("z")), None);
+        assert_eq!(enlarged(space, &BTreeMap::new()).unwrap(), space);
+    }
 }

@@ -14,8 +14,10 @@ use anyhow::Context as _;
 use judge::Judge;
 use row::CheckRow;
 use select::{Pair, SAMPLE_DEFAULT, Task};
+use std::path::Path;
 use std::sync::Arc;
 use target::Target;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
 use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
@@ -137,6 +139,44 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     low_parallelism::tell(&rows);
     let all_ok = rows.iter().all(CheckRow::passed);
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
+}
+
+/// What is found of a kernel's default configuration on its first check problem, on the virtual GPU and
+/// without a word.
+///
+/// # Errors
+/// The file is no search space, or the tools do not work.
+pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgement, CliError> {
+    let target = Target::choose(None, None)?;
+    let folder = std::env::current_dir().context("no working directory")?;
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
+    let kernels = catalog::resolve(&[path.display().to_string()], &folder);
+    let mut kernels = kernels.map_err(|error| usage(&error))?;
+    let kernel = Arc::new(kernels.pop().context("no search space")?);
+    let spec = &kernel.spec;
+    let mut problems = spec.check_problems.iter().chain(&spec.problems);
+    let problem = &problems.next().context("no problem")?.name;
+    let limits = &target.limits;
+    let space = spec.space(problem, limits).map_err(|error| usage(&error))?;
+    let builder = PlanBuilder::new(Arc::clone(&kernel), problem, limits, &target.arch);
+    let pair = Pair {
+        task: 0,
+        config: space.default_config(),
+    };
+    let tasks = [Task {
+        problem: problem.clone(),
+        space,
+        judged: KernelTask::alone(builder.map_err(|error| usage(&error))?),
+    }];
+    let judge = Judge {
+        kernel: &kernel,
+        tasks: &tasks,
+        target: &target,
+        compiler,
+        schedules: 1,
+    };
+    let row = judge.all(&[pair], 1)?.pop();
+    Ok(row.context("no verdict")?.judgement)
 }
 
 /// Compares the template with the space; differing defaults are an error.

@@ -213,7 +213,7 @@ mod tests {
         let thinned = thin(&ranges, COMPARED_MAX, 1024);
         let total: u64 = thinned.iter().map(|r| r.end - r.start).sum();
         assert!(total <= COMPARED_MAX, "{total}");
-        let whole = |r: &&Range<u64>| r.start % 1024 == 0 && r.end - r.start >= 1024;
+        let whole = |r: &&Range<u64>| r.start.is_multiple_of(1024) && r.end - r.start >= 1024;
         assert_eq!(thinned.iter().filter(whole).count(), 8);
         for range in &ranges {
             assert!(thinned.iter().any(|r| r.start == range.start));
