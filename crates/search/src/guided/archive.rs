@@ -53,6 +53,8 @@ pub(super) struct Archive {
     since_gain: usize,
     /// Whether what was believed beforehand counts.
     pub(super) trusting: bool,
+    /// Whether no source orders the results at all: what such proposed is as good as any draw.
+    pub(super) uninformed: bool,
     told: usize,
     failed: usize,
     noisy: bool,
@@ -202,10 +204,11 @@ impl Archive {
 
     /// Whether results that came of knowledge are left out: while it is not believed, and what was
     /// found without it is slower. A search that knows of a false optimum stays near it, as the
-    /// fastest lend parents, neighbours and the time that is to be improved on.
+    /// fastest lend parents, neighbours and the time that is to be improved on. What sources proposed
+    /// that say nothing is no optimum of theirs, and stays.
     pub(super) fn alone(&self) -> bool {
         let best = |of: &[(f64, usize)]| of.first().map_or(f64::INFINITY, |(log, _)| *log);
-        !self.trusting && best(&self.elites) < best(&self.own)
+        !self.trusting && !self.uninformed && best(&self.elites) < best(&self.own)
     }
 
     /// The fastest that the present model knows of.
@@ -459,6 +462,8 @@ mod tests {
         assert_eq!(measure(9.0, false), (Some(0), false, 4, [0, 2]));
         archive.rank((0..5).map(|at| (at as f64, at)).collect(), 4);
         assert!(archive.alone() && archive.elites() == 2);
+        archive.uninformed = true;
+        assert!(!archive.alone() && archive.elites() == 4);
     }
 
     #[test]

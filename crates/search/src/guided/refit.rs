@@ -2,6 +2,7 @@
 
 use super::Guided;
 use super::archive::{Scale, keep_fastest_and_sample};
+use crate::Strategy;
 use rand::RngExt as _;
 use surrogate::{Place, Process, dot};
 
@@ -119,6 +120,9 @@ impl Guided {
             .select(self.settings.model_limit, &mut self.rng);
         let trusting = self.believe();
         self.archive.trusting = trusting;
+        let worth = Strategy::worth(self);
+        let says = |worth: &f64| worth.abs() >= self.settings.says_something;
+        self.archive.uninformed = !worth.is_empty() && !worth.iter().any(says);
         if self.archive.alone() {
             let entries = &self.archive.entries;
             self.held.retain(|place| !entries[*place].lent);

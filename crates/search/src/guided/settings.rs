@@ -74,6 +74,8 @@ pub struct Settings {
     pub impatience: f64,
     /// Share of that which each result since the last gain gives back, of the others.
     pub second_chance: f64,
+    /// Rank correlation with the results below which a source says nothing.
+    pub says_something: f64,
     /// The best of all sources in a new pool.
     pub pool_known: usize,
     /// Standard deviations that the bound lies below the mean.
@@ -117,6 +119,7 @@ impl Default for Settings {
             most_odds: 2.0,
             impatience: 1.0,
             second_chance: 0.1,
+            says_something: 0.3,
             pool_known: 60,
         }
     }
