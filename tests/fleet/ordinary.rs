@@ -1,6 +1,6 @@
 //! What a fleet does when nothing goes wrong.
 
-use super::{Site, assert_same, finish, rows, status, tuner};
+use super::{Site, assert_same, finish, rows, status, tuner, until};
 
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
@@ -94,10 +94,14 @@ fn the_daemon_has_its_runs_judged_by_the_fleet_and_shows_it() {
     ]);
     finish(run.arg(&db));
     assert_eq!(rows(&db), alone);
-    let page = get(&daemon.address, "/metrics");
-    assert!(
-        page.contains("tuner_fleet_workers{") && page.contains("} 1"),
-        "{page}"
+    // Workers tell of themselves every second, and the run may be over before.
+    let page = || get(&daemon.address, "/metrics");
+    until(
+        || {
+            let page = page();
+            page.contains("tuner_fleet_workers{") && page.contains("} 1")
+        },
+        page,
     );
     let fleet = get(&daemon.address, "/api/v1/fleet");
     assert!(

@@ -15,7 +15,7 @@ fn whatever_was_announced_survives_sigkill() {
         let seed = round.to_string();
         let mut run = Announcing::start(
             &db,
-            &["--evals", "800", "--seed", &seed, "--strategy", "random"],
+            &["--evals", "2500", "--seed", &seed, "--strategy", "random"],
         );
         let mut announced = run.take(rng.random_range(1..300));
         std::thread::sleep(Duration::from_micros(rng.random_range(0..3000)));
@@ -23,7 +23,7 @@ fn whatever_was_announced_survives_sigkill() {
         announced.extend(run.rest());
         run.child.wait().unwrap();
         assert!(!announced.is_empty());
-        cut_short += u32::from(announced.len() < 800);
+        cut_short += u32::from(announced.len() < 2500);
         assert_stored(&db, &announced);
     }
     assert!(
