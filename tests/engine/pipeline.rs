@@ -28,6 +28,8 @@ struct Toy {
     order: Order,
     instant: bool,
     may_hang: bool,
+    /// Candidates may be judged before their turn.
+    early: bool,
     jitter: bool,
     fault: Fault,
     /// Every look at other problems is put off; those with the second value of `p2` are wrong there.
@@ -57,6 +59,7 @@ impl Toy {
             order,
             instant,
             may_hang: false,
+            early: false,
             jitter: true,
             fault: Fault::None,
             puts_off: false,
@@ -113,6 +116,10 @@ impl Evaluator for Toy {
 
     fn may_hang(&self) -> bool {
         self.may_hang
+    }
+
+    fn judges_early(&self) -> bool {
+        self.early
     }
 
     fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<()>, BoxError> {
@@ -298,8 +305,12 @@ fn run(toy: Toy, plan: Plan) -> Outcomes {
 fn with_a_fixed_order_threads_and_timing_change_nothing() {
     let reference = run(Toy::new(Order::Fixed, true), plan(&["k"], evals(60), 1));
     assert_eq!(reference.trials.len(), 60);
-    for jobs in [1, 3, 16] {
-        let threaded = run(Toy::new(Order::Fixed, false), plan(&["k"], evals(60), jobs));
+    for (jobs, early) in [(1, false), (3, true), (16, false), (16, true)] {
+        let toy = Toy {
+            early,
+            ..Toy::new(Order::Fixed, false)
+        };
+        let threaded = run(toy, plan(&["k"], evals(60), jobs));
         assert_eq!(threaded.story(), reference.story(), "{jobs} jobs");
     }
 }
@@ -337,8 +348,12 @@ fn what_may_win_is_judged_on_what_was_put_off_before_it_is_told() {
     let (unproven, refuted) = outcomes_of_what_was_put_off(&reference);
     assert!(unproven > 0 && refuted > 0, "{unproven} {refuted}");
     // What is compared with is the best that was told, so threads and timing change nothing.
-    for jobs in [1, 3, 16] {
-        let threaded = run(toy(Order::Fixed, true), plan(&["k"], evals(60), jobs));
+    for (jobs, early) in [(1, false), (3, true), (16, false), (16, true)] {
+        let toy = Toy {
+            early,
+            ..toy(Order::Fixed, true)
+        };
+        let threaded = run(toy, plan(&["k"], evals(60), jobs));
         assert_eq!(threaded.story(), reference.story(), "{jobs} jobs");
     }
     let arrived = run(toy(Order::Arrival, true), plan(&["a", "b"], evals(60), 3));

@@ -41,6 +41,12 @@ pub trait Evaluator: Send + Sync + 'static {
         false
     }
 
+    /// Whether a prepared candidate may be judged before the search's turn for it comes, as the order of
+    /// launches changes nothing.
+    fn judges_early(&self) -> bool {
+        false
+    }
+
     /// How many devices share the work now: so many candidates are judged at once.
     fn devices(&self) -> usize {
         1
@@ -56,6 +62,10 @@ pub trait Evaluator: Send + Sync + 'static {
     fn outlives(&self) -> bool {
         false
     }
+
+    /// A result is told to the search and stored next; here in the order in which that happens,
+    /// whatever the order in which the candidates were judged.
+    fn told(&self, _judged: &mut Judged) {}
 
     /// The result of a configuration is stored: its transaction is committed.
     fn stored(&self, _task: usize, _config: &ConfigValues) {}

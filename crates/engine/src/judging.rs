@@ -260,6 +260,7 @@ fn check_plans(
     compiler: &Compiler,
     config: &Config,
 ) -> Result<Result<Vec<Built>, Judgement>, BoxError> {
+    compile_at_once(checks, compiler, config);
     let mut plans = Vec::with_capacity(checks.len());
     for builder in checks {
         match builder.build(compiler, config)? {
@@ -272,6 +273,30 @@ fn check_plans(
         }
     }
     Ok(Ok(plans))
+}
+
+/// Has the programs of several problems compiled at the same time. What comes of it is in the
+/// compiler's cache, and asked for afterwards, in order.
+fn compile_at_once(checks: &[&PlanBuilder], compiler: &Compiler, config: &Config) {
+    if !compiler.remembers() {
+        return;
+    }
+    let version = compiler.nvrtc().version();
+    let mut programs: Vec<(ContentHash, &PlanBuilder)> = checks
+        .iter()
+        .filter_map(|check| Some((check.identity(config, &version)?, *check)))
+        .collect();
+    programs.sort_by(|(a, _), (b, _)| a.cmp(b));
+    programs.dedup_by(|(a, _), (b, _)| a == b);
+    if programs.len() > 1 {
+        std::thread::scope(|scope| {
+            for (_, builder) in &programs {
+                // A thread that the system does not give leaves its program to the caller.
+                let compile = move || drop(builder.build(compiler, config));
+                let _ = std::thread::Builder::new().spawn_scoped(scope, compile);
+            }
+        });
+    }
 }
 
 /// A compiled candidate. It can cross to another machine, as its job crosses to another process.
@@ -349,19 +374,43 @@ impl Work {
 pub(super) struct Known(Mutex<HashMap<ContentHash, TimedJudgement>>);
 
 impl Known {
-    /// What is known of the same work, or else what `judge` finds, which is remembered if it lasts.
+    /// What is known of the same work, marked as used again, or else what `judge` finds, which is
+    /// remembered if it lasts.
     pub(super) fn or_judge(
         &self,
         same: &ContentHash,
         judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
     ) -> Result<TimedJudgement, BoxError> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().get(same) {
-            return Ok(found.clone().reused());
+        if let Some(found) = self.get(same) {
+            return Ok(found.reused());
         }
+        self.judge_anew(same, judge)
+    }
+
+    /// The same without the mark.
+    pub(super) fn or_judge_unmarked(
+        &self,
+        same: &ContentHash,
+        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
+    ) -> Result<TimedJudgement, BoxError> {
+        self.get(same)
+            .map_or_else(|| self.judge_anew(same, judge), Ok)
+    }
+
+    fn get(&self, same: &ContentHash) -> Option<TimedJudgement> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(same).cloned()
+    }
+
+    fn judge_anew(
+        &self,
+        same: &ContentHash,
+        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
+    ) -> Result<TimedJudgement, BoxError> {
         let found = judge()?;
         if found.is_lasting() {
-            known().insert(same.clone(), found.clone());
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(same.clone(), found.clone());
         }
         Ok(found)
     }

@@ -152,7 +152,8 @@ fn schedule<E: Evaluator>(
     let window = window(evaluator, plan.jobs);
     Ok(
         Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies)
-            .weigh(plan.objectives),
+            .weigh(plan.objectives)
+            .judge_early(evaluator.judges_early()),
     )
 }
 
@@ -240,7 +241,10 @@ impl<E: Evaluator> Driver<'_, E> {
             while let Some((ticket, task, config, judged)) = self.schedule.next_to_prove() {
                 self.lanes.prove(ticket, task, config, judged);
             }
-            if let Some((flight, finished)) = self.schedule.next_judged() {
+            if let Some((flight, mut finished)) = self.schedule.next_judged() {
+                if let Finished::New(judged) = &mut finished {
+                    self.evaluator.told(judged);
+                }
                 if self.over_budget(&finished) {
                     self.schedule.abandon();
                     self.lanes.cancel();
@@ -327,7 +331,7 @@ impl<E: Evaluator> Driver<'_, E> {
             let Some(flight) = self.schedule.next_for_device() else {
                 break;
             };
-            let State::Prepared(candidate, work, _) =
+            let State::Prepared(candidate, work) =
                 std::mem::replace(&mut flight.state, State::OnDevice)
             else {
                 break;
@@ -368,19 +372,23 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 
     fn receive(&mut self, message: Message<E::Work>) -> Result<(), EngineError> {
-        let (ticket, state) = match message {
+        let (ticket, judged) = match message {
             Message::Prepared(ticket, preparation) => match preparation? {
                 Preparation::Ready {
                     candidate,
                     facts,
                     work,
-                } => (ticket, State::Prepared(candidate, work, facts)),
-                Preparation::Judged(judged) => (ticket, State::Judged(Finished::New(judged))),
+                } => {
+                    let state = State::Prepared(candidate, work);
+                    self.schedule.prepared(ticket, state, facts);
+                    return Ok(());
+                }
+                Preparation::Judged(judged) => (ticket, judged),
             },
-            Message::Evaluated(ticket, judged) => (ticket, State::Judged(Finished::New(judged?))),
+            Message::Evaluated(ticket, judged) => (ticket, judged?),
         };
         if let Some(flight) = self.schedule.flight(ticket) {
-            flight.state = state;
+            flight.state = State::Judged(Finished::New(judged));
         }
         Ok(())
     }

@@ -49,6 +49,8 @@ pub(super) struct Flight<W> {
     pub(super) config: Config,
     pub(super) origin: &'static str,
     pub(super) state: State<W>,
+    /// What the compiler and the prior said of it, once it is prepared.
+    facts: Option<CompileStats>,
     /// The number of results after which its turn may come.
     earliest_turn: u64,
     /// The search chose it.
@@ -58,7 +60,7 @@ pub(super) struct Flight<W> {
 /// How far a candidate is.
 pub(super) enum State<W> {
     Preparing,
-    Prepared(ContentHash, W, Option<CompileStats>),
+    Prepared(ContentHash, W),
     OnDevice,
     /// It may win, and what was put off of it is judged.
     Proving,
@@ -117,6 +119,8 @@ pub(super) struct Schedule<W> {
     stopped: bool,
     /// What counts beside the time.
     objectives: Option<Objectives>,
+    /// With a fixed order, candidates are judged before their turn where the device is free.
+    early: bool,
 }
 
 impl<W> Schedule<W> {
@@ -163,7 +167,14 @@ impl<W> Schedule<W> {
             limit: limit.unwrap_or(u64::MAX),
             stopped: false,
             objectives: None,
+            early: false,
         }
+    }
+
+    /// Has candidates judged before their turn where the device is free, which changes no result.
+    pub(super) fn judge_early(mut self, early: bool) -> Self {
+        self.early = early;
+        self
     }
 
     /// Has the search look for the front of two objectives.
@@ -257,6 +268,7 @@ impl<W> Schedule<W> {
                 config: proposal.config,
                 origin: origin.unwrap_or(proposal.origin),
                 state: progress,
+                facts: None,
             });
             return self.flights.back_mut();
         }
@@ -290,7 +302,7 @@ impl<W> Schedule<W> {
             .iter()
             .filter(|flight| flight.task == task && may(flight))
             .map(|flight| {
-                let (id, facts) = (flight.proposal, self.facts(&flight.state));
+                let (id, facts) = (flight.proposal, self.facts(flight));
                 (flight.ticket, Ready { id, facts })
             })
             .unzip()
@@ -306,11 +318,26 @@ impl<W> Schedule<W> {
     /// The prepared candidate whose turn on the device it is.
     pub(super) fn next_for_device(&mut self) -> Option<&mut Flight<W>> {
         let ticket = match self.order {
-            Order::Fixed => self.fixed_turn()?,
+            Order::Fixed => self.fixed_or_early()?,
             Order::Arrival => self.choose(|flight| matches!(flight.state, State::Prepared(..)))?,
         };
         self.flight(ticket)
             .filter(|flight| matches!(flight.state, State::Prepared(..)))
+    }
+
+    /// With a fixed order, the candidate whose turn it is, or else the oldest that is prepared where they
+    /// may be judged early.
+    fn fixed_or_early(&mut self) -> Option<Ticket> {
+        let turn = self.fixed_turn();
+        let prepared = |flight: &&Flight<W>| matches!(flight.state, State::Prepared(..));
+        let mut ready = self.flights.iter().filter(prepared).map(|f| f.ticket);
+        let waits = |f: &&Flight<W>| matches!(f.state, State::Preparing | State::Prepared(..));
+        let judged = self.flights.len() - self.flights.iter().filter(waits).count();
+        let enough = self.told + judged as u64 >= self.limit;
+        if !self.early || enough || ready.clone().any(|ticket| Some(ticket) == turn) {
+            return turn;
+        }
+        ready.next()
     }
 
     /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
@@ -537,14 +564,26 @@ impl<W> Schedule<W> {
         self.told >= self.limit
     }
 
-    /// What is known of a candidate before its turn.
-    fn facts(&self, state: &State<W>) -> Option<CompileStats> {
-        let facts = match state {
-            State::Prepared(_, _, facts) => *facts,
-            State::Judged(Finished::New(judged)) => judged.compilation.as_ref().map(compiled),
-            State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref().map(compiled),
-            State::Preparing | State::OnDevice | State::Proving => None,
-        }?;
+    /// Takes in that a candidate is prepared.
+    pub(super) fn prepared(
+        &mut self,
+        ticket: Ticket,
+        state: State<W>,
+        facts: Option<CompileStats>,
+    ) {
+        if let Some(flight) = self.flight(ticket) {
+            (flight.state, flight.facts) = (state, facts);
+        }
+    }
+
+    /// What is known of a candidate before its turn, whether it is judged by then or not.
+    fn facts(&self, flight: &Flight<W>) -> Option<CompileStats> {
+        let stored = match &flight.state {
+            State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),
+            State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
+            State::Prepared(..) | State::Preparing | State::OnDevice | State::Proving => None,
+        };
+        let facts = flight.facts.or_else(|| stored.map(compiled))?;
         let registers = f64::from(facts.registers);
         let counts = self
             .objectives

@@ -7,9 +7,11 @@
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, Work};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
-use tuner_device::worker::host::Worker;
+use tuner_device::worker::host::{Settings, Worker};
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::level::Level;
 use tuner_kernel::compile::Compiler;
@@ -21,10 +23,21 @@ pub(crate) struct VirtualEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<KernelTask>,
+    /// Judges candidates that may win in every way.
     worker: Mutex<Worker>,
+    /// Has the first look at all of them meanwhile.
+    scout: Mutex<Worker>,
     known: Known,
-    /// The same of those that may not win.
+    /// What the first look found.
     seen: Known,
+    /// What decides the judgement of candidates, by candidate.
+    same: Mutex<HashMap<ContentHash, ContentHash>>,
+    /// That of the candidates whose results were told.
+    told: Mutex<HashSet<ContentHash>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl VirtualEvaluator {
@@ -34,15 +47,19 @@ impl VirtualEvaluator {
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
         tasks: Vec<KernelTask>,
-        worker: Worker,
+        worker: &Settings,
     ) -> Self {
+        let worker = || Mutex::new(Worker::new(worker.clone()));
         Self {
             facts,
             compiler,
             tasks,
-            worker: Mutex::new(worker),
+            worker: worker(),
+            scout: worker(),
             known: Known::default(),
             seen: Known::default(),
+            same: Mutex::default(),
+            told: Mutex::default(),
         }
     }
 }
@@ -70,7 +87,7 @@ impl VirtualEvaluator {
             };
             let whole = task.prepare_but(PutOff::Nothing, &self.compiler, config)?;
             if let Preparation::Ready { work, .. } = whole {
-                let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut worker = lock(&self.worker);
                 task.on_virtual((&self.compiler, &mut worker), config, work.job)?;
             }
             let (kernel, problem) = (task.timed.kernel(), task.timed.problem());
@@ -99,22 +116,35 @@ impl Evaluator for VirtualEvaluator {
         false
     }
 
+    fn judges_early(&self) -> bool {
+        true
+    }
+
+    /// Marks a result that equal machine code had before.
+    fn told(&self, judged: &mut Judged) {
+        let same = lock(&self.same).get(&judged.candidate).cloned();
+        if judged.found.is_lasting() && same.is_some_and(|same| !lock(&self.told).insert(same)) {
+            judged.found = judged.found.clone().reused();
+        }
+    }
+
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Work>, BoxError> {
         self.tasks[task].prepare(&self.compiler, config)
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let (known, level) = if work.put_off {
-            (&self.seen, Level::First)
+        let (known, level, worker) = if work.put_off {
+            (&self.seen, Level::First, &self.scout)
         } else {
-            (&self.known, Level::Check)
+            (&self.known, Level::Check, &self.worker)
         };
-        let found = known.or_judge(&work.same, || {
+        lock(&self.same).insert(work.candidate.clone(), work.same.clone());
+        let found = known.or_judge_unmarked(&work.same, || {
             let job = Job {
                 level,
                 ..work.job.clone()
             };
-            let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut worker = lock(worker);
             self.tasks[task].on_virtual((&self.compiler, &mut worker), config, job)
         })?;
         Ok(work.judged(found))

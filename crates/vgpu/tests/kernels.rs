@@ -150,6 +150,65 @@ fn waiting_for_what_nobody_writes_is_found() {
     assert_eq!(kinds(&report), [HazardKind::Deadlock]);
 }
 
+/// Threads that wait for an `mbarrier` at which thread 0 arrives after a long loop, or never.
+fn waiting(arrives: bool) -> LaunchReport {
+    let arrive = if arrives {
+        "mbarrier.arrive.shared.b64 %rd1, [%r2];"
+    } else {
+        ""
+    };
+    let text = format!(
+        ".version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry waits() {{
+        .shared .align 8 .b64 bar;
+        .reg .pred %p<4>; .reg .b32 %r<4>; .reg .b64 %rd<2>;
+        mov.u32 %r1, %tid.x;
+        mov.u32 %r2, bar;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra READY;
+        mbarrier.init.shared.b64 [%r2], 1;
+        READY:
+        bar.sync 0;
+        setp.ge.u32 %p1, %r1, 32;
+        @%p1 bra WAIT;
+        mov.u32 %r3, 0;
+        LOOP:
+        add.u32 %r3, %r3, 1;
+        setp.lt.u32 %p2, %r3, 20000;
+        @%p2 bra LOOP;
+        setp.ne.u32 %p3, %r1, 0;
+        @%p3 bra WAIT;
+        {arrive}
+        WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;
+        @!%p2 bra WAIT;
+        ret;
+        }}"
+    );
+    let module = Module::load(&text).unwrap();
+    let mut memory = GlobalMemory::new(1 << 20);
+    let mut l = Launch::new("waits", [1, 1, 1], [256, 1, 1], Vec::new());
+    l.instruction_budget = 1 << 22;
+    launch(&module, &mut memory, h100(), &l).unwrap()
+}
+
+#[test]
+fn warps_that_poll_an_mbarrier_leave_the_turn_to_the_one_they_wait_for() {
+    let report = waiting(true);
+    assert_eq!(report.end, End::Completed, "{report:?}");
+    assert_eq!(report.hazards, []);
+    // The loop takes 60,000; polling through whole turns would take seven times as many.
+    let ran = report.counters.warp_instructions;
+    assert!((60_000..80_000).contains(&ran), "{ran}");
+}
+
+#[test]
+fn an_mbarrier_at_which_nobody_arrives_is_a_deadlock() {
+    assert_eq!(kinds(&waiting(false)), [HazardKind::Deadlock]);
+}
+
 #[test]
 fn shared_memory_that_nobody_wrote_is_uninitialized() {
     let mut b = Bench::new();

@@ -169,7 +169,7 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
             Done::Compile(ticket) => {
                 if let Some(flight) = schedule.flight(ticket) {
                     let candidate = ReplayEvaluator::identity(recording, &flight.config);
-                    flight.state = State::Prepared(candidate, (), None);
+                    schedule.prepared(ticket, State::Prepared(candidate, ()), None);
                 }
             }
             Done::Judge(ticket) => {

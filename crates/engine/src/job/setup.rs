@@ -96,7 +96,8 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     let Some(device_limits) = limits::by_name(name) else {
         return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
     };
-    let compiler = compiler(request)?;
+    // Nothing is timed here, so that no core is left free.
+    let compiler = compiler_with(request.jobs())?;
     let facts = DeviceFacts {
         name: selector.to_string(),
         kind: DeviceKind::Vgpu,
@@ -120,7 +121,7 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
         facts,
         Arc::new(compiler),
         planned.builders,
-        host::Worker::new(worker),
+        &worker,
     ));
     let device_and_start = (Device::Virtual(evaluator), device);
     assemble(
@@ -225,10 +226,13 @@ fn prior(
 
 /// The compiler with as many workers as candidates are prepared at once.
 pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
-    let mut settings = CompilerSettings::default();
-    settings.jobs = request
-        .jobs
-        .map_or(settings.jobs, |jobs| usize::from(jobs.get()));
+    let usual = CompilerSettings::default().jobs;
+    compiler_with(request.jobs.map_or(usual, |jobs| usize::from(jobs.get())))
+}
+
+/// The same with so many compiles at a time.
+fn compiler_with(jobs: usize) -> Result<Compiler, JobError> {
+    let settings = CompilerSettings::with_jobs(jobs);
     Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
 }
 

@@ -131,6 +131,12 @@ impl Compiler {
         &self.nvrtc
     }
 
+    /// Whether what is compiled once is not compiled again: there is a cache.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Compiles one source, or remembers having done so.
     ///
     /// # Errors

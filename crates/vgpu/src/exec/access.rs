@@ -179,6 +179,31 @@ impl Cta<'_> {
         }
     }
 
+    /// Records that each lane of `mask` reads and writes the same 8 bytes of shared memory atomically,
+    /// as one access where that comes to the same. Else `false`, and nothing is changed.
+    pub(super) fn touch_atomic_row(&mut self, w: &Warp, at: u64, mask: u32) -> bool {
+        let first = (at / 4) as usize;
+        let Some(states) = self.shared_state.get(first..first + 2) else {
+            return false;
+        };
+        let there = |state: &u8| u32::from(*state) & 15 == 15 && *state >> EXISTS & 15 == 15;
+        let whole = at.is_multiple_of(8) && states.iter().all(there);
+        if !whole || mask == 0 {
+            return false;
+        }
+        if self.context.checks.races {
+            let last = 31 - mask.leading_zeros() as usize;
+            let touch = Touch {
+                strong: true,
+                observes: true,
+                ..Touch::write(last, 8)
+            };
+            let access = self.access_of(Self::thread(w, last), &touch);
+            return self.shadow.observed(first, &access);
+        }
+        true
+    }
+
     fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
         let mask = word_mask(at, t.bytes);
         let end = at.saturating_add(u64::from(t.bytes));

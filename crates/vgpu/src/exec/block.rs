@@ -120,6 +120,7 @@ impl<'a> Block<'a> {
     fn turn(&mut self, index: usize, length: u64) {
         let w = &mut self.warps[index];
         let mut left = length;
+        self.team.polled = false;
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.team, w, path, left);
@@ -131,16 +132,25 @@ impl<'a> Block<'a> {
             if self.team.halted.is_some() {
                 return;
             }
-            if left == 0 && w.ready() == Some(path) && w.paths.len() > 1 {
+            let ends = left == 0 || self.team.polled;
+            if ends && w.ready() == Some(path) && w.paths.len() > 1 {
                 // It may spin on what another path of the warp will do: that one is next.
                 w.paths[..=path].rotate_right(1);
+            }
+            if ends {
+                break;
             }
         }
         let version = self.team.version;
         let w = &mut self.warps[index];
-        w.long_turns = if left == 0 { w.long_turns + 1 } else { 0 };
-        if left == 0 {
+        if self.team.polled {
+            w.polling += length - left;
+        }
+        if left == 0 || w.polling >= TURN {
+            (w.long_turns, w.polling) = (w.long_turns + 1, 0);
             w.note_state(version);
+        } else if !self.team.polled {
+            (w.long_turns, w.polling) = (0, 0);
         }
         if w.long_turns >= LONG_TURNS && self.random.is_none() || w.long_turns >= LONG_TURNS * 16 {
             w.break_meetings();

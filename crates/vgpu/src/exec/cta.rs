@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::barrier::{Barrier, Reduced};
 use super::launch::{BlockOrder, Checks};
-use super::mbarrier::Mbarrier;
+use super::mbarrier::Mbarriers;
 use super::order::Thread;
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
@@ -202,7 +202,7 @@ pub(super) struct Cta<'a> {
     pub(super) clocks: Clocks,
     pub(super) threads: Vec<Thread>,
     pub(super) barriers: Vec<Barrier>,
-    pub(super) mbarriers: HashMap<u32, Mbarrier>,
+    pub(super) mbarriers: Mbarriers,
     /// Synchronisation variables in shared memory.
     pub(super) variables: HashMap<u64, Arc<Variable>>,
     pub(super) counters: Counters,
@@ -227,6 +227,8 @@ pub(super) struct Cta<'a> {
     pub(super) trace: Option<Box<BlockTrace>>,
     /// The warp that runs.
     pub(super) running: usize,
+    /// The last wait of the running warp was in vain for all its lanes: the others are next.
+    pub(super) polled: bool,
     /// Times that its threads looked at a clock.
     pub(super) clock: u64,
 }
@@ -249,7 +251,7 @@ impl<'a> Cta<'a> {
             clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
-            mbarriers: HashMap::new(),
+            mbarriers: Mbarriers::default(),
             variables: HashMap::new(),
             counters: Counters {
                 blocks: 1,
@@ -266,6 +268,7 @@ impl<'a> Cta<'a> {
             reduced: Vec::new(),
             trace: trace::begin(context.traced, block, context.threads.div_ceil(32)),
             running: 0,
+            polled: false,
             clock: context.clock,
         }
     }
@@ -283,7 +286,7 @@ impl<'a> Cta<'a> {
             shadow: if plain {
                 self.shadow
             } else {
-                BlockShadow::default()
+                self.shadow.emptied()
             },
             time: if plain { time } else { 0 },
             warps: Vec::new(),

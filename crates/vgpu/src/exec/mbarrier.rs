@@ -33,6 +33,34 @@ struct Flight {
     words: Vec<u32>,
 }
 
+/// The objects of a block by address, in ascending order: they are few, and asked for at every poll.
+#[derive(Debug, Default)]
+pub(super) struct Mbarriers(Vec<(u32, Mbarrier)>);
+
+impl Mbarriers {
+    fn place(&self, at: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&at, |(address, _)| *address)
+    }
+
+    fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
+        let place = self.place(at).ok()?;
+        Some(&mut self.0[place].1)
+    }
+
+    fn insert(&mut self, at: u32, fresh: Mbarrier) {
+        match self.place(at) {
+            Ok(place) => self.0[place].1 = fresh,
+            Err(place) => self.0.insert(place, (at, fresh)),
+        }
+    }
+
+    fn remove(&mut self, at: u32) {
+        if let Ok(place) = self.place(at) {
+            self.0.remove(place);
+        }
+    }
+}
+
 impl Mbarrier {
     fn settle(&mut self) {
         if self.pending > 0 || self.bytes != 0 {
@@ -55,12 +83,29 @@ impl Cta<'_> {
             }
             return;
         }
-        for lane in lanes(mask) {
-            let mut address = w.address(at, lane);
-            if at.area == Area::Generic {
-                address = super::access::split(address).1;
+        let init = matches!(op, MbarOp::Init { .. });
+        let place = |w: &Warp, lane| match (at.area, w.address(at, lane)) {
+            (Area::Generic, address) => super::access::split(address).1,
+            (_, address) => address,
+        };
+        // The lanes of a warp nearly always mean the same object.
+        let first = place(w, mask.trailing_zeros() as usize & 31);
+        if !init
+            && lanes(mask).all(|lane| place(w, lane) == first)
+            && self.touch_atomic_row(w, first, mask)
+        {
+            for lane in lanes(mask) {
+                self.mbarrier_lane(w, first as u32, op, lane);
             }
-            let init = matches!(op, MbarOp::Init { .. });
+            if let MbarOp::Wait { dest, .. } = op {
+                // Orders of warps that are drawn keep the turns that were drawn.
+                let in_vain = w.regs.preds[*dest as usize] & mask == 0;
+                self.polled = in_vain && self.context.seed.is_none();
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            let address = place(w, lane);
             let touch = Touch {
                 strong: !init,
                 needs_written: !init,
@@ -94,7 +139,7 @@ impl Cta<'_> {
             self.mbarriers.insert(at, fresh);
             return;
         }
-        if !self.mbarriers.contains_key(&at) {
+        if self.mbarriers.place(at).is_err() {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
@@ -107,7 +152,7 @@ impl Cta<'_> {
         }
         match op {
             MbarOp::Inval => {
-                self.mbarriers.remove(&at);
+                self.mbarriers.remove(at);
             }
             MbarOp::Arrive {
                 count,
@@ -123,7 +168,7 @@ impl Cta<'_> {
             MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
             MbarOp::AsyncArrive { noinc } => {
                 self.wait_group(w, NONE, 1 << lane);
-                if !noinc && let Some(m) = self.mbarriers.get_mut(&at) {
+                if !noinc && let Some(m) = self.mbarriers.get_mut(at) {
                     m.pending += 1;
                 }
                 self.arrive_mbarrier(at, thread, 1, 0, false);
@@ -147,7 +192,7 @@ impl Cta<'_> {
         let clock = self.clocks.release(thread);
         // What a loop that tests the phase waits for may have come.
         self.version += 1;
-        let Some(m) = self.mbarriers.get_mut(&at) else {
+        let Some(m) = self.mbarriers.get_mut(at) else {
             return 0;
         };
         let token = m.phase | (m.pending.max(0) as u64) << 32;
@@ -173,7 +218,7 @@ impl Cta<'_> {
 
     fn expect(&mut self, at: u32, bytes: i64) {
         self.version += 1;
-        if let Some(m) = self.mbarriers.get_mut(&at) {
+        if let Some(m) = self.mbarriers.get_mut(at) {
             m.bytes += bytes;
             m.settle();
         }
@@ -183,7 +228,7 @@ impl Cta<'_> {
     pub(super) fn bulk_done(&mut self, at: u32, thread: usize, bytes: u32, words: Vec<u32>) {
         let segment = self.clocks.segment[thread];
         let clock = self.clocks.release(thread);
-        let Some(m) = self.mbarriers.get_mut(&at) else {
+        let Some(m) = self.mbarriers.get_mut(at) else {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
@@ -206,7 +251,7 @@ impl Cta<'_> {
     /// Lets the copies arrive: they do when somebody has to wait for them, not sooner, so that a
     /// wait that is not one is seen.
     fn deliver(&mut self, at: u32) {
-        let Some(m) = self.mbarriers.get_mut(&at) else {
+        let Some(m) = self.mbarriers.get_mut(at) else {
             return;
         };
         for i in 0..m.in_flight.len() {
@@ -227,7 +272,7 @@ impl Cta<'_> {
         wanted: u64,
         acquire: bool,
     ) -> bool {
-        let Some(m) = self.mbarriers.get_mut(&at) else {
+        let Some(m) = self.mbarriers.get_mut(at) else {
             return false;
         };
         let done = if parity {

@@ -96,7 +96,7 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
                 if let Some(trace) = team.warp_trace() {
                     trace.open(pc);
                 }
-                if ran >= turn {
+                if ran >= turn || team.polled {
                     w.paths[path].pc = pc;
                     break;
                 }

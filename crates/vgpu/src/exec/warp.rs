@@ -53,6 +53,8 @@ pub(super) struct Warp {
     pub(super) stride: usize,
     /// Turns in a row that ended by running out.
     pub(super) long_turns: u32,
+    /// Instructions since then, of turns that ended because the warp only polled.
+    pub(super) polling: u64,
     /// An earlier state (its hash, and the version of memory then), replaced ever more rarely.
     remembered: (u64, u64),
     turns_since: u32,

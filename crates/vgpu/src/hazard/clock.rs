@@ -34,6 +34,9 @@ pub(crate) struct Clocks {
 pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
     match all {
         Some(old) if Arc::ptr_eq(old, &clock) => {}
+        // Mostly one of them has seen all that the other has: threads that wait for the same share one.
+        Some(old) if old.iter().zip(clock.iter()).all(|(a, b)| a <= b) => *old = clock,
+        Some(old) if clock.iter().zip(old.iter()).all(|(a, b)| a <= b) => {}
         Some(old) => {
             *old = old
                 .iter()

@@ -1,13 +1,8 @@
 //! Words for which the last write and the reads since are not enough: every access that a later one
 //! may race with, one a thread and kind.
 
-use std::collections::VecDeque;
-
+use super::past::{Past, Pasts};
 use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID};
-
-/// Accesses of one kind that a word remembers. A thread has one, so this is reached only by grids
-/// of more threads than that on one word; the lowest blocks are then forgotten.
-const MAX_PAST: usize = 1 << 16;
 
 /// Histories of words, or of bytes where a word is kept byte by byte. The cell of a word that has one
 /// holds its number; one that ends is used again for another word.
@@ -87,36 +82,14 @@ impl Lists {
 /// The key of a history that nobody has.
 const NOBODY: u64 = u64::MAX;
 
-/// Plain writes, atomic writes, plain reads, atomic reads: the order in which a race is looked for.
-const KINDS: usize = 4;
-
-/// Those of atomic reads.
-const STRONG_READS: usize = 3;
-
-fn kind(strong: bool, write: bool) -> usize {
-    usize::from(!write) * 2 + usize::from(strong)
-}
-
-/// An access, its block, and its place among those to the word.
-#[derive(Debug, Clone, Copy)]
-struct Past {
-    block: u32,
-    stamp: Stamp,
-    place: u32,
-}
-
-impl Past {
-    /// What there is one of: a thread.
-    fn thread(&self) -> (u32, u16) {
-        (self.block, self.stamp.thread)
-    }
-}
-
 /// The last access of each kind by each thread (block, thread) since the last plain write.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
-    /// In ascending order of threads, which is nearly that in which they come.
-    past: [VecDeque<Past>; KINDS],
+    writes: Pasts<1>,
+    atomic_writes: Pasts<1>,
+    /// Most that have several are read once by each warp of a block.
+    reads: Pasts<8>,
+    atomic_reads: Pasts<1>,
     /// Whose it is: the word's address, or the byte's.
     key: u64,
     /// Accesses so far.
@@ -129,7 +102,10 @@ pub(crate) struct History {
 
 impl History {
     fn clear(&mut self) {
-        self.past.iter_mut().for_each(VecDeque::clear);
+        self.writes.clear();
+        self.atomic_writes.clear();
+        self.reads.clear();
+        self.atomic_reads.clear();
         (self.count, self.narrow, self.latest) = (0, false, 0);
     }
 
@@ -145,17 +121,11 @@ impl History {
             stamp,
             place: self.count,
         };
-        let past = &mut self.past[kind(stamp.is(STRONG), write)];
-        if past.back().is_none_or(|last| last.thread() < new.thread()) {
-            past.push_back(new);
-        } else {
-            match past.binary_search_by_key(&new.thread(), Past::thread) {
-                Ok(at) => past[at] = new,
-                Err(at) => past.insert(at, new),
-            }
-        }
-        if past.len() > MAX_PAST {
-            past.pop_front();
+        match (write, stamp.is(STRONG)) {
+            (true, false) => self.writes.add(new),
+            (true, true) => self.atomic_writes.add(new),
+            (false, false) => self.reads.add(new),
+            (false, true) => self.atomic_reads.add(new),
         }
     }
 
@@ -170,7 +140,7 @@ impl History {
     ) -> Option<Conflict> {
         let found = self.find(a, block, ordered);
         if a.write && a.observes {
-            self.past[kind(true, true)].clear();
+            self.atomic_writes.clear();
         }
         if !a.write || a.strong {
             self.add(block, Stamp::of(a), a.write);
@@ -184,20 +154,29 @@ impl History {
         block: u32,
         ordered: impl Fn(u32, &Stamp) -> bool,
     ) -> Option<Conflict> {
-        for (kind, past) in self.past.iter().enumerate() {
-            let (strong, write) = (kind & 1 == 1, kind < 2);
+        // The order in which a race is looked for.
+        let kinds = [
+            (true, false, self.writes.parts()),
+            (true, true, self.atomic_writes.parts()),
+            (false, false, self.reads.parts()),
+            (false, true, self.atomic_reads.parts()),
+        ];
+        // A read races with writes only.
+        let kinds = if a.write { &kinds[..] } else { &kinds[..2] };
+        for &(write, strong, (past, rest)) in kinds {
             let excused = write && a.write && a.same_value;
             let atomic = strong && a.strong;
-            if !write && !a.write || excused || atomic && !self.narrow && !a.narrow {
+            if excused || atomic && !self.narrow && !a.narrow {
                 continue;
             }
             // Atomic writes up to this place were seen by an atomic read that happens before.
             let seen = || {
-                let readers = self.past[STRONG_READS].iter();
+                let (readers, more) = self.atomic_reads.parts();
+                let readers = readers.iter().chain(more);
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
-            let race = past.iter().find(|s| {
+            let race = past.iter().chain(rest).find(|s| {
                 let to_all = !s.stamp.is(NARROW) && !a.narrow;
                 let both = atomic && (to_all || s.block == block);
                 !(both || ordered(s.block, &s.stamp) || strong && write && s.place < seen())
@@ -215,16 +194,17 @@ impl History {
     /// The cell of a word that has this history, which has that number: whether there are writes and
     /// reads in it.
     pub(super) fn marker(&self, number: u32) -> Cell {
-        let any = |kinds: &[VecDeque<Past>]| kinds.iter().any(|past| !past.is_empty());
+        let written = !self.writes.is_empty() || !self.atomic_writes.is_empty();
+        let read = !self.reads.is_empty() || !self.atomic_reads.is_empty();
         let valid = |is: bool| if is { VALID } else { 0 };
         Cell {
             write: Stamp {
-                flags: LISTED | valid(any(&self.past[..2])),
+                flags: LISTED | valid(written),
                 segment: number,
                 ..Stamp::default()
             },
             read: Stamp {
-                flags: valid(any(&self.past[2..])),
+                flags: valid(read),
                 ..Stamp::default()
             },
         }
@@ -232,7 +212,10 @@ impl History {
 
     /// The latest write.
     pub(super) fn last_write(&self) -> Option<Stamp> {
-        let writes = self.past[..2].iter().flatten();
+        let parts = [self.writes.parts(), self.atomic_writes.parts()];
+        let writes = parts
+            .into_iter()
+            .flat_map(|(some, more)| some.iter().chain(more));
         writes.max_by_key(|s| s.place).map(|s| s.stamp)
     }
 }

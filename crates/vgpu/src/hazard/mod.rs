@@ -7,6 +7,7 @@
 pub(crate) mod clock;
 pub(crate) mod shadow;
 pub(crate) mod history;
+mod past;
 pub(crate) mod word;
 pub(crate) mod global;
 pub(crate) mod sync;

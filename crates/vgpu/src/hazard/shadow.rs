@@ -231,6 +231,13 @@ impl Cell {
         right
     }
 
+    /// Whether atomic writes that give back what they replace can do nothing here but take each
+    /// other's place: the last write was atomic and nobody has read since.
+    fn only_atomic(&self) -> bool {
+        self.write.flags & (VALID | STRONG | ASYNC | SPLIT | LISTED) == VALID | STRONG
+            && !self.read.is(VALID)
+    }
+
     /// Checks one access of the block that owns the cell, and records it.
     #[inline]
     pub(crate) fn access(
@@ -394,10 +401,34 @@ impl BlockShadow {
         self.lists.clear();
     }
 
+    /// A shadow that holds nothing, in the same memory.
+    pub(crate) fn emptied(mut self) -> BlockShadow {
+        self.cells.clear();
+        self.split.clear();
+        self.lists.clear();
+        self
+    }
+
     /// The cells of some words, for their plain accesses.
     #[inline(always)]
     pub(crate) fn cells(&mut self, first: usize, words: usize) -> &mut [Cell] {
         &mut self.cells[first..first + words]
+    }
+
+    /// Records the last of several atomic writes by lanes of one warp that each give back what they
+    /// replace, to a word and the next. `false`: they must be checked one by one.
+    pub(crate) fn observed(&mut self, word: usize, last: &Access) -> bool {
+        let cells = &mut self.cells[word..word + 2];
+        let right = cells.iter().all(Cell::only_atomic);
+        if right {
+            for cell in cells {
+                *cell = Cell {
+                    write: Stamp::of(last),
+                    read: Stamp::default(),
+                };
+            }
+        }
+        right
     }
 
     /// Checks the bytes `mask` of a word.

@@ -1,0 +1,135 @@
+//! The accesses of one kind to a word, one a thread.
+
+use std::collections::VecDeque;
+
+use super::shadow::Stamp;
+
+/// Accesses that a word remembers of a kind. A thread has one, so this is reached only by grids of
+/// more threads than that on one word; the lowest blocks are then forgotten.
+const MAX_PAST: usize = 1 << 16;
+
+/// An access, its block, and its place among those to the word.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Past {
+    pub(super) block: u32,
+    pub(super) stamp: Stamp,
+    pub(super) place: u32,
+}
+
+impl Past {
+    /// What there is one of: a thread.
+    fn thread(&self) -> (u32, u16) {
+        (self.block, self.stamp.thread)
+    }
+}
+
+/// Accesses in ascending order of threads, which is nearly that in which they come: up to `N` in
+/// place, which are enough for nearly all words, or any number elsewhere.
+#[derive(Debug, Clone)]
+pub(super) enum Pasts<const N: usize> {
+    Few { len: u32, all: [Past; N] },
+    Many(VecDeque<Past>),
+}
+
+impl<const N: usize> Default for Pasts<N> {
+    fn default() -> Self {
+        Pasts::Few {
+            len: 0,
+            all: [Past::default(); N],
+        }
+    }
+}
+
+impl<const N: usize> Pasts<N> {
+    pub(super) fn clear(&mut self) {
+        match self {
+            Pasts::Few { len, .. } => *len = 0,
+            Pasts::Many(all) => all.clear(),
+        }
+    }
+
+    /// All, in two parts that follow each other.
+    #[inline]
+    pub(super) fn parts(&self) -> (&[Past], &[Past]) {
+        match self {
+            Pasts::Few { len, all } => (&all[..*len as usize], &[]),
+            Pasts::Many(all) => all.as_slices(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Pasts::Few { len, .. } => *len == 0,
+            Pasts::Many(all) => all.is_empty(),
+        }
+    }
+
+    /// Records an access in place of that thread's last one.
+    #[inline]
+    pub(super) fn add(&mut self, new: Past) {
+        let Pasts::Few { len, all } = self else {
+            return self.add_to_many(new);
+        };
+        let used = *len as usize;
+        let before = |past: &&Past| past.thread() < new.thread();
+        let at = used - all[..used].iter().rev().take_while(|p| !before(p)).count();
+        if all[at..used]
+            .first()
+            .is_some_and(|p| p.thread() == new.thread())
+        {
+            all[at] = new;
+        } else if used < N {
+            all.copy_within(at..used, at + 1);
+            all[at] = new;
+            *len += 1;
+        } else {
+            *self = Pasts::Many(all.iter().copied().collect());
+            self.add_to_many(new);
+        }
+    }
+
+    fn add_to_many(&mut self, new: Past) {
+        let Pasts::Many(all) = self else { return };
+        if all.back().is_none_or(|last| last.thread() < new.thread()) {
+            all.push_back(new);
+        } else {
+            match all.binary_search_by_key(&new.thread(), Past::thread) {
+                Ok(at) => all[at] = new,
+                Err(at) => all.insert(at, new),
+            }
+        }
+        if all.len() > MAX_PAST {
+            all.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn few_and_many_hold_the_last_access_of_each_thread_in_their_order(
+            accesses in prop::collection::vec((0u32..3, 0u16..12), 0..60)
+        ) {
+            let (mut few, mut tiny) = (Pasts::<64>::default(), Pasts::<1>::default());
+            let mut wanted = std::collections::BTreeMap::new();
+            for (place, (block, thread)) in accesses.into_iter().enumerate() {
+                let stamp = Stamp { thread, ..Stamp::default() };
+                let past = Past { block, stamp, place: place as u32 };
+                few.add(past);
+                tiny.add(past);
+                wanted.insert((block, thread), place as u32);
+            }
+            let wanted: Vec<_> = wanted.into_iter().collect();
+            for parts in [few.parts(), tiny.parts()] {
+                let all = parts.0.iter().chain(parts.1);
+                let found: Vec<_> = all.map(|past| (past.thread(), past.place)).collect();
+                prop_assert_eq!(&found, &wanted);
+            }
+        }
+    }
+}
