@@ -30,6 +30,7 @@ nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program fleet::siblings:: -- --ignored
 	$(CARGO) test --release --locked --test program faults:: -- --ignored --nocapture
+	$(CARGO) test --release --locked --test program cuda:: -- --ignored
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked

@@ -436,7 +436,7 @@ fn the_check_script_reports_a_driver_call_that_fails_and_ends_in_time() {
 }
 
 #[test]
-#[ignore = "a quarter of an hour: every stage's commands for every driver call"]
+#[ignore = "minutes: the first stages for every driver call (make nightly)"]
 fn the_check_script_survives_a_failure_of_every_driver_call() {
     let folder = tempfile::tempdir().unwrap();
     for call in tuner_device::cuda::CALLS {
