@@ -200,6 +200,18 @@ fn a_driver_that_refuses_the_compilers_code_is_told_with_the_fix() {
 }
 
 #[test]
+fn rows_of_honest_nans_are_not_taken_for_rows_that_nobody_wrote() {
+    // An infinite element makes its whole row NaN.
+    let folder = tempfile::tempdir().unwrap();
+    let space = root().join("search_spaces/softmax.quick.yaml");
+    let words = ["check", space.to_str().unwrap(), "--config", "default"];
+    let words = [&words[..], &["--device", "cuda:0", "--format", "json"]].concat();
+    let output = tuner(folder.path(), &words).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
+#[test]
 fn two_gpus_share_the_work_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let space = planted(folder.path(), "0, 4", "0, 10");

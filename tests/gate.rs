@@ -361,7 +361,7 @@ fn what_timed_launches_left_is_looked_at_again() {
         recheck(&plan, 1, &[set], &mut references, None).expect("the oracle fits")
     };
     // A graph that never ran leaves the poison, and one that ran half leaves some of it.
-    let poison = [0xff, 0xff, 0xff, 0x7f].repeat(ROWS);
+    let poison = Element::F32.poison().repeat(ROWS);
     assert_eq!(look(poison).unwrap_err().verdict, Verdict::Incorrect);
     let mut fake = Fake::new(Lie::Honest, true);
     let mut own = References::default();
@@ -375,7 +375,7 @@ fn what_timed_launches_left_is_looked_at_again() {
     let right = fake.buffers[1].clone();
     look(right.clone()).unwrap();
     let mut half = right;
-    half[8..].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f].repeat(ROWS - 2));
+    half[8..].copy_from_slice(&Element::F32.poison().repeat(ROWS - 2));
     assert_eq!(look(half).unwrap_err().verdict, Verdict::Incorrect);
 }
 

@@ -218,18 +218,24 @@ impl Element {
 
     /// The byte pattern that marks an element nobody wrote: a NaN for floating-point types, a
     /// value far from any result for integers.
+    ///
+    /// The NaN is negative, with a payload where the type has room for one: arithmetic and conversions of a
+    /// GPU give the canonical NaN, all ones but for the sign (PTX ISA, floating-point instructions), which
+    /// stands in honest results.
     #[must_use]
     pub fn poison(self) -> &'static [u8] {
         match self {
-            Self::F16 => &[0xff, 0x7f],
-            Self::Bf16 => &[0xff, 0x7f],
-            Self::F32 => &[0xff, 0xff, 0xff, 0x7f],
-            Self::F64 => &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+            Self::F16 => &[0xa5, 0xff],
+            Self::Bf16 => &[0xe5, 0xff],
+            Self::F32 => &[0xa5, 0xa5, 0xe5, 0xff],
+            Self::F64 => &[0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xfd, 0xff],
             Self::Bool | Self::I8 | Self::U8 => &[0xa5],
             Self::I16 | Self::U16 => &[0xa5; 2],
             Self::I32 | Self::U32 => &[0xa5; 4],
             Self::I64 | Self::U64 => &[0xa5; 8],
-            Self::F8e4m3 | Self::F8e5m2 => &[0x7f],
+            // The only other NaN of this type.
+            Self::F8e4m3 => &[0xff],
+            Self::F8e5m2 => &[0xfd],
         }
     }
 }
@@ -237,6 +243,24 @@ impl Element {
 #[cfg(test)]
 mod tests {
     use super::Element;
+
+    #[test]
+    fn the_mark_of_what_nobody_wrote_is_a_nan_that_no_arithmetic_gives() {
+        use Element::{Bf16, F8e4m3, F8e5m2, F16, F32, F64};
+        for (element, canonical) in [
+            (F16, 0x7fff_u64),
+            (Bf16, 0x7fff),
+            (F32, 0x7fff_ffff),
+            (F64, 0x7fff_ffff_ffff_ffff),
+            (F64, 0xfff8_0000_0000_0000),
+            (F8e4m3, 0x7f),
+            (F8e5m2, 0x7f),
+        ] {
+            let poison = element.poison();
+            assert!(element.decode(poison).is_nan(), "{element:?}");
+            assert_ne!(poison, &canonical.to_le_bytes()[..element.size()]);
+        }
+    }
 
     #[test]
     fn whole_numbers_are_stored_exactly_and_clamped() {

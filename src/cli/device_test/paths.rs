@@ -180,7 +180,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Ju
         .flat_map(|index| (index as f32).to_le_bytes())
         .collect();
     session.upload(x, &input)?;
-    Session::poison(session, y, &[0xff, 0xff, 0xff, 0x7f])?;
+    Session::poison(session, y, Element::F32.poison())?;
     let report = session.run(&Run {
         code: &plan.code,
         launch: &plan.launches[0],

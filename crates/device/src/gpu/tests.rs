@@ -137,7 +137,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgem
     let y = session.alloc("y", 256)?;
     let input: Vec<u8> = (0..64).flat_map(|i| (i as f32).to_le_bytes()).collect();
     session.upload(x, &input)?;
-    Session::poison(session, y, &[0xff, 0xff, 0xff, 0x7f])?;
+    Session::poison(session, y, Element::F32.poison())?;
     let slots = [Some(x), Some(y), None, None];
     let report = session.run(&Run {
         code: &plan.code,
