@@ -33,6 +33,7 @@ mod golden;
 mod hazards;
 mod installed;
 mod interface;
+mod kernel_tuner;
 mod kernels;
 mod licences;
 mod mistakes;
