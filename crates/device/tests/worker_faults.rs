@@ -9,7 +9,7 @@
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanReference};
 use tuner_core::record::Verdict;
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["worker", ..] => points::code(worker().map(|()| 0)),
+        ["slow", telling] => points::code(slow(*telling == "telling").map(|()| 0)),
         ["failing-device", ..] => points::code(failing_device().map(|()| 0)),
         ["proxy", point, mark, ..] => points::code(harmed_once(point, mark, &arguments[3..])),
         // What test runners ask every test program.
@@ -65,6 +66,46 @@ fn worker() -> io::Result<()> {
         reply(Response::Judged(Box::new(judgement.into())))?;
     }
     Ok(())
+}
+
+/// How long a slow worker compares a candidate: three deadlines.
+const SLOW: Duration = Duration::from_millis(4_500);
+const DEADLINE: Duration = Duration::from_millis(1_500);
+
+/// Judges a candidate for longer than the host waits for a step; `telling` that it is at work, as workers do
+/// while they compare the whole outputs of a large problem.
+fn slow(telling: bool) -> io::Result<()> {
+    let parent = Parent::connect()?;
+    let reply = |response: Response| parent.replies().send(&[&to_json(&response)?]);
+    while parent.request().is_some() {
+        let began = Instant::now();
+        reply(Response::Begins(Step::Gate))?;
+        while began.elapsed() < SLOW {
+            std::thread::sleep(DEADLINE / 15);
+            if telling {
+                reply(Response::Begins(Step::Gate))?;
+            }
+        }
+        reply(Response::Judged(Box::new(Judgement::ok(None).into())))?;
+    }
+    Ok(())
+}
+
+/// A worker that tells that it is at work is waited for, one that does not is ended as hung.
+fn check_slow(how: &str, wanted: Verdict) -> Result<(), String> {
+    let settings = Settings::for_device("vgpu:h100").map_err(|error| error.to_string())?;
+    let mut worker = Worker::new(Settings {
+        program: std::env::current_exe().map_err(|error| error.to_string())?,
+        arguments: vec!["slow".to_owned(), how.to_owned()],
+        load: DEADLINE,
+        gate: DEADLINE,
+        ..settings
+    });
+    let judged = worker.judge(job(0)).map_err(|error| error.to_string())?;
+    match judged.judgement.verdict {
+        verdict if verdict == wanted => Ok(()),
+        _ => Err(format!("{how}: {judged:?}")),
+    }
 }
 
 /// Answers every candidate with a failure of the device.
@@ -165,5 +206,7 @@ fn all() -> ExitCode {
     });
     let conclusion = points::conclude("between the tuner and a device worker", all.len(), failed);
     check_failing_device().expect("a failing device is no verdict");
+    check_slow("telling", Verdict::Ok).expect("a worker at work is waited for");
+    check_slow("silent", Verdict::Timeout).expect("a silent worker has hung");
     conclusion
 }
