@@ -232,16 +232,10 @@ fn faulty_compiler(
     dir: &Path,
     change: impl FnOnce(&mut CompilerSettings),
 ) -> Compiler {
-    use std::os::unix::fs::PermissionsExt as _;
     let program = dir.join("worker.sh");
     let tuner = crate::rig::program().display();
-    std::fs::write(
-        &program,
-        format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n"),
-    )
-    .expect("the script is written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
-        .expect("the script is written");
+    let text = format!("#!/bin/sh\nTUNER_COMPILE_FAULT={fault} exec {tuner} \"$@\"\n");
+    crate::rig::executable::script(&program, &text);
     let mut settings = settings(None);
     settings.isolation = Isolation::Workers { program };
     change(&mut settings);

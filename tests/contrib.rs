@@ -1,7 +1,6 @@
 //! What `contrib/` has for others: files that their programs read, with commands that ours understands.
 
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -82,9 +81,7 @@ fn the_compose_file_is_yaml_with_commands_that_tuner_understands() {
 /// The script, with these lines of shell as `tuner`.
 fn slurm(folder: &Path, tuner: &str) -> Command {
     let program = folder.join("tuner");
-    std::fs::write(&program, format!("#!/bin/bash\n{tuner}\n")).unwrap();
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&program, executable).unwrap();
+    crate::rig::executable::script(&program, &format!("#!/bin/bash\n{tuner}\n"));
     let mut command = Command::new("bash");
     let found = std::env::var("PATH").unwrap_or_default();
     command

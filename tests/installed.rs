@@ -10,7 +10,7 @@ fn home(nvrtc: bool) -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_tuner"), bin.join("tuner")).unwrap();
+    crate::rig::executable::copied(Path::new(env!("CARGO_BIN_EXE_tuner")), &bin.join("tuner"));
     if nvrtc {
         let data = home.path().join(".local/share/tuner");
         std::fs::create_dir_all(&data).unwrap();

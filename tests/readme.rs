@@ -208,7 +208,7 @@ fn clone(few: bool) -> TempDir {
     let program = here.join("target/release/tuner");
     let built = Path::new(env!("CARGO_BIN_EXE_tuner"));
     if std::fs::hard_link(built, &program).is_err() {
-        std::fs::copy(built, &program).unwrap();
+        crate::rig::executable::copied(built, &program);
     }
     git(here, &["init", "--quiet"]);
     git(here, &["add", "--all"]);

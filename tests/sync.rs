@@ -151,7 +151,7 @@ fn an_older_database_that_cannot_be_written_is_taken_over_from_a_copy() {
     mode(&path, 0o444);
     mode(&inside, 0o555);
     let program = dir.path().join("tuner");
-    std::fs::copy(env!("CARGO_BIN_EXE_tuner"), &program).unwrap();
+    crate::rig::executable::copied(Path::new(env!("CARGO_BIN_EXE_tuner")), &program);
     let mut command = Command::new(&program);
     command
         .args(["sync", "archive/old.db", "--pull", "--db", "own.db"])

@@ -1,7 +1,6 @@
 //! `tuner profile`, with a profiler that is played.
 
-use crate::report::support::{json, project, run, tune, tuner, write};
-use std::os::unix::fs::PermissionsExt as _;
+use crate::report::support::{json, project, run, tune, tuner};
 use std::path::Path;
 use tuner_core::record::{DeviceKind, Measurement, Provenance, TaskKey, TimingKind, TrialRecord};
 use tuner_core::units::{ContentHash, Micros, Seed};
@@ -113,9 +112,8 @@ async fn measured() -> tempfile::TempDir {
 }
 
 fn play(folder: &Path, script: &str) {
-    write(folder, "bin/ncu", script);
-    let program = folder.join("bin/ncu");
-    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).expect("it may run");
+    std::fs::create_dir_all(folder.join("bin")).expect("the folder is made");
+    crate::rig::executable::script(&folder.join("bin/ncu"), script);
 }
 
 /// Runs `tuner profile` with the played profiler on PATH, or without it.

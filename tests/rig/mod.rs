@@ -1,5 +1,7 @@
 //! Finds the program of `main.rs` in this folder.
 
+pub(crate) mod executable;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -146,7 +146,7 @@ async fn reading_what_is_missing_or_a_directory_says_so() {
 fn ordinary(directory: &Path, job: &str, database: &Path) -> String {
     let program = directory.join("child");
     if !program.exists() {
-        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        crate::rig::executable::copied(&std::env::current_exe().unwrap(), &program);
     }
     let mut command = Command::new(program);
     as_child(&mut command, job, database, 1, 5);
