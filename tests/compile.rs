@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Image, Isolation, LaunchShape, Source,
@@ -117,6 +118,47 @@ extern "C" __global__ void __launch_bounds__(1024, 2) scale(float* x, int n) {
         "{kernel:?}"
     );
     assert!(kernel.stack >= 256, "{kernel:?}");
+}
+
+/// A launch of `scale` with blocks of so many threads.
+fn launch(threads: u32) -> PlanLaunch {
+    PlanLaunch {
+        shared_bytes: 100,
+        ..PlanLaunch::new("scale", [1, 1, 1], [threads, 1, 1], Vec::new())
+    }
+}
+
+#[test]
+fn ptx_alone_is_enough_where_the_kernel_bounds_its_threads_and_is_the_same_ptx() {
+    let bounded = SCALE.replace("void scale", "void __launch_bounds__(128) scale");
+    let (whole, cache) = (compiler(None), tempfile::tempdir().expect("a folder"));
+    for arch in ["sm_80", "sm_90a"] {
+        let bounded = source_for(&bounded, 3, arch, "scale");
+        let short = whole.compile_ptx(&bounded, &[launch(128)]).unwrap();
+        let short = image(short.expect("a bound of 128 threads"));
+        let full = image(whole.compile(&bounded).unwrap());
+        assert_eq!(short.ptx, full.ptx);
+        assert!(short.cubin.is_empty() && !full.cubin.is_empty());
+        assert_eq!((short.facts.registers, short.facts.shared_bytes), (0, 100));
+    }
+    let bounded = source(&bounded, 3);
+    let none = |source: &Source, launches: &[PlanLaunch]| {
+        let made = whole.compile_ptx(source, launches).unwrap();
+        assert!(made.is_none(), "{made:?}");
+    };
+    none(&bounded, &[launch(256)]);
+    let cooperative = PlanLaunch {
+        cooperative: true,
+        ..launch(128)
+    };
+    none(&bounded, &[cooperative]);
+    none(&source(SCALE, 3), &[launch(32)]);
+    none(&source("no C++", 3), &[launch(32)]);
+    // What was compiled before is at hand, with its machine code.
+    let remembers = compiler(Some(cache.path()));
+    image(remembers.compile(&bounded).unwrap());
+    let again = remembers.compile_ptx(&bounded, &[launch(128)]).unwrap();
+    assert!(!image(again.expect("it is remembered")).cubin.is_empty());
 }
 
 #[test]

@@ -25,7 +25,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::build::{Built, PlanBuilder, Unbuilt};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::Compiler;
+use tuner_kernel::compile::{CompileError, Compiler};
 use tuner_search::CompileStats;
 use tuner_space::{BindError, Config, DeviceLimits};
 
@@ -160,7 +160,12 @@ impl KernelTask {
             PutOff::AllButOneRun => true,
         };
         let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
-        let checks = match check_plans(&now, compiler, config)? {
+        let build = match self.puts_off {
+            // A virtual GPU: what was put off is executed as PTX, and not timed.
+            PutOff::AllButOneRun => PlanBuilder::build_ptx,
+            PutOff::Nothing | PutOff::OtherPrograms => PlanBuilder::build,
+        };
+        let checks = match check_plans(&now, build, compiler, config)? {
             Ok(checks) => checks,
             Err(why) => {
                 let judged = Judged::without_device(timed.candidate, why);
@@ -214,7 +219,7 @@ impl KernelTask {
         let _doing = activity::begin("proving", self.timed.describe(config));
         let later = |check: &&PlanBuilder| !is_program(check, config, &judged.candidate, compiler);
         let later: Vec<_> = self.admitting(config).filter(later).collect();
-        let found = match check_plans(&later, compiler, config)? {
+        let found = match check_plans(&later, PlanBuilder::build, compiler, config)? {
             Err(why) => why,
             Ok(checks) => {
                 let job = Job {
@@ -254,16 +259,20 @@ fn is_program(
     check.identity(config, &compiler.nvrtc().version()).as_ref() == Some(candidate)
 }
 
+/// How a configuration is built for a check problem.
+type Build = fn(&PlanBuilder, &Compiler, &Config) -> Result<Result<Built, Unbuilt>, CompileError>;
+
 /// Builds a configuration for check problems. The inner error is why one cannot be built.
 fn check_plans(
     checks: &[&PlanBuilder],
+    build: Build,
     compiler: &Compiler,
     config: &Config,
 ) -> Result<Result<Vec<Built>, Judgement>, BoxError> {
-    compile_at_once(checks, compiler, config);
+    compile_at_once(checks, build, compiler, config);
     let mut plans = Vec::with_capacity(checks.len());
     for builder in checks {
-        match builder.build(compiler, config)? {
+        match build(builder, compiler, config)? {
             Ok(built) => plans.push(built),
             Err(unbuilt) => {
                 let why = unbuilt.judgement;
@@ -277,7 +286,7 @@ fn check_plans(
 
 /// Has the programs of several problems compiled at the same time. What comes of it is in the
 /// compiler's cache, and asked for afterwards, in order.
-fn compile_at_once(checks: &[&PlanBuilder], compiler: &Compiler, config: &Config) {
+fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, config: &Config) {
     if !compiler.remembers() {
         return;
     }
@@ -292,7 +301,7 @@ fn compile_at_once(checks: &[&PlanBuilder], compiler: &Compiler, config: &Config
         std::thread::scope(|scope| {
             for (_, builder) in &programs {
                 // A thread that the system does not give leaves its program to the caller.
-                let compile = move || drop(builder.build(compiler, config));
+                let compile = move || drop(build(builder, compiler, config));
                 let _ = std::thread::Builder::new().spawn_scoped(scope, compile);
             }
         });

@@ -3,7 +3,8 @@
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};
 use crate::compile::{
-    Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, render, render_bound,
+    Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, Source, render,
+    render_bound,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -214,6 +215,33 @@ impl PlanBuilder {
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Result<Built, Unbuilt>, CompileError> {
+        self.build_by(config, compiler, |source, _| compiler.compile(source))
+    }
+
+    /// The same for a device that executes PTX. There is no machine code where PTX alone tells that
+    /// the kernels can be launched, and no registers are known then.
+    ///
+    /// # Errors
+    /// As [`PlanBuilder::build`].
+    pub fn build_ptx(
+        &self,
+        compiler: &Compiler,
+        config: &Config,
+    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+        self.build_by(config, compiler, |source, bound| {
+            match compiler.compile_ptx(source, &bound.launches)? {
+                Some(outcome) => Ok(outcome),
+                None => compiler.compile(source),
+            }
+        })
+    }
+
+    fn build_by(
+        &self,
+        config: &Config,
+        compiler: &Compiler,
+        compile: impl Fn(&Source, &Bound) -> Result<CompileOutcome, CompileError>,
+    ) -> Result<Result<Built, Unbuilt>, CompileError> {
         let unbuilt = |candidate: Option<&ContentHash>, verdict, detail: String| {
             Err(Unbuilt {
                 candidate: candidate.cloned(),
@@ -229,7 +257,7 @@ impl PlanBuilder {
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
-        let outcome = compiler.compile(&source)?;
+        let outcome = compile(&source, &bound)?;
         if let Some((verdict, detail)) = outcome.failure() {
             return Ok(unbuilt(Some(&candidate), verdict, detail));
         }

@@ -142,10 +142,24 @@ impl Compiler {
     /// # Errors
     /// Only when the tuner's own tools fail; what the source does is in the outcome.
     pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
-        let result = match self.raw(source, |ptx| ptx)? {
-            Ok(result) => result,
-            Err(outcome) => return Ok(outcome),
-        };
+        match self.raw(source, |ptx| ptx)? {
+            Ok(result) => self.interpreted(result, source),
+            Err(outcome) => Ok(outcome),
+        }
+    }
+
+    /// What the cache holds of a source.
+    pub(super) fn remembered(&self, source: &Source) -> Option<RawResult> {
+        let key = self.cache_key(source, &self.request(source));
+        self.cache.as_ref()?.load(&key)
+    }
+
+    /// A result, read for the source that it was made for.
+    pub(super) fn interpreted(
+        &self,
+        result: RawResult,
+        source: &Source,
+    ) -> Result<CompileOutcome, CompileError> {
         result
             .interpret(source, &self.nvrtc.version(), self.memory_bytes)
             .map_err(CompileError)

@@ -249,6 +249,33 @@ impl RawResult {
             log: messages_of(&self.head.log),
         })))
     }
+
+    /// Reads a result without machine code, of kernels with these resources. The error is why no
+    /// image comes of it.
+    pub(super) fn portable(
+        self,
+        source: &Source,
+        kernels: BTreeMap<String, KernelResources>,
+        nvrtc_version: &str,
+    ) -> Result<Image, String> {
+        let symbols = symbols(source, &self.head.lowered, &kernels)?;
+        let hash = ContentHash::of([self.ptx.as_slice()]);
+        let facts = facts_of(source, &symbols, &kernels, hash, nvrtc_version)?;
+        let facts = Compilation {
+            compile_us: self.head.compile_us,
+            ptx_bytes: self.ptx.len() as u64,
+            ..facts
+        };
+        let ptx = String::from_utf8(self.ptx).map_err(|error| error.to_string())?;
+        Ok(Image {
+            ptx: ptx.into(),
+            cubin: Arc::default(),
+            facts,
+            kernels,
+            symbols,
+            log: messages_of(&self.head.log),
+        })
+    }
 }
 
 /// The log's figures, with register counts from the machine code where the log has none (a

@@ -18,6 +18,7 @@ mod nvrtc;
 mod options;
 mod pool;
 mod probe;
+mod ptx_only;
 mod render;
 mod resources;
 mod template;

@@ -176,12 +176,15 @@ impl History {
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
-            let race = past.iter().chain(rest).find(|s| {
+            let races = |s: &&Past| {
                 let to_all = !s.stamp.is(NARROW) && !a.narrow;
                 let both = atomic && (to_all || s.block == block);
                 !(both || ordered(s.block, &s.stamp) || strong && write && s.place < seen())
-            });
-            if let Some(s) = race {
+            };
+            // Not a chain of the two: it copies what the closure holds, which takes longer than the
+            // few accesses that most words have.
+            let race = past.iter().find(&races);
+            if let Some(s) = race.or_else(|| rest.iter().find(&races)) {
                 return Some(Conflict {
                     block: Some(s.block).filter(|other| *other != block),
                     ..s.stamp.conflict(write)

@@ -1,0 +1,131 @@
+//! Compiles without machine code, for devices that execute PTX: the assembler takes up to half of a
+//! compile.
+//!
+//! What the assembler alone would tell is whether the kernels can be launched: how many registers a
+//! thread takes, and whether static shared memory fits. PTX answers both where a kernel bounds its
+//! threads (`__launch_bounds__`, `.maxntid`): the assembler gives each thread no more registers than
+//! a block of that size can have (PTX ISA, "Performance-Tuning Directives"). Elsewhere there is no
+//! short way.
+
+use super::compiler::{CompileError, Compiler};
+use super::image::{CompileOutcome, RawStatus};
+use super::options;
+use super::render::Source;
+use super::resources::KernelResources;
+use ptx::ast::{Ast, Function, StateSpace};
+use std::collections::BTreeMap;
+use tuner_core::plan::PlanLaunch;
+
+/// Static shared memory that every kernel may have, bytes (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability").
+const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
+
+impl Compiler {
+    /// Compiles one source to PTX, where that tells that each of these launches finds the resources
+    /// it needs; `None` where only [`Compiler::compile`] can tell. A result with machine code
+    /// that is remembered is taken instead. Registers are 0 in what comes out, and the place of the
+    /// machine code's hash is that of the PTX.
+    ///
+    /// # Errors
+    /// Only when the tuner's own tools fail.
+    pub fn compile_ptx(
+        &self,
+        source: &Source,
+        launches: &[PlanLaunch],
+    ) -> Result<Option<CompileOutcome>, CompileError> {
+        if launches.iter().any(|launch| launch.cooperative) {
+            return Ok(None);
+        }
+        if let Some(remembered) = self.remembered(source) {
+            return self.interpreted(remembered, source).map(Some);
+        }
+        let mut asked = source.clone();
+        asked.options = options::front_end(&source.options, &source.arch);
+        let Ok(result) = self.raw(&asked, |ptx| ptx)? else {
+            return Ok(None);
+        };
+        if result.head.status != RawStatus::Compiled {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&result.ptx);
+        let Some(kernels) = ptx::parse(&text).ok().as_ref().and_then(kernels) else {
+            return Ok(None);
+        };
+        let bounds: BTreeMap<String, u64> = (kernels.iter())
+            .map(|(name, kernel)| (name.clone(), kernel.threads))
+            .collect();
+        let resources = kernels
+            .into_iter()
+            .map(|(name, kernel)| (name, kernel.resources))
+            .collect();
+        let Ok(image) = result.portable(source, resources, &self.nvrtc().version()) else {
+            return Ok(None);
+        };
+        let fits = |launch: &PlanLaunch| {
+            let bound = bounds.get(&image.symbol(&launch.entry));
+            bound.is_some_and(|bound| launch.threads() <= *bound)
+        };
+        let all_fit = launches.iter().all(fits);
+        Ok(all_fit.then(|| CompileOutcome::Compiled(image.into())))
+    }
+}
+
+/// What PTX says of a kernel.
+struct Bounded {
+    /// The most threads that a block may have; 0 where it does not say.
+    threads: u64,
+    resources: KernelResources,
+}
+
+/// The kernels of a module; `None` where static shared memory may not fit.
+fn kernels(module: &Ast<'_>) -> Option<BTreeMap<String, Bounded>> {
+    let inside = module.functions.iter().filter_map(|f| f.body.as_ref());
+    // Whichever function declares a variable, each kernel may reach it: the sum is an upper bound.
+    let static_shared: u64 = inside
+        .flat_map(|body| &body.variables)
+        .chain(&module.variables)
+        .filter(|variable| variable.space == StateSpace::Shared)
+        .map(|variable| variable.bytes.saturating_add(u64::from(variable.align)))
+        .fold(0, u64::saturating_add);
+    if static_shared > MAX_STATIC_SHARED_BYTES {
+        return None;
+    }
+    let entries = module.functions.iter().filter(|f| f.entry);
+    let bounded = |f: &Function<'_>| Bounded {
+        threads: f
+            .required_threads
+            .or(f.max_threads)
+            .map_or(0, |sides| sides.into_iter().map(u64::from).product()),
+        resources: KernelResources {
+            static_shared,
+            ..KernelResources::default()
+        },
+    };
+    Some(entries.map(|f| (f.name.to_owned(), bounded(f))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kernels;
+
+    fn module(shared: u64, directive: &str) -> String {
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n\
+             .shared .align 16 .b8 tile[{shared}];\n\
+             .visible .entry k()\n{directive}\n{{\n.shared .align 4 .b8 inner[64];\nret;\n}}\n"
+        )
+    }
+
+    #[test]
+    fn a_bound_of_threads_is_read_and_shared_memory_beyond_48_kib_is_left_to_the_assembler() {
+        let threads = |shared, directive| {
+            let text = module(shared, directive);
+            let module = ptx::parse(&text).unwrap();
+            kernels(&module).map(|found| (found["k"].threads, found["k"].resources.static_shared))
+        };
+        assert_eq!(threads(1024, ".maxntid 32, 4, 1"), Some((128, 1108)));
+        assert_eq!(threads(1024, ".reqntid 64"), Some((64, 1108)));
+        assert_eq!(threads(1024, ""), Some((0, 1108)));
+        assert_eq!(threads((48 << 10) - 64, ".maxntid 128"), None);
+    }
+}
