@@ -85,7 +85,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            opening: 10,
+            opening: 8,
             opening_draws: 30,
             elites: 16,
             near_elites: 10,
