@@ -139,19 +139,7 @@ pub fn verify(
     demands: &Demands,
     references: &mut References,
 ) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
-    let mut gate = Gate {
-        session,
-        plan,
-        keyed: KeyedPlan::new(plan),
-        demands,
-        references,
-        comparison: None,
-        hazards: Vec::new(),
-        warnings: Vec::new(),
-        note: None,
-        compared: BTreeSet::new(),
-        remembers: false,
-    };
+    let mut gate = Gate::new(session, plan, demands, references);
     let found = gate.all();
     gate.session.release_all();
     match found {
@@ -200,6 +188,30 @@ pub(super) struct Gate<'a> {
     pub(super) compared: BTreeSet<usize>,
     /// A run left the variables of its module otherwise than it found them.
     pub(super) remembers: bool,
+}
+
+impl<'a> Gate<'a> {
+    /// Nothing is found yet.
+    pub(super) fn new(
+        session: &'a mut dyn Session,
+        plan: &'a Plan,
+        demands: &'a Demands,
+        references: &'a mut References,
+    ) -> Self {
+        Self {
+            session,
+            plan,
+            keyed: KeyedPlan::new(plan),
+            demands,
+            references,
+            comparison: None,
+            hazards: Vec::new(),
+            warnings: Vec::new(),
+            note: None,
+            compared: BTreeSet::new(),
+            remembers: false,
+        }
+    }
 }
 
 impl Gate<'_> {
