@@ -1,8 +1,9 @@
 //! `tuner ablate` and the warnings of `tuner check`, as a user runs them.
 
-use assert_cmd::Command;
+use crate::program::{self, folder};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 /// A kernel whose tile is read with conflicts unless it is padded.
 const KERNEL: &str = "\
@@ -42,40 +43,24 @@ reference: { source: kernel.cu, entry: plain, grid: [TILES, 1, 1], block: [1024,
 ";
 
 fn project() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in [("space.yaml", SPACE), ("kernel.cu", KERNEL)] {
-        std::fs::write(folder.path().join(name), text).expect("the file is written");
-    }
-    folder
+    folder(&[("space.yaml", SPACE), ("kernel.cu", KERNEL)])
 }
 
 fn tuner(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>) {
-    told(Command::new(env!("CARGO_BIN_EXE_tuner")), folder, arguments)
+    told(program::tuner(folder).args(arguments))
 }
 
 /// With the stand-in for a GPU.
 fn with_gpu(folder: &Path, arguments: &[&str]) -> (Vec<Value>, String, Option<i32>) {
-    let mut command = Command::new(crate::rig::program());
-    command.env("TUNER_FAKE_GPU", folder.join("tuner.db"));
+    let mut command = program::with_gpu(folder);
     command.env("TUNER_FAKE_GATE", "host");
-    told(command, folder, arguments)
+    told(command.args(arguments))
 }
 
-fn told(
-    mut command: Command,
-    folder: &Path,
-    arguments: &[&str],
-) -> (Vec<Value>, String, Option<i32>) {
-    command.current_dir(folder).args(arguments);
-    // The compiler that the project's own set-up has fetched.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    let output = command.output().expect("tuner runs");
-    let story = String::from_utf8_lossy(&output.stderr).into_owned();
-    let rows = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    (rows, story, output.status.code())
+fn told(command: &mut Command) -> (Vec<Value>, String, Option<i32>) {
+    let ran = program::ended(command);
+    let rows = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    (rows, ran.stderr, Some(ran.code))
 }
 
 const ABLATE: [&str; 5] = ["ablate", "space.yaml", "--format", "json", "--device"];
