@@ -1,27 +1,17 @@
 //! `tuner adopt`: CUDA files as they lie in projects, through to the verdict.
 
-use crate::check::{check, tuner};
-use predicates::prelude::*;
+use crate::program::{ended, json, root, tuner};
 use std::path::{Path, PathBuf};
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/adopt")
-        .join(name)
+    root().join("tests/data/adopt").join(name)
 }
 
 /// Adopts a file into `adopted` of a folder; what was said.
 fn adopt(folder: &Path, file: &str, more: &[&str], code: i32) -> String {
-    let output = tuner()
-        .current_dir(folder)
-        .arg("adopt")
-        .arg(data(file))
-        .args(more)
-        .output()
-        .expect("tuner runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
+    let said = ended(tuner(folder).arg("adopt").arg(data(file)).args(more));
+    said.says(code, &[]);
+    said.stderr
 }
 
 fn space(folder: &Path, kernel: &str) -> String {
@@ -30,10 +20,8 @@ fn space(folder: &Path, kernel: &str) -> String {
 
 /// The verdict of an adopted kernel, its detail and its hazards.
 fn verdict(folder: &Path, kernel: &str) -> (String, String) {
-    let (rows, _) = check(
-        folder,
-        &[&format!("adopted/{kernel}.yaml"), "--problem", "small"],
-    );
+    let line = format!("check adopted/{kernel}.yaml --problem small");
+    let (_, rows) = json(folder, &line);
     let text = |key: &str| rows[0][key].as_str().unwrap_or("").to_owned();
     (text("verdict"), text("detail"))
 }
@@ -308,14 +296,8 @@ fn sizes_that_the_launch_rounds_up_are_checked_ragged_too() {
     let given = file.to_str().expect("a path in UTF-8");
     adopt(dir.path(), given, &[], 0);
     assert_eq!(verdict(dir.path(), "twice").0, "unchecked");
-    let arguments = [
-        "adopted/twice.yaml",
-        "--config",
-        "default",
-        "--problem",
-        "ragged",
-    ];
-    let (rows, _) = check(dir.path(), &arguments);
+    let line = "check adopted/twice.yaml --config default --problem ragged";
+    let (_, rows) = json(dir.path(), line);
     assert_eq!(rows[0]["verdict"], "out_of_bounds", "{rows:?}");
 }
 
@@ -324,16 +306,8 @@ fn files_that_are_there_are_replaced_on_request_only() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "scale.cu", &["-o", "adopted"], 0);
     std::fs::write(dir.path().join("adopted/scale.yaml"), "mine").unwrap();
-    let again = || {
-        tuner()
-            .current_dir(dir.path())
-            .arg("adopt")
-            .arg(data("scale.cu"))
-            .assert()
-    };
-    again()
-        .code(2)
-        .stderr(predicate::str::contains("--force replaces it"));
+    let again = adopt(dir.path(), "scale.cu", &[], 2);
+    assert!(again.contains("--force replaces it"), "{again}");
     assert_eq!(space(dir.path(), "scale"), "mine");
     adopt(dir.path(), "scale.cu", &["--force"], 0);
     assert!(space(dir.path(), "scale").contains("version: 1"));
@@ -402,7 +376,7 @@ fn a_mistake_in_an_adopted_kernel_is_found_and_the_right_one_is_not_blamed() {
         let given = file.to_str().expect("a path in UTF-8");
         adopt(dir.path(), given, &["--kernel", kernel, "-o", folder], 0);
         let space = format!("{folder}/{kernel}.yaml");
-        let (rows, _) = check(dir.path(), &[&space, "--config", "default"]);
+        let (_, rows) = json(dir.path(), &format!("check {space} --config default"));
         let verdicts = rows.iter().map(|row| row["verdict"].as_str().unwrap_or(""));
         verdicts.map(str::to_owned).collect::<Vec<_>>()
     };

@@ -1,33 +1,9 @@
 //! `tuner check`, as a user runs it, up to the compile.
 
-use assert_cmd::Command;
-use predicates::prelude::*;
-use std::path::{Path, PathBuf};
+use crate::program::{ended, folder, json, root, run, tuner};
 
-pub(crate) fn tuner() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
-    command
-}
-
-/// Runs `check` with JSON output; the rows and the exit code.
-pub(crate) fn check(folder: &Path, arguments: &[&str]) -> (Vec<serde_json::Value>, i32) {
-    let output = tuner()
-        .current_dir(folder)
-        .arg("check")
-        .args(arguments)
-        .args(["--format", "json"])
-        .output()
-        .expect("tuner runs");
-    let rows = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
-    });
-    (rows, output.status.code().expect("an exit code"))
-}
-
-fn project() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
+/// Builds one configuration after the other, and runs nothing.
+const COMPILED: &str = "check scale --arch sm_90";
 
 const KERNEL: &str = "\
 #ifndef BLOCK
@@ -63,23 +39,17 @@ reference: { source: ../templates/scale/kernel.cu, entry: scale, grid: [\"ceil_d
 
 /// A project of one kernel.
 fn scaled(kernel: &str, space: &str) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in [
+    folder(&[
         ("templates/scale/kernel.cu", kernel),
         ("search_spaces/scale.yaml", space),
-    ] {
-        let path = dir.path().join(name);
-        let folder = path.parent().expect("a folder");
-        std::fs::create_dir_all(folder).expect("the folder is made");
-        std::fs::write(path, text).expect("the file is written");
-    }
-    dir
+    ])
 }
 
 #[test]
 fn sampled_gemm_configurations_compile_for_ada_and_hopper() {
     for arch in ["sm_89", "sm_90"] {
-        let (rows, code) = check(&project(), &["gemm_f32", "--arch", arch, "--sample", "12"]);
+        let line = format!("check gemm_f32 --arch {arch} --sample 12");
+        let (code, rows) = json(root(), &line);
         assert_eq!(code, 0, "{rows:#?}");
         assert_eq!(rows.len(), 12);
         for row in &rows {
@@ -101,7 +71,7 @@ fn sampled_gemm_configurations_compile_for_ada_and_hopper() {
 #[test]
 fn every_row_that_was_compared_says_under_which_tolerance() {
     let folder = scaled(KERNEL, SPACE);
-    let (rows, code) = check(folder.path(), &["scale", "--device", "vgpu:h100"]);
+    let (code, rows) = json(folder.path(), "check scale --device vgpu:h100");
     assert!(code == 0 || code == 4, "{rows:#?}");
     for row in &rows {
         let told = row["tolerance"].as_str();
@@ -112,12 +82,7 @@ fn every_row_that_was_compared_says_under_which_tolerance() {
             "{told}"
         );
     }
-    let table = tuner()
-        .current_dir(folder.path())
-        .args(["check", "scale", "--config", "BLOCK=128"])
-        .output()
-        .expect("tuner runs");
-    let text = String::from_utf8_lossy(&table.stderr).into_owned();
+    let text = run(folder.path(), "check scale --config BLOCK=128").stderr;
     assert_eq!(
         text.matches("tolerance of scale (small): y: f32").count(),
         1,
@@ -146,7 +111,7 @@ fn barriers_on_different_lines_are_a_warning_and_no_failure() {
     if (i < N) y[i] = s[threadIdx.x] + (FACTOR - 1) * s[threadIdx.x];
   }",
     );
-    let (rows, code) = check(folder.path(), &["scale", "--config", "BLOCK=128"]);
+    let (code, rows) = json(folder.path(), "check scale --config BLOCK=128");
     assert_eq!(code, 0, "{rows:#?}");
     let row = &rows[0];
     assert_eq!(
@@ -158,12 +123,7 @@ fn barriers_on_different_lines_are_a_warning_and_no_failure() {
     for part in ["kernel.cu:15", "kernel.cu:12", "different barriers"] {
         assert!(told.contains(part), "{part} is not in {row:#}");
     }
-    let table = tuner()
-        .current_dir(folder.path())
-        .args(["check", "scale", "--config", "BLOCK=128"])
-        .output()
-        .expect("tuner runs");
-    let text = String::from_utf8_lossy(&table.stderr).into_owned();
+    let text = run(folder.path(), "check scale --config BLOCK=128").stderr;
     assert!(text.contains("warning: scale small: "), "{text}");
     assert!(text.contains("different barriers"), "{text}");
 }
@@ -176,37 +136,26 @@ fn what_depends_on_the_order_of_blocks_is_found_by_the_second_schedule() {
   if (threadIdx.x == 0)
     asm volatile(\"st.relaxed.gpu.global.f32 [%0], %1;\" ::\"l\"(y), \"f\"((float)blockIdx.x));",
     );
-    let wanted = ["scale", "--config", "BLOCK=128", "--schedules", "2"];
-    let (rows, code) = check(folder.path(), &wanted);
+    let line = "check scale --config BLOCK=128 --schedules 2";
+    let (code, rows) = json(folder.path(), line);
     assert_eq!(code, 4, "{rows:#?}");
     assert_eq!(rows[0]["verdict"], "nondeterministic", "{:#}", rows[0]);
 }
 
 #[test]
 fn the_same_seed_draws_the_same_pairs_and_another_does_not() {
-    let draw = |seed: &str| {
-        check(
-            &project(),
-            &[
-                "gemm_f32.quick",
-                "--arch",
-                "sm_90",
-                "--sample",
-                "5",
-                "--seed",
-                seed,
-            ],
-        )
-        .0
+    let draw = |seed: u32| {
+        let line = format!("check gemm_f32.quick --arch sm_90 --sample 5 --seed {seed}");
+        json(root(), &line).1
     };
-    assert_eq!(draw("7"), draw("7"));
-    assert_ne!(draw("7"), draw("8"));
+    assert_eq!(draw(7), draw(7));
+    assert_ne!(draw(7), draw(8));
 }
 
 #[test]
 fn a_small_space_is_checked_whole_when_more_is_asked_for() {
     let dir = scaled(KERNEL, SPACE);
-    let (rows, code) = check(dir.path(), &["--arch", "sm_90", "--sample", "100"]);
+    let (code, rows) = json(dir.path(), "check --arch sm_90 --sample 100");
     // 64 and 128 with both factors, 256 with factor 1.
     assert_eq!((rows.len(), code), (5, 0), "{rows:#?}");
 }
@@ -214,20 +163,14 @@ fn a_small_space_is_checked_whole_when_more_is_asked_for() {
 #[test]
 fn a_given_configuration_takes_defaults_and_may_be_rejected_with_its_reason() {
     let dir = scaled(KERNEL, SPACE);
-    let (rows, code) = check(
-        dir.path(),
-        &["scale", "--arch", "sm_90", "--config", "BLOCK=64"],
-    );
+    let (code, rows) = json(dir.path(), "check scale --arch sm_90 --config BLOCK=64");
     assert_eq!(code, 0);
     assert_eq!(rows.len(), 1);
     assert_eq!(
         rows[0]["config"],
         serde_json::json!({ "BLOCK": 64, "FACTOR": 2 })
     );
-    let (rows, code) = check(
-        dir.path(),
-        &["scale", "--arch", "sm_90", "--config", "BLOCK=256"],
-    );
+    let (code, rows) = json(dir.path(), "check scale --arch sm_90 --config BLOCK=256");
     assert_eq!((rows[0]["verdict"].as_str(), code), (Some("rejected"), 4));
     assert_eq!(rows[0]["detail"], "the test says so");
 }
@@ -235,10 +178,7 @@ fn a_given_configuration_takes_defaults_and_may_be_rejected_with_its_reason() {
 #[test]
 fn a_broken_template_fails_at_its_own_line() {
     let dir = scaled(&KERNEL.replace("FACTOR * x[i]", "FACTOR * x[j]"), SPACE);
-    let (rows, code) = check(
-        dir.path(),
-        &["scale", "--arch", "sm_90", "--config", "BLOCK=64"],
-    );
+    let (code, rows) = json(dir.path(), "check scale --arch sm_90 --config BLOCK=64");
     assert_eq!(
         (rows[0]["verdict"].as_str(), code),
         (Some("compile_failed"), 4)
@@ -265,81 +205,66 @@ fn a_reference_that_does_not_compile_is_the_authors_to_mend() {
         KERNEL.to_owned() + "// ",
     )
     .unwrap();
-    tuner()
-        .current_dir(dir.path())
-        .args(["check", "scale", "--arch", "sm_90"])
-        .assert()
-        .code(2)
-        .stderr(predicate::str::contains("no kernel `other` (found: scale)"));
+    let said = run(dir.path(), COMPILED);
+    said.says(2, &["no kernel `other` (found: scale)"]);
 }
 
 #[test]
-fn defaults_that_differ_are_an_error_with_both_places() {
-    let dir = scaled(&KERNEL.replace("BLOCK 128", "BLOCK 64"), SPACE);
-    tuner()
-        .current_dir(dir.path())
-        .args(["check", "scale", "--arch", "sm_90"])
-        .assert()
-        .code(2)
-        .stderr(
-            predicate::str::contains("templates/scale/kernel.cu:2")
-                .and(predicate::str::contains("search_spaces/scale.yaml"))
-                .and(predicate::str::contains("#define BLOCK 128")),
-        );
-}
-
-#[test]
-fn a_parameter_that_the_template_never_mentions_is_a_warning() {
-    let dir = scaled(&KERNEL.replace("FACTOR *", "2 *"), SPACE);
-    tuner()
-        .current_dir(dir.path())
-        .args(["check", "scale", "--arch", "sm_90"])
-        .assert()
-        .success()
-        .stderr(predicate::str::contains(
-            "never mentions the parameter FACTOR",
-        ));
+fn what_is_wrong_between_template_and_space_is_named() {
+    let cases: [(&str, String, String, i32, &[&str]); 3] = [
+        (
+            "defaults that differ, with both places",
+            KERNEL.replace("BLOCK 128", "BLOCK 64"),
+            SPACE.to_owned(),
+            2,
+            &[
+                "templates/scale/kernel.cu:2",
+                "search_spaces/scale.yaml",
+                "#define BLOCK 128",
+            ],
+        ),
+        (
+            "a parameter that the template never mentions",
+            KERNEL.replace("FACTOR *", "2 *"),
+            SPACE.to_owned(),
+            0,
+            &["never mentions the parameter FACTOR"],
+        ),
+        (
+            "a constraint that nothing satisfies",
+            KERNEL.to_owned(),
+            SPACE.replace("<= 256", "<= 1"),
+            2,
+            &["no valid configuration"],
+        ),
+    ];
+    for (what, kernel, space, code, parts) in cases {
+        let dir = scaled(&kernel, &space);
+        run(dir.path(), COMPILED).says_of(&what, code, parts);
+    }
 }
 
 #[test]
 fn wrong_names_are_answered_with_those_there_are() {
     let dir = scaled(KERNEL, SPACE);
     for (arguments, hint) in [
-        (&["scael"][..], "did you mean `scale`?"),
-        (&["scale", "--problem", "large"], "it has small"),
-        (&["scale", "--config", "BLOK=64"], "BLOK"),
-        (&["scale", "--config", "BLOCK=65"], "64, 128, 256"),
-        (&["scale", "--device", "cuda:99"], "cuda:99"),
-        (&["scale", "--arch", "sm_12"], "does not compile for sm_12"),
-        (&["nowhere/scale.yaml"], "nowhere/scale.yaml"),
+        ("scael", "did you mean `scale`?"),
+        ("scale --problem large", "it has small"),
+        ("scale --config BLOK=64", "BLOK"),
+        ("scale --config BLOCK=65", "64, 128, 256"),
+        ("scale --device cuda:99", "cuda:99"),
+        ("scale --arch sm_12", "does not compile for sm_12"),
+        ("nowhere/scale.yaml", "nowhere/scale.yaml"),
     ] {
-        tuner()
-            .current_dir(dir.path())
-            .arg("check")
-            .args(arguments)
-            .assert()
-            .code(2)
-            .stderr(predicate::str::contains(hint));
+        run(dir.path(), &format!("check {arguments}")).says_of(&arguments, 2, &[hint]);
     }
 }
 
 #[test]
-fn a_constraint_that_nothing_satisfies_is_named() {
-    let dir = scaled(KERNEL, &SPACE.replace("<= 256", "<= 1"));
-    tuner()
-        .current_dir(dir.path())
-        .args(["check", "scale", "--arch", "sm_90"])
-        .assert()
-        .code(2)
-        .stderr(predicate::str::contains("no valid configuration"));
-}
-
-#[test]
 fn without_nvrtc_the_command_that_gets_it_is_named() {
-    tuner()
-        .args(["check", "gemm_f32", "--arch", "sm_90"])
-        .env("TUNER_NVRTC", "/nonexistent")
-        .assert()
-        .failure()
-        .stderr(predicate::str::contains("make nvrtc"));
+    let mut command = tuner(root());
+    command.args(["check", "gemm_f32", "--arch", "sm_90"]);
+    let said = ended(command.env("TUNER_NVRTC", "/nonexistent"));
+    assert_ne!(said.code, 0);
+    assert!(said.stderr.contains("make nvrtc"), "{}", said.stderr);
 }

@@ -1,33 +1,18 @@
 //! Real GPUs, as far as machines without one can show it: the whole program on a stand-in for the
 //! driver, which runs kernels on the virtual GPU and fails as a GPU does.
 
-use assert_cmd::Command;
+use crate::program::{Ended, ended, in_folder, root, with_gpu};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// Runs the program with the stand-in in that folder, with the arguments of a line.
+fn run(folder: &Path, line: &str) -> Ended {
+    ended(with_gpu(folder).args(line.split(' ')))
 }
 
-/// The program with the stand-in, whose results may go to `tuner.db` in the folder only.
-pub(crate) fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(crate::rig::program());
-    command.current_dir(folder).args(arguments);
-    command.env("TUNER_FAKE_GPU", folder.join("tuner.db"));
-    let own = root().join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    command
-}
-
-fn json(folder: &Path, arguments: &[&str]) -> Value {
-    let output = tuner(folder, arguments).output().expect("the program runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        panic!("{arguments:?}: {error}\n{text}\n{errors}")
-    })
+fn json(folder: &Path, line: &str) -> Value {
+    run(folder, line).json()
 }
 
 /// A copy of the planted defects with only these values of DEFECT and SLOW.
@@ -54,6 +39,9 @@ pub(crate) fn planted(folder: &Path, defects: &str, slow: &str) -> PathBuf {
     path
 }
 
+/// A run over the copy of the planted defects.
+const RUN: &str = "run planted.yaml --device cuda --db tuner.db";
+
 #[test]
 fn a_gpu_that_is_not_there_is_told_with_what_can_be_done() {
     for (device, words) in [
@@ -61,61 +49,31 @@ fn a_gpu_that_is_not_there_is_told_with_what_can_be_done() {
         ("cuda:0,x", "cuda:0,1 for two"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let space = planted(folder.path(), "0", "0");
-        let arguments = [
-            "run",
-            space.to_str().unwrap(),
-            "--device",
-            device,
-            "--db",
-            "tuner.db",
-        ];
-        let output = tuner(folder.path(), &arguments).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert!(errors.contains(words), "{errors}");
+        planted(folder.path(), "0", "0");
+        let line = format!("run planted.yaml --db tuner.db --device {device}");
+        run(folder.path(), &line).says(2, &[words]);
     }
 }
 
 #[test]
 fn results_of_the_stand_in_never_reach_another_database() {
     let folder = tempfile::tempdir().unwrap();
-    let space = planted(folder.path(), "0", "0");
-    let arguments = [
-        "run",
-        space.to_str().unwrap(),
-        "--device",
-        "cuda",
-        "--db",
-        "real.db",
-    ];
-    let output = tuner(folder.path(), &arguments).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("stand-in for tests"), "{errors}");
+    planted(folder.path(), "0", "0");
+    let ran = run(folder.path(), "run planted.yaml --device cuda --db real.db");
+    ran.says(2, &["stand-in for tests"]);
 }
 
 #[test]
 fn a_run_over_poisoned_candidates_accounts_for_all_and_has_the_right_one_on_top() {
     let folder = tempfile::tempdir().unwrap();
     // Silent, wrong, half-written, out of bounds near and far, hanging, asserting, too large.
-    let space = planted(folder.path(), "0, 1, 4, 6, 8, 9, 14, 15, 17", "0, 10");
-    let run = [
-        "run",
-        space.to_str().unwrap(),
-        "--device",
-        "cuda",
-        "--db",
-        "tuner.db",
-        "--strategy",
-        "exhaustive",
-        "--evals",
-        "18",
-    ];
-    let output = tuner(folder.path(), &run).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    let summary = String::from_utf8_lossy(&output.stdout);
+    planted(folder.path(), "0, 1, 4, 6, 8, 9, 14, 15, 17", "0, 10");
+    let ran = run(
+        folder.path(),
+        &format!("{RUN} --strategy exhaustive --evals 18"),
+    );
+    ran.says(0, &[]);
+    let summary = ran.stdout;
     for counted in [
         "ok 2",
         "incorrect 6",
@@ -124,12 +82,13 @@ fn a_run_over_poisoned_candidates_accounts_for_all_and_has_the_right_one_on_top(
         "crashed 2",
         "launch_failed 2",
     ] {
-        assert!(summary.contains(counted), "{counted}: {summary}{errors}");
+        assert!(
+            summary.contains(counted),
+            "{counted}: {summary}{}",
+            ran.stderr
+        );
     }
-    let board = json(
-        folder.path(),
-        &["leaderboard", "--db", "tuner.db", "--format", "json"],
-    );
+    let board = json(folder.path(), "leaderboard --db tuner.db --format json");
     let best = &board[0];
     assert_eq!(
         best["config"],
@@ -147,56 +106,39 @@ fn a_run_over_poisoned_candidates_accounts_for_all_and_has_the_right_one_on_top(
 }
 
 /// `tuner run` on a small space with one driver call failing in every process.
-fn run_with_failure(failure: &str) -> (Option<i32>, String) {
+fn run_with_failure(failure: &str) -> Ended {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let space = planted(folder.path(), "0, 1", "0, 1, 2, 3");
-    let words = [
-        "run",
-        space.to_str().expect("text"),
-        "--device",
-        "cuda",
-        "--db",
-        "tuner.db",
-        "--evals",
-        "8",
-    ];
-    let mut command = tuner(folder.path(), &words);
-    let output = command
-        .env("TUNER_FAKE_CUDA_ERROR", failure)
-        .output()
-        .expect("it runs");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), errors)
+    planted(folder.path(), "0, 1", "0, 1, 2, 3");
+    let mut command = with_gpu(folder.path());
+    command.args(RUN.split(' ')).args(["--evals", "8"]);
+    ended(command.env("TUNER_FAKE_CUDA_ERROR", failure))
 }
 
 #[test]
 fn a_device_that_fails_in_every_process_ends_the_run_with_its_reason() {
     // An uncorrectable memory error is no candidate's fault.
-    let (code, errors) = run_with_failure("cuStreamSynchronize:214");
-    assert_eq!(code, Some(1), "{errors}");
-    assert!(errors.contains("the device is lost"), "{errors}");
-    assert!(errors.contains("CUDA_ERROR_ECC_UNCORRECTABLE"), "{errors}");
-    assert!(errors.contains("all finished work is stored"), "{errors}");
+    let parts = [
+        "the device is lost",
+        "CUDA_ERROR_ECC_UNCORRECTABLE",
+        "all finished work is stored",
+    ];
+    run_with_failure("cuStreamSynchronize:214").says(1, &parts);
 }
 
 #[test]
 fn a_gpu_that_another_process_holds_is_told_before_anything_is_stored() {
-    let (code, errors) = run_with_failure("cuDevicePrimaryCtxRetain:46");
-    assert_eq!(code, Some(2), "{errors}");
-    assert!(errors.contains("held by another process"), "{errors}");
+    let ran = run_with_failure("cuDevicePrimaryCtxRetain:46");
+    ran.says(2, &["held by another process"]);
 }
 
 #[test]
 fn a_driver_that_refuses_the_compilers_code_is_told_with_the_fix() {
-    let (code, errors) = run_with_failure("cuModuleLoadDataEx:222");
-    assert_eq!(code, Some(2), "{errors}");
-    for words in [
+    let parts = [
         "supports CUDA up to 13.0",
         "TUNER_NVRTC",
         "UNSUPPORTED_PTX_VERSION",
-    ] {
-        assert!(errors.contains(words), "{errors}");
-    }
+    ];
+    run_with_failure("cuModuleLoadDataEx:222").says(2, &parts);
 }
 
 #[test]
@@ -204,56 +146,43 @@ fn rows_of_honest_nans_are_not_taken_for_rows_that_nobody_wrote() {
     // An infinite element makes its whole row NaN.
     let folder = tempfile::tempdir().unwrap();
     let space = root().join("search_spaces/softmax.quick.yaml");
-    let words = ["check", space.to_str().unwrap(), "--config", "default"];
-    let words = [&words[..], &["--device", "cuda:0", "--format", "json"]].concat();
-    let output = tuner(folder.path(), &words).output().expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    let mut command = with_gpu(folder.path());
+    command.arg("check").arg(space);
+    let line = "--config default --device cuda:0 --format json";
+    ended(command.args(line.split(' '))).says(0, &[]);
 }
 
 #[test]
 fn two_gpus_share_the_work_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
-    let space = planted(folder.path(), "0, 4", "0, 10");
-    let words = [
-        "run",
-        space.to_str().unwrap(),
-        "--device",
-        "cuda:0,1",
-        "--db",
-        "tuner.db",
-        "--evals",
-        "4",
-    ];
-    let mut command = tuner(folder.path(), &words);
-    let output = command.env("TUNER_FAKE_GATE", "host").output().unwrap();
-    let summary = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{summary}");
+    planted(folder.path(), "0, 4", "0, 10");
+    let line = "run planted.yaml --device cuda:0,1 --db tuner.db --evals 4";
+    let mut command = with_gpu(folder.path());
+    command.args(line.split(' ')).env("TUNER_FAKE_GATE", "host");
+    let ran = ended(&mut command);
+    ran.says(0, &[]);
+    let summary = ran.stdout;
     assert!(
         summary.contains("ok 2") && summary.contains("out_of_bounds 2"),
         "{summary}"
     );
 }
 
+/// What a command says of the planted defects, as JSON.
+fn planted_test(folder: &Path, command: &str, more: &str) -> Value {
+    let mut tuner = with_gpu(folder);
+    tuner.args(command.split(' '));
+    tuner.arg(root().join("tests/planted/planted.yaml"));
+    ended(tuner.args(more.split(' '))).json()
+}
+
 #[test]
 fn poisoned_candidates_in_a_row_end_nothing() {
-    let space = root().join("tests/planted/planted.yaml");
     let folder = tempfile::tempdir().unwrap();
-    let report = json(
+    let report = planted_test(
         folder.path(),
-        &[
-            "device-test",
-            "recovery",
-            space.to_str().unwrap(),
-            "--problem",
-            "small",
-            "--poison",
-            "DEFECT=6:out_of_bounds",
-            "--poison",
-            "DEFECT=9:crashed",
-            "--row",
-            "200",
-        ],
+        "device-test recovery",
+        "--problem small --poison DEFECT=6:out_of_bounds --poison DEFECT=9:crashed --row 200",
     );
     let row = &report["in_a_row"];
     assert_eq!(
@@ -275,32 +204,22 @@ fn poisoned_candidates_in_a_row_end_nothing() {
 #[test]
 fn every_path_of_the_device_works_on_the_stand_in() {
     let folder = tempfile::tempdir().unwrap();
-    let report = json(folder.path(), &["device-test", "paths"]);
+    let report = json(folder.path(), "device-test paths");
     let tests = report["tests"].as_array().unwrap();
     assert!(tests.len() >= 17);
     for test in tests {
         assert_eq!(test["ok"], true, "{test}");
     }
-    let facts = json(folder.path(), &["device-test", "facts"]);
+    let facts = json(folder.path(), "device-test facts");
     assert!(facts["calibration"]["tensor_tflops"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
 fn a_slower_kernel_is_found_and_an_equal_one_ties() {
-    let space = root().join("tests/planted/planted.yaml");
-    let space = space.to_str().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let duel = |challenger: &str| {
-        let words = [
-            "device-test",
-            "duel",
-            space,
-            "--problem",
-            "short",
-            "--challenger",
-            challenger,
-        ];
-        json(folder.path(), &words)
+        let more = format!("--problem short --challenger {challenger}");
+        planted_test(folder.path(), "device-test duel", &more)
     };
     assert_eq!(duel("SLOW=10")["slower"], 1);
     assert_eq!(duel("SLOW=0")["ties"], 1);
@@ -309,40 +228,34 @@ fn a_slower_kernel_is_found_and_an_equal_one_ties() {
 #[test]
 fn defects_of_timing_and_of_unwritten_memory_get_their_own_verdicts() {
     let folder = tempfile::tempdir().unwrap();
-    let space = root().join("tests/planted/planted.yaml");
     for (defect, verdict) in [("11", "incorrect"), ("12", "nondeterministic")] {
-        let config = format!("DEFECT={defect}");
-        let words = [
-            "check",
-            space.to_str().unwrap(),
-            "--problem",
-            "small",
-            "--config",
-            &config,
-            "--device",
-            "cuda:0",
-            "--format",
-            "json",
-        ];
-        let rows = json(folder.path(), &words);
+        let more =
+            format!("--problem small --config DEFECT={defect} --device cuda:0 --format json");
+        let rows = planted_test(folder.path(), "check", &more);
         assert_eq!(rows[0]["verdict"], verdict, "{rows:#}");
     }
 }
 
+/// The check script with the program of the tests, and where its report goes.
+fn check_script(out: &Path) -> Command {
+    let mut command = in_folder("python3", root());
+    command.arg("scripts/gpu-check").arg(out);
+    command.arg("--tuner").arg(crate::rig::program());
+    command.env("TUNER_FAKE_GPU", out.join("tuner.db"));
+    command
+}
+
+/// What stands in the script's report.
+fn report(out: &Path) -> Value {
+    let text = std::fs::read_to_string(out.join("report.json")).expect("there is a report");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
 #[test]
 fn the_check_script_lists_its_stages_and_its_needs() {
-    let output = std::process::Command::new("python3")
-        .args([
-            root().join("scripts/gpu-check").to_str().unwrap(),
-            "out",
-            "--dry-run",
-            "--tuner",
-        ])
-        .arg(crate::rig::program())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+    let checked = ended(check_script(Path::new("out")).arg("--dry-run"));
+    checked.says(0, &[]);
+    let text = checked.stdout;
     let limits: Vec<u32> = text
         .lines()
         .filter_map(|line| {
@@ -363,30 +276,11 @@ fn the_check_script_lists_its_stages_and_its_needs() {
 fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let check = || {
-        let mut command = std::process::Command::new("python3");
-        command
-            .args([
-                root().join("scripts/gpu-check").to_str().unwrap(),
-                out.to_str().unwrap(),
-            ])
-            .arg("--tuner")
-            .arg(crate::rig::program())
-            .args(["--minutes", "9"])
-            .args(["--only", "facts,recovery,attention"])
-            .env("TUNER_FAKE_GPU", out.join("tuner.db"))
-            .env("TUNER_FAKE_GATE", "host");
-        let own = root().join(".cuda/nvidia/cu13/lib");
-        if own.is_dir() {
-            command.env("TUNER_NVRTC", own);
-        }
-        command.output().unwrap()
-    };
-    let first = check();
-    let text = String::from_utf8_lossy(&first.stdout);
-    assert!(first.status.success(), "{text}");
-    let report: Value =
-        serde_json::from_str(&std::fs::read_to_string(out.join("report.json")).unwrap()).unwrap();
+    let mut command = check_script(&out);
+    let line = "--minutes 9 --only facts,recovery,attention";
+    command.args(line.split(' ')).env("TUNER_FAKE_GATE", "host");
+    ended(&mut command).says(0, &[]);
+    let report = report(&out);
     assert_eq!(report["stages"]["recovery"]["passed"], true, "{report}");
     assert_eq!(report["fake"], true);
     // What the choices cost, against the default: nothing was tuned.
@@ -405,27 +299,14 @@ fn the_check_script_goes_on_where_it_was_and_writes_few_files() {
 /// whether it passed, and its report.
 fn check_with_failure(folder: &Path, stages: &str, failure: &str) -> (bool, Value) {
     let out = folder.join(failure.replace(':', "-"));
-    let mut command = std::process::Command::new("python3");
-    command
-        .arg(root().join("scripts/gpu-check"))
-        .arg(&out)
-        .arg("--tuner")
-        .arg(crate::rig::program())
-        .args(["--minutes", "3", "--only", stages])
-        .env("TUNER_FAKE_GPU", out.join("tuner.db"))
-        .env("TUNER_FAKE_CUDA_ERROR", failure);
-    let own = root().join(".cuda/nvidia/cu13/lib");
-    if own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    let output = command.output().expect("python3 runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let mut command = check_script(&out);
+    command.args(["--minutes", "3", "--only", stages]);
+    let checked = ended(command.env("TUNER_FAKE_CUDA_ERROR", failure));
+    let errors = &checked.stderr;
     assert!(!errors.contains("Traceback"), "{failure}: {errors}");
-    let text = std::fs::read_to_string(out.join("report.json")).expect("there is a report");
-    let report: Value = serde_json::from_str(&text).expect("it is JSON");
     let markdown = std::fs::read_to_string(out.join("report.md")).expect("and for people");
     assert!(markdown.starts_with("# GPU check"), "{failure}: {markdown}");
-    (output.status.success(), report)
+    (checked.code == 0, report(&out))
 }
 
 #[test]
@@ -482,10 +363,8 @@ fn the_check_script_survives_a_failure_of_every_driver_call() {
 #[test]
 fn the_doctor_examines_a_gpu_row_by_row() {
     let folder = tempfile::tempdir().unwrap();
-    let words = ["doctor", "--device", "cuda:0", "--format", "json"];
-    let output = tuner(folder.path(), &words).output().expect("it runs");
-    let rows: Value = serde_json::from_slice(&output.stdout).expect("rows");
-    let rows = rows.as_array().unwrap();
+    let doctor = run(folder.path(), "doctor --device cuda:0 --format json");
+    let rows = doctor.rows();
     let names: Vec<&str> = rows
         .iter()
         .map(|row| row["check"].as_str().unwrap())
@@ -508,21 +387,15 @@ fn the_doctor_examines_a_gpu_row_by_row() {
     ] {
         assert!(names.contains(&check), "{check}: {rows:#?}");
     }
-    for row in rows {
+    for row in &rows {
         let status = row["status"].as_str().unwrap();
         assert!(["ok", "warn", "fail"].contains(&status), "{row:#}");
         assert_eq!(row["fix"].is_null(), status == "ok", "{row:#}");
     }
     let failed = rows.iter().any(|row| row["status"] == "fail");
-    assert_eq!(output.status.code(), Some(if failed { 4 } else { 0 }));
+    assert_eq!(doctor.code, if failed { 4 } else { 0 });
     // A GPU that is not there is a row, and any other device is told what to type.
-    let absent = json(
-        folder.path(),
-        &["doctor", "--device", "cuda:7", "--format", "json"],
-    );
+    let absent = json(folder.path(), "doctor --device cuda:7 --format json");
     assert_eq!(absent[0]["status"], "fail");
-    let other = tuner(folder.path(), &["doctor", "--device", "vgpu:l4"])
-        .output()
-        .unwrap();
-    assert_eq!(other.status.code(), Some(2));
+    run(folder.path(), "doctor --device vgpu:l4").says(2, &[]);
 }

@@ -1,31 +1,12 @@
 //! A search space's arguments beside what its kernels take, as a user meets it: exit code 2 with
 //! both places, or not a word.
 
-use assert_cmd::Command;
-use std::path::{Path, PathBuf};
-use std::process::Output;
+mod overrides;
 
-fn project() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn write(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-    std::fs::write(path, text).expect("the file is written");
-}
-
-/// `tuner`, with a compile cache of its own: what was asked before must not answer.
-fn tuner(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    let library = std::env::var_os("TUNER_NVRTC");
-    command.current_dir(folder);
-    command.env("TUNER_CACHE", folder.join("cache"));
-    if library.is_none() && project().join(".cuda").exists() {
-        std::os::unix::fs::symlink(project().join(".cuda"), folder.join(".cuda")).ok();
-    }
-    command
-}
+use crate::program::{Ended, ended, folder, root, write};
+use std::path::Path;
+use tempfile::TempDir;
+use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
 
 /// A space of one kernel `k` with these arguments.
 fn space(arguments: &[&str]) -> String {
@@ -61,28 +42,47 @@ typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef int int3
 #endif
 ";
 
-/// Checks up to the compile. One file is the template and the reference kernel.
-fn checked(kernel: &str, arguments: &[&str]) -> (Output, String) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    write(
-        dir.path(),
-        "templates/kernel.cu",
-        &format!("{FRONT}{kernel}\n"),
-    );
-    write(dir.path(), "search_spaces/k.yaml", &space(arguments));
-    let arguments = "check search_spaces/k.yaml --arch sm_90 --sample 1";
-    ran(dir.path(), &arguments.split(' ').collect::<Vec<_>>())
+/// A project of one kernel, whose template is its reference as well.
+fn project(kernel: &str, arguments: &[&str]) -> TempDir {
+    folder(&[
+        ("templates/kernel.cu", &format!("{FRONT}{kernel}\n")),
+        ("search_spaces/k.yaml", &space(arguments)),
+    ])
 }
 
-fn ran(folder: &Path, arguments: &[&str]) -> (Output, String) {
-    let output = tuner(folder).args(arguments).output().expect("tuner runs");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, text)
+/// Checks up to the compile.
+fn checked(kernel: &str, arguments: &[&str]) -> Ended {
+    ran(project(kernel, arguments).path(), CHECK)
 }
 
-/// The line in a template at which the text behind [`FRONT`] begins.
-fn first_line() -> usize {
-    FRONT.lines().count() + 1
+const CHECK: &str = "check search_spaces/k.yaml --arch sm_90 --sample 1";
+
+/// Runs `tuner` with a compile cache of its own: what was asked before must not answer.
+fn ran(folder: &Path, line: &str) -> Ended {
+    let mut tuner = crate::program::tuner(folder);
+    tuner.env("TUNER_CACHE", folder.join("cache"));
+    ended(tuner.args(line.split(' ')))
+}
+
+/// Checks the kernel that takes what is declared, behind this text.
+fn checked_behind(before: &str) -> Ended {
+    checked(
+        &format!("{before}\n{}", kernel("const float* x, float* y")),
+        &[IN, OUT],
+    )
+}
+
+/// The input `x` of that type.
+fn input(declared: &str) -> String {
+    format!("name: x, type: {declared}, role: input, shape: [N]")
+}
+
+/// A line of the template, counted from the text behind [`FRONT`].
+fn line(number: usize) -> String {
+    format!(
+        "templates/kernel.cu:{}:",
+        FRONT.lines().count() + 1 + number
+    )
 }
 
 const IN: &str = "name: x, type: f32, role: input, shape: [N]";
@@ -144,21 +144,10 @@ fn every_wrong_declaration_is_refused_with_both_places() {
             "struct Triple {{ float x, y, z; }};\ntypedef int Signed;\n{}",
             kernel(&format!("{takes}, float* y"))
         );
-        let input = format!("name: x, type: {declared}, role: input, shape: [N]");
-        let (output, said) = checked(&text, &[&input, OUT]);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{declared} for {takes}: {said}"
-        );
+        let said = checked(&text, &[&input(declared), OUT]);
         let yaml = "search_spaces/k.yaml:1";
-        let cuda = format!("templates/kernel.cu:{}:", first_line() + 2);
-        for part in [yaml, &cuda, "error: ", "help: ", "^^", hint] {
-            assert!(
-                said.contains(part),
-                "{part} for {declared}, {takes}: {said}"
-            );
-        }
+        let parts = [yaml, &line(2), "error: ", "help: ", "^^", hint];
+        said.says_of(&(declared, takes), 2, &parts);
     }
 }
 
@@ -184,26 +173,27 @@ fn a_wrong_number_of_arguments_is_refused_with_what_is_missing() {
         ("", &[IN, OUT], "takes 0 parameters (none)"),
     ];
     for (takes, arguments, hint) in cases {
-        let (output, said) = checked(&kernel(takes), arguments);
-        assert_eq!(output.status.code(), Some(2), "{takes}: {said}");
+        let said = checked(&kernel(takes), arguments);
         let yaml = format!("search_spaces/k.yaml:{}:14: error: ", 14 + arguments.len());
-        let cuda = format!("(templates/kernel.cu:{}:", first_line());
-        for part in [&*yaml, &*cuda, hint] {
-            assert!(said.contains(part), "{part} for {takes}: {said}");
-        }
+        said.says_of(&takes, 2, &[&yaml, &format!("({}", line(0)), hint]);
     }
+}
+
+/// NVRTC in this process, which keeps what it compiles in that folder, or where the user's is kept.
+fn compiler(cache: Option<&Path>) -> Compiler {
+    let mut settings = CompilerSettings::with_jobs(1);
+    settings.isolation = Isolation::InProcess;
+    if let Some(folder) = cache {
+        settings.cache = Some(folder.to_owned());
+    }
+    Compiler::new(settings).expect("NVRTC is there")
 }
 
 #[test]
 fn the_compiler_is_asked_once_for_all_candidates_and_problems() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let file = project().join("search_spaces/gemm_f32.yaml");
-    let compiler = tuner_kernel::compile::Compiler::new(tuner_kernel::compile::CompilerSettings {
-        isolation: tuner_kernel::compile::Isolation::InProcess,
-        cache: Some(dir.path().to_owned()),
-        ..tuner_kernel::compile::CompilerSettings::with_jobs(1)
-    })
-    .expect("NVRTC is there");
+    let file = root().join("search_spaces/gemm_f32.yaml");
+    let compiler = compiler(Some(dir.path()));
     let limits = tuner_device::limits::by_name("h100").expect("a known device");
     let kernel = tuner_kernel::catalog::Kernel::load(&file).expect("a good space");
     let names = ["even", "ragged"];
@@ -244,19 +234,9 @@ fn every_wrong_scalar_is_refused_with_both_places() {
     for (declared, takes, hint) in scalars {
         let text = kernel(&format!("const float* x, float* y, {takes}"));
         let scalar = format!("name: a, type: {declared}, role: scalar, value: 1");
-        let (output, said) = checked(&text, &[IN, OUT, &scalar]);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{declared} for {takes}: {said}"
-        );
-        let cuda = format!("templates/kernel.cu:{}:", first_line());
-        for part in ["search_spaces/k.yaml:15:", &cuda, hint] {
-            assert!(
-                said.contains(part),
-                "{part} for {declared}, {takes}: {said}"
-            );
-        }
+        let said = checked(&text, &[IN, OUT, &scalar]);
+        let parts = ["search_spaces/k.yaml:15:", &line(0), hint];
+        said.says_of(&(declared, takes), 2, &parts);
     }
 }
 
@@ -300,17 +280,10 @@ fn every_right_declaration_passes_without_a_word() {
     ];
     for (declared, before, takes) in right {
         let text = format!("{before}\n{}", kernel(&format!("{takes}, float* y")));
-        let input = format!("name: x, type: {declared}, role: input, shape: [N]");
-        let (output, said) = checked(&text, &[&input, OUT]);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{declared} for {takes}: {said}"
-        );
-        assert!(
-            !said.contains("is declared"),
-            "{declared} for {takes}: {said}"
-        );
+        let said = checked(&text, &[&input(declared), OUT]);
+        said.says_of(&(declared, takes), 0, &[]);
+        let silent = !said.stderr.contains("is declared");
+        assert!(silent, "{declared} for {takes}: {}", said.stderr);
     }
 }
 
@@ -331,37 +304,26 @@ fn what_cannot_be_compared_passes_with_one_warning() {
             "struct Triple {{ float x, y, z; }};\n{}",
             kernel(&format!("{takes}, float* y"))
         );
-        let input = format!("name: x, type: {declared}, role: input, shape: [N]");
-        let (output, said) = checked(&text, &[&input, OUT]);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{declared} for {takes}: {said}"
-        );
+        let said = checked(&text, &[&input(declared), OUT]);
         let place = "warning: search_spaces/k.yaml:13:22: `x` is declared";
-        let kernels = said.matches("of the kernel `k`").count();
-        assert_eq!(kernels, 1, "{said}");
-        assert!(said.contains(place) && said.contains(why), "{said}");
+        said.says_of(&(declared, takes), 0, &[place, why]);
+        let kernels = said.stderr.matches("of the kernel `k`").count();
+        assert_eq!(kernels, 1, "{}", said.stderr);
     }
 }
 
 #[test]
 fn an_output_that_no_kernel_can_write_is_refused() {
-    let (output, said) = checked(&kernel("const float* x, const float* y"), &[IN, OUT]);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("nothing can write it"), "{said}");
-    assert!(said.contains("search_spaces/k.yaml:14:33"), "{said}");
-    let place = format!("templates/kernel.cu:{}:", first_line());
-    assert!(said.contains(&place), "{said}");
+    let said = checked(&kernel("const float* x, const float* y"), &[IN, OUT]);
+    let yaml = "search_spaces/k.yaml:14:33";
+    said.says(2, &["nothing can write it", yaml, &line(0)]);
 }
 
 #[test]
 fn a_type_that_hangs_on_a_parameter_is_looked_at_with_each_of_its_values() {
     let text = "#if WIDE\nusing element = double;\n#else\nusing element = float;\n#endif\n";
     let text = format!("{text}{}", kernel("const element* x, float* y"));
-    let (output, said) = checked(&text, &[IN, OUT]);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("that is `double const*`"), "{said}");
+    checked(&text, &[IN, OUT]).says(2, &["that is `double const*`"]);
 }
 
 #[test]
@@ -375,239 +337,57 @@ fn kernels_in_namespaces_behind_macros_and_in_headers_are_found() {
         "#define PARAMETERS const double* x, float* y\nextern \"C\" __global__ void k(PARAMETERS) {}",
     ];
     for text in texts {
-        let (output, said) = checked(text, &[IN, OUT]);
-        assert_eq!(output.status.code(), Some(2), "{text}: {said}");
-        let line = format!("templates/kernel.cu:{}", first_line());
-        let next = format!("templates/kernel.cu:{}", first_line() + 1);
-        assert!(
-            said.contains(&line) || said.contains(&next),
-            "{text}: {said}"
-        );
+        let said = checked(text, &[IN, OUT]);
+        said.says_of(&text, 2, &[]);
+        let named = |line: String| said.stderr.contains(line.trim_end_matches(':'));
+        let found = named(line(0)) || named(line(1));
+        assert!(found, "{text}: {}", said.stderr);
     }
 }
 
 #[test]
 fn the_reference_kernel_is_compared_as_well() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let text = space(&[IN, OUT]).replace(
+    let dir = project(&kernel("const float* x, float* y"), &[IN, OUT]);
+    crate::program::replace(
+        &dir.path().join("search_spaces/k.yaml"),
         "reference: { source: ../templates/kernel.cu, entry: k,",
         "reference: { source: ../templates/reference.cu, entry: naive,",
     );
-    write(dir.path(), "search_spaces/k.yaml", &text);
-    let good = format!("{FRONT}{}", kernel("const float* x, float* y"));
-    write(dir.path(), "templates/kernel.cu", &good);
     let naive = "extern \"C\" __global__ void naive(const float* x, double* y) {}\n";
     write(dir.path(), "templates/reference.cu", naive);
-    for command in [
-        &["check", "search_spaces/k.yaml", "--arch", "sm_90"][..],
-        &["check", "search_spaces/k.yaml"],
+    for check in [
+        "check search_spaces/k.yaml --arch sm_90",
+        "check search_spaces/k.yaml",
     ] {
-        let (output, said) = ran(dir.path(), command);
-        assert_eq!(output.status.code(), Some(2), "{said}");
         let parts = [
             "search_spaces/k.yaml:14:",
             "templates/reference.cu:1:",
             "reference kernel `naive`",
         ];
-        for part in parts {
-            assert!(said.contains(part), "{part}: {said}");
-        }
+        ran(dir.path(), check).says(2, &parts);
     }
 }
 
 #[test]
 fn every_command_that_builds_candidates_refuses_a_wrong_declaration() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    write(dir.path(), "search_spaces/k.yaml", &space(&[IN, OUT]));
-    let text = format!("{FRONT}{}", kernel("const double* x, float* y"));
-    write(dir.path(), "templates/kernel.cu", &text);
-    let file = "search_spaces/k.yaml";
-    for command in [
-        &["check", file][..],
-        &[
-            "run",
-            file,
-            "--device",
-            "vgpu:h100",
-            "--evals",
-            "2",
-            "--db",
-            "t.db",
-        ],
-        &["predict", file],
-        &["gate", file, "--device", "vgpu:h100", "--db", "t.db"],
-        &["ablate", file],
+    let dir = project(&kernel("const double* x, float* y"), &[IN, OUT]);
+    for (command, more) in [
+        ("check", ""),
+        ("run", " --device vgpu:h100 --evals 2 --db t.db"),
+        ("predict", ""),
+        ("gate", " --device vgpu:h100 --db t.db"),
+        ("ablate", ""),
     ] {
-        let (output, said) = ran(dir.path(), command);
-        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
-        assert!(
-            said.contains("search_spaces/k.yaml:13:22: error: "),
-            "{command:?}: {said}"
-        );
-        assert!(said.contains("templates/kernel.cu:"), "{command:?}: {said}");
-    }
-}
-
-#[test]
-fn definitions_that_override_the_space_are_refused_before_anything_is_compiled() {
-    // The text, the place of the definition behind the front, and what it overrides.
-    let wrong: [(&str, (usize, usize), &str); 12] = [
-        ("#define N 1024", (0, 9), "the problem size `N`"),
-        ("#  define  N 1024", (0, 12), "the problem size `N`"),
-        ("#define TWICE 7", (0, 9), "the derived value `TWICE`"),
-        (
-            "#undef BLOCK\n#define BLOCK 32",
-            (1, 9),
-            "after an `#undef`",
-        ),
-        (
-            "#undef N\n#ifndef N\n#define N 7\n#endif",
-            (2, 9),
-            "after an `#undef`",
-        ),
-        ("#ifdef N\n#define N 7\n#endif", (1, 9), "the problem size"),
-        (
-            "#if defined(N) && 1\n#define N 7\n#endif",
-            (1, 9),
-            "the problem size",
-        ),
-        (
-            "#if 0\n#else\n#define N 7\n#endif",
-            (2, 9),
-            "the problem size",
-        ),
-        (
-            "#ifndef UNKNOWN_HERE\n#define UNKNOWN_HERE\n#define N 7\n#endif",
-            (2, 9),
-            "`N`",
-        ),
-        ("#define N(a) a", (0, 9), "the problem size `N`"),
-        (
-            "#define DEVICE_SM_COUNT 108",
-            (0, 9),
-            "a property of the device",
-        ),
-        ("#define \\\n  N 7", (1, 3), "the problem size `N`"),
-    ];
-    for (before, (line, column), what) in wrong {
-        let text = format!("{before}\n{}", kernel("const float* x, float* y"));
-        let (output, said) = checked(&text, &[IN, OUT]);
-        assert_eq!(output.status.code(), Some(2), "{before}: {said}");
-        assert!(
-            said.contains(what) && said.contains("help: "),
-            "{before}: {said}"
-        );
-        assert!(!said.contains("combinations are valid"), "{before}: {said}");
-        let place = format!(
-            "templates/kernel.cu:{}:{column}: error: ",
-            first_line() + line
-        );
-        assert!(said.contains(&place), "{before}: {said}");
-    }
-}
-
-#[test]
-fn definitions_that_hang_on_values_are_told_by_the_compiler() {
-    for before in [
-        "#if BLOCK == 128\n#define N 7\n#endif",
-        "#if BLOCK == 64\n#define N 7\n#endif",
-        "#if __CUDACC_VER_MAJOR__ > 9\n#undef N\n#define N 7\n#endif",
-    ] {
-        let text = format!("{before}\n{}", kernel("const float* x, float* y"));
-        let (output, said) = checked(&text, &[IN, OUT]);
-        assert_eq!(output.status.code(), Some(2), "{before}: {said}");
-        assert!(
-            said.contains("overrides the problem size `N`"),
-            "{before}: {said}"
-        );
-        let column = ":9: error: ";
-        assert!(
-            said.contains("templates/kernel.cu:") && said.contains(column),
-            "{before}: {said}"
-        );
-    }
-}
-
-#[test]
-fn definitions_that_override_nothing_pass() {
-    for before in [
-        "#ifndef N\n#define N 1024\n#endif",
-        "#if !defined(N)\n#define N 1024\n#endif",
-        "#if 0\n#define N 7\n#endif",
-        "#if BLOCK == 17\n#define N 7\n#endif",
-        "#ifdef __HIP__\n#define N 7\n#endif",
-        "// #define N 7",
-        "/*\n#define N 7\n*/",
-        "#define N_2 7\n#define NN 7",
-        "constexpr int n = N;\n#undef N",
-        "#ifdef N\n#else\n#define N 7\n#endif",
-        "static const char* const text = \"\\\n#define N 7\";",
-    ] {
-        let before = before.replace("static const char", "__constant__ const char");
-        let text = format!("{before}\n{}", kernel("const float* x, float* y"));
-        let (output, said) = checked(&text, &[IN, OUT]);
-        assert_eq!(output.status.code(), Some(0), "{before}: {said}");
-    }
-}
-
-#[test]
-fn a_definition_in_a_header_is_shown_there() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    write(dir.path(), "search_spaces/k.yaml", &space(&[IN, OUT]));
-    let text = format!(
-        "{FRONT}#include \"own.cuh\"\n{}",
-        kernel("const float* x, float* y")
-    );
-    write(dir.path(), "templates/kernel.cu", &text);
-    write(
-        dir.path(),
-        "templates/own.cuh",
-        "#pragma once\n#define N 7\n",
-    );
-    let (output, said) = ran(
-        dir.path(),
-        &["check", "search_spaces/k.yaml", "--arch", "sm_90"],
-    );
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("templates/own.cuh:2:9: error: "), "{said}");
-    write(
-        dir.path(),
-        "templates/own.cuh",
-        "#ifndef N\n#define N 7\n#endif\n",
-    );
-    let (output, said) = ran(
-        dir.path(),
-        &["check", "search_spaces/k.yaml", "--arch", "sm_90"],
-    );
-    assert_eq!(output.status.code(), Some(0), "{said}");
-}
-
-#[test]
-fn a_variable_that_has_the_name_of_a_macro_is_explained() {
-    for before in [
-        "constexpr int N = 256;",
-        "template <int BLOCK> struct A {};",
-    ] {
-        let text = format!("{before}\n{}", kernel("const float* x, float* y"));
-        let (output, said) = checked(&text, &[IN, OUT]);
-        assert_eq!(output.status.code(), Some(2), "{before}: {said}");
-        let place = format!("templates/kernel.cu:{}:", first_line());
-        assert!(
-            said.contains("is a macro") && said.contains(&place),
-            "{before}: {said}"
-        );
+        let said = ran(dir.path(), &format!("{command} search_spaces/k.yaml{more}"));
+        let yaml = "search_spaces/k.yaml:13:22: error: ";
+        said.says_of(&command, 2, &[yaml, "templates/kernel.cu:"]);
     }
 }
 
 #[test]
 fn all_shipped_spaces_declare_what_their_kernels_take() {
-    let folder = project();
-    let spaces = std::fs::read_dir(folder.join("search_spaces")).expect("the folder is there");
-    let compiler = tuner_kernel::compile::Compiler::new(tuner_kernel::compile::CompilerSettings {
-        isolation: tuner_kernel::compile::Isolation::InProcess,
-        ..tuner_kernel::compile::CompilerSettings::with_jobs(1)
-    })
-    .expect("NVRTC is there");
+    let spaces = std::fs::read_dir(root().join("search_spaces")).expect("the folder is there");
+    let compiler = compiler(None);
     let limits = tuner_device::limits::by_name("h100").expect("a known device");
     let mut count = 0;
     for file in spaces {

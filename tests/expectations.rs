@@ -1,51 +1,12 @@
 //! What a kernel is compared with is its own reference, and something is compared at all: two
 //! kernels in one run, a reference edited between two runs, and problems whose reference is slow.
 
+use crate::program::{ended, folder, json, root, run, tuner};
 use std::path::Path;
-use std::process::Command;
 
-fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command
-        .current_dir(folder)
-        .args(arguments)
-        .env_remove("TUNER_TOKEN");
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    command
-}
-
-/// A folder with these files.
-fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).expect("the file is written");
-    }
-    folder
-}
-
-/// Exit code, standard output and standard error.
-fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = tuner(folder, arguments).output().expect("tuner runs");
-    (
-        output.status.code().expect("an exit code"),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
-}
-
-fn json(folder: &Path, arguments: &[&str]) -> (i32, Vec<serde_json::Value>) {
-    let all: Vec<&str> = arguments
-        .iter()
-        .copied()
-        .chain(["--format", "json"])
-        .collect();
-    let (code, stdout, stderr) = run(folder, &all);
-    let rows = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
-    (code, rows)
-}
+/// A small run, but for how much is tried.
+const RUN: &str = "run space.yaml --device vgpu:l4 --db a.db --evals";
+const BOARD: &str = "leaderboard --db a.db";
 
 /// One elementwise kernel `y = …` of x, with a reference of its own.
 fn space(name: &str, source: &str, reference: &str, entry: &str) -> String {
@@ -66,6 +27,28 @@ fn kernel(formula: &str) -> String {
     )
 }
 
+/// A space whose kernel computes one formula and whose reference another.
+fn scale(formula: &str, reference: &str) -> tempfile::TempDir {
+    folder(&[
+        ("f.cu", &kernel(formula)),
+        ("reference.cu", &plain(reference)),
+        (
+            "space.yaml",
+            &space("scale", "f.cu", "reference.cu", "plain"),
+        ),
+    ])
+}
+
+/// The reference of [`scale`].
+fn plain(formula: &str) -> String {
+    references(&[("plain", formula)])
+}
+
+/// Another reference in the place of a space's own.
+fn edit(folder: &Path, formula: &str) {
+    std::fs::write(folder.join("reference.cu"), plain(formula)).expect("written");
+}
+
 fn references(formulas: &[(&str, &str)]) -> String {
     let one = |(name, formula): &(&str, &str)| {
         format!(
@@ -80,7 +63,7 @@ fn references(formulas: &[(&str, &str)]) -> String {
 fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() {
     let both = references(&[("twice", "2.0f * x[i]"), ("more", "x[i] + 1.0f")]);
     // Both kernels compute x + 1; the second should double.
-    let folder = project(&[
+    let folder = folder(&[
         ("f.cu", &kernel("x[i] + 1.0f")),
         ("reference.cu", &both),
         (
@@ -92,26 +75,25 @@ fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() 
             &space("wrong", "f.cu", "reference.cu", "twice"),
         ),
     ]);
-    for order in [["right.yaml", "wrong.yaml"], ["wrong.yaml", "right.yaml"]] {
-        let db = format!("{}.db", order[0]);
-        let base = [
-            "--evals", "4", "--seed", "1", "--device", "vgpu:l4", "--db", &db,
-        ];
-        let all: Vec<&str> = ["run"].into_iter().chain(order).chain(base).collect();
-        let (code, stdout, stderr) = run(folder.path(), &all);
-        assert_eq!(code, 0, "{stderr}");
-        assert!(stdout.contains("verdicts incorrect 2"), "{stdout}");
-        let (_, rows) = json(folder.path(), &["leaderboard", "--db", &db]);
+    let folder = folder.path();
+    for order in ["right.yaml wrong.yaml", "wrong.yaml right.yaml"] {
+        let db = format!("{}.db", &order[..5]);
+        let line = format!("run {order} --evals 4 --seed 1 --device vgpu:l4 --db {db}");
+        let ran = run(folder, &line);
+        ran.says(0, &[]);
+        assert!(
+            ran.stdout.contains("verdicts incorrect 2"),
+            "{}",
+            ran.stdout
+        );
+        let (_, rows) = json(folder, &format!("leaderboard --db {db}"));
         assert!(!rows.is_empty());
         assert!(rows.iter().all(|row| row["kernel"] == "right"), "{rows:#?}");
-        let (code, rows) = json(folder.path(), &["check", order[0], order[1]]);
+        let (code, rows) = json(folder, &format!("check {order}"));
         assert_eq!(code, 4);
         for row in rows {
-            let expected = if row["kernel"] == "right" {
-                "ok"
-            } else {
-                "incorrect"
-            };
+            let right = row["kernel"] == "right";
+            let expected = if right { "ok" } else { "incorrect" };
             assert_eq!(row["verdict"], expected, "{row:#}");
         }
     }
@@ -119,82 +101,29 @@ fn a_kernel_that_is_wrong_in_the_way_of_its_neighbour_is_refused_in_any_order() 
 
 #[test]
 fn results_that_were_compared_with_a_reference_edited_since_do_not_rank() {
-    let reference = |formula| references(&[("plain", formula)]);
-    let (doubled, tripled) = (reference("2.0f * x[i]"), reference("3.0f * x[i]"));
-    let folder = project(&[
-        ("f.cu", &kernel("2.0f * x[i]")),
-        ("reference.cu", &doubled),
-        (
-            "space.yaml",
-            &space("scale", "f.cu", "reference.cu", "plain"),
-        ),
-    ]);
-    let tune = |seed: &str| {
-        let base = [
-            "run",
-            "space.yaml",
-            "--evals",
-            "2",
-            "--device",
-            "vgpu:l4",
-            "--db",
-            "a.db",
-        ];
-        let all: Vec<&str> = base.into_iter().chain(["--seed", seed]).collect();
-        run(folder.path(), &all).0
+    let folder = scale("2.0f * x[i]", "2.0f * x[i]");
+    let folder = folder.path();
+    let tuned = |seed: u32| {
+        let code = run(folder, &format!("{RUN} 2 --seed {seed}")).code;
+        (code, json(folder, BOARD).1.len())
     };
-    let ranked = || {
-        json(folder.path(), &["leaderboard", "--db", "a.db"])
-            .1
-            .len()
-    };
-    assert_eq!((tune("1"), ranked()), (0, 2));
-    std::fs::write(folder.path().join("reference.cu"), &tripled).expect("written");
-    let (_, _, stderr) = run(folder.path(), &["leaderboard", "--db", "a.db"]);
-    assert!(stderr.contains("or its reference was"), "{stderr}");
-    assert_eq!(
-        (tune("2"), ranked()),
-        (3, 0),
-        "nothing passes the new reference"
-    );
-    std::fs::write(folder.path().join("reference.cu"), &doubled).expect("written");
-    assert_eq!(
-        (tune("3"), ranked()),
-        (0, 2),
-        "the first reference is known again"
-    );
+    assert_eq!(tuned(1), (0, 2));
+    edit(folder, "3.0f * x[i]");
+    run(folder, BOARD).says(0, &["or its reference was"]);
+    assert_eq!(tuned(2), (3, 0), "nothing passes the new reference");
+    edit(folder, "2.0f * x[i]");
+    assert_eq!(tuned(3), (0, 2), "the first reference is known again");
 }
 
 #[test]
 fn a_run_whose_reference_was_edited_is_not_resumed() {
-    let reference = |formula| references(&[("plain", formula)]);
-    let folder = project(&[
-        ("f.cu", &kernel("2.0f * x[i]")),
-        ("reference.cu", &reference("2.0f * x[i]")),
-        (
-            "space.yaml",
-            &space("scale", "f.cu", "reference.cu", "plain"),
-        ),
-    ]);
-    let base = [
-        "run",
-        "space.yaml",
-        "--evals",
-        "2",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "a.db",
-    ];
-    assert_eq!(run(folder.path(), &base).0, 0);
+    let folder = scale("2.0f * x[i]", "2.0f * x[i]");
+    let folder = folder.path();
+    run(folder, &format!("{RUN} 2")).says(0, &[]);
     // An interrupted run, as far as the database tells.
-    let database = set_state(folder.path(), "interrupted");
-    assert!(database, "the run's state was set");
-    std::fs::write(folder.path().join("reference.cu"), reference("3.0f * x[i]")).expect("written");
-    let all: Vec<&str> = base.into_iter().chain(["--resume"]).collect();
-    let (code, _, stderr) = run(folder.path(), &all);
-    assert_eq!(code, 3, "{stderr}");
-    assert!(stderr.contains("no unfinished run"), "{stderr}");
+    assert!(set_state(folder, "interrupted"), "the run's state was set");
+    edit(folder, "3.0f * x[i]");
+    run(folder, &format!("{RUN} 2 --resume")).says(3, &["no unfinished run"]);
 }
 
 /// Sets the state of all runs in `a.db`.
@@ -245,54 +174,34 @@ reference: { source: reference.cu, entry: plain, grid: [1, 1, 1], block: [1, 1, 
 metric: { bytes: \"4 * N\" }
 ";
 
+/// The histogram with that reference.
+fn histogram(reference: &str) -> tempfile::TempDir {
+    folder(&[
+        ("f.cu", HISTOGRAM),
+        ("reference.cu", reference),
+        ("space.yaml", HISTOGRAM_SPACE),
+    ])
+}
+
 #[test]
 fn where_nothing_can_be_compared_a_smaller_problem_is_made_and_told() {
-    let folder = project(&[
-        ("f.cu", HISTOGRAM),
-        ("reference.cu", HISTOGRAM_REFERENCE),
-        ("space.yaml", HISTOGRAM_SPACE),
-    ]);
-    let base = [
-        "run",
-        "space.yaml",
-        "--evals",
-        "4",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "a.db",
-    ];
-    let (code, _, stderr) = run(folder.path(), &base);
-    assert_eq!(code, 0, "{stderr}");
-    let said = stderr.find("cannot be compared").expect("the note");
-    assert!(
-        said < stderr.find(": evolve").expect("the run's line"),
-        "{stderr}"
-    );
-    assert!(stderr.contains("under `check_problems`"), "{stderr}");
-    let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
+    let folder = histogram(HISTOGRAM_REFERENCE);
+    let folder = folder.path();
+    let ran = run(folder, &format!("{RUN} 4"));
+    ran.says(0, &["under `check_problems`"]);
+    let said = ran.stderr.find("cannot be compared").expect("the note");
+    let began = ran.stderr.find(": evolve").expect("the run's line");
+    assert!(said < began, "{}", ran.stderr);
+    let (_, rows) = json(folder, BOARD);
     assert_eq!(rows.len(), 2, "{rows:#?}");
-    assert!(
-        rows.iter().all(|row| row["config"]["SHIFT"] == 0),
-        "{rows:#?}"
-    );
-    let (code, rows) = json(
-        folder.path(),
-        &[
-            "check",
-            "space.yaml",
-            "--problem",
-            "large",
-            "--config",
-            "SHIFT=1",
-        ],
-    );
+    let right = rows.iter().all(|row| row["config"]["SHIFT"] == 0);
+    assert!(right, "{rows:#?}");
+    let wrong = "check space.yaml --problem large --config SHIFT=1";
+    let (code, rows) = json(folder, wrong);
     assert_eq!((code, &rows[0]["verdict"]), (4, &"incorrect".into()));
     let detail = rows[0]["detail"].as_str().expect("a detail");
-    assert!(
-        detail.contains("a generated check problem: { N: "),
-        "{detail}"
-    );
+    let generated = "a generated check problem: { N: ";
+    assert!(detail.contains(generated), "{detail}");
 }
 
 #[test]
@@ -302,78 +211,32 @@ fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
         "count[b] = 0;",
         "{ count[b] = 0; for (int k = 0; k < 400000000; ++k) asm volatile(\"\"); }",
     );
-    let folder = project(&[
-        ("f.cu", HISTOGRAM),
-        ("reference.cu", &slow),
-        ("space.yaml", HISTOGRAM_SPACE),
-    ]);
-    let base = [
-        "run",
-        "space.yaml",
-        "--evals",
-        "2",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "a.db",
-    ];
-    let (code, stdout, stderr) = run(folder.path(), &base);
-    assert_eq!(code, 3, "{stderr}");
-    assert!(
-        stderr.contains("will be `unchecked` and will not rank"),
-        "{stderr}"
-    );
-    assert!(stdout.contains("unchecked 2"), "{stdout}");
-    let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
+    let folder = histogram(&slow);
+    let folder = folder.path();
+    let ran = run(folder, &format!("{RUN} 2"));
+    ran.says(3, &["will be `unchecked` and will not rank"]);
+    assert!(ran.stdout.contains("unchecked 2"), "{}", ran.stdout);
+    let (_, rows) = json(folder, BOARD);
     assert!(rows.is_empty(), "{rows:#?}");
-    let (code, _, stderr) = run(
-        folder.path(),
-        &["export", "histogram", "--allow-predicted", "--db", "a.db"],
-    );
-    assert_ne!(code, 0, "{stderr}");
-    let (code, rows) = json(
-        folder.path(),
-        &["check", "space.yaml", "--problem", "large"],
-    );
+    let shipped = run(folder, "export histogram --allow-predicted --db a.db");
+    assert_ne!(shipped.code, 0, "{}", shipped.stderr);
+    let (code, rows) = json(folder, "check space.yaml --problem large");
     assert_eq!((code, &rows[0]["verdict"]), (4, &"unchecked".into()));
 }
 
 #[test]
 fn a_reference_that_does_not_write_its_outputs_is_the_spaces_fault() {
-    let half = references(&[("plain", "2.0f * x[i]")]).replace("i < N", "i < N / 2");
-    let folder = project(&[
-        ("f.cu", &kernel("2.0f * x[i]")),
-        ("reference.cu", &half),
-        (
-            "space.yaml",
-            &space("scale", "f.cu", "reference.cu", "plain"),
-        ),
-    ]);
-    for arguments in [
-        &["check", "space.yaml"][..],
-        &[
-            "run",
-            "space.yaml",
-            "--evals",
-            "2",
-            "--device",
-            "vgpu:l4",
-            "--db",
-            "a.db",
-        ],
-    ] {
-        let (code, _, stderr) = run(folder.path(), arguments);
-        assert_eq!(code, 2, "{stderr}");
-        assert!(
-            stderr.contains("space.yaml") && stderr.contains("from element 500 of 1000 on"),
-            "{stderr}"
-        );
+    let folder = scale("2.0f * x[i]", "2.0f * x[i]");
+    let folder = folder.path();
+    crate::program::replace(&folder.join("reference.cu"), "i < N", "i < N / 2");
+    for line in ["check space.yaml", &format!("{RUN} 2")] {
+        let parts = ["space.yaml", "from element 500 of 1000 on"];
+        run(folder, line).says(2, &parts);
     }
 }
 
 #[test]
 fn a_wrong_result_says_which_elements_differ_and_how() {
-    let plain = references(&[("plain", "2.0f * x[i]")]);
     for (formula, words) in [
         ("x[i]", "each is 0.5000 times what is expected"),
         (
@@ -385,15 +248,8 @@ fn a_wrong_result_says_which_elements_differ_and_how() {
             "every 17th element from 0 on",
         ),
     ] {
-        let folder = project(&[
-            ("f.cu", &kernel(formula)),
-            ("reference.cu", &plain),
-            (
-                "space.yaml",
-                &space("scale", "f.cu", "reference.cu", "plain"),
-            ),
-        ]);
-        let (code, rows) = json(folder.path(), &["check", "space.yaml"]);
+        let folder = scale(formula, "2.0f * x[i]");
+        let (code, rows) = json(folder.path(), "check space.yaml");
         let detail = rows[0]["detail"].as_str().expect("a detail");
         assert_eq!(code, 4);
         assert!(detail.contains(words), "{formula}: {detail}");
@@ -402,18 +258,16 @@ fn a_wrong_result_says_which_elements_differ_and_how() {
 
 /// Verdicts by kernel of one run over these spaces, from the run's own summary.
 fn verdicts(spaces: &[String], db: &Path) -> std::collections::BTreeMap<String, String> {
-    let count = spaces.len().to_string();
-    let db = db.to_string_lossy();
-    let base = [
-        "run", "--evals", &count, "--seed", "1", "--device", "vgpu:l4", "--db", &db,
-    ];
-    let names = spaces.iter().map(String::as_str);
-    let all: Vec<&str> = base.into_iter().chain(names).collect();
-    let (code, stdout, stderr) = run(Path::new(env!("CARGO_MANIFEST_DIR")), &all);
-    assert_eq!(code, 0, "{stderr}");
+    let line = format!(
+        "run --evals {} --seed 1 --device vgpu:l4 --db",
+        spaces.len()
+    );
+    let mut command = tuner(root());
+    let ran = ended(command.args(line.split(' ')).arg(db).args(spaces));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let mut found = std::collections::BTreeMap::new();
     let mut kernel = String::new();
-    for line in stdout.lines() {
+    for line in ran.stdout.lines() {
         match (
             line.split_once(" | "),
             line.trim().strip_prefix("verdicts "),
@@ -430,7 +284,7 @@ fn verdicts(spaces: &[String], db: &Path) -> std::collections::BTreeMap<String, 
 
 #[test]
 fn all_pairs_of_shipped_kernels_in_one_run_have_the_same_verdicts_in_any_order() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("search_spaces");
+    let folder = root().join("search_spaces");
     let mut spaces: Vec<String> = std::fs::read_dir(folder)
         .expect("the spaces")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -462,28 +316,11 @@ impl Drop for Daemon {
 
 #[test]
 fn a_daemon_compares_each_run_with_the_reference_as_it_is_then() {
-    let reference = |formula| references(&[("plain", formula)]);
-    let folder = project(&[
-        ("f.cu", &kernel("2.0f * x[i]")),
-        ("reference.cu", &reference("2.0f * x[i]")),
-        (
-            "space.yaml",
-            &space("scale", "f.cu", "reference.cu", "plain"),
-        ),
-    ]);
-    let mut serve = tuner(
-        folder.path(),
-        &[
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--db",
-            "a.db",
-            "--kernels",
-            ".",
-        ],
-    );
-    let child = serve
+    let folder = scale("2.0f * x[i]", "2.0f * x[i]");
+    let folder = folder.path();
+    let line = "serve --listen 127.0.0.1:0 --db a.db --kernels .";
+    let child = tuner(folder)
+        .args(line.split(' '))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -493,23 +330,11 @@ fn a_daemon_compares_each_run_with_the_reference_as_it_is_then() {
     let output = daemon.0.stdout.take().expect("its output");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("a line");
     assert!(line.contains("http://"), "{line}");
-    let base = [
-        "run",
-        "space.yaml",
-        "--evals",
-        "2",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "a.db",
-    ];
-    let (code, _, stderr) = run(folder.path(), &base);
-    assert_eq!(code, 0, "{stderr}");
-    let tripled = reference("3.0f * x[i]");
-    std::fs::write(folder.path().join("reference.cu"), tripled).expect("written");
-    let (code, stdout, stderr) = run(folder.path(), &base);
-    assert_eq!(code, 3, "{stdout}{stderr}");
-    assert!(stdout.contains("incorrect 2"), "{stdout}");
-    let (_, rows) = json(folder.path(), &["leaderboard", "--db", "a.db"]);
+    run(folder, &format!("{RUN} 2")).says(0, &[]);
+    edit(folder, "3.0f * x[i]");
+    let ran = run(folder, &format!("{RUN} 2"));
+    ran.says(3, &[]);
+    assert!(ran.stdout.contains("incorrect 2"), "{}", ran.stdout);
+    let (_, rows) = json(folder, BOARD);
     assert!(rows.is_empty(), "{rows:#?}");
 }

@@ -1,11 +1,7 @@
 //! Kernels as they lie in other people's projects: named by C++, with the host's headers.
 
-use crate::check::{check, tuner};
+use crate::program::{json, run, write};
 use std::path::Path;
-
-fn write(folder: &Path, name: &str, text: &str) {
-    std::fs::write(folder.join(name), text).unwrap();
-}
 
 const SPACE: &str = "\
 version: 1
@@ -54,7 +50,7 @@ fn verdicts(folder: &Path, kernel: &str, entry: &str) -> (Vec<String>, i32, Stri
     write(folder, "kernel.cu", kernel);
     write(folder, "reference.cu", REFERENCE);
     write(folder, "space.yaml", &SPACE.replace("ENTRY", entry));
-    let (rows, code) = check(folder, &["space.yaml", "--sample", "2", "--seed", "1"]);
+    let (code, rows) = json(folder, "check space.yaml --sample 2 --seed 1");
     let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap_or("").to_owned();
     let detail = rows
         .first()
@@ -116,12 +112,7 @@ fn the_types_of_a_templates_instance_are_compared_with_the_declared_ones() {
     write(dir.path(), "reference.cu", REFERENCE);
     let entry = "outer::inner::scale<BLOCK, {FACTOR}, double>";
     write(dir.path(), "space.yaml", &SPACE.replace("ENTRY", entry));
-    tuner()
-        .current_dir(dir.path())
-        .args(["check", "space.yaml"])
-        .assert()
-        .code(2)
-        .stderr(predicates::str::contains("double"));
+    run(dir.path(), "check space.yaml").says(2, &["double"]);
 }
 
 const HEADERS: &str = "\

@@ -2,46 +2,13 @@
 
 mod data;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// Runs `tuner` in a folder, with the compiler of the project.
-fn tuner(folder: &Path, arguments: &[&str]) -> Output {
-    let project = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command.current_dir(folder).args(arguments);
-    if std::env::var_os("TUNER_NVRTC").is_none() && project.join(".cuda").exists() {
-        std::os::unix::fs::symlink(project.join(".cuda"), folder.join(".cuda")).ok();
-    }
-    command.output().expect("tuner runs")
-}
-
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).expect("the file is written");
-    }
-    folder
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().expect("an exit code")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use crate::program::{Ended, folder, run};
+use std::path::Path;
 
 /// The rows of `check`, and its exit code.
 fn check(folder: &Path) -> (Vec<serde_json::Value>, i32) {
-    let output = tuner(folder, &["check", "k.yaml", "--format", "json"]);
-    let rows = serde_json::from_slice(&output.stdout);
-    let rows = rows.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
-    (rows, code(&output))
+    let ran = run(folder, "check k.yaml --format json");
+    (ran.rows(), ran.code)
 }
 
 /// Its own sizes as parameters, and nothing to tune.
@@ -95,18 +62,11 @@ fn a_kernel_that_takes_its_sizes_needs_neither_macros_nor_parameters() {
         .collect();
     assert_eq!(hashes.len(), 1);
     // What has no parameters can be run all the same.
-    let run = [
-        "run",
-        "k.yaml",
-        "--evals",
-        "3",
-        "--device",
-        "vgpu:h100",
-        "--db",
-        "t.db",
-    ];
-    let run = tuner(folder.path(), &run);
-    assert_eq!(code(&run), 0, "{}", stderr(&run));
+    let ran = run(
+        folder.path(),
+        "run k.yaml --evals 3 --device vgpu:h100 --db t.db",
+    );
+    ran.says(0, &[]);
 }
 
 #[test]
@@ -135,17 +95,15 @@ fn a_size_that_the_kernel_declares_is_told_before_the_compiler_stumbles_over_it(
     ];
     for source in &sources {
         let folder = folder(&[("k.cu", source), ("r.cu", ADD), ("k.yaml", &space)]);
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        let said = stderr(&output);
-        assert_eq!(code(&output), 2, "{said}");
-        for part in [
+        let output = run(folder.path(), "check k.yaml");
+        let parts = [
             "k.cu:",
             "`n` is a macro, the problem size of the search space, and names nothing here",
             "write `sizes: argument`",
-        ] {
-            assert!(said.contains(part), "{source}\n{said}");
-        }
-        assert!(!said.contains("expected an identifier"), "{said}");
+        ];
+        output.says_of(source, 2, &parts);
+        let stumbled = output.stderr.contains("expected an identifier");
+        assert!(!stumbled, "{}", output.stderr);
     }
 }
 
@@ -221,11 +179,13 @@ reference: none
 #[test]
 fn without_a_reference_a_problem_is_judged_on_its_own_sizes() {
     let folder = folder(&[("k.cu", TILED), ("k.yaml", TILED_SPACE)]);
-    for problem in [&["--problem", "small"][..], &[]] {
-        let arguments = [&["check", "k.yaml", "--format", "json"][..], problem].concat();
-        let checked = tuner(folder.path(), &arguments);
-        assert_eq!(code(&checked), 0, "{}", stderr(&checked));
-        let rows: Vec<serde_json::Value> = serde_json::from_slice(&checked.stdout).expect("rows");
+    for problem in ["", " --problem small"] {
+        let checked = run(
+            folder.path(),
+            &format!("check k.yaml --format json{problem}"),
+        );
+        checked.says(0, &[]);
+        let rows = checked.rows();
         assert!(!rows.is_empty());
         for row in rows {
             assert_eq!(row["verdict"], "unchecked", "{row:#}");
@@ -247,43 +207,21 @@ fn without_a_reference_no_output_is_needed_and_what_is_left_unwritten_is_told() 
     assert!(detail.contains("were written by nobody"), "{detail}");
     let compared = SPACE.replace("role: output", "role: scratch");
     let compared = folder(&[("k.cu", ADD), ("r.cu", ADD), ("k.yaml", &compared)]);
-    let refused = tuner(compared.path(), &["check", "k.yaml"]);
-    assert_eq!(code(&refused), 2);
-    assert!(
-        stderr(&refused).contains("write `reference: none`"),
-        "{}",
-        stderr(&refused)
-    );
+    let refused = run(compared.path(), "check k.yaml");
+    refused.says(2, &["write `reference: none`"]);
 }
 
 #[test]
 fn what_has_no_reference_is_never_ranked() {
     let folder = folder(&[("k.cu", ADD), ("k.yaml", &no_reference(SPACE))]);
-    let run = [
-        "run",
-        "k.yaml",
-        "--evals",
-        "1",
-        "--device",
-        "vgpu:h100",
-        "--db",
-        "t.db",
-    ];
-    let run = tuner(folder.path(), &run);
-    assert_eq!(code(&run), 2, "{}", stderr(&run));
-    assert!(
-        stderr(&run).contains("`reference: none` compares no results"),
-        "{}",
-        stderr(&run)
+    let ran = run(
+        folder.path(),
+        "run k.yaml --evals 1 --device vgpu:h100 --db t.db",
     );
-    let predict = tuner(folder.path(), &["predict", "k.yaml", "--format", "json"]);
-    assert_eq!(code(&predict), 0, "{}", stderr(&predict));
-    assert!(
-        stderr(&predict).contains("results are not compared"),
-        "{}",
-        stderr(&predict)
-    );
-    let rows: Vec<serde_json::Value> = serde_json::from_slice(&predict.stdout).expect("JSON");
+    ran.says(2, &["`reference: none` compares no results"]);
+    let predict = run(folder.path(), "predict k.yaml --format json");
+    predict.says(0, &["results are not compared"]);
+    let rows = predict.rows();
     assert!(rows[0]["time_us"].as_f64().expect("a time") > 0.0);
 }
 
@@ -303,10 +241,8 @@ fn a_wrong_word_for_sizes_or_reference_is_shown_with_what_to_write() {
             ("r.cu", ADD),
             ("k.yaml", &SPACE.replace(from, to)),
         ]);
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        assert_eq!(code(&output), 2);
-        assert!(stderr(&output).contains(says), "{}", stderr(&output));
-        assert!(stderr(&output).contains("k.yaml:"), "{}", stderr(&output));
+        let output = run(folder.path(), "check k.yaml");
+        output.says(2, &[says, "k.yaml:"]);
     }
 }
 
@@ -363,42 +299,35 @@ fn predict_takes_what_other_programs_write_and_leaves_out_what_is_no_configurati
                       "512,1,7": {"BLOCK": 512, "WIDE": 1, "other": 7, "time": 0.3}}}"#,
         ),
     ]);
-    let predict = |more: &[&str]| {
-        let all: Vec<&str> = ["predict", "k.yaml", "--format", "csv", "--configs"]
-            .iter()
-            .chain(more)
-            .copied()
-            .collect();
-        tuner(folder.path(), &all)
+    let predict = |more: &str| -> Ended {
+        let line = format!("predict k.yaml --format csv --configs {more}");
+        run(folder.path(), &line)
     };
-    let csv = predict(&["c.csv"]);
-    assert_eq!(code(&csv), 0, "{}", stderr(&csv));
-    let lines: Vec<String> = stdout(&csv).lines().map(str::to_owned).collect();
+    let csv = predict("c.csv");
+    let parts = [
+        "time, note",
+        "2 of 4 rows are outside the space",
+        "c.csv:3:",
+    ];
+    csv.says(0, &parts);
+    let lines: Vec<&str> = csv.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{lines:#?}");
     assert!(
         lines[1].starts_with("64,2,") && lines[2].starts_with("256,1,"),
         "{lines:#?}"
     );
-    for part in [
-        "time, note",
-        "2 of 4 rows are outside the space",
-        "c.csv:3:",
-    ] {
-        assert!(stderr(&csv).contains(part), "{}", stderr(&csv));
-    }
     for (arguments, says) in [
-        (&["c.csv", "--strict"][..], "`time` is no parameter"),
-        (&["typo.csv"], "did you mean `BLOCK`?"),
-        (&["cache.json", "--strict"], "`other` is no parameter"),
+        ("c.csv --strict", "`time` is no parameter"),
+        ("typo.csv", "did you mean `BLOCK`?"),
+        ("cache.json --strict", "`other` is no parameter"),
     ] {
         let refused = predict(arguments);
-        assert_eq!((code(&refused), stdout(&refused)), (2, String::new()));
-        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+        refused.says_of(&arguments, 2, &[says]);
+        assert_eq!(refused.stdout, "");
     }
-    let cache = predict(&["cache.json"]);
-    assert_eq!(code(&cache), 0, "{}", stderr(&cache));
-    assert_eq!(stdout(&cache).lines().count(), 2, "{}", stdout(&cache));
-    assert!(stderr(&cache).contains("1 of 2 rows"), "{}", stderr(&cache));
+    let cache = predict("cache.json");
+    cache.says(0, &["1 of 2 rows"]);
+    assert_eq!(cache.stdout.lines().count(), 2, "{}", cache.stdout);
 }
 
 #[test]
@@ -415,13 +344,8 @@ fn a_texture_is_refused_by_name() {
             "",
         );
     let folder = folder(&[("k.cu", source), ("k.yaml", &space)]);
-    let output = tuner(folder.path(), &["check", "k.yaml"]);
-    assert_eq!(code(&output), 2);
-    let said = stderr(&output);
-    assert!(
-        said.contains("k.cu:1:") && said.contains("`image` of the kernel `add`"),
-        "{said}"
-    );
+    let output = run(folder.path(), "check k.yaml");
+    output.says(2, &["k.cu:1:", "`image` of the kernel `add`"]);
 }
 
 #[test]
@@ -442,11 +366,6 @@ fn a_size_that_a_header_of_the_installation_declares_is_told_by_its_name() {
         "  - { name: m, type: i32, role: scalar, value: n }",
     );
     let folder = folder(&[("k.cu", &source), ("r.cu", &source), ("k.yaml", &space)]);
-    let output = tuner(folder.path(), &["check", "k.yaml"]);
-    let said = stderr(&output);
-    assert_eq!(code(&output), 2, "{said}");
-    assert!(
-        said.contains("vendor.cuh:1:") && said.contains("`n` is a macro"),
-        "{said}"
-    );
+    let output = run(folder.path(), "check k.yaml");
+    output.says(2, &["vendor.cuh:1:", "`n` is a macro"]);
 }

@@ -1,7 +1,7 @@
 //! The comparison with Kernel Tuner: its script, and the stage of `scripts/gpu-check` that runs it, on the
 //! stand-in for the driver and with a stand-in for Kernel Tuner.
 
-use crate::cuda::{root, tuner};
+use crate::program::{root, with_gpu};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -136,7 +136,10 @@ fn kernel_tuners_space_has_as_many_configurations_as_ours() {
         let space = root().join("search_spaces/softmax.yaml");
         let space = space.display().to_string();
         let words = ["space", &space, "--problem", problem, "--format", "json"];
-        let output = tuner(folder.path(), &words).output().expect("it runs");
+        let output = with_gpu(folder.path())
+            .args(words)
+            .output()
+            .expect("it runs");
         let ours: Value = serde_json::from_slice(&output.stdout).unwrap();
         let mut script = Command::new("python3")
             .arg(root().join("scripts/kernel-tuner-peer"))

@@ -4,8 +4,7 @@
 //! Every space in `search_spaces/` takes part by being there. `TUNER_KERNELS_SAMPLE=N` draws N
 //! pairs of each full space instead, `TUNER_KERNELS_SEED=S` others (the nightly form).
 
-use assert_cmd::Command;
-use std::path::Path;
+use crate::program::{root, tuner};
 
 /// Pairs of (configuration, problem) drawn from a full space.
 fn pairs(kernel: &str) -> usize {
@@ -20,21 +19,10 @@ fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-fn tuner() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // The compiler that the project's own set-up has fetched.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    command
-}
-
 /// Checks a space and returns what is wrong with it: one line a verdict that is not ok.
 fn failures(name: &str, arguments: &[&str]) -> Vec<String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = tuner();
+    let mut command = tuner(root());
     command
         .args(["check", &format!("search_spaces/{name}.yaml")])
         .args(arguments)
@@ -58,7 +46,7 @@ fn failures(name: &str, arguments: &[&str]) -> Vec<String> {
 
 /// The spaces of the catalog: `name` for `name.yaml`, without the one to copy.
 fn spaces() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("search_spaces");
+    let folder = root().join("search_spaces");
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .expect("the catalog")
         .filter_map(|entry| {
@@ -92,7 +80,7 @@ fn sampled_configurations_of_every_shipped_kernel_are_right_and_free_of_hazards(
 
 #[test]
 fn every_shipped_kernel_has_a_page_a_quick_space_and_a_baseline_that_exists() {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let project = root();
     let mut missing = Vec::new();
     for name in spaces().iter().filter(|name| !name.ends_with(".quick")) {
         let space = project.join(format!("search_spaces/{name}.yaml"));
@@ -118,10 +106,10 @@ fn every_shipped_kernel_has_a_page_a_quick_space_and_a_baseline_that_exists() {
 /// Predictions of a kernel's configurations: of the default one and the seeds, or of `sample` drawn ones.
 fn predicted(kernel: &str, gpu: &str, sample: Option<usize>) -> Vec<serde_json::Value> {
     let device = format!("vgpu:{gpu}");
-    let mut command = tuner();
+    let mut command = assert_cmd::Command::from_std(tuner(root()));
     command.args(["predict", kernel, "--device", &device, "--format", "json"]);
     if let Some(count) = sample {
-        let drawn = tuner()
+        let drawn = tuner(root())
             .args(["space", kernel, "--device", &device, "--format", "csv"])
             .args(["--sample", &count.to_string()])
             .output()
@@ -182,7 +170,7 @@ fn the_way_that_is_replayed_loads_what_was_executed() {
 #[ignore = "hours of compiling: cargo test --test program proof_of_every -- --ignored --nocapture"]
 fn proof_of_every_shipped_kernel_on_every_generation() {
     let count = std::env::var("PROOF_CONFIGS").map_or(500, |n| n.parse().expect("a number"));
-    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let project = root();
     let spaces = std::fs::read_dir(project.join("search_spaces")).expect("the spaces");
     let mut kernels: Vec<String> = spaces
         .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())

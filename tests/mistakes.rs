@@ -5,7 +5,6 @@
 //! code.
 
 use std::path::Path;
-use std::process::Command;
 
 /// A changed text of a file: the file, what stands there, and what is put instead.
 type Edit = (&'static str, &'static str, &'static str);
@@ -153,24 +152,13 @@ fn wrong(mistake: &Mistake) -> Option<String> {
     let (edit, command, code, place, advice) = mistake;
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), *edit);
-    let mut tuner = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    tuner
-        .args(command.split(' '))
-        .current_dir(folder.path())
-        .env_remove("TUNER_TOKEN");
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        tuner.env("TUNER_NVRTC", own);
-    }
-    let output = tuner.output().unwrap();
-    let told = [output.stderr, output.stdout].concat();
-    let told = String::from_utf8_lossy(&told);
-    let right =
-        output.status.code() == Some(*code) && told.contains(place) && told.contains(advice);
+    let ran = crate::program::run(folder.path(), command);
+    let told = ran.stderr + &ran.stdout;
+    let right = ran.code == *code && told.contains(place) && told.contains(advice);
     (!right).then(|| {
         format!(
             "{edit:?}: tuner {command}\nwanted: exit code {code}, `{place}`, `{advice}`\ngot: {:?}\n{told}",
-            output.status.code()
+            ran.code
         )
     })
 }

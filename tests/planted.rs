@@ -1,6 +1,6 @@
 //! Bugs planted in a copy of the GEMM template: each gets its verdict, at its own source line.
 
-use assert_cmd::Command;
+use crate::program::{ended, root, tuner};
 use std::path::{Path, PathBuf};
 
 /// One bug: what is replaced in the template, and what must come of it.
@@ -15,6 +15,13 @@ struct Bug {
     lines: &'static [&'static str],
 }
 
+/// Where a tile is filled.
+const FILLING: &[&str] = &[
+    "tile[(k + j) * kStrideA + row] = ",
+    "to) = pack;",
+    "(from);",
+];
+
 const BUGS: &[Bug] = &[
     Bug {
         name: "no barrier at the loop head: the tile is overwritten while others still read it",
@@ -23,11 +30,7 @@ const BUGS: &[Bug] = &[
         config: "PREFETCH=1",
         problem: "even",
         verdict: "race",
-        lines: &[
-            "tile[(k + j) * kStrideA + row] = ",
-            "to) = pack;",
-            "(from);",
-        ],
+        lines: FILLING,
     },
     Bug {
         name: "no barrier between filling the tile and reading it",
@@ -36,11 +39,7 @@ const BUGS: &[Bug] = &[
         config: "STAGES=2",
         problem: "even",
         verdict: "race",
-        lines: &[
-            "tile[(k + j) * kStrideA + row] = ",
-            "to) = pack;",
-            "(from);",
-        ],
+        lines: FILLING,
     },
     Bug {
         name: "rows beyond the matrix are stored",
@@ -127,7 +126,7 @@ const BUGS: &[Bug] = &[
 
 /// The project's GEMM with another template.
 fn planted(folder: &Path, template: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let space =
         std::fs::read_to_string(root.join("search_spaces/gemm_f32.yaml")).expect("the space file");
     let space = space.replace("../templates/gemm_f32/kernel.cu", "kernel.cu");
@@ -138,31 +137,27 @@ fn planted(folder: &Path, template: &str) -> PathBuf {
 }
 
 fn check(space: &Path, config: &str, problem: &str) -> serde_json::Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "check",
-            "--format",
-            "json",
-            "--config",
-            config,
-            "--problem",
-            problem,
-        ])
-        .arg(space)
-        .output()
-        .expect("tuner runs");
-    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let mut command = tuner(root());
+    command.args([
+        "check",
+        "--format",
+        "json",
+        "--config",
+        config,
+        "--problem",
+        problem,
+    ]);
+    let ran = ended(command.arg(space));
+    let rows = ran.rows();
     assert_eq!(rows.len(), 1);
     let code = if rows[0]["verdict"] == "ok" { 0 } else { 4 };
-    assert_eq!(output.status.code(), Some(code));
+    assert_eq!(ran.code, code);
     rows[0].clone()
 }
 
 #[test]
 fn each_planted_bug_gets_its_verdict_at_its_line_and_the_template_without_it_is_right() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let right = std::fs::read_to_string(root.join("templates/gemm_f32/kernel.cu")).unwrap();
     for bug in BUGS {
         let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use tuner_judge::session::Contents;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
 use tuner_judge::timing::executor;
-use tuner_judge::timing::executor::{Incumbent, TimingSession, time_candidate};
+use tuner_judge::timing::executor::{Incumbent, Recheck, Timed, TimingSession, time_candidate};
 use tuner_judge::timing::paired::{Decision, Duel};
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock};
@@ -17,6 +17,15 @@ use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock};
 const CHALLENGER: Subject = Subject(0);
 const INCUMBENT: Subject = Subject(1);
 const REFERENCE: Subject = Subject(2);
+
+/// The incumbent, which takes a third of the reference's time.
+const INCUMBENT_RUNNER: Incumbent = Incumbent {
+    runner: Runner {
+        subject: INCUMBENT,
+        launches: 150,
+    },
+    ratio: 10.0 / 30.0,
+};
 
 fn brief() -> Settings {
     Settings {
@@ -161,13 +170,7 @@ fn two_modes_are_flagged_and_get_more_samples() {
 fn a_clear_loser_is_dropped_after_three_samples() {
     let mut clock = SyntheticClock::new(CLOCKS[1].1, vec![12.0, 10.0, 30.0], 1);
     let mut session = session(&mut clock, None);
-    session.set_incumbent(Some(Incumbent {
-        runner: Runner {
-            subject: INCUMBENT,
-            launches: 150,
-        },
-        ratio: 10.0 / 30.0,
-    }));
+    session.set_incumbent(Some(INCUMBENT_RUNNER));
     let timed = time(&mut clock, &mut session);
     let record = timed.measured.record();
     assert_eq!(record.samples.len(), 3);
@@ -178,13 +181,7 @@ fn a_clear_loser_is_dropped_after_three_samples() {
 fn against(truth: f64, change: impl FnOnce(&mut SyntheticClock)) -> executor::Timed {
     let mut clock = SyntheticClock::new(CLOCKS[0].1, vec![truth, 10.0, 30.0], 5);
     let mut session = session(&mut clock, None);
-    session.set_incumbent(Some(Incumbent {
-        runner: Runner {
-            subject: INCUMBENT,
-            launches: 150,
-        },
-        ratio: 10.0 / 30.0,
-    }));
+    session.set_incumbent(Some(INCUMBENT_RUNNER));
     change(&mut clock);
     time(&mut clock, &mut session)
 }
@@ -259,6 +256,24 @@ struct Odd {
     events: Vec<&'static str>,
 }
 
+impl Odd {
+    fn new(micros: Option<f64>) -> Self {
+        Self {
+            clock: SyntheticClock::new(CLOCKS[0].1, vec![12.0, 10.0, 30.0], 2),
+            micros,
+            poisoned: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// Times the challenger, with that look at what it computes.
+    fn time(&mut self, look: &mut Recheck<'_>) -> Result<Timed, Judgement> {
+        let mut session =
+            TimingSession::begin(self, REFERENCE, None, None, brief()).expect("it warms up");
+        time_candidate(&Given, self, &mut session, CHALLENGER, &NO_WORK, look)
+    }
+}
+
 impl Stopwatch for Odd {
     fn sample(
         &mut self,
@@ -292,30 +307,17 @@ impl Stopwatch for Odd {
 
 #[test]
 fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
-    let mut odd = Odd {
-        clock: SyntheticClock::new(CLOCKS[0].1, vec![12.0, 10.0, 30.0], 2),
-        micros: None,
-        poisoned: 0,
-        events: Vec::new(),
-    };
-    let mut session =
-        TimingSession::begin(&mut odd, REFERENCE, None, None, brief()).expect("it warms up");
-    let refused = time_candidate(
-        &Given,
-        &mut odd,
-        &mut session,
-        CHALLENGER,
-        &NO_WORK,
-        &mut |watch, subject| {
+    let mut odd = Odd::new(None);
+    let refused = odd
+        .time(&mut |watch, subject| {
             let sets = watch.outputs(subject)?;
             assert_eq!(sets[0][0].1, Contents::Host(vec![0xff; 4]));
             Err(Judgement::new(
                 Verdict::Incorrect,
                 "the timed launches wrote nothing",
             ))
-        },
-    )
-    .unwrap_err();
+        })
+        .unwrap_err();
     assert_eq!(refused.verdict, Verdict::Incorrect);
     assert_eq!(odd.events, ["poison", "sample", "outputs"]);
 }
@@ -323,23 +325,7 @@ fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
 #[test]
 fn a_clock_that_gives_no_time_is_implausible() {
     for micros in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let mut odd = Odd {
-            clock: SyntheticClock::new(CLOCKS[0].1, vec![12.0, 10.0, 30.0], 2),
-            micros: Some(micros),
-            poisoned: 0,
-            events: Vec::new(),
-        };
-        let mut session =
-            TimingSession::begin(&mut odd, REFERENCE, None, None, brief()).expect("it warms up");
-        let fault = time_candidate(
-            &Given,
-            &mut odd,
-            &mut session,
-            CHALLENGER,
-            &NO_WORK,
-            &mut |_, _| Ok(()),
-        )
-        .unwrap_err();
+        let fault = Odd::new(Some(micros)).time(&mut |_, _| Ok(())).unwrap_err();
         assert_eq!(fault.verdict, Verdict::Implausible);
     }
 }

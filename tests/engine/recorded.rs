@@ -211,66 +211,29 @@ fn every_cut_of_a_file_is_whole_rows_or_a_message() {
 fn damaged_files_are_refused_with_line_and_column() {
     let dir = TempDir::new().unwrap();
     let good = closed();
-    let cases = [
-        ("empty", String::new(), "the file is empty"),
-        (
-            "syntax",
-            good.replacen("\"time\": 2.0", "\"time\" 2.0", 1),
-            ":9:",
-        ),
-        (
-            "nan",
-            good.replacen("\"time\": 2.0", "\"time\": NaN", 1),
-            ":9:",
-        ),
-        (
-            "type",
-            good.replacen("\"compile_time\": 1.0", "\"compile_time\": \"x\"", 1),
-            ":10:",
-        ),
-        (
-            "value",
-            good.replacen("{\"B\": 4, \"M\": \"a\"", "{\"B\": 5, \"M\": \"a\"", 1),
-            "`B` = 5",
-        ),
-        (
-            "rule",
-            good.replacen(
-                "\"objective\"",
-                "\"constraints\": [\"B <\"],\n\"objective\"",
-                1,
-            ),
-            ":7:",
-        ),
-        (
-            "name",
-            good.replacen(
-                "\"objective\"",
-                "\"constraints\": [\"X < 1\"],\n\"objective\"",
-                1,
-            ),
-            "X",
-        ),
-        (
-            "unsatisfiable",
-            good.replacen(
-                "\"objective\"",
-                "\"constraints\": [\"B > 9\"],\n\"objective\"",
-                1,
-            ),
-            "B > 9",
-        ),
-        (
-            "other",
-            "{\"a\": 1}".to_owned(),
-            "neither a Kernel Tuner cache",
-        ),
-        ("list", "[1, 2]".to_owned(), ":1:1"),
-    ];
-    for (name, text, expected) in cases {
+    let refused = |what: &str, text: &str, expected: &str| {
         let message = failure(&write(&dir, "bad.json", text.as_bytes()));
-        assert!(message.contains("bad.json"), "{name}: {message}");
-        assert!(message.contains(expected), "{name}: {message}");
+        assert!(message.contains("bad.json"), "{what}: {message}");
+        assert!(message.contains(expected), "{what}: {message}");
+    };
+    for (from, to, expected) in [
+        (r#""time": 2.0"#, r#""time" 2.0"#, ":9:"),
+        (r#""time": 2.0"#, r#""time": NaN"#, ":9:"),
+        (r#""compile_time": 1.0"#, r#""compile_time": "x""#, ":10:"),
+        (r#"{"B": 4, "M": "a""#, r#"{"B": 5, "M": "a""#, "`B` = 5"),
+    ] {
+        refused(to, &good.replacen(from, to, 1), expected);
+    }
+    for (rule, expected) in [("B <", ":7:"), ("X < 1", "X"), ("B > 9", "B > 9")] {
+        let rules = format!("\"constraints\": [\"{rule}\"],\n\"objective\"");
+        refused(rule, &good.replacen("\"objective\"", &rules, 1), expected);
+    }
+    for (text, expected) in [
+        ("", "the file is empty"),
+        ("{\"a\": 1}", "neither a Kernel Tuner cache"),
+        ("[1, 2]", ":1:1"),
+    ] {
+        refused(text, text, expected);
     }
     let message = failure(&write(&dir, "bad.json", b"\xff\xfe"));
     assert!(message.contains("UTF-8"), "{message}");

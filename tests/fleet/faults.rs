@@ -16,8 +16,7 @@ fn a_server_that_is_down_at_the_start_is_waited_for() {
     worker.says("no NATS server answers at");
     run.says("no NATS server answers at");
     site.server.restart();
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -25,17 +24,14 @@ fn a_server_that_is_down_at_the_start_is_waited_for() {
 fn a_server_that_is_killed_in_the_middle_costs_nothing_but_time() {
     let mut site = Site::new();
     let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "2"];
-    let alone = site.alone(&wanted);
-    let _workers = [site.worker(), site.worker()];
-    let mut run = site.run("t.db", &wanted);
+    let (alone, _workers, mut run) = site.begin(2, &wanted);
     for stored in [100, 600] {
         site.until_stored(&run, "t.db", stored);
         site.server.kill();
         std::thread::sleep(Duration::from_millis(300));
         site.server.restart();
     }
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -43,14 +39,11 @@ fn a_server_that_is_killed_in_the_middle_costs_nothing_but_time() {
 fn a_server_that_loses_its_disk_is_set_up_again() {
     let mut site = Site::new();
     let wanted = ["--evals", "800", "--strategy", "random", "--seed", "3"];
-    let alone = site.alone(&wanted);
-    let _workers = [site.worker(), site.worker()];
-    let mut run = site.run("t.db", &wanted);
+    let (alone, _workers, mut run) = site.begin(2, &wanted);
     site.until_stored(&run, "t.db", 100);
     site.server.lose_disk();
     site.server.restart();
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -58,17 +51,14 @@ fn a_server_that_loses_its_disk_is_set_up_again() {
 fn a_killed_hub_goes_on_where_it_was_and_nothing_is_judged_twice() {
     let mut site = Site::new();
     let wanted = ["--evals", "2000", "--strategy", "random", "--seed", "4"];
-    let alone = site.alone(&wanted);
-    let _workers = [site.worker(), site.worker()];
-    let mut run = site.run("t.db", &wanted);
+    let (alone, _workers, mut run) = site.begin(2, &wanted);
     for stored in [100, 500, 900] {
         site.until_stored(&run, "t.db", stored);
         run.kill();
         assert!(site.stored("t.db") < 2000, "it was over before");
         run = site.run("t.db", &[&wanted[..], &["--resume"]].concat());
     }
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -86,8 +76,7 @@ fn workers_that_are_killed_or_stopped_are_replaced_by_the_others() {
     // Longer than the fleet's patience; then late answers come a second time.
     std::thread::sleep(Duration::from_millis(2500));
     stopped.signal("CONT");
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -104,8 +93,7 @@ fn a_worker_whose_network_swallows_everything_is_replaced() {
     proxy.cut(true);
     std::thread::sleep(Duration::from_millis(2500));
     proxy.cut(false);
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 /// A worker that takes one message three times and never answers. Where it has several orders, the
@@ -162,9 +150,7 @@ fn a_server_whose_disk_is_full_is_waited_for() {
     let mut site =
         Site::with("jetstream { store_dir: 'STORE', max_file_store: 24MB, max_memory_store: 8MB }");
     let wanted = ["--evals", "800", "--strategy", "random", "--seed", "8"];
-    let alone = site.alone(&wanted);
-    let _worker = site.worker();
-    let mut run = site.run("t.db", &wanted);
+    let (alone, _worker, mut run) = site.begin(1, &wanted);
     site.until_stored(&run, "t.db", 50);
     site.server.with_client(async |context| {
         let config = async_nats::jetstream::stream::Config {
@@ -183,8 +169,7 @@ fn a_server_whose_disk_is_full_is_waited_for() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         context.delete_stream("JUNK").await.unwrap();
     });
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
 }
 
 #[test]
@@ -192,9 +177,7 @@ fn a_server_whose_disk_is_full_is_waited_for() {
 fn a_hub_that_does_not_read_is_cut_off_and_goes_on() {
     let mut site = Site::with("write_deadline: '300ms'");
     let wanted = ["--evals", "800", "--strategy", "random", "--seed", "9"];
-    let alone = site.alone(&wanted);
-    let _workers = [site.worker(), site.worker()];
-    let mut run = site.run("t.db", &wanted);
+    let (alone, _workers, mut run) = site.begin(2, &wanted);
     site.until_stored(&run, "t.db", 100);
     let id = super::status(&site)["hubs"][0]["run"]
         .as_str()
@@ -211,8 +194,7 @@ fn a_hub_that_does_not_read_is_cut_off_and_goes_on() {
         tokio::time::sleep(Duration::from_secs(2)).await;
     });
     run.signal("CONT");
-    assert_eq!(run.code(), 0, "{}", run.log());
-    assert_same(&site, "t.db", &alone, &run);
+    assert_same(&site, "t.db", &alone, &mut run);
     // It meets what it was sent, or the end of its connection, whichever comes first.
     let met = ["is dropped", "is gone"];
     let log = run.log();

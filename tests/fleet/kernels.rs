@@ -1,6 +1,7 @@
 //! Kernels on a fleet: compiled on one machine, judged on another.
 
 use super::{Process, Row, Site, children, finish, rows, tuner, until};
+use crate::program::{replace, write};
 use crate::virtual_run::REFERENCE;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -41,14 +42,22 @@ pub(super) fn lay_out(folder: &Path) {
         ("templates/factor.cuh", HEADER),
         ("templates/reference.cu", REFERENCE),
     ] {
-        let path = folder.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        write(folder, name, text);
     }
     // What the argument is filled with travels too.
     let numbers = (0..1000_u16).flat_map(|i| f32::from(i % 37 + 1).to_le_bytes());
     std::fs::create_dir_all(folder.join("data")).unwrap();
     std::fs::write(folder.join("data/x.bin"), numbers.collect::<Vec<u8>>()).unwrap();
+}
+
+/// Makes it a space of sixty-four candidates.
+pub(super) fn widen(site: &Site) {
+    let blocks: Vec<String> = (1..=16).map(|n| (32 * n).to_string()).collect();
+    replace(
+        &site.path("spaces/scale.yaml"),
+        "BLOCK: { values: [64, 128, 256, 512]",
+        &format!("BLOCK: {{ values: [{}]", blocks.join(", ")),
+    );
 }
 
 /// A run over the whole space, from the folder of the project.
@@ -169,12 +178,7 @@ fn one_command_tunes_for_every_kind_that_is_lent() {
     assert!(one.iter().all(|row| stored.contains(row)), "{stored:?}");
 
     // A search over a space of which most is not tried takes in what the other kind found.
-    let path = site.path("spaces/scale.yaml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let blocks: Vec<String> = (1..=16).map(|n| (32 * n).to_string()).collect();
-    let more = format!("BLOCK: {{ values: [{}]", blocks.join(", "));
-    let text = text.replace("BLOCK: { values: [64, 128, 256, 512]", &more);
-    std::fs::write(&path, text).unwrap();
+    widen(&site);
     let mut command = tuner();
     command
         .current_dir(site.folder.path())

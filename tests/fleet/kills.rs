@@ -1,7 +1,7 @@
 //! Two hundred kills over hub, workers and server: what is stored is what one undisturbed machine
 //! stores.
 
-use super::{Process, Row, Site, assert_same};
+use super::{Process, Row, Site, assert_stored};
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ impl Under {
         });
         if states == ["finished"] {
             // The kill came after the end: there is nothing to go on with.
-            assert_same(site, &self.db, &self.alone, &self.run);
+            assert_stored(site, &self.db, &self.alone, &self.run);
             self.over = true;
             return;
         }
@@ -67,7 +67,7 @@ impl Under {
             return false;
         };
         assert!(status.success(), "{status}: {}", self.run.log());
-        assert_same(site, &self.db, &self.alone, &self.run);
+        assert_stored(site, &self.db, &self.alone, &self.run);
         true
     }
 }

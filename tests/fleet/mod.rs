@@ -14,6 +14,7 @@ mod security;
 mod server;
 mod siblings;
 
+use crate::program::{in_folder, root};
 use server::{Server, children};
 use sqlx::{Connection as _, Row as _};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use tempfile::TempDir;
 
 /// The project's recorded file.
 fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/convbat_RTX3090.json.gz")
+    root().join("tests/data/recorded/convbat_RTX3090.json.gz")
 }
 
 /// `replay:` and the recorded file.
@@ -31,13 +32,9 @@ fn device() -> String {
     format!("replay:{}", recorded().display())
 }
 
-/// The program, with the compiler that the project's own set-up has fetched.
+/// The program, which is not asked anything.
 fn tuner() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
+    let mut command = in_folder(env!("CARGO_BIN_EXE_tuner"), root());
     command.stdin(Stdio::null());
     command
 }
@@ -178,6 +175,13 @@ impl Site {
         Process::start(&mut self.run_command(db, arguments), log)
     }
 
+    /// What one machine finds, and the same run on so many workers, which goes on beside the test.
+    fn begin(&mut self, workers: usize, wanted: &[&str]) -> (Vec<Row>, Vec<Process>, Process) {
+        let alone = self.alone(wanted);
+        let workers = (0..workers).map(|_| self.worker()).collect();
+        (alone, workers, self.run("t.db", wanted))
+    }
+
     /// A daemon whose runs the fleet judges, when it serves.
     fn daemon(&self, db: &str) -> Hub {
         let path = self.path(db);
@@ -280,9 +284,16 @@ fn rows(db: &Path) -> Vec<Row> {
     })
 }
 
+/// The run must end well, with the results of one machine.
+#[track_caller]
+fn assert_same(site: &Site, db: &str, alone: &[Row], run: &mut Process) {
+    assert_eq!(run.code(), 0, "{}", run.log());
+    assert_stored(site, db, alone, run);
+}
+
 /// The stored results must be those of one machine: none lost, none twice, none else.
 #[track_caller]
-fn assert_same(site: &Site, db: &str, alone: &[Row], run: &Process) {
+fn assert_stored(site: &Site, db: &str, alone: &[Row], run: &Process) {
     let fleet = rows(&site.path(db));
     assert_eq!(fleet.len(), alone.len(), "{}", run.log());
     for (ours, theirs) in fleet.iter().zip(alone) {

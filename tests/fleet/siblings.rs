@@ -1,6 +1,7 @@
 //! Several GPUs of one kind, on the stand-in for the driver, whose clock each worker sets.
 
 use super::{Process, Site, kernels, status};
+use crate::program::in_folder;
 use std::process::{Command, Stdio};
 
 /// What the tests' GPU is called.
@@ -9,23 +10,13 @@ const GPU: &str = "fake GPU of the tests";
 /// A space of sixty-four candidates, so that workers can join in the middle.
 fn lay_out(site: &Site) {
     kernels::lay_out(site.folder.path());
-    let path = site.path("spaces/scale.yaml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let blocks: Vec<String> = (1..=16).map(|n| (32 * n).to_string()).collect();
-    let more = format!("BLOCK: {{ values: [{}]", blocks.join(", "));
-    let text = text.replace("BLOCK: { values: [64, 128, 256, 512]", &more);
-    std::fs::write(&path, text).unwrap();
+    kernels::widen(site);
 }
 
 /// The program with the stand-in.
 fn program(site: &Site, db: &str) -> Command {
-    let mut command = Command::new(crate::rig::program());
-    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
+    let mut command = in_folder(crate::rig::program(), site.folder.path());
     command
-        .current_dir(site.folder.path())
         .stdin(Stdio::null())
         .env("TUNER_FAKE_GPU", site.path(db))
         .env("TUNER_CACHE", site.path("cache"));

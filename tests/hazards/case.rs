@@ -13,11 +13,13 @@
 //! //@ arg n i32 256                    a scalar
 //! //@ expect y = gemm(a, b, 16, 16, 16)
 //! ```
-//! `// HAZARD` ends the line a hazard must name, `// CONFLICT` the line it may conflict with, and
+//! `#include "…"` names a file from the kernel's folder on. `// HAZARD` ends the line a hazard must name, `// CONFLICT` the line it may conflict with, and
 //! `// WARNING` each line that a right kernel is warned of.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+
+use tuner_kernel::compile::{Header, included_names};
 
 use super::data::{Fill, Type};
 
@@ -67,6 +69,7 @@ pub(crate) struct Expect {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) text: String,
+    pub(crate) headers: Vec<Header>,
     pub(crate) summary: String,
     pub(crate) verdicts: Vec<String>,
     pub(crate) also: Vec<String>,
@@ -90,7 +93,9 @@ impl Case {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        Case::parse(&name, text).map_err(|e| format!("{}: {e}", path.display()))
+        let headers = headers(path.parent().unwrap_or(path), &text)?;
+        let case = Case::parse(&name, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Case { headers, ..case })
     }
 
     fn parse(name: &str, text: String) -> Result<Case, String> {
@@ -115,6 +120,7 @@ impl Case {
             conflict_lines: marked(&text, "// CONFLICT"),
             warning_lines: marked(&text, "// WARNING"),
             text: String::new(),
+            headers: Vec::new(),
         };
         for (number, line) in text.lines().enumerate() {
             if let Some(directive) = line.strip_prefix("//@ ") {
@@ -153,6 +159,22 @@ impl Case {
         }
         Ok(())
     }
+}
+
+/// The files that a kernel includes by their names.
+fn headers(folder: &Path, text: &str) -> Result<Vec<Header>, String> {
+    let names = included_names(text).into_iter();
+    let own = names.filter_map(|(name, quoted)| quoted.then_some(name));
+    let header = |name: String| {
+        let path = folder.join(&name);
+        let text = std::fs::read_to_string(&path);
+        Ok(Header {
+            spelled: name,
+            path: path.display().to_string(),
+            text: text.map_err(|e| format!("{}: {e}", path.display()))?,
+        })
+    };
+    own.map(header).collect()
 }
 
 fn marked(text: &str, mark: &str) -> BTreeSet<u32> {

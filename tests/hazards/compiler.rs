@@ -31,7 +31,8 @@ impl Compilers {
 
     /// PTX and machine code of a case, or the compiler's log.
     pub(crate) fn code(&self, case: &Case) -> Result<(Arc<str>, Arc<[u8]>), String> {
-        let template = Template::new(&format!("{}.cu", case.name), &case.text, vec![], vec![]);
+        let file = format!("{}.cu", case.name);
+        let template = Template::new(&file, &case.text, case.headers.clone(), vec![]);
         let launches: Vec<LaunchShape> = case
             .launches
             .iter()

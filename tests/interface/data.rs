@@ -1,6 +1,7 @@
 //! Where the data of buffers come from: files, generators, structured fills.
 
-use super::{check, code, folder, stderr, stdout, tuner};
+use super::check;
+use crate::program::{folder, run};
 
 /// A sparse matrix times a vector, with a check of what the graph is: the output counts what is wrong
 /// with it.
@@ -69,20 +70,26 @@ fn npy(count: usize) -> Vec<u8> {
     content
 }
 
-#[test]
-fn data_comes_from_files_generators_and_structured_fills() {
+/// A folder with the sparse matrix and its values.
+fn graph(kernel: &str, space: &str) -> tempfile::TempDir {
     let folder = folder(&[
-        ("k.cu", GRAPH),
+        ("k.cu", kernel),
         ("r.cu", GRAPH_REFERENCE),
-        ("k.yaml", GRAPH_SPACE),
+        ("k.yaml", space),
     ]);
     std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
+    folder
+}
+
+#[test]
+fn data_comes_from_files_generators_and_structured_fills() {
+    let folder = graph(GRAPH, GRAPH_SPACE);
     let (rows, exit) = check(folder.path());
     assert_eq!(exit, 0, "{rows:#?}");
     assert_eq!(rows[0]["verdict"], "ok", "{rows:#?}");
-    let predict = tuner(folder.path(), &["predict", "k.yaml", "--format", "json"]);
-    assert_eq!(code(&predict), 0, "{}", stderr(&predict));
-    let predicted: Vec<serde_json::Value> = serde_json::from_slice(&predict.stdout).expect("JSON");
+    let predict = run(folder.path(), "predict k.yaml --format json");
+    predict.says(0, &[]);
+    let predicted = predict.rows();
     assert_eq!(predicted[0]["verdict"], "ok", "{predicted:#?}");
     // A kernel that takes a wrong row is caught on this data.
     let wrong = GRAPH.replace("y[order[row]]", "y[row]");
@@ -134,15 +141,10 @@ fn data_that_does_not_fit_is_told_with_what_to_do() {
     ];
     for (from, to, says) in cases {
         let space = GRAPH_SPACE.replace(from, to);
-        let folder = folder(&[
-            ("k.cu", GRAPH),
-            ("r.cu", GRAPH_REFERENCE),
-            ("k.yaml", &space),
-        ]);
-        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        let said = stderr(&output) + &stdout(&output);
-        assert!(matches!(code(&output), 2 | 4), "{to}: {said}");
+        let folder = graph(GRAPH, &space);
+        let output = run(folder.path(), "check k.yaml");
+        let said = output.stderr + &output.stdout;
+        assert!(matches!(output.code, 2 | 4), "{to}: {said}");
         assert!(said.contains(says), "{to}: {said}");
     }
 }
@@ -163,15 +165,10 @@ fn a_generator_that_does_wrong_is_named() {
         ),
     ] {
         let source = GRAPH.replacen(from, to, 1);
-        let folder = folder(&[
-            ("k.cu", &source),
-            ("r.cu", GRAPH_REFERENCE),
-            ("k.yaml", GRAPH_SPACE),
-        ]);
-        std::fs::write(folder.path().join("values.npy"), npy(2000)).expect("written");
-        let output = tuner(folder.path(), &["check", "k.yaml"]);
-        let said = stderr(&output) + &stdout(&output);
-        assert_ne!(code(&output), 0, "{said}");
+        let folder = graph(&source, GRAPH_SPACE);
+        let output = run(folder.path(), "check k.yaml");
+        let said = output.stderr + &output.stdout;
+        assert_ne!(output.code, 0, "{said}");
         assert!(said.contains(says), "{to}: {said}");
     }
 }

@@ -1,24 +1,14 @@
 //! `tuner gate`: what a CI sees.
 
-use crate::report::support::{json, project, run, tune, tuner, write};
+use crate::program::{ended, replace, tuner, write};
+use crate::report::support::{json, project, run, tune};
 use std::path::Path;
 
 /// A project whose larger problem was tuned exhaustively.
 fn tuned() -> tempfile::TempDir {
     let folder = project();
-    let arguments = [
-        "run",
-        "scale",
-        "--device",
-        "vgpu:a100",
-        "--problem",
-        "large",
-        "--strategy",
-        "exhaustive",
-        "--db",
-        "t.db",
-    ];
-    run(folder.path(), &arguments, 0);
+    let line = "run scale --device vgpu:a100 --problem large --strategy exhaustive --db t.db";
+    ended(tuner(folder.path()).args(line.split(' '))).says(0, &[]);
     folder
 }
 
@@ -30,25 +20,17 @@ fn without<'a>(db: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn gate<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let mut arguments = vec![
-        "gate",
-        "scale",
-        "--device",
-        "vgpu:a100",
-        "--problem",
-        "large",
-        "--db",
-        "t.db",
-    ];
-    arguments.extend(more);
-    arguments
+    without("t.db", more)
+}
+
+/// Exports the winner to a file.
+fn ship(folder: &Path, to: &str, file: &str) {
+    let line = format!("export scale --db t.db --allow-predicted --to {to} -o {file}");
+    crate::program::run(folder, &line).says(0, &[]);
 }
 
 fn edit(folder: &Path, from: &str, to: &str) {
-    let path = folder.join("templates/scale/kernel.cu");
-    let text = std::fs::read_to_string(&path).expect("the template");
-    assert!(text.contains(from));
-    std::fs::write(path, text.replace(from, to)).expect("it is written");
+    replace(&folder.join("templates/scale/kernel.cu"), from, to);
 }
 
 #[test]
@@ -128,34 +110,8 @@ fn a_template_that_became_slower_fails_against_the_stored_time() {
 fn shipped_headers_and_records_are_read_back() {
     let folder = tuned();
     let folder = folder.path();
-    run(
-        folder,
-        &[
-            "export",
-            "scale",
-            "--db",
-            "t.db",
-            "--allow-predicted",
-            "-o",
-            "s.h",
-        ],
-        0,
-    );
-    run(
-        folder,
-        &[
-            "export",
-            "scale",
-            "--db",
-            "t.db",
-            "--allow-predicted",
-            "--to",
-            "json",
-            "-o",
-            "s.json",
-        ],
-        0,
-    );
+    ship(folder, "header", "s.h");
+    ship(folder, "json", "s.json");
     for file in ["s.h", "s.json"] {
         let (out, _) = run(folder, &gate(&["--shipped", file]), 0);
         assert!(out.contains(file), "{out}");
@@ -237,34 +193,10 @@ fn what_cannot_be_gated_is_answered() {
         let (_, told) = run(folder, &arguments, 2);
         assert!(told.contains(hint), "{arguments:?}: {told}");
     }
-    run(
-        folder,
-        &[
-            "export",
-            "scale",
-            "--db",
-            "t.db",
-            "--allow-predicted",
-            "-o",
-            "s.h",
-        ],
-        0,
-    );
-    let other = [
-        "gate",
-        "scale",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "t.db",
-        "--shipped",
-        "s.h",
-    ];
-    let (_, told) = run(folder, &other, 2);
-    assert!(
-        told.contains("s.h has nothing for vgpu:l4; it has vgpu:a100"),
-        "{told}"
-    );
+    ship(folder, "header", "s.h");
+    let other = "gate scale --device vgpu:l4 --db t.db --shipped s.h";
+    let told = "s.h has nothing for vgpu:l4; it has vgpu:a100";
+    crate::program::run(folder, other).says(2, &[told]);
 }
 
 #[test]
@@ -273,22 +205,10 @@ fn outside_git_the_best_of_all_is_what_is_shipped() {
     let folder = folder.path();
     std::fs::remove_dir_all(folder.join(".git")).expect("it is removed");
     tune(folder, "1");
-    let mut command = tuner(
-        folder,
-        &[
-            "gate",
-            "scale",
-            "--device",
-            "vgpu:a100",
-            "--problem",
-            "small",
-            "--db",
-            "t.db",
-        ],
-    );
-    let output = command
-        .env("GIT_CEILING_DIRECTORIES", "/")
-        .output()
-        .expect("it runs");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let mut command = tuner(folder);
+    let line = "gate scale --device vgpu:a100 --problem small --db t.db";
+    command
+        .args(line.split(' '))
+        .env("GIT_CEILING_DIRECTORIES", "/");
+    ended(&mut command).says(0, &[]);
 }

@@ -309,81 +309,22 @@ const CUTLASS: &str = "Problem,Provider,OperationKind,Operation,Disposition,Stat
 
 #[tokio::test]
 async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kernel() {
-    use tuner_core::record::{
-        Compilation, Definition, DeviceKind, Measurement, Provenance, TimingKind, TrialRecord,
-    };
-    use tuner_core::units::{ContentHash, Micros, Seed};
+    use crate::store::support::{finished, start, timed};
     use tuner_core::value::Value;
-    use tuner_store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("t.db")).await.unwrap();
+    let path = folder.path().join("t.db");
+    let store = tuner_store::Store::open(&path).await.unwrap();
+    let mut start = start(tuner_core::record::DeviceKind::Cuda);
     let size = |name: &str| (name.to_owned(), Value::Int(1024));
-    let hash = || ContentHash::of([b"x".as_slice()]);
-    let start = RunStart {
-        device: DeviceStart {
-            name: "NVIDIA H200".to_owned(),
-            kind: DeviceKind::Cuda,
-            arch: "sm_90".to_owned(),
-            selector: "cuda:0".to_owned(),
-            recording: None,
-            environment: Vec::new(),
-        },
-        seed: Seed(1),
-        strategy: "evolve".to_owned(),
-        settings: serde_json::json!({}),
-        tasks: vec![TaskStart {
-            kernel: "gemm".to_owned(),
-            problem: "square".to_owned(),
-            sizes: vec![size("M"), size("N"), size("K")],
-            template_hash: Some(hash()),
-            reference_hash: None,
-            definition: Definition::default(),
-            default_config: None,
-            space_path: None,
-            provenance: Provenance {
-                commit: None,
-                dirty: false,
-                diff_hash: None,
-                host: "here".to_owned(),
-                tuner_version: "0".to_owned(),
-                driver: None,
-                nvrtc_version: None,
-            },
-        }],
-    };
-    let time = Micros::new(20.0).unwrap();
-    let trial = TrialRecord {
-        sequence: 0,
-        config: vec![("TILE".to_owned(), Value::Int(64))],
-        candidate_hash: hash(),
-        judgement: tuner_core::judgement::Judgement::ok(None),
-        compilation: None::<Compilation>,
-        measurement: Some(Measurement {
-            kind: TimingKind::Measured,
-            p50: time,
-            p90: time,
-            ci95: [time, time],
-            samples: vec![20.0, 20.0],
-            protocol: "test".to_owned(),
-            reused: false,
-            evidence: None,
-        }),
-        charged_us: 1,
-        origin: "default".to_owned(),
-        counters: None,
-    };
-    let run_id = store.begin_run(start.clone()).await.unwrap();
-    store
-        .submit(
-            &run_id,
-            &start.key(&start.tasks[0]),
-            crate::store::support::proven(trial),
-        )
-        .await
-        .unwrap()
-        .await
-        .unwrap();
-    store.finish_run(&run_id, RunEnd::Finished).await.unwrap();
+    start.tasks[0].sizes = vec![size("M"), size("N"), size("K")];
+    start.tasks[0].space_path = None;
+    let trial = timed(
+        &start,
+        0,
+        start.tasks[0].default_config.clone().unwrap(),
+        20.0,
+    );
+    finished(&store, &start, &[trial]).await;
     store.close().await.unwrap();
 
     let folder = folder.path();

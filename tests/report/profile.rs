@@ -1,12 +1,13 @@
 //! `tuner profile`, with a profiler that is played.
 
-use crate::report::support::{json, project, run, tune, tuner};
+use crate::program::{ended, tuner};
+use crate::report::support::{json, project, run, tune};
+use crate::store::support::{finished, start, timed};
 use std::path::Path;
-use tuner_core::record::{DeviceKind, Measurement, Provenance, TaskKey, TimingKind, TrialRecord};
-use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_core::record::DeviceKind;
 use tuner_core::value::Value;
 use tuner_kernel::catalog::Kernel;
-use tuner_store::{DeviceStart, RunEnd, RunStart, Store, TaskStart};
+use tuner_store::Store;
 
 /// What ncu prints for one launch.
 const NCU: &str = r#"#!/bin/sh
@@ -37,75 +38,21 @@ async fn measured() -> tempfile::TempDir {
         ("PAD".to_owned(), Value::Int(0)),
         ("SYNC".to_owned(), Value::Int(1)),
     ];
-    let start = RunStart {
-        device: DeviceStart {
-            name: "NVIDIA A100-SXM4-40GB".to_owned(),
-            kind: DeviceKind::Cuda,
-            arch: "sm_80".to_owned(),
-            selector: "cuda:0".to_owned(),
-            recording: None,
-            environment: Vec::new(),
-        },
-        seed: Seed(1),
-        strategy: "evolve".to_owned(),
-        settings: serde_json::json!({"evals": 1}),
-        tasks: vec![TaskStart {
-            kernel: "scale".to_owned(),
-            problem: "large".to_owned(),
-            sizes: kernel
-                .spec
-                .problem("large")
-                .expect("the problem")
-                .sizes
-                .clone(),
-            template_hash: Some(kernel.template.hash.clone()),
-            reference_hash: None,
-            definition: tuner_core::record::Definition::default(),
-            default_config: None,
-            space_path: Some(path),
-            provenance: Provenance {
-                commit: None,
-                dirty: false,
-                diff_hash: None,
-                host: "here".to_owned(),
-                tuner_version: "0".to_owned(),
-                driver: Some("580.65".to_owned()),
-                nvrtc_version: Some("13.0".to_owned()),
-            },
-        }],
-    };
-    let task: TaskKey = start.key(&start.tasks[0]);
-    let us = |us: f64| Micros::new(us).expect("a time");
-    let trial = TrialRecord {
-        sequence: 0,
-        config,
-        candidate_hash: ContentHash::of([b"x".as_slice()]),
-        judgement: tuner_core::judgement::Judgement::ok(Some(0.1)),
-        compilation: None,
-        measurement: Some(Measurement {
-            kind: TimingKind::Measured,
-            p50: us(4.2),
-            p90: us(4.4),
-            ci95: [us(4.1), us(4.3)],
-            samples: vec![4.1, 4.2, 4.3],
-            protocol: "test".to_owned(),
-            reused: false,
-            evidence: None,
-        }),
-        charged_us: 1,
-        origin: "default".to_owned(),
-        counters: None,
-    };
-    let id = store.begin_run(start).await.expect("a run");
-    let ack = store
-        .submit(&id, &task, crate::store::support::proven(trial))
-        .await
-        .expect("it is taken");
-    ack.await.expect("it is stored");
-    store
-        .finish_run(&id, RunEnd::Finished)
-        .await
-        .expect("it ends");
+    let mut start = start(DeviceKind::Cuda);
+    start.device.name = "NVIDIA A100-SXM4-40GB".to_owned();
+    start.device.arch = "sm_80".to_owned();
+    let task = &mut start.tasks[0];
+    task.kernel = "scale".to_owned();
+    task.problem = "large".to_owned();
+    task.sizes = kernel
+        .spec
+        .problem("large")
+        .expect("the problem")
+        .sizes
+        .clone();
+    task.template_hash = Some(kernel.template.hash.clone());
+    task.space_path = Some(path);
+    finished(&store, &start, &[timed(&start, 0, config, 4.2)]).await;
     store.close().await.expect("it closes");
     play(folder.path(), NCU);
     folder
@@ -126,12 +73,9 @@ fn profile(folder: &Path, more: &[&str], played: bool, code: i32) -> (String, St
     } else {
         system.to_owned()
     };
-    let mut command = tuner(folder, &arguments);
-    let output = command.env("PATH", path).output().expect("it runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
-    (out, err)
+    let ran = ended(tuner(folder).args(arguments).env("PATH", path));
+    ran.says(code, &[]);
+    (ran.stdout, ran.stderr)
 }
 
 #[tokio::test]

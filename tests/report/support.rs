@@ -1,7 +1,8 @@
 //! A small project with a kernel, in a git tree of its own.
 
+use crate::program::{ended, folder, tuner};
+pub(crate) use crate::program::{git, write};
 use crate::virtual_run::REFERENCE;
-use assert_cmd::Command;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -45,23 +46,14 @@ metric: { flops: "N", bytes: "8 * N" }
 
 /// Writes the project and commits it.
 pub(crate) fn project() -> TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in [
+    let folder = folder(&[
         ("search_spaces/scale.yaml", SPACE),
         ("templates/scale/kernel.cu", KERNEL),
         ("templates/scale/reference.cu", REFERENCE),
-    ] {
-        write(folder.path(), name, text);
-    }
+    ]);
     git(folder.path(), &["init", "-q"]);
     commit(folder.path());
     folder
-}
-
-pub(crate) fn write(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-    std::fs::write(path, text).expect("the file is written");
 }
 
 /// Changes the template.
@@ -71,25 +63,6 @@ pub(crate) fn edit(folder: &Path, line: &str) {
     std::fs::write(path, format!("{text}{line}\n")).expect("the file is written");
 }
 
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = std::process::Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args([
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@t",
-            "-c",
-            "commit.gpgsign=false",
-        ])
-        .args(arguments)
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "{arguments:?} {output:?}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 /// Commits everything and gives the hash.
 pub(crate) fn commit(folder: &Path) -> String {
     git(folder, &["add", "search_spaces", "templates"]);
@@ -97,49 +70,19 @@ pub(crate) fn commit(folder: &Path) -> String {
     git(folder, &["rev-parse", "HEAD"])
 }
 
-pub(crate) fn tuner(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
-    command.current_dir(folder).args(arguments);
-    // The compiler that the project's own set-up has fetched.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cuda/nvidia/cu13/lib");
-    if std::env::var_os("TUNER_NVRTC").is_none() && own.is_dir() {
-        command.env("TUNER_NVRTC", own);
-    }
-    command
-}
-
 /// Runs a command that must end with that code; gives standard output and error.
 pub(crate) fn run(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
-    let output = tuner(folder, arguments).output().expect("tuner runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(
-        output.status.code(),
-        Some(code),
-        "{arguments:?} {}\n{out}\n{err}",
-        output.status
-    );
-    (out, err)
+    let ran = ended(tuner(folder).args(arguments));
+    ran.says_of(&arguments, code, &[]);
+    (ran.stdout, ran.stderr)
 }
 
 /// Tunes the small problem a little.
 pub(crate) fn tune(folder: &Path, seed: &str) {
-    let arguments = [
-        "run",
-        "scale",
-        "--device",
-        "vgpu:a100",
-        "--problem",
-        "small",
-        "--evals",
-        "6",
-        // What a run tries depends on its seed alone.
-        "--no-knowledge",
-        "--seed",
-        seed,
-        "--db",
-        "t.db",
-    ];
+    // What a run tries depends on its seed alone.
+    let line =
+        "run scale --device vgpu:a100 --problem small --evals 6 --no-knowledge --db t.db --seed";
+    let arguments: Vec<&str> = line.split(' ').chain([seed]).collect();
     run(folder, &arguments, 0);
 }
 

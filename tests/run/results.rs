@@ -1,6 +1,7 @@
 //! What a run leaves behind: reproducible, whole, and shared.
 
 use super::{finish, recorded, stored, tuner_run};
+use crate::program::{ended, root, tuner};
 use std::path::Path;
 use tempfile::TempDir;
 use tuner_core::record::LeaderboardRow;
@@ -99,28 +100,12 @@ fn two_runs_share_one_database() {
 
 #[test]
 fn search_quality_is_reported_with_the_contracts_keys() {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"))
-        .arg("replay")
-        .arg(recorded())
-        .args([
-            "--strategy",
-            "evolve,random",
-            "--evals",
-            "25,200",
-            "--seeds",
-            "6",
-            "--format",
-            "json",
-        ])
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let line = "--strategy evolve,random --evals 25,200 --seeds 6 --format json";
+    let mut replay = tuner(root());
+    let ran = ended(replay.arg("replay").arg(recorded()).args(line.split(' ')));
+    ran.says(0, &[]);
     let rows: Vec<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_slice(&output.stdout).unwrap();
+        serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(rows.len(), 4);
     for row in &rows {
         let keys: Vec<&str> = row.keys().map(String::as_str).collect();

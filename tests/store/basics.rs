@@ -1,15 +1,8 @@
 //! The store keeps what it said it keeps, and ranks it.
 
-use crate::store::support::{config, failed, hash, key, proven, start, timed};
+use crate::store::support::{config, failed, finished, fresh, hash, key, proven, start, timed};
 use tuner_core::record::{DeviceKind, TimingKind, Verdict};
-use tuner_store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd, Store};
-
-async fn fresh() -> (tempfile::TempDir, Store) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("deep/er/tuner.db");
-    let store = Store::open(&path).await.unwrap();
-    (directory, store)
-}
+use tuner_store::{DeviceFilter, LeaderboardQuery, RecordingSource, RunEnd};
 
 #[tokio::test]
 async fn a_killed_run_gives_back_its_trials_in_told_order_as_they_were() {
@@ -174,15 +167,7 @@ async fn an_edited_template_inherits_no_time() {
     let mut new = old.clone();
     new.tasks[0].template_hash = Some(hash("edited"));
     for (start, us) in [(&old, 1.0), (&new, 2.0)] {
-        let run = store.begin_run(start.clone()).await.unwrap();
-        let trial = timed(start, 0, config(64, 0), us);
-        drop(
-            store
-                .submit(&run, &key(start), proven(trial))
-                .await
-                .unwrap(),
-        );
-        store.finish_run(&run, RunEnd::Finished).await.unwrap();
+        finished(&store, start, &[timed(start, 0, config(64, 0), us)]).await;
     }
     let rows = store
         .leaderboard(&LeaderboardQuery::default())
@@ -203,15 +188,7 @@ async fn kinds_of_time_never_rank_beside_each_other_and_recorded_rows_name_no_co
         let mut start = start(kind);
         // Even on devices of the same name.
         start.device.name = "A100".to_owned();
-        let run = store.begin_run(start.clone()).await.unwrap();
-        let trial = timed(&start, 0, config(64, 0), 3.0);
-        drop(
-            store
-                .submit(&run, &key(&start), proven(trial))
-                .await
-                .unwrap(),
-        );
-        store.finish_run(&run, RunEnd::Finished).await.unwrap();
+        finished(&store, &start, &[timed(&start, 0, config(64, 0), 3.0)]).await;
     }
     let query = LeaderboardQuery::default();
     let rows = store.leaderboard(&query).await.unwrap();
@@ -292,7 +269,7 @@ async fn a_long_detail_is_kept_whole_in_little_room() {
     store.close().await.unwrap();
     // As another program reads it: the beginning stands in the table of verdicts.
     use sqlx::Connection as _;
-    let path = directory.path().join("deep/er/tuner.db");
+    let path = directory.path().join("tuner.db");
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
     let mut connection = sqlx::SqliteConnection::connect_with(&options)
         .await

@@ -1,12 +1,12 @@
 //! `tuner leaderboard`, `export` and `record` on made-up results.
 
-use crate::store::support::{config, failed, hash, key, proven, start, timed};
+use crate::store::support::{config, failed, finished, hash, start, timed};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use tuner_core::record::{DeviceKind, Verdict};
-use tuner_store::{RecordingSource, RunEnd, Store};
+use tuner_store::{RecordingSource, Store};
 
 /// A directory with results of all three kinds, and a recorded file.
 async fn workspace() -> tempfile::TempDir {
@@ -22,26 +22,17 @@ async fn workspace() -> tempfile::TempDir {
             let (path, hash) = tuner_core::provenance::recording(&file).unwrap();
             start.device.recording = Some(RecordingSource { path, hash });
         }
-        let run = store.begin_run(start.clone()).await.unwrap();
-        let task = key(&start);
         let mut slow = timed(&start, 1, config(64, 8), 2.5);
         if let Some(time) = &mut slow.measurement {
             time.samples = vec![2.25, 2.5, 2.75];
         }
-        for trial in [
+        let trials = [
             timed(&start, 0, config(32, 0), 2.0),
             slow,
             failed(&start, 2, config(128, 0), Verdict::CompileFailed),
             failed(&start, 3, config(128, 8), Verdict::Timeout),
-        ] {
-            store
-                .submit(&run, &task, proven(trial))
-                .await
-                .unwrap()
-                .await
-                .unwrap();
-        }
-        store.finish_run(&run, RunEnd::Finished).await.unwrap();
+        ];
+        finished(&store, &start, &trials).await;
     }
     store.close().await.unwrap();
     directory

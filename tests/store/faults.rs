@@ -1,7 +1,7 @@
 //! Broken, foreign, locked, full: each is a message with the way out, and nothing stored is lost.
 
 use crate::store::child::{as_child, command, last_number};
-use crate::store::support::{config, key, proven, start, timed};
+use crate::store::support::{config, finished, key, proven, start, timed};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -18,18 +18,12 @@ async fn filled(path: &Path, rows: u64) {
 async fn open_and_filled(path: &Path, rows: u64) -> Store {
     let store = Store::open(path).await.unwrap();
     let start = start(DeviceKind::Cuda);
-    let run = store.begin_run(start.clone()).await.unwrap();
-    for sequence in 0..rows {
+    let trial = |sequence: u64| {
         let config = config(i64::try_from(sequence).unwrap(), 0);
-        let trial = timed(&start, sequence, config, 1.0 + sequence as f64);
-        drop(
-            store
-                .submit(&run, &key(&start), proven(trial))
-                .await
-                .unwrap(),
-        );
-    }
-    store.finish_run(&run, RunEnd::Finished).await.unwrap();
+        timed(&start, sequence, config, 1.0 + sequence as f64)
+    };
+    let trials: Vec<_> = (0..rows).map(trial).collect();
+    finished(&store, &start, &trials).await;
     store
 }
 

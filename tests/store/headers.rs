@@ -1,6 +1,6 @@
 //! The exported header compiles wherever it should, answers lookups, and refuses wrong values.
 
-use crate::store::support::{config, key, proven, start, timed};
+use crate::store::support::{config, finished, fresh, start, timed};
 use std::path::Path;
 use std::process::Command;
 use tuner_core::entry::Entry;
@@ -10,25 +10,17 @@ use tuner_kernel::compile::{
     Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
 };
 use tuner_report::export;
-use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
+use tuner_store::{LeaderboardQuery, RunStart};
 
 /// What a run of `start`, with a time for each configuration, has to export.
 pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entry> {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&directory.path().join("tuner.db"))
-        .await
-        .unwrap();
+    let (_directory, store) = fresh().await;
     for (start, times) in starts {
-        let run = store.begin_run(start.clone()).await.unwrap();
-        for (sequence, (tile, us)) in (0..).zip(*times) {
-            let trial = timed(start, sequence, config(*tile, 0), *us);
-            let ack = store
-                .submit(&run, &key(start), proven(trial))
-                .await
-                .unwrap();
-            ack.await.unwrap();
-        }
-        store.finish_run(&run, RunEnd::Finished).await.unwrap();
+        let trials: Vec<_> = (0..)
+            .zip(*times)
+            .map(|(sequence, (tile, us))| timed(start, sequence, config(*tile, 0), *us))
+            .collect();
+        finished(&store, start, &trials).await;
     }
     let boards = store.boards(&LeaderboardQuery::default()).await.unwrap();
     boards

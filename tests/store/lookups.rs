@@ -68,10 +68,7 @@ fn entries(stored: &Entry, made: &[Made]) -> Vec<Entry> {
                 constraints: made
                     .rules
                     .iter()
-                    .map(|rule| ConstraintDefinition {
-                        rule: rule.clone(),
-                        why: String::new(),
-                    })
+                    .map(|rule| ConstraintDefinition::unexplained(rule))
                     .collect(),
                 launches: Vec::new(),
             };

@@ -1,12 +1,12 @@
 //! Measured times with their evidence: stored to the bit, published, compared across runs and with
 //! peers.
 
-use crate::store::support::{config, hash, key, proven, proven_time, start, timed};
+use crate::store::support::{config, fresh, hash, key, proven_time, start, submitted, timed};
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};
 use tuner_core::units::Micros;
-use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
+use tuner_store::{LeaderboardQuery, RunEnd, RunStart};
 
 fn time(us: f64) -> Micros {
     Micros::new(us).unwrap()
@@ -41,29 +41,12 @@ fn measured(start: &RunStart, sequence: u64, tile: i64, unit: f64, ratio: f64) -
     trial
 }
 
-async fn fresh() -> (tempfile::TempDir, Store) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&directory.path().join("tuner.db"))
-        .await
-        .unwrap();
-    (directory, store)
-}
-
-async fn submit(store: &Store, start: &RunStart, trials: &[TrialRecord]) -> tuner_store::RunId {
-    let run = store.begin_run(start.clone()).await.unwrap();
-    for trial in trials {
-        let ack = store.submit(&run, &key(start), proven(trial.clone())).await;
-        ack.unwrap().await.unwrap();
-    }
-    run
-}
-
 #[tokio::test]
 async fn evidence_reads_back_to_the_same_bits() {
     let (_directory, store) = fresh().await;
     let start = start(DeviceKind::Cuda);
     let trials = [measured(&start, 0, 32, 100.0, 0.1)];
-    let run = submit(&store, &start, &trials).await;
+    let run = submitted(&store, &start, &trials).await;
     store.finish_run(&run, RunEnd::Interrupted).await.unwrap();
     let found = store.unfinished_run(&start).await.unwrap().unwrap();
     assert_eq!(found.tasks[0].trials, trials);
@@ -73,13 +56,13 @@ async fn evidence_reads_back_to_the_same_bits() {
 async fn rows_of_different_runs_tie_by_their_ratio_to_the_reference() {
     let (_directory, store) = fresh().await;
     let start = start(DeviceKind::Cuda);
-    submit(&store, &start, &[measured(&start, 0, 32, 100.0, 0.1)]).await;
+    submitted(&store, &start, &[measured(&start, 0, 32, 100.0, 0.1)]).await;
     // Another day: the clock is 4 % slower. One is as good as the best, one is not.
     let others = [
         measured(&start, 0, 64, 104.0, 0.1),
         measured(&start, 1, 16, 104.0, 0.105),
     ];
-    submit(&store, &start, &others).await;
+    submitted(&store, &start, &others).await;
     let rows = store
         .leaderboard(&LeaderboardQuery::default())
         .await
@@ -99,7 +82,7 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
     let start = start(DeviceKind::Cuda);
     let lucky = measured(&start, 0, 32, 100.0, 0.09);
     let honest = measured(&start, 1, 64, 100.0, 0.095);
-    let run = submit(&store, &start, &[lucky.clone(), honest.clone()]).await;
+    let run = submitted(&store, &start, &[lucky.clone(), honest.clone()]).await;
     store.finish_run(&run, RunEnd::Finished).await.unwrap();
     let again = |trial: &TrialRecord, ratio| {
         let record = measured(&start, 0, 32, 100.0, ratio).measurement.unwrap();
@@ -121,7 +104,7 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
     let top = store.top(&LeaderboardQuery::default()).await.unwrap();
     assert_eq!(top[0].board.rows, rows);
     // A later race of the same candidate is no better than its final time.
-    submit(&store, &start, &[measured(&start, 0, 32, 100.0, 0.08)]).await;
+    submitted(&store, &start, &[measured(&start, 0, 32, 100.0, 0.08)]).await;
     let rows = store
         .leaderboard(&LeaderboardQuery::default())
         .await
@@ -159,7 +142,7 @@ fn peer(p50_us: f64) -> BaselineRecord {
 async fn the_leaderboard_compares_with_the_peer_and_leaves_drift_out() {
     let (_directory, store) = fresh().await;
     let start = start(DeviceKind::Cuda);
-    let run = submit(&store, &start, &[measured(&start, 0, 32, 104.0, 0.1)]).await;
+    let run = submitted(&store, &start, &[measured(&start, 0, 32, 104.0, 0.1)]).await;
     let query = LeaderboardQuery::default();
     let speedup = async || store.leaderboard(&query).await.unwrap()[0].speedup_vs_baseline;
     assert_eq!(speedup().await, None);
@@ -190,7 +173,7 @@ async fn the_leaderboard_compares_with_the_peer_and_leaves_drift_out() {
 async fn a_predicted_time_is_never_compared_with_a_peer() {
     let (_directory, store) = fresh().await;
     let start = start(DeviceKind::Vgpu);
-    let run = submit(&store, &start, &[timed(&start, 0, config(32, 0), 10.0)]).await;
+    let run = submitted(&store, &start, &[timed(&start, 0, config(32, 0), 10.0)]).await;
     store
         .store_baseline(&run, &key(&start), peer(20.0))
         .await

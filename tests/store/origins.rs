@@ -1,26 +1,7 @@
 //! Commits and dirty flags, as git has them.
 
-use std::path::Path;
-use std::process::Command;
+use crate::program::git;
 use tuner_core::provenance::of_files;
-
-fn git(directory: &Path, arguments: &[&str]) {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args([
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@t",
-            "-c",
-            "commit.gpgsign=false",
-        ])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?} {output:?}");
-}
 
 #[test]
 fn a_template_names_its_commit_and_only_its_own_edits_make_it_dirty() {

@@ -8,7 +8,7 @@ use tuner_core::record::{
 };
 use tuner_core::units::{ContentHash, Micros, Seed};
 use tuner_core::value::Value;
-use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
+use tuner_store::{DeviceStart, RecordingSource, RunEnd, RunId, RunStart, Store, TaskStart};
 
 pub(crate) fn hash(text: &str) -> ContentHash {
     ContentHash::of([text.as_bytes()])
@@ -106,6 +106,31 @@ impl Proof for Given {}
 /// A trial as the store takes it.
 pub(crate) fn proven(trial: TrialRecord) -> TrialRecord<Measured> {
     trial.map_time(|time| Measured::new(&Given, time))
+}
+
+/// An empty database in a folder of its own.
+pub(crate) async fn fresh() -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("tuner.db"))
+        .await
+        .unwrap();
+    (directory, store)
+}
+
+/// A run that has stored these trials, and goes on.
+pub(crate) async fn submitted(store: &Store, start: &RunStart, trials: &[TrialRecord]) -> RunId {
+    let run = store.begin_run(start.clone()).await.unwrap();
+    for trial in trials {
+        let ack = store.submit(&run, &key(start), proven(trial.clone())).await;
+        ack.unwrap().await.unwrap();
+    }
+    run
+}
+
+/// The same of a run that is over.
+pub(crate) async fn finished(store: &Store, start: &RunStart, trials: &[TrialRecord]) {
+    let run = submitted(store, start, trials).await;
+    store.finish_run(&run, RunEnd::Finished).await.unwrap();
 }
 
 /// A time as the store takes it.

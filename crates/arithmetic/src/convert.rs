@@ -35,28 +35,28 @@ impl IntType {
     }
 }
 
-/// `cvt.{rni,rzi,rmi,rpi}.f32.f32`: the nearest integral value in that direction.
+/// `cvt.{rni,rzi,rmi,rpi}.f32.f32`: the nearest integral value in that direction. A float and its
+/// integral neighbours are doubles as they are.
 #[inline]
 pub fn integral_f32(x: f32, round: Round) -> f32 {
-    single::canonical(match round {
-        Round::Rn => x.round_ties_even(),
-        Round::Rz => x.trunc(),
-        Round::Rm => x.floor(),
-        Round::Rp => x.ceil(),
-        Round::Rna => x.round(),
-    })
+    single::canonical(toward(f64::from(x), round) as f32)
 }
 
 /// `cvt.{rni,rzi,rmi,rpi}.f64.f64`: the nearest integral value in that direction.
 #[inline]
 pub fn integral_f64(x: f64, round: Round) -> f64 {
-    double::canonical(match round {
+    double::canonical(toward(x, round))
+}
+
+#[inline]
+fn toward(x: f64, round: Round) -> f64 {
+    match round {
         Round::Rn => x.round_ties_even(),
         Round::Rz => x.trunc(),
         Round::Rm => x.floor(),
         Round::Rp => x.ceil(),
         Round::Rna => x.round(),
-    })
+    }
 }
 
 /// Float to integer, clamped to the type's range; the result is sign- or zero-extended.

@@ -255,12 +255,8 @@ pub fn dp2a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, high: bool) 
 /// `sad.{u32,s32}`: `c + |a - b|`, wrapping.
 #[inline(always)]
 pub fn sad(a: u32, b: u32, c: u32, signed: bool) -> u32 {
-    let distance = if signed {
-        (a as i32).abs_diff(b as i32)
-    } else {
-        a.abs_diff(b)
-    };
-    c.wrapping_add(distance)
+    let wide = |x: u32| if signed { x as i32 as u64 } else { x.into() };
+    sad64(wide(a), wide(b), c.into(), signed) as u32
 }
 
 /// `sad.{u64,s64}`.

@@ -28,6 +28,15 @@ pub enum Specials {
     None,
 }
 
+/// A format without infinities and NaN.
+const fn finite(exponent: u32, fraction: u32) -> Format {
+    Format {
+        fraction,
+        exponent,
+        specials: Specials::None,
+    }
+}
+
 const fn ieee(exponent: u32, fraction: u32) -> Format {
     Format {
         fraction,
@@ -55,23 +64,11 @@ pub const E4M3: Format = Format {
     specials: Specials::NanOnly,
 };
 /// FP6 with two exponent bits; largest value 7.5.
-pub const E2M3: Format = Format {
-    fraction: 3,
-    exponent: 2,
-    specials: Specials::None,
-};
+pub const E2M3: Format = finite(2, 3);
 /// FP6 with three exponent bits; largest value 28.
-pub const E3M2: Format = Format {
-    fraction: 2,
-    exponent: 3,
-    specials: Specials::None,
-};
+pub const E3M2: Format = finite(3, 2);
 /// FP4; largest value 6.
-pub const E2M1: Format = Format {
-    fraction: 1,
-    exponent: 2,
-    specials: Specials::None,
-};
+pub const E2M1: Format = finite(2, 1);
 
 impl Format {
     const fn bias(self) -> i32 {

@@ -95,18 +95,8 @@ impl std::fmt::Display for Seed {
 }
 
 /// A SHA-256 of content, in lower-case hexadecimal: how sources, cubins and spaces are named.
-#[derive(
-    Debug,
-    Clone,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct ContentHash(String);
 

@@ -5,20 +5,21 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
+mod usage;
+
 use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
 use super::fleet::{SiblingTimes, TimeRange};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Verdict;
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
-use tuner_device::gpu::meter::Spent;
 use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::{
     IncumbentPlan, Job, MeasureRequest, RelativeTime, TimingComparison,
@@ -29,6 +30,7 @@ use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::compile::Compiler;
 use tuner_search::Experience;
 use tuner_space::Config;
+use usage::{Usage, usage_line};
 
 /// One kernel and problem to tune on a real GPU.
 pub(crate) struct CudaTask {
@@ -53,17 +55,6 @@ pub(crate) struct CudaEvaluator {
     usage: Mutex<Usage>,
     /// Tasks with candidates of which nothing is put off any more, and whether they are right.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
-}
-
-/// What the GPUs did so far.
-#[derive(Debug, Clone, Default)]
-struct Usage {
-    spent: Spent,
-    candidates: u64,
-    /// From the first candidate on.
-    began: Option<Instant>,
-    /// Until the last one was done.
-    ended: Option<Instant>,
 }
 
 /// A task's reference.
@@ -409,27 +400,6 @@ impl CudaEvaluator {
     }
 }
 
-/// `GPU busy 91 % of 12.0 s (…); 10.2 candidates a second of it, 33,100 an hour`.
-fn usage_line(spent: &Spent, candidates: u64, all: Duration) -> String {
-    let seconds = all.as_secs_f64().max(1e-9);
-    let share = |part: Duration| 100.0 * part.as_secs_f64() / seconds;
-    let idle = all.saturating_sub(spent.total);
-    format!(
-        "GPU busy {:.0} % of {:.1} s (timing {:.0} %, gate {:.0} %); the rest: waiting for compiled \
-         candidates {:.0} %, comparing on the host {:.0} %, copies {:.0} %, loading code {:.0} %; \
-         {:.0} candidates an hour",
-        share(spent.busy()),
-        seconds,
-        share(spent.timing),
-        share(spent.gate),
-        share(idle),
-        share(spent.host()),
-        share(spent.copies),
-        share(spent.load),
-        candidates as f64 / seconds * 3600.0,
-    )
-}
-
 impl Evaluator for CudaEvaluator {
     type Work = Work;
 
@@ -518,31 +488,5 @@ impl CudaEvaluator {
             }
         }
         Ok(notes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_usage_of_a_gpu_adds_up() {
-        let seconds = Duration::from_secs;
-        let spent = Spent {
-            gate: seconds(10),
-            timing: seconds(60),
-            copies: seconds(5),
-            load: seconds(1),
-            total: seconds(80),
-        };
-        let line = usage_line(&spent, 500, seconds(100));
-        for part in [
-            "busy 70 % of 100.0 s (timing 60 %, gate 10 %)",
-            "waiting for compiled candidates 20 %",
-            "host 4 %, copies 5 %, loading code 1 %",
-            "18000 candidates an hour",
-        ] {
-            assert!(line.contains(part), "{line}");
-        }
     }
 }

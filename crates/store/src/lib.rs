@@ -6,6 +6,7 @@
 // What the daemon stands on does not panic on an index either.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod ack;
 mod baselines;
 mod begin;
 mod details;
@@ -28,6 +29,7 @@ mod sync;
 mod top;
 mod writer;
 
+pub use ack::Ack;
 pub use error::StoreError;
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
@@ -41,14 +43,12 @@ pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{Synced, pull};
 pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
 
+use ack::closed;
 use error::At as _;
 use rows::config_text;
 use sqlx::{Connection as _, SqliteConnection};
-use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
 use tuner_core::evidence::Measured;
@@ -79,41 +79,6 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("path", &self.path).finish()
     }
-}
-
-/// The promise that a result is stored: resolves after its transaction was committed.
-#[derive(Debug)]
-#[must_use = "a result is stored when this has resolved, not before"]
-pub struct Ack {
-    path: Arc<Path>,
-    reply: oneshot::Receiver<Result<(), StoreError>>,
-}
-
-impl Ack {
-    /// Waits on a thread that runs no async code.
-    ///
-    /// # Errors
-    /// The result could not be stored.
-    pub fn wait(self) -> Result<(), StoreError> {
-        let path = self.path;
-        self.reply
-            .blocking_recv()
-            .unwrap_or_else(|_| Err(closed(&path)))
-    }
-}
-
-impl Future for Ack {
-    type Output = Result<(), StoreError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.reply)
-            .poll(context)
-            .map(|answer| answer.unwrap_or_else(|_| Err(closed(&self.path))))
-    }
-}
-
-fn closed(path: &Path) -> StoreError {
-    StoreError::broken(path, "the store was closed before this was written")
 }
 
 impl Store {

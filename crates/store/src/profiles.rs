@@ -10,16 +10,8 @@ use sqlx::types::{Json, Text};
 use tuner_core::record::ConfigValues;
 
 /// What made a profile.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    strum::Display,
-    strum::EnumString
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, strum::Display, strum::EnumString)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ProfileSource {

@@ -32,15 +32,8 @@ pub struct QueuedJob {
 }
 
 /// Where a run of the queue is.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    strum::Display,
-    strum::IntoStaticStr
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::Display, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum JobState {
     /// Waits for its device.

@@ -4,16 +4,19 @@
     reason = "entries, programs and variables are numbered by the module that declares them"
 )]
 
-use std::collections::HashMap;
+mod globals;
+
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use globals::{Global, check_sizes, globals};
 
 use crate::exec::launch::{Launch, LaunchError, parameters};
 use crate::hazard::SourceLine;
 use crate::lower::program::Program;
 use crate::lower::{self, Globals};
 use crate::memory::{BufferId, GlobalMemory, MemoryError};
-use ptx::ast::{Ast, Function, Init, StateSpace, Variable};
-use ptx::{self, PtxError, PtxErrorKind};
+use ptx::ast::Function;
+use ptx::{self, PtxError};
 
 /// One kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +112,6 @@ pub struct Module {
     programs: Vec<Result<Program, Unsupported>>,
     globals: Vec<Global>,
     rounding_open: bool,
-}
-
-/// A `.global` or `.const` variable.
-#[derive(Debug)]
-struct Global {
-    name: String,
-    bytes: Vec<u8>,
-    /// Addresses to fill in: byte offset, variable, offset added.
-    pointers: Vec<(usize, usize, u64)>,
 }
 
 /// Products that may be rounded together with the sum that they go into, functions of angles, which
@@ -414,103 +408,5 @@ fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {
         max_threads: f.max_threads,
         required_threads: f.required_threads,
         min_blocks_per_sm: f.min_blocks,
-    }
-}
-
-/// Most bytes a function may have in parameters and in local and shared variables.
-const MAX_FUNCTION_BYTES: u64 = 1 << 24;
-
-/// Refuses sizes that no GPU has, before anything is computed with them.
-fn check_sizes(ast: &Ast<'_>) -> Result<(), LoadError> {
-    let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
-    let outside: Vec<&Variable<'_>> = ast.variables.iter().filter(|v| !device(v)).collect();
-    let functions = ast.functions.iter().map(|f| {
-        let body = f.body.iter().flat_map(|b| &b.variables);
-        let own = f.params.iter().chain(&f.returns).chain(body);
-        own.filter(|v| !device(v)).collect()
-    });
-    for group in functions.chain([outside]) {
-        let mut total = 0u64;
-        for v in group {
-            total = total.saturating_add(v.bytes).saturating_add(v.align.into());
-            if total > MAX_FUNCTION_BYTES {
-                return Err(LoadError::Ptx(PtxError {
-                    line: v.line,
-                    column: 1,
-                    kind: PtxErrorKind::Syntax,
-                    message: format!("with `{}` the variables take {total} bytes", v.name),
-                }));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Most bytes a module may have in variables: beyond it the text is no kernel.
-const MAX_GLOBAL_BYTES: u64 = 1 << 30;
-
-fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {
-    let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
-    let mut named: Vec<(String, &Variable<'_>)> = ast
-        .variables
-        .iter()
-        .filter(device)
-        .map(|v| (v.name.to_owned(), v))
-        .collect();
-    for f in &ast.functions {
-        let inside = f.body.iter().flat_map(|b| &b.variables).filter(device);
-        named.extend(inside.map(|v| (format!("{}::{}", f.name, v.name), v)));
-    }
-    let total = named
-        .iter()
-        .fold(0u64, |t, (_, v)| t.saturating_add(v.bytes));
-    if total > MAX_GLOBAL_BYTES {
-        return Err(LoadError::Ptx(PtxError {
-            line: named.first().map_or(1, |(_, v)| v.line),
-            column: 1,
-            kind: PtxErrorKind::Syntax,
-            message: format!("the variables of the module take {total} bytes"),
-        }));
-    }
-    let index: HashMap<String, u32> = named
-        .iter()
-        .enumerate()
-        .map(|(i, (name, _))| (name.clone(), i as u32))
-        .collect();
-    let globals = named
-        .iter()
-        .map(|(name, v)| global_of(name, v, &index))
-        .collect();
-    Ok((globals, index))
-}
-
-fn global_of(name: &str, v: &Variable<'_>, index: &HashMap<String, u32>) -> Global {
-    let mut bytes = vec![0; v.bytes as usize];
-    let mut pointers = Vec::new();
-    let width = v.ty.bytes().max(1) as usize;
-    for (i, init) in v.init.iter().enumerate() {
-        let at = i * width;
-        let value = match init {
-            Init::Bits(b) => *b,
-            Init::F32(b) if width == 8 => f64::from(f32::from_bits(*b)).to_bits(),
-            Init::F32(b) => (*b).into(),
-            Init::F64(b) if width == 4 => (f64::from_bits(*b) as f32).to_bits().into(),
-            Init::F64(b) => *b,
-            Init::Address { symbol, offset, .. } => {
-                if let Some(target) = index.get(*symbol) {
-                    pointers.push((at, *target as usize, *offset as u64));
-                }
-                0
-            }
-        };
-        let n = width.min(8);
-        if let Some(slot) = bytes.get_mut(at..at + n) {
-            slot.copy_from_slice(&value.to_le_bytes()[..n]);
-        }
-    }
-    Global {
-        name: name.to_owned(),
-        bytes,
-        pointers,
     }
 }

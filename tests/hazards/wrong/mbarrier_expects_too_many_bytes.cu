@@ -4,23 +4,17 @@
 //@ launch kernel grid 1 block 32
 //@ arg x f32[256] input arange
 //@ arg y f32[256] output
+#include "../bulk.cuh"
 extern "C" __global__ void kernel(const float* x, float* y) {
     __shared__ __align__(16) float s[256];
-    __shared__ __align__(8) unsigned long long bar;
-    unsigned b = (unsigned)__cvta_generic_to_shared(&bar), d = (unsigned)__cvta_generic_to_shared(s);
-    int t = threadIdx.x;
-    if (t == 0) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    __syncthreads();
-    if (t == 0) {
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 2048;" ::"r"(b) : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];" ::"r"(d), "l"(x), "r"(b) : "memory");
+    BARRIER(bar);
+    if (threadIdx.x == 0) {
+        EXPECT(bar, 2048);
+        COPY(s, x, 1024, bar);
     }
     unsigned done = 0;
     while (!done) {
-        asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(b) : "memory"); // HAZARD
+        asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(ADDRESS(&bar)) : "memory"); // HAZARD
     }
-    for (int i = t; i < 256; i += 32) y[i] = s[i];
+    for (int i = threadIdx.x; i < 256; i += 32) y[i] = s[i];
 }

@@ -79,6 +79,19 @@ struct Exact {
 
 type Matrix = [[f64; 64]; 64];
 
+impl Exact {
+    /// Checks one element of a product that sums so many terms.
+    fn check(
+        &self,
+        (i, j): (usize, usize),
+        (kind, k): (Accumulator, usize),
+        got: f64,
+        saturate: bool,
+    ) {
+        check(kind, k, got, self.value[i][j], self.scale[i][j], saturate);
+    }
+}
+
 fn exact(k: usize, a: &Matrix, b: &Matrix, c: &Matrix) -> Exact {
     let mut e = Exact {
         value: [[0.0; 32]; 32],
@@ -191,14 +204,7 @@ fn check_mma(form: &Mma, seed: u32) {
             for sub in 0..form.d.per_register() {
                 let (i, j) = accumulator_element(form.d.per_register(), lane, r, sub);
                 let got = accumulated(form.d, *word, sub);
-                check(
-                    form.d,
-                    form.k,
-                    got,
-                    e.value[i][j],
-                    e.scale[i][j],
-                    form.saturate,
-                );
+                e.check((i, j), (form.d, form.k), got, form.saturate);
             }
         }
     }
@@ -344,14 +350,7 @@ fn check_wmma(form: &Wmma, seed: u32) {
                 assert!(e.value[i][j].abs() > 65000.0);
                 continue;
             }
-            check(
-                form.d,
-                form.k,
-                got,
-                e.value[i][j],
-                e.scale[i][j],
-                form.saturate,
-            );
+            e.check((i, j), (form.d, form.k), got, form.saturate);
         }
     }
 }

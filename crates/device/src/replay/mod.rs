@@ -151,10 +151,7 @@ impl Recording {
             constraints: self
                 .constraints
                 .iter()
-                .map(|rule| ConstraintDefinition {
-                    rule: rule.clone(),
-                    why: String::new(),
-                })
+                .map(|rule| ConstraintDefinition::unexplained(rule))
                 .collect(),
             launches: Vec::new(),
         }

@@ -282,12 +282,20 @@ impl Gate<'_> {
         let work = self.work(oracle.as_ref());
         let thinned = thin(written, compared_max(work), tile);
         let parts = affordable(&thinned, tile, work, data.seed);
-        let model = what.by_elements(oracle.as_ref(), &parts, None);
+        Ok(self.by_either(what, oracle.as_ref(), &parts))
+    }
+
+    /// By the oracle's error model, and where that refuses, by the space's tolerance.
+    fn by_either(
+        &self,
+        what: &Compared<'_>,
+        oracle: &dyn Oracle,
+        parts: &[Range<u64>],
+    ) -> Comparison {
+        let model = what.by_elements(oracle, parts, None);
         match self.given() {
-            Some(flat) if !model.passed() => {
-                Ok(what.by_elements(oracle.as_ref(), &parts, Some(flat)))
-            }
-            _ => Ok(model),
+            Some(flat) if !model.passed() => what.by_elements(oracle, parts, Some(flat)),
+            _ => model,
         }
     }
 
@@ -337,13 +345,7 @@ impl Gate<'_> {
             }
             return Ok(result);
         }
-        let model = what.by_elements(oracle.as_ref(), &judged, None);
-        match self.given() {
-            Some(flat) if !model.passed() => {
-                Ok(what.by_elements(oracle.as_ref(), &judged, Some(flat)))
-            }
-            _ => Ok(model),
-        }
+        Ok(self.by_either(what, oracle.as_ref(), &judged))
     }
 }
 

@@ -6,8 +6,9 @@
 //! be edited between two runs.
 
 use super::adversarial::{Data, oracle_of};
+use super::naive::Kernel;
 use super::oracle;
-use tuner_core::plan::{Plan, PlanReference, Role};
+use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
 
 /// A plan with the identity of its inputs and of its expected outputs.
@@ -91,17 +92,13 @@ fn inputs_of(plan: &Plan) -> ContentHash {
 /// Everything besides that decides what a reference kernel writes and whether it is accepted: its
 /// code and launch, scratch, and the tolerances that it is compared with float64 under.
 fn reference_of(plan: &Plan) -> Vec<u8> {
-    let PlanReference::Kernel {
-        code,
-        launch,
-        oracle,
-    } = &plan.reference
-    else {
+    let Some(kernel) = Kernel::of(plan) else {
         return Vec::new();
     };
     let scratch = plan.of_role(Role::Scratch);
     let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
-    let code = ContentHash::of([code.ptx.as_bytes(), &code.cubin]);
+    let code = ContentHash::of([kernel.code.ptx.as_bytes(), &kernel.code.cubin]);
+    let (launch, oracle) = (kernel.launch, kernel.oracle);
     format!("{code} {launch:?} {oracle:?} {scratch:?} {:?}", plan.gate).into_bytes()
 }
 
@@ -111,7 +108,7 @@ mod tests {
     use std::collections::BTreeSet;
     use tuner_core::element::Element;
     use tuner_core::fill::Fill;
-    use tuner_core::plan::{Code, PlanArgument, PlanLaunch};
+    use tuner_core::plan::{Code, PlanArgument, PlanLaunch, PlanReference};
 
     fn argument(name: &str, role: Role) -> PlanArgument {
         PlanArgument {

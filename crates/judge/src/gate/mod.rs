@@ -7,6 +7,7 @@
 
 pub mod adversarial;
 pub mod compare;
+mod demands;
 pub mod generate;
 mod held;
 mod judge;

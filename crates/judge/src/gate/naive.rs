@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::plan::{Code, PlanArgument, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 
 /// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
 /// once for all of them.
@@ -47,10 +47,28 @@ impl Naive {
 }
 
 /// The reference of a plan whose reference is a kernel.
-struct Kernel<'a> {
-    code: &'a Code,
-    launch: &'a PlanLaunch,
-    oracle: Option<&'a str>,
+pub(super) struct Kernel<'a> {
+    pub(super) code: &'a Code,
+    pub(super) launch: &'a PlanLaunch,
+    pub(super) oracle: Option<&'a str>,
+}
+
+impl<'a> Kernel<'a> {
+    pub(super) fn of(plan: &'a Plan) -> Option<Self> {
+        let PlanReference::Kernel {
+            code,
+            launch,
+            oracle,
+        } = &plan.reference
+        else {
+            return None;
+        };
+        Some(Self {
+            code,
+            launch,
+            oracle: oracle.as_deref(),
+        })
+    }
 }
 
 /// What there is to compare an output with.
@@ -75,27 +93,19 @@ impl Gate<'_> {
             return Ok(all(outputs));
         }
         let plan = self.plan;
-        let PlanReference::Kernel {
-            code,
-            launch,
-            oracle,
-        } = &plan.reference
-        else {
+        let Some(kernel) = Kernel::of(plan) else {
             return Ok(Wanted::Nothing);
         };
-        let kernel = Kernel {
-            code,
-            launch,
-            oracle: oracle.as_deref(),
-        };
-        if !self.session.can_sample() || launch.cooperative {
+        if !self.session.can_sample() || kernel.launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
         let naive = match self.references.take_part(&self.keyed, data) {
             Some(naive) => naive,
             None => self.first_block(data, &kernel)?,
         };
-        let whole = naive.cost.map(|cost| cost.saturating_mul(launch.blocks()));
+        let whole = naive
+            .cost
+            .map(|cost| cost.saturating_mul(kernel.launch.blocks()));
         let patience = if pass.sampled {
             1
         } else {

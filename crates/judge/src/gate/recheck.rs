@@ -1,13 +1,11 @@
 //! A second look: what timed launches left in their outputs is judged like the gate's own runs.
 
 use super::adversarial::Data;
-use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
 use super::verify::{Demands, Gate, Pass, Stop};
 use crate::session::{Run, RunReport, Session, Slot};
 use crate::stopwatch::OutputSet;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
@@ -29,19 +27,7 @@ pub fn recheck(
     let mut nowhere = Nowhere;
     let session = session.unwrap_or(&mut nowhere);
     for outputs in sets {
-        let mut gate = Gate {
-            session: &mut *session,
-            plan,
-            keyed: KeyedPlan::new(plan),
-            demands: &demands,
-            references: &mut *references,
-            comparison: None,
-            hazards: Vec::new(),
-            warnings: Vec::new(),
-            note: None,
-            compared: BTreeSet::new(),
-            remembers: false,
-        };
+        let mut gate = Gate::new(&mut *session, plan, &demands, &mut *references);
         let pass = Pass {
             work: Vec::new(),
             outputs: outputs.clone(),

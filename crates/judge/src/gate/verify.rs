@@ -3,15 +3,15 @@
 //! Every run starts from poisoned outputs and scratch; afterwards each output element must have
 //! been written, lie within its tolerance, and be the same bits in a repeated run, and each input
 //! must be untouched. How many seeds, repetitions and adversarial inputs there are is the
-//! [`Level`]'s. Where a problem is too large to run whole, a sample of its blocks runs and what
+//! [`Level`](super::level::Level)'s. Where a problem is too large to run whole, a sample of its blocks runs and what
 //! they wrote is judged.
 
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
+pub use super::demands::Demands;
 use super::generate;
 use super::keys::KeyedPlan;
-use super::level::Level;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
@@ -20,88 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
-
-/// What the gate does for one candidate on one problem.
-#[derive(Debug, Clone)]
-pub struct Demands {
-    /// The level that asks for all this.
-    pub level: Level,
-    /// Seeds of the input data; each is a run of its own.
-    pub seeds: Vec<u64>,
-    /// Extra runs with randomised warp order, on the first seed.
-    pub schedules: u32,
-    /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
-    /// device can leave blocks out.
-    pub whole_limit: u64,
-    /// The same for problems of which a sample could not be compared: those of several launches or
-    /// with atomics, whose blocks work on one another's results.
-    pub uncomparable_limit: u64,
-    /// Lane instructions a sample may cost.
-    pub sample_limit: u64,
-    /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
-    pub runs: u32,
-    /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
-    /// either. A device that does not count spends nothing.
-    pub extra_limit: u64,
-    /// Warp instructions that one block of a sample may execute: what takes longer is left where it
-    /// is, for one block may hold the work of a whole problem.
-    pub block_limit: u64,
-}
-
-impl Default for Demands {
-    fn default() -> Self {
-        Self {
-            level: Level::Screening,
-            seeds: vec![0x5eed],
-            schedules: 0,
-            whole_limit: 200_000_000,
-            uncomparable_limit: 200_000_000,
-            sample_limit: 50_000_000,
-            runs: 2,
-            extra_limit: 0,
-            block_limit: 1 << 24,
-        }
-    }
-}
-
-impl Demands {
-    /// What a level asks for, with these seeds (none: the level's own) and extra schedules.
-    #[must_use]
-    pub fn of(level: Level, seeds: &[u64], schedules: u32) -> Self {
-        let plain = Self::default();
-        let first = seeds.first().or(plain.seeds.first()).copied();
-        Self {
-            level,
-            seeds: if seeds.len() > 1 {
-                seeds.to_vec()
-            } else {
-                level.seeds(first.unwrap_or(0))
-            },
-            schedules,
-            runs: level.runs(),
-            extra_limit: level.extra_limit(),
-            whole_limit: level.share_of(plain.whole_limit),
-            sample_limit: level.share_of(plain.sample_limit),
-            ..plain
-        }
-    }
-
-    /// Whether a problem is small enough to be run whole without looking at the cost of a block:
-    /// few threads with little data and little to compute.
-    fn surely_whole(&self, plan: &Plan) -> bool {
-        let data = plan.arguments.iter().map(PlanArgument::count);
-        let data = data.fold(0, u64::saturating_add) <= SMALL_ELEMENTS;
-        let work = plan.flops.unwrap_or(0.0) <= (self.whole_limit >> 2) as f64;
-        let threads = plan
-            .launches
-            .iter()
-            .map(|l| l.blocks().saturating_mul(l.threads()));
-        data && work && threads.fold(0, u64::saturating_add) <= self.whole_limit >> 12
-    }
-}
-
-/// Elements of all arguments up to which a few threads cannot have much to do.
-const SMALL_ELEMENTS: u64 = 1 << 16;
 
 /// An honest kernel executes fewer lane instructions than so many for each operation and byte of
 /// its problem.
@@ -139,19 +57,7 @@ pub fn verify(
     demands: &Demands,
     references: &mut References,
 ) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
-    let mut gate = Gate {
-        session,
-        plan,
-        keyed: KeyedPlan::new(plan),
-        demands,
-        references,
-        comparison: None,
-        hazards: Vec::new(),
-        warnings: Vec::new(),
-        note: None,
-        compared: BTreeSet::new(),
-        remembers: false,
-    };
+    let mut gate = Gate::new(session, plan, demands, references);
     let found = gate.all();
     gate.session.release_all();
     match found {
@@ -200,6 +106,30 @@ pub(super) struct Gate<'a> {
     pub(super) compared: BTreeSet<usize>,
     /// A run left the variables of its module otherwise than it found them.
     pub(super) remembers: bool,
+}
+
+impl<'a> Gate<'a> {
+    /// Nothing is found yet.
+    pub(super) fn new(
+        session: &'a mut dyn Session,
+        plan: &'a Plan,
+        demands: &'a Demands,
+        references: &'a mut References,
+    ) -> Self {
+        Self {
+            session,
+            plan,
+            keyed: KeyedPlan::new(plan),
+            demands,
+            references,
+            comparison: None,
+            hazards: Vec::new(),
+            warnings: Vec::new(),
+            note: None,
+            compared: BTreeSet::new(),
+            remembers: false,
+        }
+    }
 }
 
 impl Gate<'_> {

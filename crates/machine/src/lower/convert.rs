@@ -339,12 +339,7 @@ fn bytes_of_halves(form: &Form, format: Small, relu: bool) -> Option<Run> {
 /// Two floats as two bytes of integers beside the lower half of another register.
 fn packed_bytes(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
-    let (d, a, b, kept) = (
-        form.dest?,
-        form.source(0)?,
-        form.source(1)?,
-        form.source(2)?,
-    );
+    let (d, [a, b, kept]) = (form.dest?, form.three()?);
     let to = IntType {
         bits: 8,
         signed: i.has("S8"),
@@ -369,12 +364,7 @@ fn packed_bytes(i: &Instruction) -> Option<Run> {
 /// Two integers cut to a narrower type, beside the lower part of another register.
 fn packed_ints(i: &Instruction) -> Option<Run> {
     let form = Form::of(i, true)?;
-    let (d, a, b, kept) = (
-        form.dest?,
-        form.source(0)?,
-        form.source(1)?,
-        form.source(2)?,
-    );
+    let (d, [a, b, kept]) = (form.dest?, form.three()?);
     let (bits, signed) = match i.modifiers.first().copied()? {
         "U16" => (16, false),
         "S16" => (16, true),

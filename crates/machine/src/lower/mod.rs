@@ -69,6 +69,11 @@ impl Form {
         self.sources.get(index).copied()
     }
 
+    /// The first three sources.
+    pub(super) fn three(&self) -> Option<[Source; 3]> {
+        Some([self.source(0)?, self.source(1)?, self.source(2)?])
+    }
+
     /// A written predicate, or the one that nothing is written to.
     pub(super) fn out(&self, index: usize) -> Truth {
         self.outs.get(index).copied().unwrap_or(Truth::ALWAYS)

@@ -108,14 +108,7 @@ impl<'p> Writer<'p> {
 
     /// The rule in C; `None` where it holds whatever the sizes.
     fn rule(&mut self, text: &str, source: String) -> Option<SizeRule> {
-        let lowered = match &mut self.names {
-            Ok(names) => Expr::parse(text)
-                .and_then(|expr| names.terms.lower(&expr, &names.scope))
-                .map(|root| (root, &mut names.terms))
-                .map_err(|error| summary(&error)),
-            Err(why) => Err(why.clone()),
-        };
-        let (root, terms) = match lowered {
+        let (root, terms) = match lowered(&mut self.names, text) {
             Ok(lowered) => lowered,
             Err(why) => {
                 let all: Vec<usize> = (0..self.free.len()).collect();
@@ -147,14 +140,7 @@ impl<'p> Writer<'p> {
             limit: Some(why),
         };
         let lower = self.lower;
-        let lowered = match &mut self.names {
-            Ok(names) => Expr::parse(text)
-                .and_then(|expr| names.terms.lower(&expr, &names.scope))
-                .map(|root| (root, &mut names.terms))
-                .map_err(|error| summary(&error)),
-            Err(why) => Err(why.clone()),
-        };
-        let (root, terms) = match lowered {
+        let (root, terms) = match lowered(&mut self.names, text) {
             Ok(lowered) => lowered,
             Err(why) => return none(lower, why),
         };
@@ -459,4 +445,16 @@ fn operation(terms: &Terms, op: Op, args: &[TermId]) -> Option<&'static str> {
         _ => false,
     });
     strange.then_some("it works on lists, text or infinity")
+}
+
+/// An expression's root and the terms that it stands among, or why it cannot be written.
+fn lowered<'n>(
+    names: &'n mut Result<Resolved, String>,
+    text: &str,
+) -> Result<(TermId, &'n mut Terms), String> {
+    let names = names.as_mut().map_err(|why| why.clone())?;
+    let root = Expr::parse(text)
+        .and_then(|expr| names.terms.lower(&expr, &names.scope))
+        .map_err(|error| summary(&error))?;
+    Ok((root, &mut names.terms))
 }

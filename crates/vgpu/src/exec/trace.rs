@@ -166,6 +166,13 @@ impl WarpTrace {
 }
 
 impl WarpTrace {
+    /// Whether there is no room for an access, which is counted then.
+    fn full(&mut self) -> bool {
+        let full = self.accesses.len() >= self.room;
+        self.dropped += u64::from(full);
+        full
+    }
+
     /// Notes a global access at `base` and the offsets `at`.
     pub fn global(
         &mut self,
@@ -176,8 +183,7 @@ impl WarpTrace {
         bytes: u32,
         write: bool,
     ) {
-        if self.accesses.len() >= self.room {
-            self.dropped += 1;
+        if self.full() {
             return;
         }
         let first = self.sectors.len();
@@ -206,8 +212,7 @@ impl WarpTrace {
     /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
     /// word of all lanes is a line.
     pub fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
-        if self.accesses.len() >= self.room {
-            self.dropped += 1;
+        if self.full() {
             return;
         }
         let first = self.sectors.len();
@@ -284,8 +289,7 @@ impl WarpTrace {
         bytes: u32,
         write: bool,
     ) {
-        if self.accesses.len() >= self.room {
-            self.dropped += 1;
+        if self.full() {
             return;
         }
         let target = Target::Shared {

@@ -20,13 +20,17 @@ impl Cta<'_> {
             self.trace_global(&row.at, base, mask, bytes, write);
         }
         let sectors = distinct(&row.at, mask, 32);
-        let c = &mut self.counters;
         let total = u64::from(bytes) * u64::from(mask.count_ones());
+        self.count_global(total, sectors, write);
+    }
+
+    fn count_global(&mut self, bytes: u64, sectors: u64, write: bool) {
+        let c = &mut self.counters;
         if write {
-            c.global_store_bytes += total;
+            c.global_store_bytes += bytes;
             c.global_store_sectors += sectors;
         } else {
-            c.global_load_bytes += total;
+            c.global_load_bytes += bytes;
             c.global_load_sectors += sectors;
         }
     }
@@ -47,14 +51,7 @@ impl Cta<'_> {
                     self.trace_global(&at, 0, mask, bytes, write);
                 }
                 let sectors = self.sectors(w, a, mask, bytes);
-                let c = &mut self.counters;
-                if write {
-                    c.global_store_bytes += total;
-                    c.global_store_sectors += sectors;
-                } else {
-                    c.global_load_bytes += total;
-                    c.global_load_sectors += sectors;
-                }
+                self.count_global(total, sectors, write);
             }
             Area::Shared => {
                 let addresses = std::array::from_fn(|l| w.address(a, l));

@@ -179,17 +179,7 @@ impl<'a> Lower<'a> {
         if combine.is_empty() && *q == Operand::Sink {
             return self.emit(picked, p, &[a, b]);
         }
-        let temp = self.new_pred();
-        let s = [
-            self.source(a, picked.alu.sources[0])?,
-            self.source(b, picked.alu.sources[1])?,
-        ];
-        let slots = Slots {
-            d: temp,
-            s: [s[0], s[1], 0, 0],
-            imm: picked.imm,
-        };
-        self.push(Op::Alu(picked.alu.run, slots), picked.class);
+        let temp = self.compared(&picked, a, b)?;
         let (with, negated) = match combine.first() {
             Some(Operand::Not(reg)) => (self.pred_row(*reg)?, true),
             Some(other) => (self.source(other, Kind::P)?, false),
@@ -216,6 +206,27 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
+    /// Compares two sources; gives the row of a new predicate that takes the result.
+    fn compared(
+        &mut self,
+        picked: &Picked,
+        a: &'a Operand<'a>,
+        b: &'a Operand<'a>,
+    ) -> Lowered<u32> {
+        let temp = self.new_pred();
+        let s = [
+            self.source(a, picked.alu.sources[0])?,
+            self.source(b, picked.alu.sources[1])?,
+        ];
+        let slots = Slots {
+            d: temp,
+            s: [s[0], s[1], 0, 0],
+            imm: picked.imm,
+        };
+        self.push(Op::Alu(picked.alu.run, slots), picked.class);
+        Ok(temp)
+    }
+
     fn set(&mut self, i: &'a Instruction<'a>, m: &Mods<'a>) -> Lowered<()> {
         let cmp = select::comparison(m).ok_or(Fail::Unsupported(""))?;
         let types: Vec<Type> = m.types().collect();
@@ -228,17 +239,7 @@ impl<'a> Lower<'a> {
         }
         let picked = select::compare(cmp, from, m.has("ftz")).ok_or(Fail::Unsupported(""))?;
         let result = select::set_result(to).ok_or(Fail::Unsupported(""))?;
-        let temp = self.new_pred();
-        let s = [
-            self.source(a, picked.alu.sources[0])?,
-            self.source(b, picked.alu.sources[1])?,
-        ];
-        let slots = Slots {
-            d: temp,
-            s: [s[0], s[1], 0, 0],
-            imm: picked.imm,
-        };
-        self.push(Op::Alu(picked.alu.run, slots), picked.class);
+        let temp = self.compared(&picked, a, b)?;
         let (d, fix) = self.dest(dest, result.dest)?;
         let slots = Slots {
             d,

@@ -1,10 +1,10 @@
 //! `cvt` between all kinds of types.
 
 use crate::harness::{H, Kind, Q, R, W, accept, check};
-use crate::models::{BF16, F16, Half, cut, d, f, finish, flush, signed, to_single, unsigned};
+use crate::models::{BF16, F16, Half, cut, d, f, finish, flush, number, to_single};
 
-/// Integer types of `cvt` with a register to hold them.
-const INTS: [(&str, W, u32, bool); 8] = [
+/// Integer types of `cvt`, with a register to hold them.
+pub(crate) const INTS: [(&str, W, u32, bool); 8] = [
     ("u8", H, 8, false),
     ("s8", H, 8, true),
     ("u16", H, 16, false),
@@ -31,14 +31,6 @@ fn range(bits: u32, sign: bool) -> (i128, i128) {
     }
 }
 
-fn integer(x: u64, bits: u32, sign: bool) -> i128 {
-    if sign {
-        signed(x, bits)
-    } else {
-        unsigned(x, bits)
-    }
-}
-
 #[test]
 fn integers_are_cut_extended_and_clamped() {
     for (to, dest, to_bits, to_sign) in INTS {
@@ -47,11 +39,11 @@ fn integers_are_cut_extended_and_clamped() {
                 let dot = if sat { ".sat" } else { "" };
                 let text = format!("cvt{dot}.{to}.{from} {{d}}, {{a}};");
                 check(&text, dest, &[(source, Kind::Int)], |x| {
-                    let v = integer(x[0], from_bits, from_sign);
+                    let v = number(x[0], from_bits, from_sign);
                     let (low, high) = range(to_bits, to_sign);
                     let v = if sat { v.clamp(low, high) } else { v };
                     // The result is extended to the register by the destination's sign.
-                    cut(integer(v as u64, to_bits, to_sign), width(dest))
+                    cut(number(v as u64, to_bits, to_sign), width(dest))
                 });
             }
         }
@@ -85,7 +77,7 @@ fn floats_become_clamped_integers() {
                 } else {
                     (integral(x, mode) as i128).clamp(low, high)
                 };
-                cut(integer(v as u64, bits, sign), width(dest))
+                cut(number(v as u64, bits, sign), width(dest))
             };
             check(
                 &format!("cvt.{mode}.{to}.f32 {{d}}, {{a}};"),
@@ -145,7 +137,7 @@ fn integers_become_rounded_floats() {
                 R,
                 &operands,
                 |x| {
-                    let exact = integer(x[0], bits, sign);
+                    let exact = number(x[0], bits, sign);
                     let near = exact as f32;
                     let steps = (near.next_down(), near.next_up());
                     rounded(exact, near, near as i128, steps, mode)
@@ -158,7 +150,7 @@ fn integers_become_rounded_floats() {
                 Q,
                 &operands,
                 |x| {
-                    let exact = integer(x[0], bits, sign);
+                    let exact = number(x[0], bits, sign);
                     let near = exact as f64;
                     let steps = (near.next_down(), near.next_up());
                     rounded(exact, near, near as i128, steps, mode).to_bits()
@@ -167,7 +159,7 @@ fn integers_become_rounded_floats() {
             for half in [F16, BF16] {
                 let text = format!("cvt.{mode}.{}.{from} {{d}}, {{a}};", half.name);
                 accept(&text, H, &operands, |x, got| {
-                    let exact = integer(x[0], bits, sign);
+                    let exact = number(x[0], bits, sign);
                     // Through a double only where that is exact.
                     let wide = exact as f64;
                     let expected = u64::from(half.code(wide, mode));

@@ -1,31 +1,17 @@
 //! Integer, logic and bit instructions.
 
+use crate::convert::INTS;
 use crate::harness::{H, Kind, P, Q, R, W, check};
-use crate::models::{cut, signed, unsigned};
+use crate::models::{cut, number, signed, unsigned};
 
 const I: (W, Kind) = (R, Kind::Int);
 const L: (W, Kind) = (Q, Kind::Int);
 const SHORT: (W, Kind) = (H, Kind::Int);
 const N: (W, Kind) = (R, Kind::Shift);
 
-/// Integer types with their register.
-fn types() -> [(&'static str, W, u32, bool); 6] {
-    [
-        ("u16", H, 16, false),
-        ("s16", H, 16, true),
-        ("u32", R, 32, false),
-        ("s32", R, 32, true),
-        ("u64", Q, 64, false),
-        ("s64", Q, 64, true),
-    ]
-}
-
-fn value(x: u64, bits: u32, sign: bool) -> i128 {
-    if sign {
-        signed(x, bits)
-    } else {
-        unsigned(x, bits)
-    }
+/// Integer types that arithmetic knows, with their register.
+fn types() -> impl Iterator<Item = (&'static str, W, u32, bool)> {
+    INTS.into_iter().filter(|(_, _, bits, _)| *bits > 8)
 }
 
 #[test]
@@ -33,7 +19,7 @@ fn addition_multiplication_and_extremes_wrap_at_the_width() {
     for (ty, w, bits, sign) in types() {
         let two = [(w, Kind::Int); 2];
         let three = [(w, Kind::Int); 3];
-        let v = |x: u64| value(x, bits, sign);
+        let v = |x: u64| number(x, bits, sign);
         type Model = fn(i128, i128) -> i128;
         let table: [(&str, Model); 5] = [
             ("add", |a, b| a + b),
@@ -105,7 +91,7 @@ fn wide_products_have_twice_the_width() {
         ("s32", R, Q, 32, true),
     ] {
         let two = [(w, Kind::Int); 2];
-        let v = |x: u64| value(x, bits, sign);
+        let v = |x: u64| number(x, bits, sign);
         check(
             &format!("mul.wide.{ty} {{d}}, {{a}}, {{b}};"),
             wide,
@@ -182,7 +168,7 @@ fn logic_works_bit_by_bit() {
         for kind in ["u", "s", "b"] {
             let ty = format!("{kind}{bits}");
             check(&format!("shr.{ty} {{d}}, {{a}}, {{b}};"), w, &shift, |x| {
-                let v = value(x[0], bits, kind == "s");
+                let v = number(x[0], bits, kind == "s");
                 cut(v >> x[1].min(100), bits)
             });
         }
@@ -226,7 +212,7 @@ fn bits_are_counted_found_reversed_and_cut_out() {
         ("s64", L, 64, true),
     ] {
         let find = |x: u64| {
-            let v = value(x, bits, sign);
+            let v = number(x, bits, sign);
             let v = if v < 0 { !v } else { v };
             if v == 0 {
                 0xffff_ffff
@@ -341,7 +327,7 @@ fn bytes_are_permuted_and_funnels_shifted() {
 fn dot_products_and_video_instructions() {
     for (sa, a) in [(true, "s32"), (false, "u32")] {
         for (sb, b) in [(true, "s32"), (false, "u32")] {
-            let part = |x: u64, i: u32, bits: u32, s: bool| value(x >> (i * bits), bits, s);
+            let part = |x: u64, i: u32, bits: u32, s: bool| number(x >> (i * bits), bits, s);
             check(
                 &format!("dp4a.{a}.{b} {{d}}, {{a}}, {{b}}, {{c}};"),
                 R,
@@ -425,7 +411,7 @@ fn carries_link_the_words_of_long_integers() {
 fn packed_16_bit_integers_work_by_half() {
     let both = |x: &[u64], f: &dyn Fn(i128, i128) -> i128, sign: bool| {
         (0..2).fold(0, |d, i| {
-            let part = |v: u64| value(v >> (16 * i), 16, sign);
+            let part = |v: u64| number(v >> (16 * i), 16, sign);
             d | cut(f(part(x[0]), part(x[1])), 16) << (16 * i)
         })
     };

@@ -151,6 +151,15 @@ impl Half {
     }
 }
 
+/// The value of an integer of so many bits.
+pub(crate) fn number(x: u64, bits: u32, sign: bool) -> i128 {
+    if sign {
+        signed(x, bits)
+    } else {
+        unsigned(x, bits)
+    }
+}
+
 /// Sign-extends the low `bits` bits.
 pub(crate) fn signed(x: u64, bits: u32) -> i128 {
     i128::from((x << (64 - bits)) as i64 >> (64 - bits))

@@ -4,7 +4,10 @@
     reason = "tasks are numbered by the worker itself, and finalists by the request whose plans they index"
 )]
 
+mod again;
 mod comparison;
+
+use again::look_again;
 
 use super::host_data::references;
 use super::{Begins, Failure, Gated, Served, gate, reply};
@@ -25,13 +28,13 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan};
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
+use tuner_judge::gate::Verified;
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::Evidence;
-use tuner_judge::gate::{Verified, recheck};
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
-use tuner_judge::stopwatch::{Stopwatch, Subject};
+use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::executor::{
     Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
@@ -482,25 +485,3 @@ fn settings() -> Settings {
 
 /// The timed problem, with the proof that it is right.
 type Proof<'a> = (&'a Plan, Verified, Evidence);
-
-/// Judges what the timed launches left.
-fn look_again(
-    plan: &Plan,
-    seed: u64,
-    (watch, subject): (&mut dyn Stopwatch, Subject),
-    references: &mut References,
-) -> Result<(), Judgement> {
-    let outputs = watch.outputs(subject)?;
-    let refused =
-        |verdict, detail: String| Judgement::new(verdict, format!("after it was timed: {detail}"));
-    let found = recheck(plan, seed, &outputs, references, watch.as_session());
-    if let Some(session) = watch.as_session() {
-        session.release_all();
-    }
-    match found {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
-        // The gate has used the same oracle before; it does not change its mind.
-        Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
-    }
-}

@@ -1,0 +1,88 @@
+//! What a kernel's space was when it was tuned.
+
+use super::ConfigValues;
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
+
+/// What a kernel's space was when it was tuned: enough to export without the YAML at hand.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Definition {
+    /// The parameters, in the order of the space.
+    pub parameters: Vec<ParameterDefinition>,
+    /// Derived names and their expressions, in order.
+    pub derived: Vec<(String, String)>,
+    /// The constraints, in order; empty for a recorded file without expressions.
+    pub constraints: Vec<ConstraintDefinition>,
+    /// The launches, in order; empty for a recorded file, and for what earlier versions stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<LaunchDefinition>,
+}
+
+impl Definition {
+    /// A configuration as `NAME=value …` of the parameters that have a choice: what is fixed tells
+    /// configurations apart no more than a title does.
+    #[must_use]
+    pub fn varied(&self, config: &ConfigValues) -> String {
+        let fixed = |name: &str| {
+            let mut parameters = self.parameters.iter();
+            parameters.any(|parameter| parameter.name == name && parameter.values.len() == 1)
+        };
+        let parts: Vec<String> = config
+            .iter()
+            .filter(|(name, _)| !fixed(name))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        parts.join(" ")
+    }
+}
+
+/// One launch of a [`Definition`]: expressions over parameters, derived values, sizes and the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchDefinition {
+    /// The kernel function.
+    pub entry: String,
+    /// Launched only where this is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// Blocks in x, y, z.
+    pub grid: [String; 3],
+    /// Threads a block in x, y, z.
+    pub block: [String; 3],
+    /// Dynamic shared memory a block, bytes.
+    pub shared: String,
+}
+
+/// One parameter of a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterDefinition {
+    /// The macro's name.
+    pub name: String,
+    /// The values it may take, in order.
+    pub values: Vec<Value>,
+    /// The default; `None` in recorded files.
+    pub default: Option<Value>,
+    /// What it means; may be empty.
+    #[serde(default)]
+    pub doc: String,
+}
+
+/// One constraint of a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstraintDefinition {
+    /// The expression that must hold.
+    pub rule: String,
+    /// Why; may be empty.
+    #[serde(default)]
+    pub why: String,
+}
+
+impl ConstraintDefinition {
+    /// A rule of which nobody says why.
+    #[must_use]
+    pub fn unexplained(rule: &str) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            why: String::new(),
+        }
+    }
+}

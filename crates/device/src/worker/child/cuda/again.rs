@@ -1,0 +1,30 @@
+//! A second look at what a candidate computes.
+
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Plan;
+use tuner_core::record::Verdict;
+use tuner_judge::gate::recheck;
+use tuner_judge::gate::references::References;
+use tuner_judge::stopwatch::{Stopwatch, Subject};
+
+/// Judges what the timed launches left.
+pub(super) fn look_again(
+    plan: &Plan,
+    seed: u64,
+    (watch, subject): (&mut dyn Stopwatch, Subject),
+    references: &mut References,
+) -> Result<(), Judgement> {
+    let outputs = watch.outputs(subject)?;
+    let refused =
+        |verdict, detail: String| Judgement::new(verdict, format!("after it was timed: {detail}"));
+    let found = recheck(plan, seed, &outputs, references, watch.as_session());
+    if let Some(session) = watch.as_session() {
+        session.release_all();
+    }
+    match found {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
+        // The gate has used the same oracle before; it does not change its mind.
+        Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
+    }
+}

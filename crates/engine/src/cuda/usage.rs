@@ -1,0 +1,62 @@
+//! What the GPUs of a run did, and how it is told.
+
+use std::time::{Duration, Instant};
+use tuner_device::gpu::meter::Spent;
+
+/// What the GPUs did so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Usage {
+    pub(super) spent: Spent,
+    pub(super) candidates: u64,
+    /// From the first candidate on.
+    pub(super) began: Option<Instant>,
+    /// Until the last one was done.
+    pub(super) ended: Option<Instant>,
+}
+
+/// `GPU busy 91 % of 12.0 s (…); 10.2 candidates a second of it, 33,100 an hour`.
+pub(super) fn usage_line(spent: &Spent, candidates: u64, all: Duration) -> String {
+    let seconds = all.as_secs_f64().max(1e-9);
+    let share = |part: Duration| 100.0 * part.as_secs_f64() / seconds;
+    let idle = all.saturating_sub(spent.total);
+    format!(
+        "GPU busy {:.0} % of {:.1} s (timing {:.0} %, gate {:.0} %); the rest: waiting for compiled \
+         candidates {:.0} %, comparing on the host {:.0} %, copies {:.0} %, loading code {:.0} %; \
+         {:.0} candidates an hour",
+        share(spent.busy()),
+        seconds,
+        share(spent.timing),
+        share(spent.gate),
+        share(idle),
+        share(spent.host()),
+        share(spent.copies),
+        share(spent.load),
+        candidates as f64 / seconds * 3600.0,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_of_a_gpu_adds_up() {
+        let seconds = Duration::from_secs;
+        let spent = Spent {
+            gate: seconds(10),
+            timing: seconds(60),
+            copies: seconds(5),
+            load: seconds(1),
+            total: seconds(80),
+        };
+        let line = usage_line(&spent, 500, seconds(100));
+        for part in [
+            "busy 70 % of 100.0 s (timing 60 %, gate 10 %)",
+            "waiting for compiled candidates 20 %",
+            "host 4 %, copies 5 %, loading code 1 %",
+            "18000 candidates an hour",
+        ] {
+            assert!(line.contains(part), "{line}");
+        }
+    }
+}

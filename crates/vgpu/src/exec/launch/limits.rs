@@ -1,0 +1,88 @@
+//! What a device has no room for is refused before anything runs.
+
+use super::{Launch, LaunchError};
+use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
+use crate::lower::program::Program;
+use crate::module::Entry;
+
+pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
+    let refuse = |what, dims, why: String| Err(LaunchError::Dimensions { what, dims, why });
+    if launch.grid.contains(&0) {
+        return refuse("grid", launch.grid, "a dimension is zero".to_owned());
+    }
+    if launch.block.contains(&0) {
+        return refuse("block", launch.block, "a dimension is zero".to_owned());
+    }
+    let [x, y, z] = launch.grid;
+    if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
+        return refuse(
+            "grid",
+            launch.grid,
+            "the limits are 2^31-1, 65535, 65535".to_owned(),
+        );
+    }
+    let blocks = u128::from(x) * u128::from(y) * u128::from(z);
+    if blocks > u128::from(u32::MAX - 1) {
+        return refuse(
+            "grid",
+            launch.grid,
+            "more than 2^32-2 blocks cannot be executed".to_owned(),
+        );
+    }
+    let [x, y, z] = launch.block.map(u64::from);
+    let threads = x.saturating_mul(y).saturating_mul(z);
+    let limit = u64::from(MAX_THREADS_PER_BLOCK);
+    if x > limit || y > limit || z > 64 || threads > limit {
+        let why = format!("{threads} threads; a block has at most {limit}, and 64 in z");
+        return refuse("block", launch.block, why);
+    }
+    if let Some(max) = entry
+        .max_threads
+        .map(|m| m.iter().map(|d| u64::from(*d)).product::<u64>())
+        && threads > max
+    {
+        let why = format!("the kernel was compiled for at most {max} threads");
+        return refuse("block", launch.block, why);
+    }
+    if entry.required_threads.is_some_and(|r| r != launch.block) {
+        let why = format!(
+            "the kernel demands {:?}",
+            entry.required_threads.unwrap_or_default()
+        );
+        return refuse("block", launch.block, why);
+    }
+    Ok(())
+}
+
+pub(super) fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), LaunchError> {
+    let statics = u64::from(entry.static_shared_bytes);
+    let wanted = statics + u64::from(launch.dynamic_shared_bytes);
+    // Static arrays alone may not pass the default limit, whatever is opted in.
+    let (limit, over) = if statics > u64::from(SHARED_BYTES_DEFAULT) {
+        (u64::from(SHARED_BYTES_DEFAULT), true)
+    } else {
+        (
+            u64::from(arch.shared_bytes_optin),
+            wanted > u64::from(arch.shared_bytes_optin),
+        )
+    };
+    if over {
+        return Err(LaunchError::SharedMemory {
+            wanted,
+            statics,
+            arch: arch.name,
+            limit,
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn check_local(program: &Program, entry: &Entry) -> Result<(), LaunchError> {
+    if program.local_bytes > LOCAL_BYTES {
+        return Err(LaunchError::LocalMemory {
+            entry: entry.name.clone(),
+            wanted: program.local_bytes,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! The shadow of a block's shared memory.
+
+use std::collections::HashMap;
+
+use super::{Access, Cell, Conflict, LISTED, SPLIT, Stamp, VALID};
+use crate::hazard::clock::Clocks;
+use crate::hazard::history::Lists;
+
+/// Shadow of shared memory: one cell a word, split into bytes where accesses are narrower.
+#[derive(Debug, Default)]
+pub(crate) struct BlockShadow {
+    cells: Vec<Cell>,
+    split: HashMap<u32, [Cell; 4]>,
+    lists: Lists,
+}
+
+impl BlockShadow {
+    /// Makes it large enough for a block. What it holds must be older than the block's clocks.
+    pub(crate) fn renew(&mut self, words: usize) {
+        self.cells.resize(words, Cell::default());
+        self.lists.clear();
+    }
+
+    /// A shadow that holds nothing, in the same memory.
+    pub(crate) fn emptied(mut self) -> BlockShadow {
+        self.cells.clear();
+        self.split.clear();
+        self.lists.clear();
+        self
+    }
+
+    /// The cells of some words, for their plain accesses.
+    #[inline(always)]
+    pub(crate) fn cells(&mut self, first: usize, words: usize) -> &mut [Cell] {
+        &mut self.cells[first..first + words]
+    }
+
+    /// Records the last of several atomic writes by lanes of one warp that each give back what they
+    /// replace, to a word and the next. `false`: they must be checked one by one.
+    pub(crate) fn observed(&mut self, word: usize, last: &Access) -> bool {
+        let cells = &mut self.cells[word..word + 2];
+        let right = cells.iter().all(Cell::only_atomic);
+        if right {
+            for cell in cells {
+                *cell = Cell {
+                    write: Stamp::of(last),
+                    read: Stamp::default(),
+                };
+            }
+        }
+        right
+    }
+
+    /// Checks the bytes `mask` of a word.
+    #[inline]
+    pub(crate) fn access(
+        &mut self,
+        word: usize,
+        mask: u32,
+        a: &Access,
+        clocks: &Clocks,
+    ) -> Option<Conflict> {
+        let cell = &mut self.cells[word];
+        if mask == 15 && !cell.write.is(SPLIT) {
+            return cell.access(a, clocks, word as u64 * 4, &mut self.lists);
+        }
+        self.access_bytes(word, mask, a, clocks)
+    }
+
+    #[cold]
+    fn access_bytes(
+        &mut self,
+        word: usize,
+        mask: u32,
+        a: &Access,
+        clocks: &Clocks,
+    ) -> Option<Conflict> {
+        let cell = &mut self.cells[word];
+        if !cell.write.is(SPLIT) {
+            let bytes = self.lists.split(word as u64 * 4, *cell);
+            self.split.insert(word as u32, bytes);
+            *cell = Cell {
+                write: Stamp {
+                    flags: SPLIT,
+                    ..Stamp::default()
+                },
+                ..Cell::default()
+            };
+        }
+        let bytes = self.split.get_mut(&(word as u32))?;
+        access_split(bytes, word, mask, a, clocks, &mut self.lists)
+    }
+
+    /// Segment, place and thread of the last write to a word, if it is known.
+    pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
+        let mut w = self.cells.get(word)?.write;
+        if w.is(LISTED) {
+            w = self.lists.last_write(w.segment, word as u64 * 4)?;
+        }
+        (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
+    }
+
+    /// Marks a word's asynchronous copy as arrived.
+    pub(crate) fn landed(&mut self, word: usize, thread: usize, segment: u32) {
+        let cell = &mut self.cells[word];
+        if !cell.write.is(SPLIT) {
+            cell.landed(thread, segment);
+        } else if let Some(bytes) = self.split.get_mut(&(word as u32)) {
+            bytes.iter_mut().for_each(|b| b.landed(thread, segment));
+        }
+    }
+}
+
+fn access_split(
+    bytes: &mut [Cell; 4],
+    word: usize,
+    mask: u32,
+    a: &Access,
+    clocks: &Clocks,
+    lists: &mut Lists,
+) -> Option<Conflict> {
+    let mut found = None;
+    for (byte, cell) in bytes.iter_mut().enumerate() {
+        if mask >> byte & 1 == 1 {
+            let key = word as u64 * 4 + byte as u64;
+            found = cell.access(a, clocks, key, lists).or(found);
+        }
+    }
+    found
+}

@@ -1,0 +1,26 @@
+// Bulk copies into shared memory and the barrier that they arrive at, for kernels that do something
+// else wrong. These are macros so that a hazard is found on the kernel's own line.
+#define ADDRESS(place) ((unsigned)__cvta_generic_to_shared(place))
+
+// A barrier of one arrival that every thread of the block sees.
+#define BARRIER(bar)                                                                                  \
+    __shared__ __align__(8) unsigned long long bar;                                                   \
+    if (threadIdx.x == 0) {                                                                           \
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&bar)) : "memory");       \
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");                            \
+    }                                                                                                 \
+    __syncthreads()
+
+// Arrives, and makes the phase last until so many bytes have come.
+#define EXPECT(bar, bytes) \
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], " #bytes ";" ::"r"(ADDRESS(&bar)) : "memory")
+
+// Starts a copy that tells the barrier when it is done.
+#define COPY(to, from, bytes, bar)                                                                               \
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], " #bytes ", [%2];" \
+                 ::"r"(ADDRESS(to)), "l"(from), "r"(ADDRESS(&bar)) : "memory")
+
+// Waits for the end of a phase of that parity.
+#define WAIT(bar, parity)                                                                                      \
+    asm volatile("{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], " #parity            \
+                 ";\n @!p bra L;\n}" ::"r"(ADDRESS(&bar)) : "memory")

@@ -1,0 +1,162 @@
+//! The plots of a run, and its table.
+
+use super::Browser;
+use crate::serve::{Daemon, wait_for};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What the plot under a heading shows, as its library tells it. Its library writes the plot's label
+/// anew whenever it draws, so plots are found by their headings.
+pub(super) fn drawn(browser: &Browser, title: &str, what: &str) -> Value {
+    let script = format!(
+        "const at = [...document.querySelectorAll('.plot')]
+           .find((at) => at.parentElement.querySelector('h3').textContent.includes({title:?}));
+         const chart = window.echarts && at && window.echarts.getInstanceByDom(at);
+         if (!chart) return null;
+         const option = chart.getOption();
+         return {what};"
+    );
+    wait_for(&format!("the plot {title}"), || {
+        let value = browser.run(&script);
+        (!value.is_null()).then_some(value)
+    })
+}
+
+#[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
+fn all_trials_of_a_run_are_plotted_sorted_filtered_and_downloaded() {
+    for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
+        let browser = Browser::open(width, 900, dark);
+        let dir = TempDir::new().unwrap();
+        let daemon = Daemon::start(&dir.path().join("t.db"));
+        let id = daemon.submit(400, 3, "evolve");
+        daemon.wait(&id, "finished");
+        browser.go(&format!("http://{}/#/explore/{id}", daemon.address));
+        browser.wait_for_text("400 of 400 trials");
+        wait_for("five plots", || {
+            let plots =
+                browser.run("return document.querySelectorAll('.plot[_echarts_instance_]').length");
+            (plots == 5).then_some(())
+        });
+        let name = if dark { "dark" } else { "light" };
+        browser.picture(&format!("dashboard-trials-{width}-{name}"));
+        // Plots follow the width of their place a frame later.
+        wait_for(&format!("a page no wider than {width}"), || {
+            let now = browser.run("return document.documentElement.scrollWidth");
+            (now.as_u64() <= Some(u64::from(width))).then_some(())
+        });
+        if (width, dark) != (1280, false) {
+            browser.run("window.scrollTo(0, 900)");
+            browser.picture(&format!("dashboard-plots-{width}-{name}"));
+            assert_eq!(browser.complaints(), Vec::<Value>::new());
+            continue;
+        }
+        scatter_and_table(&browser, &daemon, &id);
+        assert_eq!(browser.complaints(), Vec::<Value>::new());
+    }
+}
+
+/// The contour of e² through corners of e⁰ below and e⁴ above crosses both sides half way up; one
+/// corner alone is cut off; where nothing crosses there is nothing.
+fn contours_cross_where_the_time_is(browser: &Browser) {
+    let contours = |logs: [i32; 4]| {
+        let [a, b, c, d] = logs;
+        browser.run(&format!(
+            "return contourIn([{{at: [0, 0], log: {a}}}, {{at: [0, 1], log: {b}}}, \
+             {{at: [1, 1], log: {c}}}, {{at: [1, 0], log: {d}}}], 2)"
+        ))
+    };
+    assert_eq!(contours([0, 4, 4, 0]), json!([[[0, 0.5], [1, 0.5]]]));
+    assert_eq!(contours([0, 8, 8, 8]), json!([[[0, 0.25], [0.25, 0]]]));
+    assert_eq!(contours([0, 4, 0, 4]).as_array().map(Vec::len), Some(2));
+    assert_eq!(contours([0, 1, 1, 0]), json!([]));
+}
+
+/// Every trial is a point, times begin at zero until something else is chosen, and the table obeys.
+fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
+    let (_, trials) = daemon.get(&format!("/api/v1/runs/{id}/trials?limit=1000"));
+    let trials = trials.as_array().unwrap();
+    let passed = trials
+        .iter()
+        .filter(|trial| trial["time_us"].is_number())
+        .count();
+    let points = drawn(browser, "Trials", "option.series[0].data.length");
+    assert_eq!(points.as_u64(), Some(passed as u64));
+    let failed = "option.series.slice(2).reduce((sum, one) => sum + one.data.length, 0)";
+    let failed = drawn(browser, "Trials", failed).as_u64().unwrap() as usize;
+    assert_eq!(passed + failed, trials.len());
+    assert_eq!(drawn(browser, "Trials", "option.yAxis[0].min"), 0);
+    let choose = |id: &str, value: &str| {
+        browser.run(&format!(
+            "const at = document.getElementById('{id}'); at.value = '{value}';
+             at.dispatchEvent(new Event('change', {{ bubbles: true }}));"
+        ));
+    };
+    choose("choose-mode", "cut");
+    wait_for("times cut to those near the best", || {
+        let axis = drawn(browser, "Trials", "option.yAxis[0].name");
+        axis.as_str()?.contains("axis cut").then_some(())
+    });
+    let shares = "option.series[0].data.map((bar) => bar.value ?? bar)";
+    let shares = drawn(browser, "Importance", shares);
+    let sum: f64 = shares
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_f64)
+        .sum();
+    assert!((sum - 100.0).abs() < 10.0, "{shares}");
+    choose("choose-slice", "use_padding");
+    wait_for("times over the padding", || {
+        (drawn(browser, "One parameter", "option.xAxis[0].name") == "use_padding").then_some(())
+    });
+    assert!(drawn(browser, "Two parameters", "option.series[0].data.length").as_u64() > Some(3));
+    assert!(drawn(browser, "Two parameters", "option.series[1].data.length").as_u64() > Some(0));
+    contours_cross_where_the_time_is(browser);
+    let problems = "return document.querySelectorAll('.problem').length";
+    assert_eq!(browser.run(problems), 0);
+    let lines = drawn(browser, "Parallel", "option.series[0].data.length");
+    assert_eq!(lines.as_u64(), Some(passed as u64));
+    // Sorted by time, the first row is the best; sorted once more, the slowest.
+    let first = "return document.querySelector('#trials tbody tr td:nth-child(3)').innerText";
+    let best = browser.run(first);
+    browser.run("document.querySelectorAll('#trials .sort')[2].click()");
+    assert_ne!(browser.run(first), best);
+    browser.run(
+        "const at = document.getElementById('filter'); at.value = 'use_padding=0';
+         at.dispatchEvent(new Event('input', { bubbles: true }));",
+    );
+    wait_for("fewer trials", || {
+        let page = browser.text();
+        (page.contains(" of 400 trials") && !page.contains("400 of 400 trials")).then_some(())
+    });
+    let csv = browser.run(
+        "const made = []; const keep = URL.createObjectURL;
+         URL.createObjectURL = (blob) => { made.push(blob); return keep(blob); };
+         document.getElementById('csv').click();
+         return new Promise((resolve) => made[0].text().then(resolve));",
+    );
+    let csv = csv.as_str().unwrap();
+    assert_eq!(csv.trim_end().lines().count(), 401, "{csv}");
+    assert!(
+        csv.starts_with("result,verdict,time_us,block_size_x"),
+        "{csv}"
+    );
+    let header = browser.run(
+        "window.kept = []; const keep = URL.createObjectURL;
+         URL.createObjectURL = (blob) => { window.kept.push(blob); return keep(blob); };
+         document.getElementById('header').click(); return true;",
+    );
+    assert_eq!(header, true);
+    let header = wait_for("the header", || {
+        let text = "return window.kept[0] ? new Promise((resolve) => window.kept[0].text().then(resolve)) : null";
+        browser.run(text).as_str().map(str::to_owned)
+    });
+    assert!(
+        header.contains("#ifndef") && header.contains("tuner-entry"),
+        "{header}"
+    );
+}
