@@ -3,7 +3,7 @@
 use super::code::{self, Instr, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::Traces;
-use super::sm::{Outcome, Sm, Tally, Work};
+use super::sm::{Outcome, PORT, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;
 use sass_machine::Machine;
@@ -105,7 +105,7 @@ pub fn estimate(
         blocks: mine.min(here * 2) as usize,
         budget: BUDGET,
         l1_bytes,
-        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(64.0),
+        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(PORT),
         dram_rate: arch.dram_gb_s * 1e9 / clock / active,
         first_miss: traffic.first_miss,
         local_hit_share: traffic.local_hit_share,

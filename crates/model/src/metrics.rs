@@ -122,6 +122,7 @@ impl Estimate {
             ("idle_short_scoreboard_pct", idle(Stall::ShortScoreboard)),
             ("idle_math_pipe_pct", idle(Stall::MathPipe)),
             ("idle_mio_pct", idle(Stall::Mio)),
+            ("idle_dispatch_pct", idle(Stall::Dispatch)),
             ("idle_barrier_pct", idle(Stall::Barrier)),
         ]
     }

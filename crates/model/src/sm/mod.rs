@@ -5,13 +5,20 @@
 //! one waits for are clear, and the unit is free.
 
 mod paths;
+mod ports;
+mod queue;
+mod share;
 
 use super::cache::Cache;
 use super::code::Instr;
 use super::cursor::Cursor;
 use super::sectors::Sectors;
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use paths::Issue;
+use ports::Ports;
+use queue::{Queue, Unshared};
 use sass::Unit;
+use share::Share;
 use vgpu::Arch;
 use vgpu::exec::trace::BlockTrace;
 
@@ -28,6 +35,8 @@ pub(crate) enum Stall {
     MathPipe,
     /// The memory input queue is full.
     Mio,
+    /// The last instruction's sources cannot be read yet.
+    Dispatch,
     /// Other warps of the block have not come to the barrier.
     Barrier,
     /// No warp is left.
@@ -35,7 +44,7 @@ pub(crate) enum Stall {
 }
 
 /// Number of [`Stall`] values.
-pub(crate) const STALLS: usize = 7;
+pub(crate) const STALLS: usize = 8;
 
 /// What the replay counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -129,8 +138,11 @@ struct Warp {
 struct Core {
     warps: Vec<usize>,
     pipes: [u64; PIPES],
+    ports: Ports,
+    queue: Queue,
     next: u64,
-    last: usize,
+    /// The warp that issued last, if it is still there.
+    last: Option<usize>,
     /// Since when it has had nothing to issue, and why.
     asleep: Option<(u64, Stall)>,
 }
@@ -146,28 +158,30 @@ pub(super) struct Sm<'a> {
     l1: Cache,
     /// Sectors that were asked of the L2 cache.
     seen: Sectors,
-    lsu: u64,
-    l2: f64,
-    dram: f64,
+    lsu: Unshared,
+    /// When the sources of the instruction at hand were read.
+    read: u64,
+    l2: Share,
+    dram: Share,
     misses: f64,
     started: usize,
     out: Outcome,
 }
 
+/// Bytes a clock that a multiprocessor takes from the L2 cache at most.
+pub(crate) const PORT: f64 = 64.0;
 /// Bit of a sector's number: each block has its own in that place.
 pub(super) const PRIVATE: u64 = 1 << 63;
-/// Cycles of work that the memory path takes in before it holds up the schedulers.
-const QUEUE: u64 = 48;
-/// Cycles until the sources of a memory instruction were read.
-const READ_CYCLES: u64 = 10;
 
 impl<'a> Sm<'a> {
     pub(super) fn new(work: &'a Work<'a>) -> Sm<'a> {
         let core = || Core {
             warps: Vec::new(),
             pipes: [0; PIPES],
+            ports: Ports::default(),
+            queue: Queue::default(),
             next: 0,
-            last: 0,
+            last: None,
             asleep: None,
         };
         Sm {
@@ -179,9 +193,10 @@ impl<'a> Sm<'a> {
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
             seen: Sectors::default(),
-            lsu: 0,
-            l2: 0.0,
-            dram: 0.0,
+            lsu: Unshared::default(),
+            read: 0,
+            l2: Share::new(work.l2_rate, PORT),
+            dram: Share::new(work.dram_rate, PORT),
             misses: 0.0,
             started: 0,
             out: Outcome::default(),
@@ -234,7 +249,7 @@ impl<'a> Sm<'a> {
             }
         }
         // What is still on its way to memory.
-        let drained = self.l2.max(self.dram).max(self.lsu as f64) as u64;
+        let drained = (self.l2.end.max(self.dram.end) as u64).max(self.lsu.end);
         if self.out.done == self.work.blocks {
             self.out.cycles = self.out.cycles.max(drained);
         }
@@ -309,14 +324,18 @@ impl<'a> Sm<'a> {
     fn issue(&mut self, core: usize, now: u64) {
         // Booked when it wakes: it may be woken before its time.
         if let Some((since, why)) = self.cores[core].asleep.take() {
-            self.out.tally.stalled[why as usize] += now - since;
+            self.out.tally.stalled[why as usize] += now.saturating_sub(since);
         }
         let mut soonest = (u64::MAX, Stall::Idle);
         let count = self.cores[core].warps.len();
         let mut barrier = false;
-        for turn in 0..count {
-            let index = (self.cores[core].last + turn) % count;
-            let place = self.cores[core].warps[index];
+        // The warp of the last instruction, then from the youngest to the oldest.
+        for turn in 0..=count {
+            let place = match (turn, self.cores[core].last) {
+                (0, None) => continue,
+                (0, Some(last)) => last,
+                _ => self.cores[core].warps[count - turn],
+            };
             let warp = &self.warps[place];
             if warp.waiting {
                 barrier = true;
@@ -332,9 +351,8 @@ impl<'a> Sm<'a> {
                 soonest = soonest.min((free, why));
                 continue;
             }
-            self.cores[core].last = index;
+            self.cores[core].last = Some(place);
             self.execute(core, place, now, pipe);
-            self.cores[core].next = now + 1;
             return;
         }
         let why = if soonest.0 == u64::MAX && barrier {
@@ -359,7 +377,7 @@ impl<'a> Sm<'a> {
         let mut why = Stall::MathPipe;
         if pipe == super::units::MEMORY {
             why = Stall::Mio;
-            free = free.max(self.lsu.saturating_sub(QUEUE));
+            free = free.max(self.cores[core].queue.free());
         }
         (free, why, Some((pipe, busy)))
     }
@@ -371,24 +389,29 @@ impl<'a> Sm<'a> {
         tally.issued += 1;
         tally.by_unit[instr.unit as usize] += 1;
         if let Some((pipe, busy)) = pipe {
-            let busy = busy + u64::from(instr.bank_conflicts);
             self.cores[core].pipes[pipe] = now + busy;
             tally.pipe_cycles[pipe] += busy;
         }
-        let (end, why) = self.latency(place, &instr, now);
+        // Held until the register file can be read, and what comes behind it too, but for one.
+        let begun = self.cores[core].ports.read(place, &instr.reads, now);
+        if begun > now + 1 {
+            self.cores[core].asleep = Some((now + 1, Stall::Dispatch));
+        }
+        self.cores[core].next = begun.max(now + 1);
+        let (end, why, read) = self.latency(Issue { core, place, now }, &instr);
+        let held = begun.saturating_sub(1).max(now);
         let warp = &mut self.warps[place];
         if let Some(index) = instr.write_barrier {
             let barrier = &mut warp.barriers[usize::from(index)];
             *barrier = (*barrier).max((end, why));
         }
         if let Some(index) = instr.read_barrier {
-            let read = self.lsu.max(now) + READ_CYCLES;
             let barrier = &mut warp.barriers[usize::from(index)];
-            *barrier =
-                (*barrier).max((read.min(end.max(now + READ_CYCLES)), Stall::ShortScoreboard));
+            *barrier = (*barrier).max((read, Stall::ShortScoreboard));
         }
         warp.cursor.step(&work.trace.warps[warp.index]);
-        let mut ready = (now + u64::from(instr.stall.max(1)), Stall::Wait);
+        let least = if instr.yields { 2 } else { 1 };
+        let mut ready = (held + u64::from(instr.stall.max(least)), Stall::Wait);
         if warp.cursor.done {
             return self.leave(core, place, now);
         }
@@ -421,7 +444,7 @@ impl<'a> Sm<'a> {
         let slot = self.warps[place].slot;
         self.warps[place].slot = usize::MAX;
         self.cores[core].warps.retain(|w| *w != place);
-        self.cores[core].last = 0;
+        self.cores[core].last = None;
         self.free.push(place);
         self.slots[slot].0 -= 1;
         let (left, waiting) = self.slots[slot];
