@@ -101,6 +101,7 @@ pub fn estimate(
         arch,
         code: &code,
         trace: &traces.main,
+        active,
         resident: here as usize,
         blocks: mine.min(here * 2) as usize,
         budget: BUDGET,
@@ -180,7 +181,10 @@ fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
     // do when the last instruction is issued belongs to both waves.)
     let tally = &outcome.tally;
     let issue = (outcome.issued as f64 - outcome.first_wave as f64) / (done - resident).max(1.0);
-    let served = tally.dram_cycles.max(tally.l2_cycles);
+    let served = tally
+        .dram_cycles
+        .max(tally.l2_cycles)
+        .max(tally.atomic_cycles);
     let each = issue.max(served.max(tally.lsu_cycles as f64) / done.max(1.0));
     cycles + (blocks - done) * each
 }

@@ -4,79 +4,27 @@
 //! may. A warp may when its last instruction's stall cycles are over, the barriers that its next
 //! one waits for are clear, and the unit is free.
 
+mod fetch;
 mod paths;
 mod ports;
 mod queue;
 mod share;
+mod tally;
 
 use super::cache::Cache;
 use super::code::Instr;
 use super::cursor::Cursor;
-use super::sectors::Sectors;
+use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use fetch::{Fetch, LINE};
 use paths::Issue;
 use ports::Ports;
 use queue::{Queue, Unshared};
 use sass::Unit;
 use share::Share;
+pub(crate) use tally::{Stall, Tally};
 use vgpu::Arch;
 use vgpu::exec::trace::BlockTrace;
-
-/// Why a scheduler had nothing to issue; the names are those of `ncu`'s warp states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stall {
-    /// Fixed cycles after an instruction.
-    Wait,
-    /// Global or local memory.
-    LongScoreboard,
-    /// Shared memory, shuffles, approximations.
-    ShortScoreboard,
-    /// A unit is busy.
-    MathPipe,
-    /// The memory input queue is full.
-    Mio,
-    /// The last instruction's sources cannot be read yet.
-    Dispatch,
-    /// Other warps of the block have not come to the barrier.
-    Barrier,
-    /// No warp is left.
-    Idle,
-}
-
-/// Number of [`Stall`] values.
-pub(crate) const STALLS: usize = 8;
-
-/// What the replay counted.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
-    /// Instructions issued.
-    pub(crate) issued: u64,
-    /// By unit, in the order of [`Unit`].
-    pub(crate) by_unit: [u64; 24],
-    /// Scheduler cycles without an issue, by cause.
-    pub(crate) stalled: [u64; STALLS],
-    /// Sectors asked of the L1 cache, and those it had.
-    pub(crate) l1_sectors: u64,
-    pub(crate) l1_hits: u64,
-    /// Sectors written.
-    pub(crate) stored_sectors: u64,
-    /// Sectors of local memory.
-    pub(crate) local_sectors: u64,
-    pub(crate) shared_wavefronts: u64,
-    pub(crate) shared_conflicts: u64,
-    /// Cycles for which each pipe of the schedulers was taken.
-    pub(crate) pipe_cycles: [u64; PIPES],
-    /// Cycles of the load and store unit, of the share of the L2 cache, of that of
-    /// memory.
-    pub(crate) lsu_cycles: u64,
-    pub(crate) l2_cycles: f64,
-    pub(crate) dram_cycles: f64,
-    /// Sectors asked of the L2 cache and of memory.
-    pub(crate) l2_sectors: f64,
-    pub(crate) dram_sectors: f64,
-    /// Barriers passed by warps.
-    pub(crate) barriers: u64,
-}
 
 /// What one multiprocessor is given.
 pub(super) struct Work<'a> {
@@ -84,6 +32,8 @@ pub(super) struct Work<'a> {
     pub(super) code: &'a [Instr],
     /// What the warps of the sampled block did.
     pub(super) trace: &'a BlockTrace,
+    /// Multiprocessors that have blocks.
+    pub(super) active: f64,
     /// Blocks resident at once.
     pub(super) resident: usize,
     /// Blocks to run one after the other.
@@ -156,6 +106,7 @@ pub(super) struct Sm<'a> {
     slots: Vec<(usize, usize)>,
     free: Vec<usize>,
     l1: Cache,
+    fetch: Fetch,
     /// Sectors that were asked of the L2 cache.
     seen: Sectors,
     lsu: Unshared,
@@ -164,6 +115,10 @@ pub(super) struct Sm<'a> {
     l2: Share,
     dram: Share,
     misses: f64,
+    /// Words that atomics change: when the last change is made, and the cycles of all.
+    words: BySector<(f64, f64)>,
+    /// When the last change of all is made.
+    changed: u64,
     started: usize,
     out: Outcome,
 }
@@ -192,12 +147,15 @@ impl<'a> Sm<'a> {
             slots: Vec::new(),
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
+            fetch: Fetch::new(work.arch, work.code.len()),
             seen: Sectors::default(),
             lsu: Unshared::default(),
             read: 0,
             l2: Share::new(work.l2_rate, PORT),
             dram: Share::new(work.dram_rate, PORT),
             misses: 0.0,
+            words: BySector::default(),
+            changed: 0,
             started: 0,
             out: Outcome::default(),
         }
@@ -249,7 +207,9 @@ impl<'a> Sm<'a> {
             }
         }
         // What is still on its way to memory.
-        let drained = (self.l2.end.max(self.dram.end) as u64).max(self.lsu.end);
+        let drained = (self.l2.end.max(self.dram.end) as u64)
+            .max(self.lsu.end)
+            .max(self.changed);
         if self.out.done == self.work.blocks {
             self.out.cycles = self.out.cycles.max(drained);
         }
@@ -286,7 +246,13 @@ impl<'a> Sm<'a> {
             };
             // The scheduler with the fewest warps.
             let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c].warps.len());
-            let core = &mut self.cores[core.unwrap_or(0)];
+            let core = core.unwrap_or(0);
+            let warp = &mut self.warps[place];
+            (warp.ready, warp.why) = (
+                self.fetch.at(core, warp.cursor.at, now),
+                Stall::NoInstruction,
+            );
+            let core = &mut self.cores[core];
             core.warps.push(place);
             core.next = core.next.min(now);
         }
@@ -409,20 +375,26 @@ impl<'a> Sm<'a> {
             let barrier = &mut warp.barriers[usize::from(index)];
             *barrier = (*barrier).max((read, Stall::ShortScoreboard));
         }
+        let before = warp.cursor.at;
         warp.cursor.step(&work.trace.warps[warp.index]);
         let least = if instr.yields { 2 } else { 1 };
         let mut ready = (held + u64::from(instr.stall.max(least)), Stall::Wait);
         if warp.cursor.done {
             return self.leave(core, place, now);
         }
-        let next = &work.code[warp.cursor.at as usize];
+        let at = warp.cursor.at;
+        if at / LINE != before / LINE || at < before {
+            let there = self.fetch.at(core, at, now);
+            ready = ready.max((there, Stall::NoInstruction));
+        }
+        let next = &work.code[at as usize];
         for index in 0..6 {
             if next.wait >> index & 1 == 1 {
                 ready = ready.max(warp.barriers[index]);
             }
         }
         if next.unit == Unit::Depbar {
-            ready = ready.max(group_end(warp, next.left));
+            ready = ready.max(warp.copied(next.left));
         }
         if next.unit == Unit::Tensor && instr.unit != Unit::Tensor {
             ready.0 = ready.0.max(now + 1);
@@ -464,9 +436,11 @@ impl<'a> Sm<'a> {
     }
 }
 
-/// When all but the last `left` groups of copies are there.
-fn group_end(warp: &Warp, left: u8) -> (u64, Stall) {
-    let open = warp.groups.len().saturating_sub(left.into());
-    let end = warp.groups[..open].iter().copied().max().unwrap_or(0);
-    (end, Stall::LongScoreboard)
+impl Warp {
+    /// When all but the last `left` groups of copies are there.
+    fn copied(&self, left: u8) -> (u64, Stall) {
+        let open = self.groups.len().saturating_sub(left.into());
+        let end = self.groups[..open].iter().copied().max().unwrap_or(0);
+        (end, Stall::LongScoreboard)
+    }
 }

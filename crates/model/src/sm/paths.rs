@@ -10,6 +10,9 @@ use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
 /// Cycles until the sources of an instruction that waits in no queue were read.
 const READ_CYCLES: u64 = 10;
 
+/// Cycles until what is loaded from constant memory is there (table 2 of the paper in `queue`).
+const CONSTANT_CYCLES: u64 = 29;
+
 /// Where and when an instruction was issued.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Issue {
@@ -40,7 +43,7 @@ impl<'a> Sm<'a> {
                 let (end, why) = self.shared(issue, instr);
                 (end + shared, why)
             }
-            Unit::Constant => (now + shared, Stall::ShortScoreboard),
+            Unit::Constant => (now + CONSTANT_CYCLES, Stall::ShortScoreboard),
             Unit::Shuffle => {
                 let done = self.take_lsu(issue, instr, 1);
                 (self.after(done, shared), Stall::ShortScoreboard)
@@ -90,7 +93,13 @@ impl<'a> Sm<'a> {
         };
         self.out.tally.shared_wavefronts += wavefronts;
         self.out.tally.shared_conflicts += conflicts;
-        let done = self.take_lsu(issue, instr, wavefronts * self.rates.wavefront);
+        // A word is read and written back.
+        let passes = if instr.unit == Unit::SharedAtomic {
+            2
+        } else {
+            1
+        };
+        let done = self.take_lsu(issue, instr, passes * wavefronts * self.rates.wavefront);
         let end = self.after(done, u64::from(self.work.arch.shared_cycles));
         (end, Stall::ShortScoreboard)
     }
@@ -124,6 +133,10 @@ impl<'a> Sm<'a> {
             };
             self.sectors(sectors, issue, instr, (lookups, all, write))
         };
+        if let (Found::Access(access, _), Unit::Atomic) = (found, instr.unit) {
+            let changed = self.change(trace, access, (now, self.warps[place].replica));
+            return (end.max(changed), Stall::LongScoreboard);
+        }
         if instr.unit == Unit::CopyAsync {
             let least = u64::from(instr.bytes.div_ceil(4));
             let into = match found {
@@ -137,6 +150,28 @@ impl<'a> Sm<'a> {
             warp.copies = warp.copies.max(end);
         }
         (end, Stall::LongScoreboard)
+    }
+
+    /// When the L2 cache has changed all words of an atomic operation: one word is changed once a
+    /// clock (NVIDIA, Kepler GK110 whitepaper, 2012), and what neighbouring blocks change too all
+    /// multiprocessors change.
+    fn change(&mut self, trace: &WarpTrace, access: &Access, (now, replica): (u64, u64)) -> u64 {
+        let mut last = 0.0f64;
+        for (sector, word, lanes) in trace.changed_by(access) {
+            let (others, own) = match sector & PRIVATE {
+                0 => (self.work.active, word),
+                _ => (1.0, word + (replica << 40)),
+            };
+            let word = self.words.entry(own).or_default();
+            let work = f64::from(lanes) * others;
+            word.0 = word.0.max((now + HANDED) as f64) + work;
+            word.1 += work;
+            last = last.max(word.0);
+            let tally = &mut self.out.tally;
+            tally.atomic_cycles = tally.atomic_cycles.max(word.1);
+        }
+        self.changed = self.changed.max(last as u64);
+        self.after(last as u64, self.work.arch.l2_cycles.into())
     }
 
     /// Local memory lies lane by lane: a word of all lanes is a line.
