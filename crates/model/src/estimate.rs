@@ -159,7 +159,7 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     let all: f64 = estimate.by_unit.iter().sum();
     let share = |unit: Unit| estimate.by_unit[unit as usize] / all.max(1.0);
     if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
-        doubts.push("contention of atomics is not modelled".to_owned());
+        doubts.push("contention of atomics was compared with no recording".to_owned());
     }
     doubts
 }
