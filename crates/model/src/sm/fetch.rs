@@ -1,11 +1,11 @@
 //! The instruction caches: one for each scheduler, a larger one that the schedulers share.
 //!
 //! Sizes and times are those with which Huerta et al., "Dissecting and Modeling the Architecture of
-//! Modern GPU Cores" (MICRO 2025; arXiv 2503.20481, sections 5.2 and 7.3, and the configuration
-//! SM86_RTXA6000 of their simulator), are closest to an RTX A6000: 32 KiB a scheduler and 128 KiB a
-//! multiprocessor in lines of 128 bytes, 39 cycles each way between them, and eight lines asked for
-//! ahead of the one that is executed. For Turing: Jia et al., "Dissecting the NVidia Turing T4 GPU
-//! via microbenchmarking" (arXiv 1903.07486), 16 and 46 KiB. Of later GPUs no figures are known.
+//! Modern GPU Cores" (MICRO 2025; arXiv 2503.20481, sections 5.2 and 7.3, and the configurations of
+//! their simulator, upc-arco/modern-gpu-simulator-micro-2025), are closest to real GPUs: 32 KiB a
+//! scheduler (RTX 2080 Ti: 16) and 128 KiB a multiprocessor in lines of 128 bytes, 39 cycles each way
+//! between them, and eight lines asked for ahead of the one that is executed. Of data centre GPUs no
+//! figures are known: they are taken to be the same.
 
 use vgpu::Arch;
 
@@ -86,10 +86,8 @@ pub(super) struct Fetch {
 impl Fetch {
     /// The caches for code of so many instructions.
     pub(super) fn new(arch: &Arch, code: usize) -> Fetch {
-        let (own, shared) = match arch.cc {
-            ..80 => (16 * 1024, 46 * 1024),
-            _ => (32 * 1024, 128 * 1024),
-        };
+        let own = if arch.cc < 80 { 16 * 1024 } else { 32 * 1024 };
+        let shared = 128 * 1024;
         Fetch {
             own: (0..arch.schedulers)
                 .map(|_| Lines::new(code, own))
