@@ -59,8 +59,10 @@ pub(super) struct Outcome {
     pub(super) cycles: u64,
     /// Cycles at which the last instruction was issued.
     pub(super) issued: u64,
-    /// Cycles at which as many blocks as fit at once had issued everything.
-    pub(super) first_wave: u64,
+    /// When as many blocks as fit at once had issued everything, and when twice as many had: the
+    /// cycle, and the blocks' worth of instructions passed by then. (The youngest go first, so that
+    /// others are far from their beginning.)
+    pub(super) waves: [(u64, f64); 2],
     /// Blocks done.
     pub(super) done: usize,
     /// Instructions passed, of those of all blocks that were started.
@@ -187,19 +189,24 @@ impl<'a> Sm<'a> {
         self.finish()
     }
 
-    fn finish(mut self) -> Outcome {
-        // Of blocks under way: what their warps have passed, those that ended included.
+    /// Blocks done, and of those under way what their warps have passed, those that ended included.
+    fn progress(&self) -> f64 {
         let warps = self.work.trace.warps.len() as f64;
+        let mut progress = self.out.done as f64;
         for warp in self.warps.iter().filter(|w| w.slot != usize::MAX) {
             let trace = &self.work.trace.warps[warp.index];
-            self.out.progress += warp.cursor.progress(trace) / warps;
+            progress += warp.cursor.progress(trace) / warps;
         }
         for (left, _) in &self.slots {
             if *left > 0 {
-                self.out.progress += (warps - *left as f64) / warps;
+                progress += (warps - *left as f64) / warps;
             }
         }
-        self.out.progress += self.out.done as f64;
+        progress
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.out.progress = self.progress();
         self.out.issued = self.out.cycles;
         for core in &self.cores {
             if let Some((since, why)) = core.asleep {
@@ -427,8 +434,10 @@ impl<'a> Sm<'a> {
             return;
         }
         self.out.done += 1;
-        if self.out.done == self.work.resident {
-            self.out.first_wave = now;
+        for wave in 0..2 {
+            if self.out.done == self.work.resident * (wave + 1) {
+                self.out.waves[wave] = (now, self.progress());
+            }
         }
         if self.started < self.work.blocks {
             self.start(slot, now + 1);
