@@ -27,9 +27,8 @@ pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 /// (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
 fn interval(bound: &str) -> [f64; 2] {
     match bound {
-        "shared" => [0.58, 1.93],
-        "l2" | "dram" | "latency" => [0.57, 1.97],
-        _ => [0.54, 2.08],
+        "shared" | "l2" | "dram" | "latency" => [0.57, 2.09],
+        _ => [0.59, 2.04],
     }
 }
 
