@@ -189,3 +189,41 @@ fn lanes_that_change_one_word_of_shared_memory_go_one_after_the_other() {
     };
     assert_eq!([conflicts(1), conflicts(4), conflicts(32)], [0, 3, 31]);
 }
+
+#[test]
+fn an_instruction_of_fixed_latency_reads_its_registers_and_a_wide_addend_as_a_pair() {
+    let files = [CUBIN, include_bytes!("../tests/model/blocks.cubin")];
+    let kernels = files.map(|file| sass::Cubin::read(file).unwrap().kernels);
+    let (mut kept, mut pairs) = (0, 0);
+    for known in kernels
+        .iter()
+        .flat_map(|all| all.values())
+        .flat_map(|k| &k.code)
+    {
+        let instr = super::code::code(std::slice::from_ref(known))[0];
+        let known = known.as_ref().unwrap();
+        let read = instr
+            .reads
+            .iter()
+            .filter(|read| read.register != sass::ZERO);
+        let registers: Vec<u8> = read.clone().map(|read| read.register).collect();
+        kept += read.filter(|read| read.reuse).count();
+        match (known.opcode, known.operands.last()) {
+            ("IMAD", Some(sass::Operand::Register(last))) if known.has("WIDE") => {
+                assert!(
+                    registers.ends_with(&[last.index, last.index + 1]),
+                    "{known}"
+                );
+                pairs += 1;
+            }
+            ("FFMA", Some(sass::Operand::Register(last))) => {
+                assert_eq!(registers.last(), Some(&last.index), "{known}");
+            }
+            _ => {}
+        }
+        if matches!(known.unit, Unit::Shared | Unit::Global | Unit::Branch) {
+            assert_eq!(registers, [], "{known}");
+        }
+    }
+    assert!(kept > 0 && pairs > 0, "{kept} kept, {pairs} pairs");
+}
