@@ -44,7 +44,7 @@ impl Memory<'_> {
             old_rows[0][lane] = back as u32;
             old_rows[1][lane] = (back >> 32) as u32;
         }
-        w.note(&at, a.at.window, mask, bytes, true);
+        w.note_atomic(&at, a.at.window, mask, bytes);
         if let Some(dest) = a.dest {
             w.registers.set(dest, mask, &old_rows[0]);
             if bytes == 8 {

@@ -433,6 +433,25 @@ impl Memory<'_> {
 }
 
 impl Warp {
+    /// Notes where an atomic operation went. Lanes of one bank of shared memory go one after the other,
+    /// also those of one word.
+    pub(super) fn note_atomic(&mut self, at: &[u64; 32], window: Window, mask: u32, bytes: u8) {
+        let pc = self.pc;
+        let Some(trace) = self.trace.as_mut().filter(|_| mask != 0) else {
+            return;
+        };
+        match split(window, at[mask.trailing_zeros() as usize]).0 {
+            Window::Shared => {
+                let mut banks = [0u64; 32];
+                lanes(mask).for_each(|lane| banks[(at[lane] / 4 % 32) as usize] += 1);
+                let passes = banks.into_iter().max().unwrap_or(1);
+                trace.shared(pc, (passes, passes - 1), mask, bytes.into(), true);
+            }
+            Window::Local => self.note(at, window, mask, bytes, true),
+            _ => trace.atomic(pc, at, mask, bytes.into()),
+        }
+    }
+
     /// Notes where an access went, for the timing model.
     pub(super) fn note(
         &mut self,

@@ -24,6 +24,27 @@ pub(super) enum Matrix {
     F64,
 }
 
+/// A source register of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Read {
+    /// Its number; [`sass::ZERO`] where nothing is read.
+    pub(super) register: u8,
+    /// Place among the sources, from 0.
+    pub(super) slot: u8,
+    /// Kept for the next instruction that reads it in the same place.
+    pub(super) reuse: bool,
+}
+
+/// Source registers of a fixed-latency instruction: three, of which one may be a pair.
+pub(super) const READS: usize = 4;
+
+/// No register.
+const NOTHING: Read = Read {
+    register: sass::ZERO,
+    slot: 0,
+    reuse: false,
+};
+
 /// One instruction, as far as time depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Instr {
@@ -45,8 +66,10 @@ pub(super) struct Instr {
     pub(super) commits: bool,
     /// Bytes of the thread's frame up to the end of this access to local memory.
     pub(super) frame: u32,
-    /// Source registers beyond what the banks give in one cycle.
-    pub(super) bank_conflicts: u8,
+    /// Source registers that it reads through the ports of the register file in its first cycles.
+    pub(super) reads: [Read; READS],
+    /// The warp must let others go first in the next cycle.
+    pub(super) yields: bool,
     /// Single-precision arithmetic, which a second multiply-add pipe takes too where there is one.
     pub(super) single: bool,
     /// Multiply-adds of a matrix instruction, and their type.
@@ -101,7 +124,9 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         left: 0,
         commits: false,
         frame: 0,
-        bank_conflicts: 0,
+        reads: [NOTHING; READS],
+        // The bit is clear where the warp is to yield.
+        yields: !control.yield_,
         single: false,
         tensor: (0, Matrix::F16),
     };
@@ -115,7 +140,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         left: left(known),
         commits: known.opcode == "LDGDEPBAR",
         frame: frame(known),
-        bank_conflicts: bank_conflicts(known),
+        reads: reads(known),
         single: matches!(known.opcode, "FFMA" | "FADD" | "FMUL"),
         tensor: product(known).unwrap_or_default(),
         ..bare
@@ -165,29 +190,42 @@ fn frame(known: &Instruction) -> u32 {
     offset.unwrap_or(0).saturating_add(bytes(known).into())
 }
 
-/// Sources in the same of the two banks beyond two, where the reuse cache does not hold them.
-fn bank_conflicts(known: &Instruction) -> u8 {
-    // Only three-source arithmetic can ask one bank for three registers.
-    let three = match known.opcode {
-        "FFMA" | "DFMA" => true,
-        "HFMA2" => !known.has("MMA"),
-        "IMAD" => !known.has("WIDE") && !known.has("HI"),
-        _ => false,
-    };
-    // Form 1 has three registers; the others take one source from elsewhere.
-    if !three || known.word >> 9 & 7 != 1 {
-        return 0;
+/// The registers that an instruction of fixed latency reads. (Those that wait in a queue, such as
+/// loads, read when the ports are free.)
+fn reads(known: &Instruction) -> [Read; READS] {
+    let mut found = [NOTHING; READS];
+    if !matches!(known.unit, Unit::Fma | Unit::Alu | Unit::Half) {
+        return found;
     }
-    let mut banks = [0u8; 2];
-    for operand in known.operands.iter().skip(1) {
-        if let Operand::Register(r) = operand
-            && !r.is_zero()
-            && !r.reuse
-        {
-            banks[usize::from(r.index & 1)] += 1;
+    let sources = known
+        .operands
+        .iter()
+        .enumerate()
+        .filter(|(index, operand)| {
+            let result = *index == 0 && matches!(operand, Operand::Register(_));
+            !result && !matches!(operand, Operand::Predicate(_))
+        });
+    let mut room = found.iter_mut();
+    for (slot, (_, operand)) in sources.enumerate() {
+        let Operand::Register(register) = operand else {
+            continue;
+        };
+        if register.is_zero() || register.uniform {
+            continue;
+        }
+        // The addend of a wide product has 64 bits.
+        let pair = known.opcode == "IMAD" && known.has("WIDE") && slot == 2;
+        for index in register.index..=register.index.saturating_add(u8::from(pair)) {
+            if let Some(read) = room.next() {
+                *read = Read {
+                    register: index,
+                    slot: slot as u8,
+                    reuse: register.reuse,
+                };
+            }
         }
     }
-    banks.into_iter().max().unwrap_or(0).saturating_sub(2)
+    found
 }
 
 /// Multiply-adds of a matrix instruction and their type, by its name: rows, columns and depth are

@@ -3,7 +3,7 @@
 use super::code::{self, Instr, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
 use super::sample::Traces;
-use super::sm::{Outcome, Sm, Tally, Work};
+use super::sm::{Outcome, PORT, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;
 use sass_machine::Machine;
@@ -101,11 +101,12 @@ pub fn estimate(
         arch,
         code: &code,
         trace: &traces.main,
+        active,
         resident: here as usize,
-        blocks: mine.min(here * 2) as usize,
+        blocks: mine.min(here * 3) as usize,
         budget: BUDGET,
         l1_bytes,
-        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(64.0),
+        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(PORT),
         dram_rate: arch.dram_gb_s * 1e9 / clock / active,
         first_miss: traffic.first_miss,
         local_hit_share: traffic.local_hit_share,
@@ -113,7 +114,7 @@ pub fn estimate(
     let outcome = Sm::new(&work).run();
     let cycles = whole(&outcome, &work, mine as f64 * unequal.mean);
     // The heaviest block, beside others like the sampled one.
-    let resident_time = match outcome.first_wave {
+    let resident_time = match outcome.waves[0].0 {
         0 => outcome.cycles as f64 * here as f64 / outcome.progress.max(1e-6),
         first => first as f64,
     };
@@ -158,7 +159,7 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     let all: f64 = estimate.by_unit.iter().sum();
     let share = |unit: Unit| estimate.by_unit[unit as usize] / all.max(1.0);
     if share(Unit::Atomic) + share(Unit::SharedAtomic) > 0.02 {
-        doubts.push("contention of atomics is not modelled".to_owned());
+        doubts.push("contention of atomics was compared with no recording".to_owned());
     }
     doubts
 }
@@ -167,7 +168,6 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
 fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
     let cycles = outcome.cycles as f64;
     let done = outcome.done as f64;
-    let resident = work.resident as f64;
     if outcome.done < work.blocks {
         // Cut short: at the rate so far.
         return cycles * blocks / outcome.progress.max(1e-6);
@@ -176,11 +176,15 @@ fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
         return cycles;
     }
     // The blocks of later waves take the place of those before, one by one: at the rate at which
-    // the second wave issued, unless what serves all warps is slower. (What the memory still has to
-    // do when the last instruction is issued belongs to both waves.)
+    // the second wave went, unless what serves all warps is slower. (What the memory still has to
+    // do when the last instruction is issued belongs to all waves.)
     let tally = &outcome.tally;
-    let issue = (outcome.issued as f64 - outcome.first_wave as f64) / (done - resident).max(1.0);
-    let served = tally.dram_cycles.max(tally.l2_cycles);
+    let [(from, before), (to, after)] = outcome.waves;
+    let issue = (to as f64 - from as f64) / (after - before).max(0.5);
+    let served = tally
+        .dram_cycles
+        .max(tally.l2_cycles)
+        .max(tally.atomic_cycles);
     let each = issue.max(served.max(tally.lsu_cycles as f64) / done.max(1.0));
     cycles + (blocks - done) * each
 }

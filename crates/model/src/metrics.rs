@@ -27,7 +27,7 @@ impl Estimate {
             ("special", pipe(SPECIAL)),
             ("tensor", pipe(TENSOR)),
             ("shared", t.lsu_cycles as f64 / cycles),
-            ("l2", t.l2_cycles / cycles),
+            ("l2", t.l2_cycles.max(t.atomic_cycles) / cycles),
             ("dram", t.dram_cycles / cycles),
         ];
         if self.floor.us >= self.us {
@@ -122,6 +122,8 @@ impl Estimate {
             ("idle_short_scoreboard_pct", idle(Stall::ShortScoreboard)),
             ("idle_math_pipe_pct", idle(Stall::MathPipe)),
             ("idle_mio_pct", idle(Stall::Mio)),
+            ("idle_dispatch_pct", idle(Stall::Dispatch)),
+            ("idle_no_instruction_pct", idle(Stall::NoInstruction)),
             ("idle_barrier_pct", idle(Stall::Barrier)),
         ]
     }

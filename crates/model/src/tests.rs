@@ -9,6 +9,10 @@ use vgpu::{Arch, Arg, GlobalMemory, Launch, Module};
 
 const PTX: &str = include_str!("../tests/model/loops.ptx");
 const CUBIN: &[u8] = include_bytes!("../tests/model/loops.cubin");
+const ATOMICS: (&str, &[u8]) = (
+    include_str!("../tests/model/atomics.ptx"),
+    include_bytes!("../tests/model/atomics.cubin"),
+);
 
 /// Bytes of an argument's buffer, or a number.
 enum Given {
@@ -21,10 +25,21 @@ use Given::{Bytes, Int, Single};
 /// Executes and replays an entry of `loops.cu` on a device of which each multiprocessor has at most
 /// one block.
 fn replayed(entry: &str, grid: [u32; 3], block: [u32; 3], given: &[Given]) -> (Traces, Estimate) {
+    replayed_of((PTX, CUBIN), entry, grid, block, given)
+}
+
+/// The same of an entry of another file.
+fn replayed_of(
+    (ptx, cubin): (&str, &[u8]),
+    entry: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    given: &[Given],
+) -> (Traces, Estimate) {
     let arch = Arch::by_name("a100").unwrap();
     let (module, machine) = (
-        Module::load(PTX).unwrap(),
-        Machine::load(CUBIN, entry).unwrap(),
+        Module::load(ptx).unwrap(),
+        Machine::load(cubin, entry).unwrap(),
     );
     let mut memory = GlobalMemory::new(1 << 30);
     let args = given.iter().map(|given| match given {
@@ -147,4 +162,68 @@ fn a_warp_that_only_asks_whether_it_may_go_on_asks_once() {
     assert!((2..=4).contains(&count("LDS")), "{}", count("LDS"));
     assert_eq!(count("LDG"), 300);
     assert_eq!(estimate.tally.l1_sectors, 1200);
+}
+
+#[test]
+fn a_word_that_all_multiprocessors_change_is_changed_once_a_clock() {
+    let cycles = |lanes: i32| {
+        let given = [Bytes(4096), Int(lanes), Int(16)];
+        let (_, estimate) = replayed_of(ATOMICS, "global_sums", [8, 1, 1], [256, 1, 1], &given);
+        estimate.tally.atomic_cycles
+    };
+    // 16 times by each of eight multiprocessors: by one lane, by a warp, by the whole block.
+    assert_eq!(cycles(1), 16.0 * 8.0);
+    assert_eq!(cycles(32), 16.0 * 8.0 * 32.0);
+    assert_eq!(cycles(256), 16.0 * 8.0 * 256.0);
+}
+
+#[test]
+fn lanes_that_change_one_word_of_shared_memory_go_one_after_the_other() {
+    let conflicts = |lanes: i32| {
+        let given = [Bytes(8192), Int(lanes), Int(16)];
+        let (traces, estimate) =
+            replayed_of(ATOMICS, "shared_sums", [8, 1, 1], [256, 1, 1], &given);
+        let count = traces.by_opcode.get("ATOMS").copied().unwrap_or(0);
+        assert_eq!(count, 16 * 8);
+        estimate.tally.shared_conflicts / count
+    };
+    assert_eq!([conflicts(1), conflicts(4), conflicts(32)], [0, 3, 31]);
+}
+
+#[test]
+fn an_instruction_of_fixed_latency_reads_its_registers_and_a_wide_addend_as_a_pair() {
+    let files = [CUBIN, include_bytes!("../tests/model/blocks.cubin")];
+    let kernels = files.map(|file| sass::Cubin::read(file).unwrap().kernels);
+    let (mut kept, mut pairs) = (0, 0);
+    for known in kernels
+        .iter()
+        .flat_map(|all| all.values())
+        .flat_map(|k| &k.code)
+    {
+        let instr = super::code::code(std::slice::from_ref(known))[0];
+        let known = known.as_ref().unwrap();
+        let read = instr
+            .reads
+            .iter()
+            .filter(|read| read.register != sass::ZERO);
+        let registers: Vec<u8> = read.clone().map(|read| read.register).collect();
+        kept += read.filter(|read| read.reuse).count();
+        match (known.opcode, known.operands.last()) {
+            ("IMAD", Some(sass::Operand::Register(last))) if known.has("WIDE") => {
+                assert!(
+                    registers.ends_with(&[last.index, last.index + 1]),
+                    "{known}"
+                );
+                pairs += 1;
+            }
+            ("FFMA", Some(sass::Operand::Register(last))) => {
+                assert_eq!(registers.last(), Some(&last.index), "{known}");
+            }
+            _ => {}
+        }
+        if matches!(known.unit, Unit::Shared | Unit::Global | Unit::Branch) {
+            assert_eq!(registers, [], "{known}");
+        }
+    }
+    assert!(kept > 0 && pairs > 0, "{kept} kept, {pairs} pairs");
 }

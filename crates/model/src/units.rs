@@ -76,8 +76,9 @@ pub(super) const MEMORY: usize = 8;
 /// Pipes of a scheduler.
 pub(super) const PIPES: usize = 9;
 
-/// Cycles between a scheduler's hand-overs to the memory input queue.
-const MEMORY_CYCLES: u64 = 2;
+/// Cycles between memory instructions of a scheduler whose queue has room (Huerta et al., arXiv
+/// 2503.20481, table 1).
+const MEMORY_CYCLES: u64 = 1;
 
 impl Rates {
     pub(super) fn of(arch: &Arch) -> Rates {

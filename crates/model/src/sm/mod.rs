@@ -4,70 +4,27 @@
 //! may. A warp may when its last instruction's stall cycles are over, the barriers that its next
 //! one waits for are clear, and the unit is free.
 
+mod fetch;
 mod paths;
+mod ports;
+mod queue;
+mod share;
+mod tally;
 
 use super::cache::Cache;
 use super::code::Instr;
 use super::cursor::Cursor;
-use super::sectors::Sectors;
+use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use fetch::{Fetch, LINE};
+use paths::Issue;
+use ports::Ports;
+use queue::{Queue, Unshared};
 use sass::Unit;
+use share::Share;
+pub(crate) use tally::{Stall, Tally};
 use vgpu::Arch;
 use vgpu::exec::trace::BlockTrace;
-
-/// Why a scheduler had nothing to issue; the names are those of `ncu`'s warp states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stall {
-    /// Fixed cycles after an instruction.
-    Wait,
-    /// Global or local memory.
-    LongScoreboard,
-    /// Shared memory, shuffles, approximations.
-    ShortScoreboard,
-    /// A unit is busy.
-    MathPipe,
-    /// The memory input queue is full.
-    Mio,
-    /// Other warps of the block have not come to the barrier.
-    Barrier,
-    /// No warp is left.
-    Idle,
-}
-
-/// Number of [`Stall`] values.
-pub(crate) const STALLS: usize = 7;
-
-/// What the replay counted.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
-    /// Instructions issued.
-    pub(crate) issued: u64,
-    /// By unit, in the order of [`Unit`].
-    pub(crate) by_unit: [u64; 24],
-    /// Scheduler cycles without an issue, by cause.
-    pub(crate) stalled: [u64; STALLS],
-    /// Sectors asked of the L1 cache, and those it had.
-    pub(crate) l1_sectors: u64,
-    pub(crate) l1_hits: u64,
-    /// Sectors written.
-    pub(crate) stored_sectors: u64,
-    /// Sectors of local memory.
-    pub(crate) local_sectors: u64,
-    pub(crate) shared_wavefronts: u64,
-    pub(crate) shared_conflicts: u64,
-    /// Cycles for which each pipe of the schedulers was taken.
-    pub(crate) pipe_cycles: [u64; PIPES],
-    /// Cycles of the load and store unit, of the share of the L2 cache, of that of
-    /// memory.
-    pub(crate) lsu_cycles: u64,
-    pub(crate) l2_cycles: f64,
-    pub(crate) dram_cycles: f64,
-    /// Sectors asked of the L2 cache and of memory.
-    pub(crate) l2_sectors: f64,
-    pub(crate) dram_sectors: f64,
-    /// Barriers passed by warps.
-    pub(crate) barriers: u64,
-}
 
 /// What one multiprocessor is given.
 pub(super) struct Work<'a> {
@@ -75,6 +32,8 @@ pub(super) struct Work<'a> {
     pub(super) code: &'a [Instr],
     /// What the warps of the sampled block did.
     pub(super) trace: &'a BlockTrace,
+    /// Multiprocessors that have blocks.
+    pub(super) active: f64,
     /// Blocks resident at once.
     pub(super) resident: usize,
     /// Blocks to run one after the other.
@@ -100,8 +59,10 @@ pub(super) struct Outcome {
     pub(super) cycles: u64,
     /// Cycles at which the last instruction was issued.
     pub(super) issued: u64,
-    /// Cycles at which as many blocks as fit at once had issued everything.
-    pub(super) first_wave: u64,
+    /// When as many blocks as fit at once had issued everything, and when twice as many had: the
+    /// cycle, and the blocks' worth of instructions passed by then. (The youngest go first, so that
+    /// others are far from their beginning.)
+    pub(super) waves: [(u64, f64); 2],
     /// Blocks done.
     pub(super) done: usize,
     /// Instructions passed, of those of all blocks that were started.
@@ -129,8 +90,11 @@ struct Warp {
 struct Core {
     warps: Vec<usize>,
     pipes: [u64; PIPES],
+    ports: Ports,
+    queue: Queue,
     next: u64,
-    last: usize,
+    /// The warp that issued last, if it is still there.
+    last: Option<usize>,
     /// Since when it has had nothing to issue, and why.
     asleep: Option<(u64, Stall)>,
 }
@@ -144,30 +108,37 @@ pub(super) struct Sm<'a> {
     slots: Vec<(usize, usize)>,
     free: Vec<usize>,
     l1: Cache,
+    fetch: Fetch,
     /// Sectors that were asked of the L2 cache.
     seen: Sectors,
-    lsu: u64,
-    l2: f64,
-    dram: f64,
+    lsu: Unshared,
+    /// When the sources of the instruction at hand were read.
+    read: u64,
+    l2: Share,
+    dram: Share,
     misses: f64,
+    /// Words that atomics change: when the last change is made, and the cycles of all.
+    words: BySector<(f64, f64)>,
+    /// When the last change of all is made.
+    changed: u64,
     started: usize,
     out: Outcome,
 }
 
+/// Bytes a clock that a multiprocessor takes from the L2 cache at most.
+pub(crate) const PORT: f64 = 64.0;
 /// Bit of a sector's number: each block has its own in that place.
 pub(super) const PRIVATE: u64 = 1 << 63;
-/// Cycles of work that the memory path takes in before it holds up the schedulers.
-const QUEUE: u64 = 48;
-/// Cycles until the sources of a memory instruction were read.
-const READ_CYCLES: u64 = 10;
 
 impl<'a> Sm<'a> {
     pub(super) fn new(work: &'a Work<'a>) -> Sm<'a> {
         let core = || Core {
             warps: Vec::new(),
             pipes: [0; PIPES],
+            ports: Ports::default(),
+            queue: Queue::default(),
             next: 0,
-            last: 0,
+            last: None,
             asleep: None,
         };
         Sm {
@@ -178,11 +149,15 @@ impl<'a> Sm<'a> {
             slots: Vec::new(),
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
+            fetch: Fetch::new(work.arch, work.code.len()),
             seen: Sectors::default(),
-            lsu: 0,
-            l2: 0.0,
-            dram: 0.0,
+            lsu: Unshared::default(),
+            read: 0,
+            l2: Share::new(work.l2_rate, PORT),
+            dram: Share::new(work.dram_rate, PORT),
             misses: 0.0,
+            words: BySector::default(),
+            changed: 0,
             started: 0,
             out: Outcome::default(),
         }
@@ -214,19 +189,24 @@ impl<'a> Sm<'a> {
         self.finish()
     }
 
-    fn finish(mut self) -> Outcome {
-        // Of blocks under way: what their warps have passed, those that ended included.
+    /// Blocks done, and of those under way what their warps have passed, those that ended included.
+    fn progress(&self) -> f64 {
         let warps = self.work.trace.warps.len() as f64;
+        let mut progress = self.out.done as f64;
         for warp in self.warps.iter().filter(|w| w.slot != usize::MAX) {
             let trace = &self.work.trace.warps[warp.index];
-            self.out.progress += warp.cursor.progress(trace) / warps;
+            progress += warp.cursor.progress(trace) / warps;
         }
         for (left, _) in &self.slots {
             if *left > 0 {
-                self.out.progress += (warps - *left as f64) / warps;
+                progress += (warps - *left as f64) / warps;
             }
         }
-        self.out.progress += self.out.done as f64;
+        progress
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.out.progress = self.progress();
         self.out.issued = self.out.cycles;
         for core in &self.cores {
             if let Some((since, why)) = core.asleep {
@@ -234,7 +214,9 @@ impl<'a> Sm<'a> {
             }
         }
         // What is still on its way to memory.
-        let drained = self.l2.max(self.dram).max(self.lsu as f64) as u64;
+        let drained = (self.l2.end.max(self.dram.end) as u64)
+            .max(self.lsu.end)
+            .max(self.changed);
         if self.out.done == self.work.blocks {
             self.out.cycles = self.out.cycles.max(drained);
         }
@@ -271,7 +253,13 @@ impl<'a> Sm<'a> {
             };
             // The scheduler with the fewest warps.
             let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c].warps.len());
-            let core = &mut self.cores[core.unwrap_or(0)];
+            let core = core.unwrap_or(0);
+            let warp = &mut self.warps[place];
+            (warp.ready, warp.why) = (
+                self.fetch.at(core, warp.cursor.at, now),
+                Stall::NoInstruction,
+            );
+            let core = &mut self.cores[core];
             core.warps.push(place);
             core.next = core.next.min(now);
         }
@@ -309,14 +297,18 @@ impl<'a> Sm<'a> {
     fn issue(&mut self, core: usize, now: u64) {
         // Booked when it wakes: it may be woken before its time.
         if let Some((since, why)) = self.cores[core].asleep.take() {
-            self.out.tally.stalled[why as usize] += now - since;
+            self.out.tally.stalled[why as usize] += now.saturating_sub(since);
         }
         let mut soonest = (u64::MAX, Stall::Idle);
         let count = self.cores[core].warps.len();
         let mut barrier = false;
-        for turn in 0..count {
-            let index = (self.cores[core].last + turn) % count;
-            let place = self.cores[core].warps[index];
+        // The warp of the last instruction, then from the youngest to the oldest.
+        for turn in 0..=count {
+            let place = match (turn, self.cores[core].last) {
+                (0, None) => continue,
+                (0, Some(last)) => last,
+                _ => self.cores[core].warps[count - turn],
+            };
             let warp = &self.warps[place];
             if warp.waiting {
                 barrier = true;
@@ -332,9 +324,8 @@ impl<'a> Sm<'a> {
                 soonest = soonest.min((free, why));
                 continue;
             }
-            self.cores[core].last = index;
+            self.cores[core].last = Some(place);
             self.execute(core, place, now, pipe);
-            self.cores[core].next = now + 1;
             return;
         }
         let why = if soonest.0 == u64::MAX && barrier {
@@ -359,7 +350,7 @@ impl<'a> Sm<'a> {
         let mut why = Stall::MathPipe;
         if pipe == super::units::MEMORY {
             why = Stall::Mio;
-            free = free.max(self.lsu.saturating_sub(QUEUE));
+            free = free.max(self.cores[core].queue.free());
         }
         (free, why, Some((pipe, busy)))
     }
@@ -371,35 +362,46 @@ impl<'a> Sm<'a> {
         tally.issued += 1;
         tally.by_unit[instr.unit as usize] += 1;
         if let Some((pipe, busy)) = pipe {
-            let busy = busy + u64::from(instr.bank_conflicts);
             self.cores[core].pipes[pipe] = now + busy;
             tally.pipe_cycles[pipe] += busy;
         }
-        let (end, why) = self.latency(place, &instr, now);
+        // Held until the register file can be read, and what comes behind it too, but for one.
+        let begun = self.cores[core].ports.read(place, &instr.reads, now);
+        if begun > now + 1 {
+            self.cores[core].asleep = Some((now + 1, Stall::Dispatch));
+        }
+        self.cores[core].next = begun.max(now + 1);
+        let (end, why, read) = self.latency(Issue { core, place, now }, &instr);
+        let held = begun.saturating_sub(1).max(now);
         let warp = &mut self.warps[place];
         if let Some(index) = instr.write_barrier {
             let barrier = &mut warp.barriers[usize::from(index)];
             *barrier = (*barrier).max((end, why));
         }
         if let Some(index) = instr.read_barrier {
-            let read = self.lsu.max(now) + READ_CYCLES;
             let barrier = &mut warp.barriers[usize::from(index)];
-            *barrier =
-                (*barrier).max((read.min(end.max(now + READ_CYCLES)), Stall::ShortScoreboard));
+            *barrier = (*barrier).max((read, Stall::ShortScoreboard));
         }
+        let before = warp.cursor.at;
         warp.cursor.step(&work.trace.warps[warp.index]);
-        let mut ready = (now + u64::from(instr.stall.max(1)), Stall::Wait);
+        let least = if instr.yields { 2 } else { 1 };
+        let mut ready = (held + u64::from(instr.stall.max(least)), Stall::Wait);
         if warp.cursor.done {
             return self.leave(core, place, now);
         }
-        let next = &work.code[warp.cursor.at as usize];
+        let at = warp.cursor.at;
+        if at / LINE != before / LINE || at < before {
+            let there = self.fetch.at(core, at, now);
+            ready = ready.max((there, Stall::NoInstruction));
+        }
+        let next = &work.code[at as usize];
         for index in 0..6 {
             if next.wait >> index & 1 == 1 {
                 ready = ready.max(warp.barriers[index]);
             }
         }
         if next.unit == Unit::Depbar {
-            ready = ready.max(group_end(warp, next.left));
+            ready = ready.max(warp.copied(next.left));
         }
         if next.unit == Unit::Tensor && instr.unit != Unit::Tensor {
             ready.0 = ready.0.max(now + 1);
@@ -421,7 +423,7 @@ impl<'a> Sm<'a> {
         let slot = self.warps[place].slot;
         self.warps[place].slot = usize::MAX;
         self.cores[core].warps.retain(|w| *w != place);
-        self.cores[core].last = 0;
+        self.cores[core].last = None;
         self.free.push(place);
         self.slots[slot].0 -= 1;
         let (left, waiting) = self.slots[slot];
@@ -432,8 +434,10 @@ impl<'a> Sm<'a> {
             return;
         }
         self.out.done += 1;
-        if self.out.done == self.work.resident {
-            self.out.first_wave = now;
+        for wave in 0..2 {
+            if self.out.done == self.work.resident * (wave + 1) {
+                self.out.waves[wave] = (now, self.progress());
+            }
         }
         if self.started < self.work.blocks {
             self.start(slot, now + 1);
@@ -441,9 +445,11 @@ impl<'a> Sm<'a> {
     }
 }
 
-/// When all but the last `left` groups of copies are there.
-fn group_end(warp: &Warp, left: u8) -> (u64, Stall) {
-    let open = warp.groups.len().saturating_sub(left.into());
-    let end = warp.groups[..open].iter().copied().max().unwrap_or(0);
-    (end, Stall::LongScoreboard)
+impl Warp {
+    /// When all but the last `left` groups of copies are there.
+    fn copied(&self, left: u8) -> (u64, Stall) {
+        let open = self.groups.len().saturating_sub(left.into());
+        let end = self.groups[..open].iter().copied().max().unwrap_or(0);
+        (end, Stall::LongScoreboard)
+    }
 }

@@ -1,28 +1,52 @@
 //! What an instruction asks of the memory path, and when its result is there.
 
+use super::queue::{HANDED, sources_read};
 use super::{PRIVATE, Sm, Stall};
 use crate::code::Instr;
 use crate::cursor::Found;
 use sass::Unit;
 use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
 
+/// Cycles until the sources of an instruction that waits in no queue were read.
+const READ_CYCLES: u64 = 10;
+
+/// Cycles until what is loaded from constant memory is there (table 2 of the paper in `queue`).
+const CONSTANT_CYCLES: u64 = 29;
+
+/// Where and when an instruction was issued.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Issue {
+    /// The scheduler.
+    pub(super) core: usize,
+    /// The warp's place.
+    pub(super) place: usize,
+    pub(super) now: u64,
+}
+
 impl<'a> Sm<'a> {
-    /// When the result of an instruction is there, and what it waits for.
-    pub(super) fn latency(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+    /// When the result of an instruction is there, what it waits for, and when its sources were read.
+    pub(super) fn latency(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall, u64) {
+        self.read = issue.now + READ_CYCLES;
+        let (end, why) = self.result(issue, instr);
+        (end, why, self.read)
+    }
+
+    fn result(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
         let arch = self.work.arch;
         let shared = u64::from(arch.shared_cycles);
+        let Issue { place, now, .. } = issue;
         match instr.unit {
-            Unit::Shared => self.shared(place, instr, now),
-            Unit::Global | Unit::CopyAsync | Unit::Atomic => self.global(place, instr, now),
-            Unit::Local => self.local(place, instr, now),
+            Unit::Shared => self.shared(issue, instr),
+            Unit::Global | Unit::CopyAsync | Unit::Atomic => self.global(issue, instr),
+            Unit::Local => self.local(issue, instr),
             Unit::SharedAtomic => {
-                let (end, why) = self.shared(place, instr, now);
+                let (end, why) = self.shared(issue, instr);
                 (end + shared, why)
             }
-            Unit::Constant => (now + shared, Stall::ShortScoreboard),
+            Unit::Constant => (now + CONSTANT_CYCLES, Stall::ShortScoreboard),
             Unit::Shuffle => {
-                self.take_lsu(now, 1);
-                (self.lsu + shared, Stall::ShortScoreboard)
+                let done = self.take_lsu(issue, instr, 1);
+                (self.after(done, shared), Stall::ShortScoreboard)
             }
             Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
             Unit::Misc if instr.commits => {
@@ -37,11 +61,22 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// Takes the load and store unit for an instruction of so many wavefronts.
-    fn take_lsu(&mut self, now: u64, wavefronts: u64) {
+    /// Takes the load and store unit for an instruction of so many wavefronts; gives the cycle at
+    /// which the last was taken in.
+    fn take_lsu(&mut self, issue: Issue, instr: &Instr, wavefronts: u64) -> u64 {
         let busy = wavefronts.max(self.rates.lanes);
         self.out.tally.lsu_cycles += busy;
-        self.lsu = self.lsu.max(now) + busy;
+        let queue = &mut self.cores[issue.core].queue;
+        let handed = self.lsu.take(issue.now, queue.soonest(issue.now), busy);
+        queue.hand(handed);
+        self.read = sources_read(instr, handed);
+        handed + busy
+    }
+
+    /// When the result of an instruction is there whose last wavefront was taken in at `done`, where
+    /// the result of one that nothing holds up is there `cycles` after it was issued.
+    fn after(&self, done: u64, cycles: u64) -> u64 {
+        (done + cycles).saturating_sub(HANDED + self.rates.lanes)
     }
 
     fn found(&mut self, place: usize) -> (Found<'a>, &'a WarpTrace) {
@@ -49,21 +84,28 @@ impl<'a> Sm<'a> {
         (self.warps[place].cursor.access(trace), trace)
     }
 
-    fn shared(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+    fn shared(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
         let least = u64::from(instr.bytes.div_ceil(4));
-        let (wavefronts, conflicts) = match self.found(place).0 {
+        let (wavefronts, conflicts) = match self.found(issue.place).0 {
             Found::Access(access, _) => wavefronts(access),
             Found::Nothing => (0, 0),
             Found::Unknown => (least, 0),
         };
         self.out.tally.shared_wavefronts += wavefronts;
         self.out.tally.shared_conflicts += conflicts;
-        self.take_lsu(now, wavefronts * self.rates.wavefront);
-        let end = self.lsu + u64::from(self.work.arch.shared_cycles);
+        // A word is read and written back.
+        let passes = if instr.unit == Unit::SharedAtomic {
+            2
+        } else {
+            1
+        };
+        let done = self.take_lsu(issue, instr, passes * wavefronts * self.rates.wavefront);
+        let end = self.after(done, u64::from(self.work.arch.shared_cycles));
         (end, Stall::ShortScoreboard)
     }
 
-    fn global(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+    fn global(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
+        let Issue { place, now, .. } = issue;
         let (found, trace) = self.found(place);
         let sectors: &[u64] = match found {
             Found::Access(access, _) => trace.sectors_of(access),
@@ -83,29 +125,58 @@ impl<'a> Sm<'a> {
         let end = if sectors.is_empty() {
             // Beyond what the trace kept: the usual, all lanes side by side.
             let usual = [PRIVATE, PRIVATE | 1, PRIVATE | 2, PRIVATE | 3];
-            self.sectors(&usual, place, now, (all.div_ceil(128), all, write))
+            self.sectors(&usual, issue, instr, (all.div_ceil(128), all, write))
         } else {
             let lookups = match found {
                 Found::Access(access, _) => lookups(access),
                 _ => 1,
             };
-            self.sectors(sectors, place, now, (lookups, all, write))
+            self.sectors(sectors, issue, instr, (lookups, all, write))
         };
+        if let (Found::Access(access, _), Unit::Atomic) = (found, instr.unit) {
+            let changed = self.change(trace, access, (now, self.warps[place].replica));
+            return (end.max(changed), Stall::LongScoreboard);
+        }
         if instr.unit == Unit::CopyAsync {
             let least = u64::from(instr.bytes.div_ceil(4));
             let into = match found {
                 Found::Access(_, Some(pair)) => wavefronts(pair).0,
                 _ => least,
             };
-            self.take_lsu(now, into * self.rates.wavefront);
+            let busy = into * self.rates.wavefront;
+            self.out.tally.lsu_cycles += busy;
+            self.lsu.take(now, now + HANDED, busy);
             let warp = &mut self.warps[place];
             warp.copies = warp.copies.max(end);
         }
         (end, Stall::LongScoreboard)
     }
 
+    /// When the L2 cache has changed all words of an atomic operation: one word is changed once a
+    /// clock (NVIDIA, Kepler GK110 whitepaper, 2012), and what neighbouring blocks change too all
+    /// multiprocessors change.
+    fn change(&mut self, trace: &WarpTrace, access: &Access, (now, replica): (u64, u64)) -> u64 {
+        let mut last = 0.0f64;
+        for (sector, word, lanes) in trace.changed_by(access) {
+            let (others, own) = match sector & PRIVATE {
+                0 => (self.work.active, word),
+                _ => (1.0, word + (replica << 40)),
+            };
+            let word = self.words.entry(own).or_default();
+            let work = f64::from(lanes) * others;
+            word.0 = word.0.max((now + HANDED) as f64) + work;
+            word.1 += work;
+            last = last.max(word.0);
+            let tally = &mut self.out.tally;
+            tally.atomic_cycles = tally.atomic_cycles.max(word.1);
+        }
+        self.changed = self.changed.max(last as u64);
+        self.after(last as u64, self.work.arch.l2_cycles.into())
+    }
+
     /// Local memory lies lane by lane: a word of all lanes is a line.
-    fn local(&mut self, place: usize, instr: &Instr, now: u64) -> (u64, Stall) {
+    fn local(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
+        let Issue { place, now, .. } = issue;
         let (found, trace) = self.found(place);
         let (lookups, sectors) = match found {
             Found::Access(access, _) => (lookups(access), trace.sectors_of(access)),
@@ -118,7 +189,7 @@ impl<'a> Sm<'a> {
         let base = (slot * 64 + index) << 20;
         let own: Vec<u64> = sectors.iter().map(|s| s + base).collect();
         self.out.tally.local_sectors += own.len() as u64;
-        let end = self.sectors(&own, place, now, (lookups, lookups * 128, instr.write));
+        let end = self.sectors(&own, issue, instr, (lookups, lookups * 128, instr.write));
         (end, Stall::LongScoreboard)
     }
 
@@ -128,16 +199,16 @@ impl<'a> Sm<'a> {
     fn sectors(
         &mut self,
         sectors: &[u64],
-        place: usize,
-        now: u64,
+        issue: Issue,
+        instr: &Instr,
         (lookups, bytes, write): (u64, u64, bool),
     ) -> u64 {
         let arch = self.work.arch;
         let line = u64::from(128_u32.div_ceil(arch.l1_bytes_per_clock)).max(1);
         let data = bytes.div_ceil(u64::from(arch.l1_bytes_per_clock));
-        self.take_lsu(now, (lookups * line).max(data));
+        let done = self.take_lsu(issue, instr, (lookups * line).max(data));
         let mut missed = 0u64;
-        let replica = self.warps[place].replica;
+        let replica = self.warps[issue.place].replica;
         let local = sectors
             .first()
             .is_some_and(|s| *s & LOCAL != 0 && *s & PRIVATE == 0);
@@ -171,23 +242,24 @@ impl<'a> Sm<'a> {
             tally.l1_sectors += sectors.len() as u64;
             tally.l1_hits += sectors.len() as u64 - missed;
         }
-        let mut end = under_way.max(self.lsu + u64::from(arch.l1_cycles));
+        let mut end = under_way.max(self.after(done, arch.l1_cycles.into()));
         if missed > 0 {
             let bytes = missed as f64 * 32.0;
             let tally = &mut self.out.tally;
             tally.l2_sectors += missed as f64;
             tally.l2_cycles += bytes / self.work.l2_rate;
-            self.l2 = self.l2.max(self.lsu as f64) + bytes / self.work.l2_rate;
-            end = end.max(self.l2 as u64 + u64::from(arch.l2_cycles));
+            let served = self.l2.take(done, bytes);
+            end = end.max(self.after(served, arch.l2_cycles.into()));
             // Sectors that the L2 cache has not are counted off in fractions.
             self.misses += fetched;
             if self.misses >= 1.0 {
                 let whole = self.misses.floor();
                 self.misses -= whole;
+                let tally = &mut self.out.tally;
                 tally.dram_sectors += whole;
                 tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
-                self.dram = self.dram.max(self.lsu as f64) + whole * 32.0 / self.work.dram_rate;
-                end = end.max(self.dram as u64 + u64::from(arch.dram_cycles));
+                let served = self.dram.take(done, whole * 32.0);
+                end = end.max(self.after(served, arch.dram_cycles.into()));
             }
             for sector in sectors.iter().filter(|_| !write) {
                 self.l1.arrives(moved(sector), end);

@@ -72,6 +72,9 @@ pub struct WarpTrace {
     pub accesses: Vec<Access>,
     /// Numbers of 32-byte sectors.
     pub sectors: Vec<u64>,
+    /// Of atomics on global memory: places in `sectors`, the word there that most lanes change, and how
+    /// many they are. In order of place.
+    changed: Vec<(u32, u64, u8)>,
     /// Instructions executed.
     pub executed: u64,
     /// Accesses beyond those kept.
@@ -104,6 +107,20 @@ impl WarpTrace {
         let first = first as usize;
         let found = self.sectors.get(first..first + usize::from(count));
         found.unwrap_or_default()
+    }
+
+    /// Of each sector of an atomic access, the number of the word that most lanes change, and how many
+    /// they are.
+    pub fn changed_by(&self, access: &Access) -> impl Iterator<Item = (u64, u64, u8)> {
+        let first = match access.target {
+            Target::Global { first, .. } => first,
+            Target::Shared { .. } => 0,
+        };
+        let from = self.changed.partition_point(|(place, ..)| *place < first);
+        let sectors = self.sectors_of(access);
+        let here = self.changed.iter().skip(from).take(sectors.len());
+        let pairs = sectors.iter().zip(here);
+        pairs.map(|(sector, (_, word, lanes))| (*sector, *word, *lanes))
     }
 
     /// A warp of a block of so many, before its first instruction.
@@ -207,6 +224,28 @@ impl WarpTrace {
         if !write {
             self.note(pc);
         }
+    }
+
+    /// Notes an atomic operation on global memory.
+    pub fn atomic(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32) {
+        let kept = self.accesses.len();
+        self.global(pc, at, 0, mask, bytes, true);
+        let Some(access) = self.accesses.get(kept) else {
+            return;
+        };
+        let Target::Global { first, .. } = access.target else {
+            return;
+        };
+        let fullest = |sector: &u64| {
+            let here = || lanes(mask).filter(|lane| at[*lane] / 32 == *sector);
+            let same = |of: &usize| here().filter(|lane| at[*lane] == at[*of]).count();
+            let most = here().max_by_key(|lane| (same(lane), std::cmp::Reverse(*lane)));
+            most.map_or((0, 0), |lane| (at[lane] / 4, same(&lane) as u8))
+        };
+        let found: Vec<(u64, u8)> = self.sectors_of(access).iter().map(fullest).collect();
+        let places = (first..).zip(found);
+        self.changed
+            .extend(places.map(|(place, (word, lanes))| (place, word, lanes)));
     }
 
     /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
