@@ -33,7 +33,7 @@ const STALLS: usize = 9;
 pub(crate) struct Tally {
     /// Instructions issued.
     pub(crate) issued: u64,
-    /// By unit, in the order of [`Unit`].
+    /// By unit, in the order of [`sass::Unit`].
     pub(crate) by_unit: [u64; 24],
     /// Scheduler cycles without an issue, by cause.
     pub(crate) stalled: [u64; STALLS],
