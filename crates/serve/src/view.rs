@@ -113,6 +113,15 @@ pub struct TrialView {
     pub config: ConfigValues,
     /// Median, µs, where it passed.
     pub time_us: Option<f64>,
+    /// The time that one launch in ten exceeds, µs, where it passed.
+    #[serde(default)]
+    pub time_us_p90: Option<f64>,
+    /// Registers a thread, where it was compiled.
+    #[serde(default)]
+    pub registers: Option<u32>,
+    /// Machine code, bytes, where its length was kept.
+    #[serde(default)]
+    pub code_bytes: Option<u64>,
 }
 
 /// Runs, latest first.

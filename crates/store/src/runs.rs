@@ -106,6 +106,12 @@ pub struct RunTrial {
     pub config: ConfigValues,
     /// Median, microseconds, where it passed.
     pub p50_us: Option<f64>,
+    /// The time that one launch in ten exceeds, microseconds, where it passed.
+    pub p90_us: Option<f64>,
+    /// Registers a thread, where it was compiled.
+    pub registers: Option<u32>,
+    /// Machine code, bytes, where its length was kept.
+    pub code_bytes: Option<u64>,
 }
 
 impl Store {
@@ -292,10 +298,12 @@ async fn run_trials(
 ) -> Result<Vec<RunTrial>, sqlx::Error> {
     sqlx::query_as(
         "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
-            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config, m.p50_us
+            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config, m.p50_us, m.p90_us,
+            x.registers, nullif(x.sass_bytes, 0) AS code_bytes
          FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
          JOIN candidates c ON c.id = v.candidate JOIN problems p ON p.id = t.problem
          JOIN kernels k ON k.id = p.kernel LEFT JOIN times m ON m.verdict = v.id
+         LEFT JOIN compilations x ON x.candidate = c.id
          WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3",
     )
     .bind(id.as_str())

@@ -2,8 +2,12 @@
 
 use super::Browser;
 use crate::serve::{Daemon, wait_for};
+use crate::store::support::{config, start, submitted, timed};
 use serde_json::{Value, json};
+use std::path::Path;
 use tempfile::TempDir;
+use tuner_core::record::DeviceKind;
+use tuner_store::{RunEnd, Store};
 
 /// What the plot under a heading shows, as its library tells it. Its library writes the plot's label
 /// anew whenever it draws, so plots are found by their headings.
@@ -159,4 +163,61 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
         header.contains("#ifndef") && header.contains("tuner-entry"),
         "{header}"
     );
+}
+
+/// A run that has ended, of candidates with these times and registers; its name.
+async fn run_of(db: &Path, points: &[(f64, u32)]) -> String {
+    let store = Store::open(db).await.unwrap();
+    let start = start(DeviceKind::Cuda);
+    let trial = |(at, (us, registers)): (usize, &(f64, u32))| {
+        let tile = [16, 32, 64, 128][at / 2];
+        let config = config(tile, 8 * (at % 2) as i64);
+        let mut trial = timed(&start, at as u64, config, *us);
+        trial.compilation.as_mut().unwrap().registers = *registers;
+        trial
+    };
+    let trials: Vec<_> = points.iter().enumerate().map(trial).collect();
+    let run = submitted(&store, &start, &trials).await;
+    store.finish_run(&run, RunEnd::Finished).await.unwrap();
+    store.close().await.unwrap();
+    run.as_str().to_owned()
+}
+
+#[test]
+#[cfg_attr(
+    not(browser),
+    ignore = "no Chromium is here: apt-get install chromium chromium-driver"
+)]
+fn what_no_other_beats_in_time_and_registers_is_joined_by_a_line() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let points = [(16.0, 40), (10.0, 64), (15.0, 32), (11.0, 80), (12.0, 40)];
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let id = runtime.block_on(run_of(&db, &points));
+    let daemon = Daemon::start(&db);
+    let (_, trials) = daemon.get(&format!("/api/v1/runs/{id}/trials?limit=10"));
+    assert_eq!(trials[0]["registers"], 40, "{trials}");
+    assert_eq!(trials[0]["time_us_p90"], 12.0, "{trials}");
+    assert_eq!(trials[0]["code_bytes"], 4096, "{trials}");
+    let browser = Browser::open(1280, 900, false);
+    browser.go(&format!("http://{}/#/explore/{id}", daemon.address));
+    let all = drawn(
+        &browser,
+        "Two objectives",
+        "option.series[0].data.map((point) => point.value)",
+    );
+    assert_eq!(all.as_array().map(Vec::len), Some(points.len()), "{all}");
+    let front = drawn(
+        &browser,
+        "Two objectives",
+        "option.series[1].data.map((point) => point.value)",
+    );
+    assert_eq!(front, json!([[64, 10], [40, 12], [32, 15]]));
+    // All have equally much code, and p90 is the median: neither is worth a plot.
+    let offered =
+        "return [...document.querySelectorAll('#choose-objective option')].map((one) => one.value)";
+    assert_eq!(browser.run(offered), json!(["registers"]));
+    browser.run("document.querySelectorAll('.plot')[5]?.scrollIntoView()");
+    browser.picture("dashboard-front");
+    assert_eq!(browser.complaints(), Vec::<Value>::new());
 }

@@ -189,6 +189,9 @@ fn trial_view(trial: RunTrial) -> TrialView {
         candidate: trial.candidate.to_string(),
         config: trial.config,
         time_us: trial.p50_us,
+        time_us_p90: trial.p90_us,
+        registers: trial.registers,
+        code_bytes: trial.code_bytes,
     }
 }
 

@@ -123,9 +123,9 @@ function explore(run, task, trials) {
   };
   if (passed.length) {
     const scatter = add('Trials', 'Time over the order of results. Wheel: zoom; shift and wheel: zoom times; drag the bar below; a click opens the candidate.',
-      [choice('choose-mode', 'times', MODES, chosen.mode, (value) => { chosen.mode = value; scatter(); if (varied.length) slice(); })], 380,
+      [choice('choose-mode', 'times', MODES, chosen.mode, (value) => { chosen.mode = value; scatter(); slice(); front(); })], 380,
       (canvas) => plot(canvas, scatterOption(trials, varied, chosen.mode), goTo));
-    let slice = () => {};
+    let slice = () => {}, front = () => {};
     if (varied.length) {
       add('Importance', 'Functional analysis of variance over a random forest of log time (Hutter et al. 2014), of everything stored for this kernel, problem and device. “together”: what no parameter explains alone.', [], 40 + 22 * (varied.length + 1),
         async (canvas) => {
@@ -142,6 +142,13 @@ function explore(run, task, trials) {
         [choice('choose-first', 'across', varied, chosen.first, (value) => { chosen.first = value; pair(); }),
           choice('choose-second', 'up', varied, chosen.second, (value) => { chosen.second = value; pair(); })], 320,
         (canvas) => plot(canvas, pairOption(trials, varied, chosen.first, chosen.second), goTo));
+    }
+    const objectives = objectivesOf(passed);
+    if (objectives.length) {
+      chosen.objective = objectives[0];
+      front = add('Two objectives', 'The time over what else may be wanted small. The line joins the trials that no other beats in both.',
+        [choice('choose-objective', 'beside the time', objectives, chosen.objective, (value) => { chosen.objective = value; front(); })], 320,
+        (canvas) => plot(canvas, frontOption(trials, varied, chosen.objective, chosen.mode), goTo));
     }
   }
   const parameters = Object.keys(trials[0]?.config || {});

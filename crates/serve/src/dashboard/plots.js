@@ -146,6 +146,46 @@ function sliceOption(trials, varied, name, mode) {
   };
 }
 
+/** What one may want small beside the time, as `tuner run --objective` names it. */
+const OBJECTIVES = {
+  registers: { name: 'registers a thread', of: (trial) => trial.registers },
+  p90: { name: 'p90, µs', of: (trial) => trial.time_us_p90 },
+  code_size: { name: 'machine code, bytes', of: (trial) => trial.code_bytes },
+};
+
+/** Those of which something is known, and that differ among the trials by more than the time does. */
+function objectivesOf(passed) {
+  return Object.keys(OBJECTIVES).filter((name) => {
+    const values = passed.map((trial) => OBJECTIVES[name].of(trial)).filter((value) => value > 0);
+    return new Set(values).size > 1 && passed.some((trial) => OBJECTIVES[name].of(trial) !== trial.time_us);
+  });
+}
+
+/** The trials that no other beats: not larger in both and smaller in one; by time. */
+function frontOf(trials, of) {
+  const known = trials.filter((trial) => of(trial) > 0).sort((a, b) => a.time_us - b.time_us || of(a) - of(b));
+  let least = Infinity;
+  return known.filter((trial) => of(trial) < least && (least = of(trial)));
+}
+
+/** The time over another objective, and the front of both. */
+function frontOption(trials, varied, objective, mode) {
+  const { name, of } = OBJECTIVES[objective];
+  const passed = trials.filter((trial) => trial.time_us !== null && of(trial) > 0);
+  const point = (trial) => ({ value: [of(trial), trial.time_us], trial });
+  const front = frontOf(passed, of).map(point);
+  return {
+    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) + '\n' + name + ': ' + of(item.data.trial) },
+    legend: { top: 0, textStyle: { color: colour('--dim') } },
+    grid: { left: 78, right: 16, top: 30, bottom: 44 },
+    xAxis: axis({ type: 'value', name, min: 'dataMin', max: 'dataMax' }),
+    yAxis: timeAxis(mode, passed.map((trial) => trial.time_us)),
+    series: [{ name: 'ok', type: 'scatter', symbolSize: 6, itemStyle: { color: verdictColour('ok'), opacity: 0.45 }, data: passed.map(point) },
+      { name: 'front', type: 'line', step: 'start', symbolSize: 8, lineStyle: { color: colour('--accent'), width: 1.5 }, itemStyle: { color: colour('--accent') }, data: front }],
+  };
+}
+
 /** Times for which a contour is drawn, as multiples of the best. */
 const CONTOURS = [1.1, 1.25, 1.5, 2, 4];
 
