@@ -21,6 +21,12 @@ function verdictColour(verdict) {
   return colour(colours[verdict] || '--bad');
 }
 
+/** A tooltip in the page's colours, without markup. */
+function tooltip(extra) {
+  return { renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
+    textStyle: { color: colour('--text'), fontSize: 12 }, ...extra };
+}
+
 /** Draws into an element and redraws on resizes; the option's clicks go to `click`. */
 async function plot(element, option, click) {
   const echarts = await echartsLibrary();
@@ -30,8 +36,7 @@ async function plot(element, option, click) {
   const text = colour('--dim');
   chart.setOption({ animation: false, aria: { enabled: true }, backgroundColor: 'transparent',
     textStyle: { color: text, fontFamily: 'ui-monospace, monospace', fontSize: 11 },
-    tooltip: { renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-      textStyle: { color: colour('--text'), fontSize: 12 } }, ...option }, { notMerge: true });
+    tooltip: tooltip(), ...option }, { notMerge: true });
   if (!old) {
     const watcher = new ResizeObserver(() => chart.resize());
     watcher.observe(element);
@@ -73,8 +78,7 @@ function scatterOption(trials, varied, mode) {
   const steps = passed.filter((trial) => trial.time_us < best && (best = trial.time_us)).map((trial) => [trial.sequence + 1, trial.time_us]);
   if (steps.length) steps.push([trials.length, best]);
   const point = (trial, y) => ({ value: [trial.sequence + 1, y], trial });
-  const shown = { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-    textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => item.data.trial ? trialText(item.data.trial, varied) : '' };
+  const shown = tooltip({ trigger: 'item', formatter: (item) => item.data.trial ? trialText(item.data.trial, varied) : '' });
   return {
     tooltip: shown,
     legend: { top: 0, textStyle: { color: colour('--dim') }, data: ['ok', 'best so far', ...verdicts] },
@@ -136,8 +140,7 @@ function parallelOption(trials, varied, width) {
 function sliceOption(trials, varied, name, mode) {
   const passed = trials.filter((trial) => trial.time_us !== null);
   return {
-    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) },
+    tooltip: tooltip({ trigger: 'item', formatter: (item) => trialText(item.data.trial, varied) }),
     grid: { left: 78, right: 16, top: 12, bottom: 44 },
     xAxis: axis({ type: 'category', data: levelsOf(trials, name), name }),
     yAxis: timeAxis(mode, passed.map((trial) => trial.time_us)),
@@ -175,8 +178,7 @@ function frontOption(trials, varied, objective, mode) {
   const point = (trial) => ({ value: [of(trial), trial.time_us], trial });
   const front = frontOf(passed, of).map(point);
   return {
-    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) + '\n' + name + ': ' + of(item.data.trial) },
+    tooltip: tooltip({ trigger: 'item', formatter: (item) => trialText(item.data.trial, varied) + '\n' + name + ': ' + of(item.data.trial) }),
     legend: { top: 0, textStyle: { color: colour('--dim') } },
     grid: { left: 78, right: 16, top: 30, bottom: 44 },
     xAxis: axis({ type: 'value', name, min: 'dataMin', max: 'dataMax' }),
@@ -234,8 +236,7 @@ function pairOption(trials, varied, first, second) {
   const times = data.map((cell) => cell.value[2]);
   const best = Math.min(...times);
   return {
-    tooltip: { trigger: 'item', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-      textStyle: { color: colour('--text'), fontSize: 12 }, formatter: (item) => trialText(item.data.trial, varied) },
+    tooltip: tooltip({ trigger: 'item', formatter: (item) => trialText(item.data.trial, varied) }),
     grid: { left: 78, right: 90, top: 12, bottom: 44 },
     xAxis: axis({ type: 'category', data: levelsOf(trials, first), name: first, splitArea: { show: true, areaStyle: { color: ['transparent'] } } }),
     yAxis: axis({ type: 'category', data: levelsOf(trials, second), name: second, nameGap: 48 }),
@@ -251,8 +252,7 @@ function comparisonOption(curves, mode) {
   const all = curves.flatMap((curve) => curve.points.map((point) => point.us));
   const shades = ['--accent', '--bad', '--good', '--warn', '--dim', '--text'];
   return {
-    tooltip: { trigger: 'axis', renderMode: 'richText', confine: true, backgroundColor: colour('--panel'), borderColor: colour('--line'),
-      textStyle: { color: colour('--text'), fontSize: 12 }, valueFormatter: (value) => time(value) },
+    tooltip: tooltip({ trigger: 'axis', valueFormatter: (value) => time(value) }),
     legend: { top: 0, type: 'scroll', textStyle: { color: colour('--dim') } },
     grid: { left: 78, right: 16, top: 34, bottom: 70 },
     xAxis: axis({ type: 'value', min: 0, name: 'results' }),
