@@ -140,6 +140,7 @@ fn ptx_alone_is_enough_where_the_kernel_bounds_its_threads_and_is_the_same_ptx()
         assert_eq!(short.ptx, full.ptx);
         assert!(short.cubin.is_empty() && !full.cubin.is_empty());
         assert_eq!((short.facts.registers, short.facts.shared_bytes), (0, 100));
+        assert!(short.bounds_threads() && full.bounds_threads());
     }
     let bounded = source(&bounded, 3);
     let none = |source: &Source, launches: &[PlanLaunch]| {
@@ -153,6 +154,8 @@ fn ptx_alone_is_enough_where_the_kernel_bounds_its_threads_and_is_the_same_ptx()
     };
     none(&bounded, &[cooperative]);
     none(&source(SCALE, 3), &[launch(32)]);
+    let unbounded = image(whole.compile(&source(SCALE, 3)).unwrap());
+    assert!(!unbounded.bounds_threads());
     none(&source("no C++", 3), &[launch(32)]);
     // What was compiled before is at hand, with its machine code.
     let remembers = compiler(Some(cache.path()));

@@ -162,8 +162,8 @@ impl KernelTask {
         let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
         let build = match self.puts_off {
             // A virtual GPU: what was put off is executed as PTX, and not timed.
-            PutOff::AllButOneRun => PlanBuilder::build_ptx,
-            PutOff::Nothing | PutOff::OtherPrograms => PlanBuilder::build,
+            PutOff::AllButOneRun if timed.image.bounds_threads() => PlanBuilder::build_ptx,
+            _ => PlanBuilder::build,
         };
         let checks = match check_plans(&now, build, compiler, config)? {
             Ok(checks) => checks,

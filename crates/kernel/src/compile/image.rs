@@ -225,57 +225,58 @@ impl RawResult {
             return Ok(CompileOutcome::Failed { log });
         }
         let machine = cubin::read(&self.cubin)?;
-        let kernels = reconcile(parse_log(&self.head.log), &machine.registers);
+        let code = Described {
+            hash: machine.hash,
+            sass_bytes: machine.text_bytes,
+            kernels: reconcile(parse_log(&self.head.log), &machine.registers),
+        };
+        Ok(match self.image(source, code, nvrtc_version)? {
+            Ok(image) => CompileOutcome::Compiled(Arc::new(image)),
+            Err(log) => CompileOutcome::Failed { log },
+        })
+    }
+
+    /// The image of a source that compiled. The inner error is why its kernels cannot be launched.
+    pub(super) fn image(
+        self,
+        source: &Source,
+        code: Described,
+        nvrtc_version: &str,
+    ) -> Result<Result<Image, String>, String> {
+        let kernels = code.kernels;
         let symbols = match symbols(source, &self.head.lowered, &kernels) {
             Ok(symbols) => symbols,
-            Err(log) => return Ok(CompileOutcome::Failed { log }),
+            Err(log) => return Ok(Err(log)),
         };
-        let facts = match facts_of(source, &symbols, &kernels, machine.hash, nvrtc_version) {
+        let facts = match facts_of(source, &symbols, &kernels, code.hash, nvrtc_version) {
             Ok(facts) => Compilation {
                 compile_us: self.head.compile_us,
                 ptx_bytes: self.ptx.len() as u64,
-                sass_bytes: machine.text_bytes,
+                sass_bytes: code.sass_bytes,
                 ..facts
             },
-            Err(log) => return Ok(CompileOutcome::Failed { log }),
+            Err(log) => return Ok(Err(log)),
         };
         let ptx = String::from_utf8(self.ptx).map_err(|error| error.to_string())?;
-        Ok(CompileOutcome::Compiled(Arc::new(Image {
+        Ok(Ok(Image {
             ptx: ptx.into(),
             cubin: self.cubin.into(),
             facts,
             kernels,
             symbols,
             log: messages_of(&self.head.log),
-        })))
+        }))
     }
+}
 
-    /// Reads a result without machine code, of kernels with these resources. The error is why no
-    /// image comes of it.
-    pub(super) fn portable(
-        self,
-        source: &Source,
-        kernels: BTreeMap<String, KernelResources>,
-        nvrtc_version: &str,
-    ) -> Result<Image, String> {
-        let symbols = symbols(source, &self.head.lowered, &kernels)?;
-        let hash = ContentHash::of([self.ptx.as_slice()]);
-        let facts = facts_of(source, &symbols, &kernels, hash, nvrtc_version)?;
-        let facts = Compilation {
-            compile_us: self.head.compile_us,
-            ptx_bytes: self.ptx.len() as u64,
-            ..facts
-        };
-        let ptx = String::from_utf8(self.ptx).map_err(|error| error.to_string())?;
-        Ok(Image {
-            ptx: ptx.into(),
-            cubin: Arc::default(),
-            facts,
-            kernels,
-            symbols,
-            log: messages_of(&self.head.log),
-        })
-    }
+/// What is known of compiled code besides its text.
+pub(super) struct Described {
+    /// What names it: the machine code's hash, or that of the PTX where there is no machine code.
+    pub(super) hash: ContentHash,
+    /// Instructions, bytes.
+    pub(super) sass_bytes: u64,
+    /// Resources by kernel name.
+    pub(super) kernels: BTreeMap<String, KernelResources>,
 }
 
 /// The log's figures, with register counts from the machine code where the log has none (a

@@ -8,13 +8,14 @@
 //! short way.
 
 use super::compiler::{CompileError, Compiler};
-use super::image::{CompileOutcome, RawStatus};
+use super::image::{CompileOutcome, Described, Image, RawStatus};
 use super::options;
 use super::render::Source;
 use super::resources::KernelResources;
 use ptx::ast::{Ast, Function, StateSpace};
 use std::collections::BTreeMap;
 use tuner_core::plan::PlanLaunch;
+use tuner_core::units::ContentHash;
 
 /// Static shared memory that every kernel may have, bytes (CUDA C++ Programming Guide, "Technical
 /// Specifications per Compute Capability").
@@ -48,21 +49,24 @@ impl Compiler {
             return Ok(None);
         }
         let text = String::from_utf8_lossy(&result.ptx);
-        let Some(kernels) = ptx::parse(&text).ok().as_ref().and_then(kernels) else {
+        let Some(bounds) = ptx::parse(&text).ok().as_ref().and_then(bounds) else {
             return Ok(None);
         };
-        let bounds: BTreeMap<String, u64> = (kernels.iter())
-            .map(|(name, kernel)| (name.clone(), kernel.threads))
-            .collect();
-        let resources = kernels
-            .into_iter()
-            .map(|(name, kernel)| (name, kernel.resources))
-            .collect();
-        let Ok(image) = result.portable(source, resources, &self.nvrtc().version()) else {
+        let resources = KernelResources {
+            static_shared: bounds.static_shared,
+            ..KernelResources::default()
+        };
+        let names = bounds.threads.keys().cloned();
+        let code = Described {
+            hash: ContentHash::of([result.ptx.as_slice()]),
+            sass_bytes: 0,
+            kernels: names.map(|name| (name, resources)).collect(),
+        };
+        let Ok(Ok(image)) = result.image(source, code, &self.nvrtc().version()) else {
             return Ok(None);
         };
         let fits = |launch: &PlanLaunch| {
-            let bound = bounds.get(&image.symbol(&launch.entry));
+            let bound = bounds.threads.get(&image.symbol(&launch.entry));
             bound.is_some_and(|bound| launch.threads() <= *bound)
         };
         let all_fit = launches.iter().all(fits);
@@ -70,15 +74,24 @@ impl Compiler {
     }
 }
 
-/// What PTX says of a kernel.
-struct Bounded {
-    /// The most threads that a block may have; 0 where it does not say.
-    threads: u64,
-    resources: KernelResources,
+impl Image {
+    /// Whether some kernel bounds its threads, without which [`Compiler::compile_ptx`] is in vain.
+    #[must_use]
+    pub fn bounds_threads(&self) -> bool {
+        self.ptx.contains(".maxntid") || self.ptx.contains(".reqntid")
+    }
 }
 
-/// The kernels of a module; `None` where static shared memory may not fit.
-fn kernels(module: &Ast<'_>) -> Option<BTreeMap<String, Bounded>> {
+/// What PTX says of the resources that its kernels take.
+struct Bounds {
+    /// Static shared memory that a kernel has at most, bytes.
+    static_shared: u64,
+    /// The most threads that a block may have, by kernel; 0 where PTX does not say.
+    threads: BTreeMap<String, u64>,
+}
+
+/// The bounds of a module's kernels; `None` where static shared memory may not fit.
+fn bounds(module: &Ast<'_>) -> Option<Bounds> {
     let inside = module.functions.iter().filter_map(|f| f.body.as_ref());
     // Whichever function declares a variable, each kernel may reach it: the sum is an upper bound.
     let static_shared: u64 = inside
@@ -87,26 +100,20 @@ fn kernels(module: &Ast<'_>) -> Option<BTreeMap<String, Bounded>> {
         .filter(|variable| variable.space == StateSpace::Shared)
         .map(|variable| variable.bytes.saturating_add(u64::from(variable.align)))
         .fold(0, u64::saturating_add);
-    if static_shared > MAX_STATIC_SHARED_BYTES {
-        return None;
-    }
-    let entries = module.functions.iter().filter(|f| f.entry);
-    let bounded = |f: &Function<'_>| Bounded {
-        threads: f
-            .required_threads
-            .or(f.max_threads)
-            .map_or(0, |sides| sides.into_iter().map(u64::from).product()),
-        resources: KernelResources {
-            static_shared,
-            ..KernelResources::default()
-        },
+    let threads = |f: &Function<'_>| {
+        let sides = f.required_threads.or(f.max_threads);
+        sides.map_or(0, |sides| sides.into_iter().map(u64::from).product())
     };
-    Some(entries.map(|f| (f.name.to_owned(), bounded(f))).collect())
+    let entries = module.functions.iter().filter(|f| f.entry);
+    (static_shared <= MAX_STATIC_SHARED_BYTES).then(|| Bounds {
+        static_shared,
+        threads: entries.map(|f| (f.name.to_owned(), threads(f))).collect(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::kernels;
+    use super::bounds;
 
     fn module(shared: u64, directive: &str) -> String {
         format!(
@@ -121,7 +128,7 @@ mod tests {
         let threads = |shared, directive| {
             let text = module(shared, directive);
             let module = ptx::parse(&text).unwrap();
-            kernels(&module).map(|found| (found["k"].threads, found["k"].resources.static_shared))
+            bounds(&module).map(|found| (found.threads["k"], found.static_shared))
         };
         assert_eq!(threads(1024, ".maxntid 32, 4, 1"), Some((128, 1108)));
         assert_eq!(threads(1024, ".reqntid 64"), Some((64, 1108)));
