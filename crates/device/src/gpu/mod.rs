@@ -15,6 +15,7 @@
 
 pub mod context;
 pub mod driver;
+mod energy;
 pub mod error;
 pub mod examine;
 pub mod facts;
@@ -36,14 +37,23 @@ pub use facts::{GpuError, GpuFacts, find, list};
 
 use super::cuda::{CudaDriver, DriverAbsent};
 use driver::Driver;
+use nvml::EnergyCounter;
 
 /// The driver of this machine; in tests of whole programs, the stand-in that [`fake`] describes.
 ///
 /// # Errors
 /// There is none.
 pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
-    match fake::asked_for() {
-        Some(settings) => Ok(fake::driver(&settings)),
-        None => Ok(Box::new(CudaDriver::open()?)),
-    }
+    Ok(open_counted()?.0)
+}
+
+/// The same, and what counts the energy where that is not NVML.
+pub(crate) fn open_counted()
+-> Result<(Box<dyn Driver>, Option<Box<dyn EnergyCounter>>), DriverAbsent> {
+    let Some(settings) = fake::asked_for() else {
+        return Ok((Box::new(CudaDriver::open()?), None));
+    };
+    let (driver, meter) = fake::driver(&settings);
+    let counter = meter.map(|meter| Box::new(meter) as Box<dyn EnergyCounter>);
+    Ok((driver, counter))
 }

@@ -13,10 +13,12 @@ mod costing;
 mod execute;
 pub(super) mod failing;
 mod memo;
+mod meter;
 mod virtual_driver;
 
 pub use cache::Gauges;
 pub use clock::Costs;
+pub use meter::Meter;
 pub use virtual_driver::VirtualDriver;
 
 use super::driver::Driver;
@@ -39,6 +41,8 @@ pub struct Settings {
     pub compares_on_host: bool,
     /// How much longer everything takes, in thousandths: GPUs of one model differ.
     pub slower: u16,
+    /// The GPU does not count its energy, as those before Volta.
+    pub counts_no_energy: bool,
 }
 
 static STAND_IN: OnceLock<Settings> = OnceLock::new();
@@ -55,18 +59,20 @@ pub fn asked_for() -> Option<Settings> {
     STAND_IN.get().cloned()
 }
 
-/// The stand-in, with the failure that the settings ask for.
-pub(super) fn driver(settings: &Settings) -> Box<dyn Driver> {
+/// The stand-in, with the failure that the settings ask for, and its count of the energy.
+pub(super) fn driver(settings: &Settings) -> (Box<dyn Driver>, Option<Meter>) {
     let driver = VirtualDriver::new(settings);
+    let meter = (!settings.counts_no_energy).then(|| Meter(driver.gauges()));
     let wanted = settings.failure.as_ref();
     let known = wanted.and_then(|(call, code)| {
         let call = CALLS.iter().find(|known| **known == call.as_str())?;
         Some((*call, *code))
     });
-    match known {
+    let driver: Box<dyn Driver> = match known {
         Some((call, code)) => Box::new(failing::Failing::new(driver, call, code).0),
         None => Box::new(driver),
-    }
+    };
+    (driver, meter)
 }
 
 /// Whether results of the stand-in would go to a database that is not theirs; always false where
