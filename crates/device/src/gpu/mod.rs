@@ -47,9 +47,11 @@ pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
     Ok(open_counted()?.0)
 }
 
-/// The same, and what counts the energy where that is not NVML.
-pub(crate) fn open_counted()
--> Result<(Box<dyn Driver>, Option<Box<dyn EnergyCounter>>), DriverAbsent> {
+/// A driver, and what counts the energy where that is not NVML.
+pub(crate) type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
+
+/// The same with its count of the energy.
+pub(crate) fn open_counted() -> Result<CountedDriver, DriverAbsent> {
     let Some(settings) = fake::asked_for() else {
         return Ok((Box::new(CudaDriver::open()?), None));
     };
