@@ -129,7 +129,7 @@ fn the_energy_of_a_launch_is_an_objective_where_the_gpu_counts_it() {
     }
     let front = run(folder.path(), &format!("{list} --pareto=time,energy")).rows();
     assert!(!front.is_empty() && front[0]["rank"] == 1);
-    run(folder.path(), "report --db tuner.db --out report").says(0, &[]);
+    run(folder.path(), "report --db tuner.db -o report").says(0, &[]);
     let pages = std::fs::read_dir(folder.path().join("report")).unwrap();
     let pages = pages.map(|page| std::fs::read_to_string(page.unwrap().path()));
     let drawn = |page: &String| page.contains("energy a launch, mJ");
