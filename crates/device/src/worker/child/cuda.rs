@@ -99,7 +99,7 @@ impl Cuda {
         };
         let facts = gpu.facts().clone();
         let mut session = GpuSession::new(gpu, Helpers::new(helpers.clone()), monitor);
-        if gpu::fake::asked_for().is_some_and(|fake| fake.compares_on_host) {
+        if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
         }
         if let Err(fault) = session.gpu_mut().kernel_facts(&helpers, PROBE, 32, 0) {
@@ -469,7 +469,7 @@ impl OpenGpu {
 /// The constants of the protocol; on the tests' stand-in, whose clock is steady, shorter ones.
 fn settings() -> Settings {
     let usual = Settings::default();
-    match gpu::fake::asked_for() {
+    match gpu::stand_in::installed() {
         None => usual,
         Some(_) => Settings {
             warm_up_us: usual.warm_up_us / 20.0,

@@ -5,10 +5,10 @@ use super::cache::Cache;
 use super::clock::{Clock, Costs};
 use super::execute::Queued;
 use super::memo::Outcome;
-use crate::gpu::driver::*;
-use ::vgpu::{Arch, BufferId, GlobalMemory, Module as Ptx};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use tuner_device::gpu::driver::*;
+use vgpu::{Arch, BufferId, GlobalMemory, Module as Ptx};
 
 /// Second-level cache, bytes: small, so that cold timing rotates few buffers.
 const L2_BYTES: u64 = 1 << 10;
@@ -66,7 +66,7 @@ impl VirtualDriver {
     /// A machine with two GPUs.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let mut driver = Self::of(&::vgpu::arch::all()[0]);
+        let mut driver = Self::of(&vgpu::arch::all()[0]);
         driver.clock = Clock::slower(settings.slower);
         driver
     }

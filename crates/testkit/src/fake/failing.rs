@@ -1,20 +1,20 @@
 //! A driver that notes every call and fails one of them.
 
-use crate::gpu::driver::*;
 use std::cell::RefCell;
 use std::rc::Rc;
+use tuner_device::gpu::driver::*;
 
 /// What a [`Failing`] driver was asked, shared with the test.
 #[derive(Debug, Default)]
-pub(in crate::gpu) struct Notes {
+pub struct Notes {
     /// Names of the calls, in order.
-    pub(in crate::gpu) calls: Vec<&'static str>,
+    pub calls: Vec<&'static str>,
     /// The failure has happened.
-    pub(in crate::gpu) failed: bool,
+    pub failed: bool,
 }
 
 /// Passes calls on, but for one: the first of a name answers an error.
-pub(in crate::gpu) struct Failing<D> {
+pub struct Failing<D> {
     inner: D,
     call: &'static str,
     code: u32,
@@ -23,11 +23,7 @@ pub(in crate::gpu) struct Failing<D> {
 
 impl<D> Failing<D> {
     /// Fails the first `call` with `code`; an empty name fails none.
-    pub(in crate::gpu) fn new(
-        inner: D,
-        call: &'static str,
-        code: u32,
-    ) -> (Self, Rc<RefCell<Notes>>) {
+    pub fn new(inner: D, call: &'static str, code: u32) -> (Self, Rc<RefCell<Notes>>) {
         let notes = Rc::<RefCell<Notes>>::default();
         let driver = Self {
             inner,

@@ -3,26 +3,31 @@
 //! [`VirtualDriver`] answers like a driver: modules are PTX, launches run on the virtual GPU with
 //! its hazards reduced to what hardware notices (an illegal address poisons the context, a deadlock
 //! hangs), and time is synthetic. It is no device a user can choose: a program of the tests composes
-//! it in ([`stand_in`]) with the only database that its results may go to, and its device is called
+//! it in ([`install`]) with the only database that its results may go to, and its device is called
 //! [`NAME`], so that nothing measured with it can pass for a measurement.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "buffers and launches are numbered by the stand-in itself"
+)]
 
 mod cache;
 mod calls;
 mod clock;
 mod costing;
 mod execute;
-pub(super) mod failing;
+mod failing;
 mod memo;
 mod virtual_driver;
 
 pub use cache::Gauges;
 pub use clock::Costs;
+pub use failing::{Failing, Notes};
 pub use virtual_driver::VirtualDriver;
 
-use super::driver::Driver;
-use crate::cuda::CALLS;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::PathBuf;
+use tuner_device::cuda::CALLS;
+use tuner_device::gpu::driver::Driver;
+use tuner_device::gpu::stand_in::{self, StandIn};
 
 /// What the stand-in calls its GPU.
 pub const NAME: &str = "fake GPU of the tests";
@@ -34,29 +39,23 @@ pub struct Settings {
     pub database: PathBuf,
     /// A driver call whose first use in every process answers this code.
     pub failure: Option<(String, u32)>,
-    /// Outputs are compared on the host. The kernels that compare on the device take the virtual GPU
-    /// longer than the kernels of most tests do.
+    /// Outputs are compared on the host.
     pub compares_on_host: bool,
     /// How much longer everything takes, in thousandths: GPUs of one model differ.
     pub slower: u16,
 }
 
-static STAND_IN: OnceLock<Settings> = OnceLock::new();
-
-/// Makes this process use the stand-in. For the program that tests are made of; what users run never
-/// calls it.
-pub fn stand_in(settings: Settings) {
-    let _ = STAND_IN.set(settings);
-}
-
-/// The settings, in the program that tests are made of.
-#[must_use]
-pub fn asked_for() -> Option<Settings> {
-    STAND_IN.get().cloned()
+/// Makes this process use the stand-in. For the program that tests are made of.
+pub fn install(settings: Settings) {
+    stand_in::install(StandIn {
+        database: settings.database.clone(),
+        compares_on_host: settings.compares_on_host,
+        driver: Box::new(move || driver(&settings)),
+    });
 }
 
 /// The stand-in, with the failure that the settings ask for.
-pub(super) fn driver(settings: &Settings) -> Box<dyn Driver> {
+fn driver(settings: &Settings) -> Box<dyn Driver> {
     let driver = VirtualDriver::new(settings);
     let wanted = settings.failure.as_ref();
     let known = wanted.and_then(|(call, code)| {
@@ -64,17 +63,7 @@ pub(super) fn driver(settings: &Settings) -> Box<dyn Driver> {
         Some((*call, *code))
     });
     match known {
-        Some((call, code)) => Box::new(failing::Failing::new(driver, call, code).0),
+        Some((call, code)) => Box::new(Failing::new(driver, call, code).0),
         None => Box::new(driver),
     }
-}
-
-/// Whether results of the stand-in would go to a database that is not theirs; always false where
-/// no test asks for it.
-#[must_use]
-pub fn refuses(database: &Path) -> bool {
-    asked_for().is_some_and(|settings| {
-        let known = |path: &Path| std::path::absolute(path).ok();
-        known(&settings.database) != known(database)
-    })
 }

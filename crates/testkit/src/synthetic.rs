@@ -5,11 +5,11 @@
     reason = "subjects are numbered by the list of their true times"
 )]
 
-use crate::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
+use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 
 /// What is wrong with a clock. All shares are relative: 0.01 is one per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]

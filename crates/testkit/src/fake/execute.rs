@@ -1,10 +1,10 @@
 //! Launches of the stand-in: the tuner's own kernels by name, the others on the virtual GPU.
 
 use super::virtual_driver::{Kernel, VirtualDriver};
-use crate::gpu::driver::{Answer, CudaError, DevicePointer, LaunchConfig, code};
-use crate::gpu::helpers::entry;
-use ::vgpu::{Arg, Checks, End, HazardKind, Launch, LaunchError};
 use std::time::Duration;
+use tuner_device::gpu::driver::{Answer, CudaError, DevicePointer, LaunchConfig, code};
+use tuner_device::gpu::helpers::entry;
+use vgpu::{Arg, Checks, End, HazardKind, Launch, LaunchError};
 
 /// Warp instructions of a block after which a launch hangs for ever, as an endless loop does.
 const BUDGET: u64 = 20_000_000;
@@ -112,15 +112,14 @@ impl VirtualDriver {
             )
         };
         let module = std::sync::Arc::clone(&queued.kernel.module);
-        let report =
-            ::vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {
-                match error {
-                    LaunchError::UnknownEntry { .. } => failed(code::NOT_FOUND),
-                    LaunchError::Unsupported(_) => failed(code::ILLEGAL_INSTRUCTION),
-                    LaunchError::Memory(_) => failed(code::OUT_OF_MEMORY),
-                    other => failed(code::INVALID_VALUE).noting(&other.to_string()),
-                }
-            })?;
+        let report = vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(
+            |error| match error {
+                LaunchError::UnknownEntry { .. } => failed(code::NOT_FOUND),
+                LaunchError::Unsupported(_) => failed(code::ILLEGAL_INSTRUCTION),
+                LaunchError::Memory(_) => failed(code::OUT_OF_MEMORY),
+                other => failed(code::INVALID_VALUE).noting(&other.to_string()),
+            },
+        )?;
         for hazard in &report.hazards {
             match hazard.kind {
                 HazardKind::OutOfBounds => self.poisoned = Some(code::ILLEGAL_ADDRESS),

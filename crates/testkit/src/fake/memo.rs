@@ -7,9 +7,9 @@
 
 use super::execute::Queued;
 use super::virtual_driver::VirtualDriver;
-use crate::gpu::driver::Answer;
-use ::vgpu::BufferId;
 use sha2::{Digest as _, Sha256};
+use tuner_device::gpu::driver::Answer;
+use vgpu::BufferId;
 
 /// Memory beyond this takes longer to compare than most kernels to execute, bytes.
 const MAX_BYTES: u64 = 4 << 20;

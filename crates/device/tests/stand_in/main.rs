@@ -1,15 +1,10 @@
 //! The whole path of a candidate on the stand-in driver, and what becomes of every error that a
 //! driver call can answer.
 
-use super::GpuError;
-use super::context::Gpu;
-use super::driver::{Blame, CudaError, code};
-use super::fake::failing::{Failing, Notes};
-use super::fake::{Costs, Gauges, VirtualDriver};
-use super::helpers::Helpers;
-use super::nvml::Monitor;
-use super::session::GpuSession;
-use crate::cuda::CALLS;
+#![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
+
+mod errors;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -19,9 +14,16 @@ use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, PlanVariable, Role};
 use tuner_core::record::Verdict;
+use tuner_device::gpu::GpuError;
+use tuner_device::gpu::context::Gpu;
+use tuner_device::gpu::driver::LaunchConfig;
+use tuner_device::gpu::helpers::{self, Helpers};
+use tuner_device::gpu::nvml::Monitor;
+use tuner_device::gpu::session::GpuSession;
 use tuner_judge::session::{Blocks, Contents, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
+use tuner_testkit::fake::{Costs, Failing, Gauges, Notes, VirtualDriver};
 
 /// The tuner's own kernels as far as the stand-in needs them: it knows them by name.
 const HELPERS: &str = "
@@ -331,11 +333,17 @@ fn a_span_that_began_before_the_host_had_queued_all_is_done_again_behind_a_longe
     for probe in [Probe::Null, Probe::DramCopy] {
         session.probe(probe).unwrap();
     }
-    let config = super::helpers::config(1, 32, Vec::new());
-    session.helper(super::helpers::entry::NULL).unwrap();
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        shared_bytes: 0,
+        parameters: Vec::new(),
+        cooperative: false,
+    };
+    session.helper(helpers::entry::NULL).unwrap();
     notes.borrow_mut().calls.clear();
     let span = session.timed(1, &mut |session| {
-        (0..500).try_for_each(|_| session.queue(super::helpers::entry::NULL, &config))
+        (0..500).try_for_each(|_| session.queue(helpers::entry::NULL, &config))
     });
     let queries = |notes: &Notes| {
         let calls = notes.calls.iter();
@@ -349,7 +357,7 @@ fn a_span_that_began_before_the_host_had_queued_all_is_done_again_behind_a_longe
     notes.borrow_mut().calls.clear();
     session
         .timed(1, &mut |session| {
-            (0..500).try_for_each(|_| session.queue(super::helpers::entry::NULL, &config))
+            (0..500).try_for_each(|_| session.queue(helpers::entry::NULL, &config))
         })
         .unwrap();
     assert_eq!(queries(&notes.borrow()), 1);
@@ -402,100 +410,4 @@ fn every_probe_gives_a_rate() {
         assert!(sample.micros > 0.0, "{probe:?}");
         assert_eq!(work > 0.0, probe != Probe::Null, "{probe:?}");
     }
-}
-
-#[test]
-fn every_call_of_the_door_is_made_on_the_way() {
-    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
-    assert!(everything(driver).is_ok());
-    let made: BTreeSet<&str> = notes.borrow().calls.iter().copied().collect();
-    let known: BTreeSet<&str> = CALLS.iter().copied().collect();
-    assert_eq!(made, known);
-}
-
-#[test]
-fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
-    // Their failure changes nothing: the handle is forgotten either way, or the value is optional.
-    let tolerated = [
-        "cuMemFree_v2",
-        "cuGraphExecDestroy",
-        "cuModuleUnload",
-        "cuStreamDestroy_v2",
-        "cuDevicePrimaryCtxRelease_v2",
-    ];
-    for call in CALLS {
-        for (number, name, _) in code::ALL {
-            let place = format!("{call} answers {name}");
-            let error = CudaError::new(call, *number);
-            let (driver, notes): (_, Rc<RefCell<Notes>>) =
-                Failing::new(VirtualDriver::of(arch()), call, *number);
-            let ended = everything(driver);
-            assert!(notes.borrow().failed, "{place}: never called");
-            match ended {
-                Err(Ok(opening)) => {
-                    // No candidate is there to blame.
-                    let text = opening.to_string();
-                    assert!(
-                        text.contains(name) || text.contains("no GPU"),
-                        "{place}: {text}"
-                    );
-                }
-                Err(Err((fault, spoiled))) if fault.verdict == Verdict::Ok => {
-                    assert!(tolerated.contains(call) && spoiled, "{place}");
-                }
-                Err(Err((fault, spoiled))) => {
-                    let wanted = match error.blame() {
-                        Blame::Candidate(verdict) => verdict,
-                        Blame::Device => Verdict::Crashed,
-                    };
-                    assert_eq!(fault.verdict, wanted, "{place}: {fault:?}");
-                    assert!(
-                        fault.detail.contains(name) || wanted == Verdict::OutOfMemory,
-                        "{place}: {fault:?}"
-                    );
-                    assert_eq!(spoiled, error.is_sticky(), "{place}");
-                }
-                Ok(()) => assert!(
-                    tolerated.contains(call)
-                        || (*call == "cuInit" && *number == code::NO_DEVICE)
-                        // The compiler leaves out variables that no kernel uses.
-                        || (*call == "cuModuleGetGlobal_v2" && *number == code::NOT_FOUND),
-                    "{place}: nobody noticed"
-                ),
-            }
-        }
-    }
-}
-
-#[test]
-fn the_contract_of_errors_holds() {
-    for (number, verdict, sticky) in [
-        (code::ILLEGAL_ADDRESS, Verdict::OutOfBounds, true),
-        (code::MISALIGNED_ADDRESS, Verdict::Misaligned, true),
-        (code::LAUNCH_FAILED, Verdict::Crashed, true),
-        (code::ASSERT, Verdict::Crashed, true),
-        (code::ILLEGAL_INSTRUCTION, Verdict::Crashed, true),
-        (code::HARDWARE_STACK_ERROR, Verdict::Crashed, true),
-        (code::OUT_OF_MEMORY, Verdict::OutOfMemory, false),
-        (code::INVALID_VALUE, Verdict::LaunchFailed, false),
-        (code::LAUNCH_OUT_OF_RESOURCES, Verdict::LaunchFailed, false),
-        (code::NO_BINARY_FOR_GPU, Verdict::LaunchFailed, false),
-        (code::UNSUPPORTED_PTX_VERSION, Verdict::LaunchFailed, false),
-    ] {
-        let error = CudaError::new("cuLaunchKernel", number);
-        assert_eq!(error.blame(), Blame::Candidate(verdict), "{error}");
-        assert_eq!(error.is_sticky(), sticky, "{error}");
-    }
-    for number in [
-        code::ECC_UNCORRECTABLE,
-        code::UNKNOWN,
-        code::DEVICE_UNAVAILABLE,
-    ] {
-        let error = CudaError::new("cuStreamSynchronize", number);
-        assert_eq!(error.blame(), Blame::Device);
-        assert!(error.is_sticky());
-    }
-    let unheard = CudaError::new("cuLaunchKernel", 12_345);
-    assert_eq!(unheard.blame(), Blame::Candidate(Verdict::LaunchFailed));
-    assert!(unheard.to_string().contains("12345"), "{unheard}");
 }

@@ -4,9 +4,9 @@ use super::NAME;
 use super::clock::Costs;
 use super::execute::Queued;
 use super::virtual_driver::{Kernel, MEMORY_BYTES, VirtualDriver};
-use crate::gpu::driver::*;
-use ::vgpu::Module as Ptx;
 use std::sync::Arc;
+use tuner_device::gpu::driver::*;
+use vgpu::Module as Ptx;
 
 impl Driver for VirtualDriver {
     fn init(&mut self) -> Answer<()> {
