@@ -190,7 +190,7 @@ fn poisoned_candidates_in_a_row_end_nothing() {
         (&200.into(), &"ok".into()),
         "{report}"
     );
-    // One new process for each context that was spoiled, none for the good ones.
+    // One new process for each context that was corrupted, none for the good ones.
     assert_eq!(report["restarts"], 202, "{report}");
     let asserted = &report["rows"][2]["detail"];
     let asserted = asserted.as_str().unwrap();

@@ -5,8 +5,8 @@ mod known;
 mod pool;
 
 use super::evaluator::{BoxError, Judged, Preparation};
+use super::other_problems;
 use super::prior::Prior;
-use super::vouch;
 pub(super) use known::Known;
 pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
@@ -199,8 +199,8 @@ impl KernelTask {
         })
     }
 
-    /// The check problems on which the configuration is valid: one on which it is not would condemn
-    /// what is right here.
+    /// The check problems on which the configuration is valid: one on which it is not would
+    /// fail what is right here.
     fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
         self.checks.iter().filter(|check| check.admits(config))
     }
@@ -245,7 +245,8 @@ impl KernelTask {
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
         let _doing = activity::begin("judging", self.timed.describe(config));
-        vouch::judge(worker, job, &self.timed, compiler, config).map_err(|error| self.blame(error))
+        other_problems::judge(worker, job, &self.timed, compiler, config)
+            .map_err(|error| self.blame(error))
     }
 }
 

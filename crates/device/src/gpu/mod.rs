@@ -3,7 +3,7 @@
 //! ```text
 //! facts: what the driver says     nvml: clocks, heat, others     helpers: kernels of our own
 //!    └───────────────┬────────────────────────┴───────────────────────┘
-//!                 context: one GPU, its modules, what spoiled it
+//!                 context: one GPU, its modules, what corrupted it
 //!                    ├── session, gated: buffers, launches       (the gate drives it)
 //!                    │      └── scan: what the gate looks at, on the device
 //!                    └── stopwatch: graphs, events, clock stamps (timing drives it)

@@ -86,7 +86,7 @@ impl GpuSession {
         let late = loop {
             self.gpu
                 .call(|driver, stream| driver.stream_synchronize(stream))?;
-            let spin = spin.saturating_mul(self.patience).min(SPIN_NS_MAX);
+            let spin = spin.saturating_mul(self.spin_factor).min(SPIN_NS_MAX);
             let began = Instant::now();
             self.spin(spin)?;
             self.stamp(stamps, 0)?;
@@ -103,7 +103,7 @@ impl GpuSession {
             if !late || spin >= SPIN_NS_MAX {
                 break late;
             }
-            self.patience = self.patience.saturating_mul(2);
+            self.spin_factor = self.spin_factor.saturating_mul(2);
         };
         let milliseconds = self.gpu.call(|driver, _| {
             driver.event_synchronize(to)?;

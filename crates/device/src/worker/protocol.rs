@@ -134,8 +134,8 @@ pub enum Response {
     Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
     /// What was asked for failed on the device, with no candidate to blame.
     Failed(String),
-    /// The answer follows, and this process must be replaced: a kernel spoiled its context.
-    Spoiled(String),
+    /// The answer follows, and this process must be replaced: a kernel corrupted its context.
+    Corrupted(String),
     /// The device failed, through no fault of a candidate.
     Lost(String),
 }

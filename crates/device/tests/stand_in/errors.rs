@@ -45,10 +45,10 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
                         "{place}: {text}"
                     );
                 }
-                Err(Err((fault, spoiled))) if fault.verdict == Verdict::Ok => {
-                    assert!(tolerated.contains(call) && spoiled, "{place}");
+                Err(Err((fault, corrupted))) if fault.verdict == Verdict::Ok => {
+                    assert!(tolerated.contains(call) && corrupted, "{place}");
                 }
-                Err(Err((fault, spoiled))) => {
+                Err(Err((fault, corrupted))) => {
                     let wanted = match error.blame() {
                         Blame::Candidate(verdict) => verdict,
                         Blame::Device => Verdict::Crashed,
@@ -58,7 +58,7 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
                         fault.detail.contains(name) || wanted == Verdict::OutOfMemory,
                         "{place}: {fault:?}"
                     );
-                    assert_eq!(spoiled, error.is_sticky(), "{place}");
+                    assert_eq!(corrupted, error.is_sticky(), "{place}");
                 }
                 Ok(()) => assert!(
                     tolerated.contains(call)

@@ -157,12 +157,12 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgem
 fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Judgement, bool)>> {
     let mut session = session(driver).map_err(Ok)?;
     let all = all_steps(&mut session);
-    let spoiled = session.gpu().spoiled().is_some();
+    let corrupted = session.gpu().corrupted().is_some();
     // What happens to be tolerated is still noted.
     match all {
-        Ok(()) if spoiled => Err(Err((Judgement::new(Verdict::Ok, String::new()), true))),
+        Ok(()) if corrupted => Err(Err((Judgement::new(Verdict::Ok, String::new()), true))),
         Ok(()) => Ok(()),
-        Err(fault) => Err(Err((fault, spoiled))),
+        Err(fault) => Err(Err((fault, corrupted))),
     }
 }
 
@@ -229,12 +229,12 @@ fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outsid
             "{:?}",
             report.hazards
         );
-        assert!(session.gpu().spoiled().is_none());
+        assert!(session.gpu().corrupted().is_none());
     }
     let mut session = sound();
     let fault = run(&mut session, &plan(1e7)).unwrap_err();
     assert_eq!(fault.verdict, Verdict::OutOfBounds, "{fault:?}");
-    assert!(session.gpu().spoiled().is_some() && !session.gpu().is_device_fault());
+    assert!(session.gpu().corrupted().is_some() && !session.gpu().is_device_fault());
     // From here on nothing works in this process, and every answer says why.
     let fault = run(&mut session, &plan(0.0)).unwrap_err();
     assert!(fault.detail.contains("ILLEGAL_ADDRESS"), "{fault:?}");

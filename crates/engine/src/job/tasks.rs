@@ -99,7 +99,7 @@ pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobErro
         .flat_map(|kernel| &kernel.spec.problems)
         .map(|problem| problem.name.as_str())
         .collect();
-    let Some(stranger) = wanted.iter().find(|name| !timed.contains(name.as_str())) else {
+    let Some(unknown) = wanted.iter().find(|name| !timed.contains(name.as_str())) else {
         return Ok(());
     };
     let check = kernels.iter().any(|kernel| {
@@ -107,7 +107,7 @@ pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobErro
             .spec
             .check_problems
             .iter()
-            .any(|problem| problem.name == *stranger)
+            .any(|problem| problem.name == *unknown)
     });
     let what = if check {
         "is for checks only and never timed"
@@ -116,7 +116,7 @@ pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobErro
     };
     let names: Vec<&str> = timed.into_iter().collect();
     Err(JobError::Usage(format!(
-        "error: the problem `{stranger}` {what}; choose from: {}",
+        "error: the problem `{unknown}` {what}; choose from: {}",
         names.join(", ")
     )))
 }

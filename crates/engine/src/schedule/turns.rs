@@ -32,7 +32,7 @@ impl<W> Schedule<W> {
     }
 
     /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
-    /// among those that are ripe, once all are prepared that the search may choose, so that threads
+    /// among those that are due, once all are prepared that the search may choose, so that threads
     /// change nothing.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
@@ -42,13 +42,13 @@ impl<W> Schedule<W> {
                 .map(|flight| flight.earliest_turn)
                 .min()?;
             let earliest_turn = first.max(self.told);
-            let ripe = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
+            let due = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
-            let mut awaited = self.flights.iter().filter(|f| ripe(f) && chosen(f));
+            let mut awaited = self.flights.iter().filter(|f| due(f) && chosen(f));
             if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
             }
-            self.turn_of = self.choose(|flight| ripe(flight));
+            self.turn_of = self.choose(|flight| due(flight));
         }
         self.turn_of
     }

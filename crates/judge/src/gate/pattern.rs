@@ -32,9 +32,9 @@ impl Range {
     }
 
     fn join(&mut self, other: Self) {
-        // A value that is not a number spoils the range for good.
-        let spoilt = [self.low, self.high, other.low, other.high];
-        if spoilt.iter().any(|end| end.is_nan()) {
+        // A range that holds NaN stays NaN.
+        let ends = [self.low, self.high, other.low, other.high];
+        if ends.iter().any(|end| end.is_nan()) {
             *self = Self::of(f64::NAN);
             return;
         }

@@ -1,4 +1,4 @@
-//! What the stand-in's second-level cache holds: whole buffers, the latest used ones.
+//! What the stand-in's L2 cache holds: whole buffers, the latest used ones.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

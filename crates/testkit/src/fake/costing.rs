@@ -17,7 +17,7 @@ impl VirtualDriver {
         self
     }
 
-    /// The same with a second-level cache of so many bytes.
+    /// The same with a L2 cache of so many bytes.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Cache::new(bytes);
@@ -50,7 +50,7 @@ impl VirtualDriver {
         self.tick();
     }
 
-    /// The buffers of a launch pass through the second-level cache.
+    /// The buffers of a launch pass through the L2 cache.
     pub(super) fn touch(&mut self, queued: &Queued) {
         for parameter in &queued.config.parameters {
             let Ok(word) = <[u8; 8]>::try_from(parameter.as_slice()) else {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tuner_device::gpu::driver::*;
 use vgpu::{Arch, BufferId, GlobalMemory, Module as Ptx};
 
-/// Second-level cache, bytes: small, so that cold timing rotates few buffers.
+/// L2 cache, bytes: small, so that cold timing rotates few buffers.
 const L2_BYTES: u64 = 1 << 10;
 /// Memory, bytes.
 pub(super) const MEMORY_BYTES: u64 = 2 << 30;
@@ -35,7 +35,7 @@ pub struct VirtualDriver {
     pub(super) arch: &'static Arch,
     pub(super) memory: GlobalMemory,
     pub(super) clock: Clock,
-    /// A kernel spoiled the context: every call answers this.
+    /// A kernel corrupted the context: every call answers this.
     pub(super) poisoned: Option<u32>,
     pub(super) living: BTreeMap<u64, (BufferId, u64)>,
     /// By handle: the module, and whether it reads the clock.
@@ -56,7 +56,7 @@ pub struct VirtualDriver {
     pub(super) costs: Costs,
     /// What launches find in shared memory that they did not write.
     pub(super) shared_fill: u32,
-    /// What the second-level cache holds.
+    /// What the L2 cache holds.
     pub(super) cache: Cache,
     /// What every other kernel takes, microseconds, where the test says.
     pub(super) kernel_us: Option<f64>,
@@ -103,7 +103,7 @@ impl VirtualDriver {
         self.next
     }
 
-    /// What every call answers once a kernel has spoiled the context.
+    /// What every call answers once a kernel has corrupted the context.
     pub(super) fn sound(&self, call: &'static str) -> Answer<()> {
         match self.poisoned {
             Some(code) => Err(CudaError::new(call, code)),

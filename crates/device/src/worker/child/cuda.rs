@@ -142,7 +142,7 @@ impl Served for Cuda {
             Err(Failure::Oracle(error)) => Response::Unusable(error.to_string()),
             Err(Failure::Pipe(error)) => return Err(error),
         };
-        Ok(match bench.session.gpu().spoiled() {
+        Ok(match bench.session.gpu().corrupted() {
             Some(error) if bench.session.gpu().is_device_fault() => {
                 Response::Lost(error.to_string())
             }
@@ -150,9 +150,9 @@ impl Served for Cuda {
         })
     }
 
-    fn spoiled(&self) -> Option<String> {
+    fn corrupted(&self) -> Option<String> {
         let gpu = self.open.as_ref()?.session.gpu();
-        gpu.spoiled().map(ToString::to_string)
+        gpu.corrupted().map(ToString::to_string)
     }
 }
 

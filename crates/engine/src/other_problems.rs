@@ -89,9 +89,9 @@ pub(super) fn judge(
         };
         again.checks = checks;
         if !again.checks.is_empty() {
-            let vouched = worker.judge(again.clone())?;
-            match (alone.judgement.verdict, vouched.judgement.verdict) {
-                (_, Verdict::Ok | Verdict::NotJudged) => return Ok(vouched),
+            let helped = worker.judge(again.clone())?;
+            match (alone.judgement.verdict, helped.judgement.verdict) {
+                (_, Verdict::Ok | Verdict::NotJudged) => return Ok(helped),
                 (Verdict::Unchecked, Verdict::Unchecked) => {}
                 // A verdict on another problem is not this one's.
                 _ => return Ok(alone),
@@ -154,12 +154,12 @@ fn on_scaled(
         return Ok(alone);
     };
     job.checks.push(built.plan);
-    let mut vouched = worker.judge(job)?;
+    let mut helped = worker.judge(job)?;
     let unfounded = [Verdict::Ok, Verdict::Unchecked, Verdict::NotJudged];
-    if !unfounded.contains(&vouched.judgement.verdict) {
+    if !unfounded.contains(&helped.judgement.verdict) {
         let sizes = scaled.sizes();
-        let detail = &mut vouched.judgement.detail;
+        let detail = &mut helped.judgement.detail;
         *detail = format!("{detail} (a generated check problem: {sizes})");
     }
-    Ok(vouched)
+    Ok(helped)
 }
