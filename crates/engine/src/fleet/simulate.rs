@@ -69,6 +69,16 @@ impl Machines {
         }
     }
 
+    /// The search's end, now.
+    fn ended(&self, gpus: usize, found_us: Option<u64>, evals: u64) -> Search {
+        let whole = self.now_us.max(1) as f64 * gpus as f64;
+        Search {
+            found_us,
+            evals,
+            utilisation: (self.busy_us as f64 / whole).min(1.0),
+        }
+    }
+
     fn at(&mut self, after_us: u64, done: Done) {
         self.serial += 1;
         let event = (self.now_us.saturating_add(after_us), self.serial, done);
@@ -154,16 +164,8 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
             machines.to_judge.push_back(flight.ticket);
         }
         machines.start();
-        let utilisation = |machines: &Machines| {
-            let whole = machines.now_us.max(1) as f64 * gpus as f64;
-            (machines.busy_us as f64 / whole).min(1.0)
-        };
         let Some(done) = machines.next() else {
-            return Search {
-                found_us: None,
-                evals,
-                utilisation: utilisation(&machines),
-            };
+            return machines.ended(gpus, None, evals);
         };
         match done {
             Done::Compile(ticket) => {
@@ -187,11 +189,7 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
                     evals += 1;
                 }
                 if found.zip(goal).is_some_and(|(time, goal)| time <= goal) {
-                    return Search {
-                        found_us: Some(machines.now_us),
-                        evals,
-                        utilisation: utilisation(&machines),
-                    };
+                    return machines.ended(gpus, Some(machines.now_us), evals);
                 }
             }
         }
