@@ -299,7 +299,7 @@ fn wmma_forms() -> Vec<Wmma> {
     let mut forms = Vec::new();
     let mut push = |(m, n, k), e, c, d| {
         for saturate in [false, true] {
-            forms.push(Wmma {
+            forms.push(Wmma(Mma {
                 m,
                 n,
                 k,
@@ -308,7 +308,7 @@ fn wmma_forms() -> Vec<Wmma> {
                 c,
                 d,
                 saturate,
-            });
+            }));
         }
     };
     for shape in tall {
@@ -332,13 +332,14 @@ fn every_form_of_wmma_computes_the_product_of_its_fragments() {
     }
 }
 
-fn check_wmma(form: &Wmma, seed: u32) {
-    let [fa, fb, fc, fd] = form.fragments().unwrap();
+fn check_wmma(whole: &Wmma, seed: u32) {
+    let [fa, fb, fc, fd] = whole.fragments().unwrap();
+    let form = &whole.0;
     let a = load(&fa, seed, |r| word(form.a, r));
     let b = load(&fb, !seed, |r| word(form.b, r));
     let c = load(&fc, seed ^ 0x5555, |r| accumulator(form.c, r));
     let mut d = vec![[0; 32]; fd.registers];
-    form.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
+    whole.run(&refs(&a), &refs(&b), &refs(&c), &mut d);
     let am = matrix(&fa, &a, |w, s| value(form.a, w, s));
     let bm = matrix(&fb, &b, |w, s| value(form.b, w, s));
     let cm = matrix(&fc, &c, |w, s| accumulated(form.c, w, s));
@@ -410,6 +411,7 @@ fn wmma_fragments_have_ptxs_register_counts_and_cover_their_matrix() {
     assert_eq!(count(A, (16, 16, 16), E::Tf32), None);
     for form in wmma_forms() {
         let [a, b, c, d] = form.fragments().unwrap();
+        let form = form.0;
         for (fragment, rows, columns) in [
             (a, form.m, form.k),
             (b, form.k, form.n),
