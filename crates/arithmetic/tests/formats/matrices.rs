@@ -1,9 +1,9 @@
 //! Matrix instructions: layouts against the formulas printed in the ISA, products against doubles.
 
-use crate::layout::{self, a_element, accumulator_element, b_element};
-use crate::mma::{Accumulator, Element, Mma, mma_f64};
-use crate::wmma::{Fragment, Operand, Wmma};
-use crate::{Lanes, Round, half, small};
+use gpu_arithmetic::layout::{self, a_element, accumulator_element, b_element};
+use gpu_arithmetic::mma::{Accumulator, Element, Mma, mma_f64};
+use gpu_arithmetic::wmma::{Fragment, Operand, Wmma};
+use gpu_arithmetic::{Lanes, Round, half, small};
 use proptest::prelude::*;
 
 /// Value of element `sub` of a register.

@@ -1,9 +1,9 @@
 //! f16 and bf16: exhaustive conversions, arithmetic against exact fixed-point integers.
 
 use super::model::{MODES, Table};
-use crate::half::{self, Bfloat16, Fp16, Half};
-use crate::soft::{BF16, F16};
-use crate::{Overflow, Round};
+use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
+use gpu_arithmetic::soft::{BF16, F16};
+use gpu_arithmetic::{Overflow, Round};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -205,8 +205,8 @@ proptest! {
             } else {
                 f64::from_bits(value.to_bits() - 1)
             };
-            crate::soft::convert(
-                crate::soft::F64, BF16, odd.to_bits(), Round::Rn, Overflow::Infinite) as u16
+            gpu_arithmetic::soft::convert(
+                gpu_arithmetic::soft::F64, BF16, odd.to_bits(), Round::Rn, Overflow::Infinite) as u16
         };
         let product = x * y;
         let fused = product + z;

@@ -2,8 +2,8 @@
 //! fixed-point integers (every mode).
 
 use super::model::{MODES, any_f32, any_f64, fixed_to_f32, fixed_to_f64, same64};
-use crate::soft::{self, F32, F64};
-use crate::{Lanes, Round, double, single};
+use gpu_arithmetic::soft::{self, F32, F64};
+use gpu_arithmetic::{Lanes, Round, double, single};
 use proptest::prelude::*;
 
 fn soft32(f: impl Fn(u64, u64) -> u64, a: f32, b: f32) -> f32 {

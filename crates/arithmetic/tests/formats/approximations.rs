@@ -1,7 +1,7 @@
 //! Approximations: dense samples against double-precision references, and the special values.
 
-use crate::approx;
-use crate::half::{self, Bfloat16, Fp16, Half};
+use gpu_arithmetic::approx;
+use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
 
 /// Every `step`-th bit pattern, so that all binades of both signs occur.
 fn patterns(step: usize) -> impl Iterator<Item = f32> {

@@ -1,7 +1,7 @@
 //! Independent models: fixed-point exact values and formats as sorted tables.
 
-use crate::Round;
-use crate::soft::{Format, Specials};
+use gpu_arithmetic::Round;
+use gpu_arithmetic::soft::{Format, Specials};
 use proptest::prelude::*;
 
 /// All rounding modes of arithmetic.

@@ -1,7 +1,7 @@
 //! Integer helpers against bit-by-bit models in the words of the ISA.
 
-use crate::integer::{self, Permute};
-use crate::video::{Simd, Video};
+use gpu_arithmetic::integer::{self, Permute};
+use gpu_arithmetic::video::{Simd, Video};
 use proptest::prelude::*;
 
 fn bit(x: u64, i: u32) -> bool {

@@ -1,10 +1,10 @@
 //! Conversions: small formats exhaustively against tables, integers against 128-bit arithmetic.
 
 use super::model::{MODES, Table, any_f32, any_f64};
-use crate::convert::{self, IntType};
-use crate::small::{self, Small};
-use crate::soft::{self, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, Format};
-use crate::{Overflow, Round, half, single};
+use gpu_arithmetic::convert::{self, IntType};
+use gpu_arithmetic::small::{self, Small};
+use gpu_arithmetic::soft::{self, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, Format};
+use gpu_arithmetic::{Overflow, Round, half, single};
 use proptest::prelude::*;
 
 const INTS: [IntType; 8] = [
