@@ -267,31 +267,14 @@ impl Session for VirtualGpu {
     }
 
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
-        let refused = |detail: String| Judgement::new(Verdict::LaunchFailed, detail);
         let module = self.module(run.code)?;
         module
             .supported(&run.launch.entry)
             .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
-        if let Some(why) = wrong_target(module.target(), self.arch.cc) {
+        if let Some(why) = wrong_target(module.target(), self.arch.cc)
+            .or_else(|| lacking_resources(self.arch, run))
+        {
             return Err(refused(why));
-        }
-        let threads = run.launch.threads();
-        let each = run.code.needs(&run.launch.entry).registers;
-        let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
-        if registers > u64::from(self.arch.registers_per_sm) {
-            return Err(refused(format!(
-                "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
-                self.arch.registers_per_sm
-            )));
-        }
-        if run.launch.cooperative {
-            let needs = run.code.needs(&run.launch.entry);
-            let shared = u64::from(run.launch.shared_bytes) + needs.static_shared_bytes;
-            let together =
-                resident_blocks(self.arch, threads, each, shared) * u64::from(self.arch.sm_count);
-            if run.launch.blocks() > together {
-                return Err(refused(too_large_together(run.launch.blocks(), together)));
-            }
         }
         self.place_variables(run.code, &module)?;
         let own = run.budget;
@@ -354,6 +337,28 @@ impl Session for VirtualGpu {
             budget_exhausted: exhausted,
         })
     }
+}
+
+fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
+}
+
+/// Why a driver would refuse the launch for want of registers, or of room for all of its blocks.
+fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
+    let threads = run.launch.threads();
+    let needs = run.code.needs(&run.launch.entry);
+    let each = needs.registers;
+    let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
+    if registers > u64::from(arch.registers_per_sm) {
+        return Some(format!(
+            "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
+            arch.registers_per_sm
+        ));
+    }
+    let shared = u64::from(run.launch.shared_bytes) + needs.static_shared_bytes;
+    let together = resident_blocks(arch, threads, each, shared) * u64::from(arch.sm_count);
+    let blocks = run.launch.blocks();
+    (run.launch.cooperative && blocks > together).then(|| too_large_together(blocks, together))
 }
 
 /// Said of a kernel that waits for its grid in a launch that is not cooperative.
@@ -419,21 +424,4 @@ fn warning(found: &vgpu::Hazard) -> Hazard {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::wrong_target;
-
-    #[test]
-    fn code_for_a_newer_gpu_is_refused_and_code_for_an_older_one_runs() {
-        assert_eq!(wrong_target("sm_80", 90), None);
-        assert_eq!(wrong_target("sm_90", 90), None);
-        assert_eq!(wrong_target("sm_90a", 90), None);
-        for (target, cc) in [
-            ("sm_90", 80),
-            ("sm_90a", 100),
-            ("sm_120", 90),
-            ("sm_90a", 89),
-        ] {
-            assert!(wrong_target(target, cc).is_some(), "{target} on {cc}");
-        }
-    }
-}
+mod tests;

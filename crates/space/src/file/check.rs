@@ -16,7 +16,7 @@ use crate::{
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tuner_core::value::Value;
 
 /// Parameters and expressions that are checked, each for every problem.
@@ -44,6 +44,7 @@ pub(super) fn spec(
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut checker = Checker::new(source);
+    checker.places.source = Some(document.source.at.clone());
     let texts = document.parameters.unwrap_or_default();
     let parameters = checker.parameters(&texts, true);
     let derived = checker.derived(document.derived.as_ref());
@@ -62,13 +63,9 @@ pub(super) fn spec(
         ReferenceWord::None => Some(Reference::None),
         ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
     };
-    let (flops, bytes) = match document.metric {
-        Some(metric) => (
-            metric.flops.and_then(|flops| checker.formula(flops)),
-            metric.bytes.and_then(|bytes| checker.formula(bytes)),
-        ),
-        None => (None, None),
-    };
+    let metric = document.metric.unwrap_or_default();
+    let flops = metric.flops.and_then(|flops| checker.formula(flops));
+    let bytes = metric.bytes.and_then(|bytes| checker.formula(bytes));
     let mut gate = document.gate;
     let terms = gate.as_mut().and_then(|gate| gate.terms.take());
     let terms = terms.and_then(|terms| checker.formula(terms));
@@ -76,11 +73,11 @@ pub(super) fn spec(
     let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
     let compile = document.compile.unwrap_or_default();
     let options = checker.options(compile.options.unwrap_or_default());
+    let include = compile.include.unwrap_or_default();
     if problems.is_empty() {
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
     let baseline = checker.baseline(document.baseline);
-    checker.places.source = Some(document.source.at);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -105,20 +102,14 @@ pub(super) fn spec(
         terms,
         seeds,
         options,
-        include: compile
-            .include
-            .unwrap_or_default()
-            .into_iter()
-            .map(|include| folder.join(PathBuf::from(include)))
-            .collect(),
+        include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
         origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
     };
     checker.resolve_all(&spec);
-    if checker.errors.is_empty() {
-        Ok(spec)
-    } else {
-        Err(checker.errors)
+    match checker.errors.is_empty() {
+        true => Ok(spec),
+        false => Err(checker.errors),
     }
 }
 
