@@ -268,17 +268,10 @@ impl Session for VirtualGpu {
 
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let module = self.module(run.code)?;
-        module
-            .supported(&run.launch.entry)
-            .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
-        if let Some(why) = wrong_target(module.target(), self.arch.cc)
-            .or_else(|| lacking_resources(self.arch, run))
-        {
-            return Err(refused(why));
-        }
+        launchable(self.arch, &module, run)?;
         self.place_variables(run.code, &module)?;
-        let own = run.budget;
-        let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
+        let most = self.limits.instructions_per_block;
+        let own = run.budget.filter(|budget| *budget < most);
         let launch = Launch {
             dynamic_shared_bytes: run.launch.shared_bytes,
             blocks: match &run.blocks {
@@ -293,7 +286,7 @@ impl Session for VirtualGpu {
                 Order::Natural => BlockOrder::Ascending,
                 Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
-            instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
+            instruction_budget: own.unwrap_or(most),
             wall_deadline: Some(Instant::now() + self.limits.wall),
             threads: self.limits.threads,
             checks: Checks {
@@ -318,8 +311,8 @@ impl Session for VirtualGpu {
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);
-        let hazards = report.hazards.iter().filter(|found| !late(found));
-        let mut hazards: Vec<Hazard> = hazards.map(hazard).collect();
+        let kept = report.hazards.iter().filter(|found| !late(found));
+        let mut hazards: Vec<Hazard> = kept.map(hazard).collect();
         if !run.launch.cooperative && run.code.ptx.contains("%envreg") {
             // Cooperative groups end a grid's barrier with a trap where the driver gave it nothing.
             let crashed = hazards.iter_mut().filter(|it| it.kind == Verdict::Crashed);
@@ -337,6 +330,16 @@ impl Session for VirtualGpu {
             budget_exhausted: exhausted,
         })
     }
+}
+
+/// What refuses the launch before it begins.
+fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgement> {
+    module
+        .supported(&run.launch.entry)
+        .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
+    let wrong = wrong_target(module.target(), arch.cc);
+    let why = wrong.or_else(|| lacking_resources(arch, run));
+    why.map_or(Ok(()), |why| Err(refused(why)))
 }
 
 fn refused(detail: String) -> Judgement {

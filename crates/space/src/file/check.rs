@@ -11,7 +11,7 @@ use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
-    Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
+    Argument, Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, Reference, Sizes, SpaceError,
 };
 use std::collections::{HashMap, HashSet};
@@ -59,13 +59,10 @@ pub(super) fn spec(
     let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
     let variables = checker.variables(document.variables, &arguments, folder);
     let launches = checker.launches(document.launches, &arguments, &variables);
-    let reference = match document.reference {
-        ReferenceWord::None => Some(Reference::None),
-        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
-    };
+    let holders = (&arguments[..], &variables[..]);
+    let reference = checker.whole_reference(document.reference, folder, holders);
     let metric = document.metric.unwrap_or_default();
-    let flops = metric.flops.and_then(|flops| checker.formula(flops));
-    let bytes = metric.bytes.and_then(|bytes| checker.formula(bytes));
+    let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
     let mut gate = document.gate;
     let terms = gate.as_mut().and_then(|gate| gate.terms.take());
     let terms = terms.and_then(|terms| checker.formula(terms));
@@ -107,9 +104,22 @@ pub(super) fn spec(
         origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
     };
     checker.resolve_all(&spec);
-    match checker.errors.is_empty() {
-        true => Ok(spec),
-        false => Err(checker.errors),
+    let errors = checker.errors;
+    errors.is_empty().then_some(spec).ok_or(errors)
+}
+
+impl Checker<'_> {
+    /// The reference, or that there is none.
+    fn whole_reference(
+        &mut self,
+        word: ReferenceWord,
+        folder: &Path,
+        (arguments, variables): (&[Argument], &[Argument]),
+    ) -> Option<Reference> {
+        match word {
+            ReferenceWord::None => Some(Reference::None),
+            ReferenceWord::Some(text) => self.reference(*text, folder, arguments, variables),
+        }
     }
 }
 
