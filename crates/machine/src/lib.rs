@@ -54,6 +54,10 @@ const MAX_LOCAL: u32 = 512 << 10;
 /// Most shared memory of a block, bytes: more than any GPU has.
 const MAX_SHARED: u64 = 1 << 20;
 
+/// Bit of the number of a sector that holds constants, in traces: of their banks, 64 KiB apart, as if they
+/// were memory.
+pub const CONSTANT: u64 = 1 << 51;
+
 /// Why machine code was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the machine code cannot be read: {0}")]
