@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 pub use block::Fault;
 pub use program::Unavailable;
-pub use proof::{Difference, Proof, prove};
+pub use proof::{Begun, Difference, Proof, prove, prove_begun};
 
 use sass::{Instruction, Unknown};
 

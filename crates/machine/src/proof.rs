@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use vgpu::Arch;
 use vgpu::Module;
 use vgpu::exec::launch::{End, Launch, LaunchReport, launch};
+use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::GlobalMemory;
 
 /// A word that the two levels left different.
@@ -97,6 +98,57 @@ fn distance(a: u32, b: u32) -> u32 {
     single.min(half(0).max(half(16))).min(u32::MAX.into()) as u32
 }
 
+/// The machine code's part of a proof: executed, its stores taken back.
+pub struct Begun {
+    found: Result<Box<Execution>, MachineError>,
+    after: BTreeMap<(u32, u32), u32>,
+}
+
+impl Begun {
+    /// Executes a launch's machine code, until it ends or the launch's limits stop it. Memory is left as it
+    /// was.
+    pub fn of(
+        machine: &Machine,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        template: &Launch,
+    ) -> Begun {
+        let found = machine.run(module, memory, template);
+        let after = match &found {
+            Ok(execution) => execution.undo(memory),
+            Err(_) => BTreeMap::new(),
+        };
+        let found = found.map(Box::new);
+        Begun { found, after }
+    }
+
+    /// Whether the limits stopped it.
+    pub fn stopped(&self) -> bool {
+        self.found
+            .as_ref()
+            .is_ok_and(|execution| !execution.complete)
+    }
+
+    /// Whether all blocks ran to their ends.
+    pub fn ended(&self) -> bool {
+        self.found
+            .as_ref()
+            .is_ok_and(|execution| execution.complete)
+    }
+
+    /// Instructions that warps executed.
+    pub fn instructions(&self) -> u64 {
+        self.found
+            .as_ref()
+            .map_or(0, |execution| execution.warp_instructions)
+    }
+
+    /// What the first block's warps did, where the launch asked for it.
+    pub fn trace(&self) -> Option<&BlockTrace> {
+        self.found.as_ref().ok()?.traces.first()
+    }
+}
+
 /// Executes a launch on both levels and compares. Memory holds what the PTX left; the report's traces
 /// are those of the PTX, the execution's those of the machine code where the launch asks for them.
 ///
@@ -109,17 +161,28 @@ pub fn prove(
     arch: &Arch,
     template: &Launch,
 ) -> Result<(LaunchReport, Proof), MachineError> {
-    let found = machine.run(module, memory, template);
-    let after = match &found {
-        Ok(execution) => execution.undo(memory),
-        Err(_) => BTreeMap::new(),
-    };
+    let begun = Begun::of(machine, module, memory, template);
+    prove_begun(begun, machine, module, memory, (arch, template))
+}
+
+/// The same where the machine code was executed already.
+///
+/// # Errors
+/// A launch that is refused.
+pub fn prove_begun(
+    begun: Begun,
+    machine: &Machine,
+    module: &Module,
+    memory: &mut GlobalMemory,
+    (arch, template): (&Arch, &Launch),
+) -> Result<(LaunchReport, Proof), MachineError> {
+    let Begun { found, after } = begun;
     // Its trace tells which words it stored to.
     let mut traced = template.clone();
     traced.trace = true;
     let mut report = launch(module, memory, arch, &traced)?;
     let execution = match found {
-        Ok(execution) => Box::new(execution),
+        Ok(execution) => execution,
         Err(error) => return Ok((report, Proof::NotAvailable(error))),
     };
     let stored = stored(&mut report);
