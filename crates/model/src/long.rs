@@ -199,14 +199,16 @@ fn deciding(
             }
             let (second, _) = length(memory, index, least * 2, SHORT * 4)?;
             let (third, _) = length(memory, index, least * 3, SHORT * 4)?;
-            let number = Number {
-                index,
-                value,
-                least,
-                lengths: [first, second],
-            };
             let straight = (third - (2.0 * second - first)).abs() <= STRAIGHT * third;
-            return (straight && second > first).then_some(number);
+            // Less than a tile of the loop is as long as twice that.
+            if straight && second > first {
+                return Some(Number {
+                    index,
+                    value,
+                    least,
+                    lengths: [first, second],
+                });
+            }
         }
     }
     None

@@ -56,6 +56,14 @@ fn a_long_block_is_known_by_its_beginning_and_counts_and_lasts_as_the_whole() {
 }
 
 #[test]
+fn a_loop_over_tiles_is_known_by_some_of_them() {
+    let (tiles, _) = predicted("tiles", 1 << 20);
+    assert!(tiles.beyond > 2.0, "{}", tiles.beyond);
+    assert_eq!(tiles.counters.global_load_bytes, 4 << 20);
+    assert_eq!(tiles.counters.barriers, 2 * (1 << 12));
+}
+
+#[test]
 fn a_block_that_turns_to_other_instructions_late_is_executed_whole() {
     let (turns, _) = predicted("turns", 1 << 26);
     assert_eq!(turns.beyond, 1.0);
