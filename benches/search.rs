@@ -5,7 +5,7 @@
 //! configurations. `cargo bench --bench search -- --ablation [--seeds N] FILE…`: mean scores on
 //! recorded spaces with single parts switched off. `cargo bench --bench search -- --rough [--seeds N]
 //! [STRATEGY…]`: mean scores on made-up rough spaces of 10^5 to 10^6 configurations. `--misled FILE…`:
-//! with knowledge that is random or the reverse of the truth. `--failing FILE…`: where seven in ten
+//! with knowledge that is random, the reverse of the truth, or of an unrelated kernel. `--failing FILE…`: where seven in ten
 //! configurations fail.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -288,6 +288,24 @@ fn variants() -> Vec<(&'static str, Settings)> {
             "no uniform proposals",
             Settings {
                 explore: 0.0,
+                ..all()
+            },
+        ),
+        (
+            "luck of a configuration not counted",
+            Settings { luck: 0.0, ..all() },
+        ),
+        (
+            "no second search",
+            Settings {
+                second_after: usize::MAX,
+                ..all()
+            },
+        ),
+        (
+            "opening of extremes only",
+            Settings {
+                typical: 0,
                 ..all()
             },
         ),

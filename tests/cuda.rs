@@ -106,6 +106,43 @@ fn a_run_over_poisoned_candidates_accounts_for_all_and_has_the_right_one_on_top(
 }
 
 /// `tuner run` on a small space with one driver call failing in every process.
+#[test]
+fn the_energy_of_a_launch_is_an_objective_where_the_gpu_counts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    planted(folder.path(), "0", "0, 10, 20");
+    let line = format!("{RUN} --evals 3 --objective time,energy");
+    run(folder.path(), &line).says(0, &[]);
+    let list = "leaderboard --db tuner.db --format json";
+    let rows = run(folder.path(), list).rows();
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        let number = |value: &Value| value.as_f64().expect("a number");
+        // The stand-in draws 300 W while it works.
+        let expected = 0.3 * number(&row["time_us_p50"]);
+        let energy = number(&row["energy_mj"]);
+        assert!((energy / expected - 1.0).abs() < 0.1, "{row}");
+        let interval = &row["energy_ci95_mj"];
+        assert!(
+            number(&interval[0]) <= energy && energy <= number(&interval[1]),
+            "{row}"
+        );
+    }
+    let front = run(folder.path(), &format!("{list} --pareto=time,energy")).rows();
+    assert!(!front.is_empty() && front[0]["rank"] == 1);
+    run(folder.path(), "report --db tuner.db --out report").says(0, &[]);
+    let pages = std::fs::read_dir(folder.path().join("report")).unwrap();
+    let pages = pages.map(|page| std::fs::read_to_string(page.unwrap().path()));
+    let drawn = |page: &String| page.contains("energy a launch, mJ");
+    assert!(pages.filter_map(Result::ok).any(|page| drawn(&page)));
+
+    // A GPU before Volta has no count, and a virtual one none at all.
+    let mut older = with_gpu(folder.path());
+    older.env("TUNER_FAKE_ENERGY", "none").args(line.split(' '));
+    ended(&mut older).says(2, &["does not count its energy", "time,registers"]);
+    let virtual_gpu = line.replace("cuda", "vgpu:h100");
+    run(folder.path(), &virtual_gpu).says(2, &["a virtual GPU uses no `energy`"]);
+}
+
 fn run_with_failure(failure: &str) -> Ended {
     let folder = tempfile::tempdir().expect("a temporary folder");
     planted(folder.path(), "0, 1", "0, 1, 2, 3");

@@ -1,6 +1,7 @@
 //! Recorded spaces made harder: with knowledge that misleads, and with most configurations failing.
 
 use super::scores::{Counted, Problem, Table};
+use std::collections::HashMap;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hasher as _};
 use tuner_core::units::{Micros, Seed};
@@ -43,9 +44,34 @@ fn source(name: &str, recording: &Recording, change: impl Fn(&Config, f64) -> f6
     Knowledge::new(recording.space(), &[told])
 }
 
-/// Mean scores without knowledge, and with one source that is random or the reverse of the truth.
+/// The recorded times of another kernel, laid over this one's configurations in their order: as regular
+/// as times are, and about something else. `None` where all files are of one kernel.
+fn unrelated(recording: &Recording, files: &[Recording]) -> Option<Knowledge> {
+    let own = files
+        .iter()
+        .position(|file| file.content() == recording.content())?;
+    let mut others = files.iter().cycle().skip(own).take(files.len());
+    let other = others.find(|file| file.kernel() != recording.kernel())?;
+    let times: Vec<f64> = other
+        .configs()
+        .into_iter()
+        .filter_map(|config| Some(other.lookup(config).time()?.get()))
+        .collect();
+    let configs = recording.configs();
+    let places: HashMap<&Config, usize> = configs.iter().copied().zip(0..).collect();
+    Some(source("unrelated", recording, |config, us| {
+        let place = places
+            .get(config)
+            .map(|at| at * times.len() / configs.len());
+        place.and_then(|at| times.get(at)).copied().unwrap_or(us)
+    }))
+}
+
+/// Mean scores without knowledge, and with one source that is random, the reverse of the truth, or of an
+/// unrelated kernel.
 pub(super) fn misled(files: &[Recording], seeds: u64) {
-    let mut table = Table::new(["nothing known", "random", "inverted"].map(str::to_owned));
+    let ways = ["nothing known", "random", "inverted", "unrelated"];
+    let mut table = Table::new(ways.map(str::to_owned));
     for recording in files {
         let problem = problem(recording);
         table.add(problem.name, |way| {
@@ -53,6 +79,7 @@ pub(super) fn misled(files: &[Recording], seeds: u64) {
                 "random" => source(way, recording, |config, _| {
                     1.0 + 100.0 * chance(config.choices())
                 }),
+                "unrelated" => unrelated(recording, files).unwrap_or_default(),
                 "inverted" => source(way, recording, |_, us| 1e6 / us),
                 _ => Knowledge::default(),
             };

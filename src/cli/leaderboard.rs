@@ -54,7 +54,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["at", "top"])]
     history: bool,
 
-    /// Show only what nothing beats in two objectives: time and one of registers, p90 and code_size
+    /// Show only what nothing beats in two objectives: time and one of registers, p90, code_size
+    /// and energy
     /// [default objectives: time,registers]
     #[arg(long, value_name = "TIME,OTHER", num_args = 0..=1, require_equals = true, default_missing_value = "time,registers", conflicts_with = "history")]
     pareto: Option<Objectives>,
@@ -227,7 +228,7 @@ fn table(board: &Board) -> String {
 /// A column of the table: heading, and a row's cell, `-` where there is nothing to say.
 type Cell = (&'static str, fn(&LeaderboardRow) -> String);
 
-const CELLS: [Cell; 11] = [
+const CELLS: [Cell; 12] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
@@ -253,6 +254,7 @@ const CELLS: [Cell; 11] = [
         row.code_bytes
             .map_or("-".to_owned(), |bytes| bytes.to_string())
     }),
+    ("mJ", |row| row.energy_mj.map_or("-".to_owned(), digits)),
     ("commit", |row| {
         let dirty = if row.dirty == Some(true) { "+" } else { "" };
         let commit = row.commit.as_deref();
@@ -285,7 +287,7 @@ fn digits(us: f64) -> String {
 }
 
 /// The JSON's keys as columns, the interval as two.
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 33] = [
     "rank",
     "kernel",
     "problem",
@@ -316,6 +318,9 @@ const COLUMNS: [&str; 30] = [
     "stale",
     "gate",
     "code_bytes",
+    "energy_mj",
+    "energy_ci95_mj_low",
+    "energy_ci95_mj_high",
 ];
 
 fn flat(format: Format, boards: &[Board]) -> String {
@@ -323,6 +328,9 @@ fn flat(format: Format, boards: &[Board]) -> String {
     let mut columns = COLUMNS.to_vec();
     if rows().all(|row| row.code_bytes.is_none()) {
         columns.retain(|column| *column != "code_bytes");
+    }
+    if rows().all(|row| row.energy_mj.is_none()) {
+        columns.retain(|column| !column.starts_with("energy"));
     }
     let rows: Vec<Vec<String>> = rows()
         .map(|row| {
@@ -333,6 +341,8 @@ fn flat(format: Format, boards: &[Board]) -> String {
                 .map(|column| match *column {
                     "ci95_us_low" => cell(&row["ci95_us"][0]),
                     "ci95_us_high" => cell(&row["ci95_us"][1]),
+                    "energy_ci95_mj_low" => cell(&row["energy_ci95_mj"][0]),
+                    "energy_ci95_mj_high" => cell(&row["energy_ci95_mj"][1]),
                     "config" => row["config"].to_string(),
                     other => cell(&row[other]),
                 })

@@ -24,8 +24,8 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%")]
     until_converged: Option<String>,
 
-    /// Look for the front of two objectives: time and one of p90, registers and code_size, such as
-    /// time,registers (`leaderboard --pareto` shows it)
+    /// Look for the front of two objectives: time and one of p90, registers, code_size and energy,
+    /// such as time,registers (`leaderboard --pareto` shows it)
     #[arg(long, value_name = "TIME,OTHER")]
     objective: Option<String>,
 

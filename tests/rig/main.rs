@@ -4,7 +4,8 @@
 //! `TUNER_FAKE_GPU` names the only database that may hold results of the stand-in, and
 //! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. With
 //! `TUNER_FAKE_GATE=host` outputs are compared on the host, which is quicker;
-//! `TUNER_FAKE_SLOWER=N` makes the GPU slower by N thousandths. What plants faults is in
+//! `TUNER_FAKE_SLOWER=N` makes the GPU slower by N thousandths, and with `TUNER_FAKE_ENERGY=none` it
+//! does not count its energy. What plants faults is in
 //! `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
             database: database.into(),
             failure,
             compares_on_host: std::env::var_os("TUNER_FAKE_GATE").is_some_and(|at| at == "host"),
+            counts_no_energy: std::env::var_os("TUNER_FAKE_ENERGY").is_some_and(|at| at == "none"),
             slower: slower.and_then(|text| text.parse().ok()).unwrap_or(0),
         });
     }

@@ -59,7 +59,10 @@ fn objectives_that_nobody_knows_are_refused_with_a_way_out() {
     let db = dir.path().join("a.db");
     let cases: [(&[&str], &str); 5] = [
         (&["--objective", "time,registers"], "time,p90"),
-        (&["--objective", "time,energy"], "no device reports"),
+        (
+            &["--objective", "time,energy"],
+            "a recorded file does not say `energy`",
+        ),
         (&["--objective", "speed"], "time,registers"),
         (
             &["--objective", "time,p90", "--strategy", "local"],

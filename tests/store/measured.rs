@@ -37,6 +37,11 @@ fn measured(start: &RunStart, sequence: u64, tile: i64, unit: f64, ratio: f64) -
             ci95: [time(0.2), time(0.4)],
             samples: vec![0.1 + 0.2, 1e-3 / 7.0],
         }),
+        energy: Some(tuner_core::record::Energy {
+            launch_mj: 2.5,
+            ci95_mj: [2.25, 2.75],
+            samples_mj: vec![2.5, 2.25, 2.75],
+        }),
     }));
     trial
 }

@@ -1,6 +1,6 @@
 //! A time that may be stored and ranked: one that was taken of a candidate whose results are right.
 
-use crate::record::{Measurement, OtherMode, TimingKind};
+use crate::record::{Energy, Measurement, OtherMode, TimingKind};
 use crate::statistics;
 use crate::units::Micros;
 use serde::Serialize;
@@ -86,6 +86,15 @@ impl Measured {
     pub fn with_other_mode(mut self, other: OtherMode) -> Self {
         if let Some(evidence) = &mut self.record.evidence {
             evidence.other = Some(other);
+        }
+        self
+    }
+
+    /// Adds the energy of a launch sequence.
+    #[must_use]
+    pub fn with_energy(mut self, energy: Energy) -> Self {
+        if let Some(evidence) = &mut self.record.evidence {
+            evidence.energy = Some(energy);
         }
         self
     }

@@ -221,6 +221,21 @@ pub struct TimingEvidence {
     pub gate: Option<String>,
     /// The other cache mode, where it was timed as well.
     pub other: Option<OtherMode>,
+    /// The energy of a launch sequence, where it was asked for and the device counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
+}
+
+/// The energy of one launch sequence: that of the whole device while it runs nothing else, divided by
+/// the launch sequences of a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Energy {
+    /// Median of the windows, millijoules.
+    pub launch_mj: f64,
+    /// 95 % confidence interval of the median, millijoules.
+    pub ci95_mj: [f64; 2],
+    /// Each window's, millijoules.
+    pub samples_mj: Vec<f64>,
 }
 
 /// A time in the cache mode that does not rank.
@@ -382,6 +397,12 @@ pub struct LeaderboardRow {
     /// Length of the machine code, bytes; only where it was asked for and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_bytes: Option<u64>,
+    /// Energy of a launch sequence, millijoules; only where it was asked for and measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_mj: Option<f64>,
+    /// 95 % interval of that, millijoules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_ci95_mj: Option<[f64; 2]>,
 }
 
 /// A configuration as a JSON object in parameter order.

@@ -12,6 +12,7 @@ use super::fleet::{SiblingTimes, TimeRange};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, SEEDS, Work};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tuner_core::evidence::Measured;
@@ -55,6 +56,8 @@ pub(crate) struct CudaEvaluator {
     usage: Mutex<Usage>,
     /// Tasks with candidates of which nothing is put off any more, and whether they are right.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
+    /// Whether the energy of candidates is measured.
+    energy: AtomicBool,
 }
 
 /// A task's reference.
@@ -109,7 +112,22 @@ impl CudaEvaluator {
             known: Known::default(),
             usage: Mutex::default(),
             proven: Mutex::default(),
+            energy: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the energy of candidates is measured from now on.
+    pub(crate) fn measure_energy(&self, energy: bool) {
+        self.energy.store(energy, Ordering::Relaxed);
+    }
+
+    /// The first GPU that is open and does not count its energy.
+    pub(crate) fn uncounted(&self) -> Option<String> {
+        let idle = locked(&self.idle);
+        let mut opened = idle.iter().filter_map(|bench| bench.worker.opened());
+        let without = opened.find(|opened| !opened.counts_energy)?;
+        let facts = &without.facts;
+        Some(format!("cuda:{} {}", facts.ordinal, facts.name))
     }
 
     /// How busy the GPUs were from the first candidate to the last, and where the rest of the time
@@ -214,6 +232,7 @@ impl CudaEvaluator {
             job,
             reference,
             incumbent: self.rival(task, bench),
+            energy: self.energy.load(Ordering::Relaxed),
         };
         locked(&self.usage).began.get_or_insert_with(Instant::now);
         let measured = bench.worker.measure(measuring);

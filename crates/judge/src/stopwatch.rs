@@ -49,6 +49,15 @@ impl Sample {
     }
 }
 
+/// What a device drew in a window of its energy counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// By how much the counter went up, millijoules.
+    pub millijoules: u64,
+    /// Launch sequences that ended meanwhile.
+    pub launches: u64,
+}
+
 /// The outputs of one buffer set: contents by argument index of the plan, ascending.
 pub type OutputSet = Vec<(usize, Contents)>;
 
@@ -93,6 +102,21 @@ pub trait Stopwatch {
     /// # Errors
     /// The device failed.
     fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement>;
+
+    /// Runs launch sequences of a subject back to back, `launches` at a time, from one step of the
+    /// device's energy counter to another after `least` of them or more. `None` where the device does
+    /// not count its energy.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn draw(
+        &mut self,
+        _subject: Subject,
+        _launches: u32,
+        _least: u64,
+    ) -> Result<Option<Draw>, Judgement> {
+        Ok(None)
+    }
 
     /// The same device as the gate sees it, where it can look at what it keeps.
     fn as_session(&mut self) -> Option<&mut dyn Session> {

@@ -122,6 +122,9 @@ pub struct TrialView {
     /// Machine code, bytes, where its length was kept.
     #[serde(default)]
     pub code_bytes: Option<u64>,
+    /// Energy of a launch sequence, millijoules, where it was measured.
+    #[serde(default)]
+    pub energy_mj: Option<f64>,
 }
 
 /// Runs, latest first.

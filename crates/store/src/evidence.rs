@@ -9,7 +9,7 @@ use sqlx::types::Text;
 use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::Measured;
-use tuner_core::record::{ConfigValues, Measurement, OtherMode, TaskKey, TimingEvidence};
+use tuner_core::record::{ConfigValues, Energy, Measurement, OtherMode, TaskKey, TimingEvidence};
 use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::{ContentHash, Micros};
 
@@ -24,8 +24,8 @@ pub(super) async fn insert_evidence(
         "INSERT OR REPLACE INTO timing_evidence (verdict, stage, cache, launches, cycles, \
          clock_mhz, reference, reference_us, ratios, ratio, ratio_low, ratio_high, flags, \
          other_cache, other_p50_us, other_p90_us, other_low_us, other_high_us, other_samples, \
-         gate) VALUES ",
-        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+         gate, energy_mj, energy_low_mj, energy_high_mj, energies_mj) VALUES ",
+        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         "",
         rows,
         |values, (verdict, evidence)| {
@@ -50,10 +50,29 @@ pub(super) async fn insert_evidence(
             values.add(other.map(|mode| mode.ci95[0].get()))?;
             values.add(other.map(|mode| mode.ci95[1].get()))?;
             values.add(other.map(|mode| samples_text(&mode.samples)))?;
-            values.add(evidence.gate.clone())
+            values.add(evidence.gate.clone())?;
+            let energy = evidence.energy.as_ref();
+            values.add(energy.map(|energy| energy.launch_mj))?;
+            values.add(energy.map(|energy| energy.ci95_mj[0]))?;
+            values.add(energy.map(|energy| energy.ci95_mj[1]))?;
+            values.add(energy.map(|energy| samples_text(&energy.samples_mj)))
         },
     )
     .await
+}
+
+/// The energy in a row with the columns of [`super::rows::TRIAL_COLUMNS`].
+fn energy_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Energy>, sqlx::Error> {
+    let number = |column: &str| row.try_get::<Option<f64>, _>(column);
+    let median = number("energy_mj")?;
+    let interval = number("energy_low_mj")?.zip(number("energy_high_mj")?);
+    let samples: Option<String> = row.try_get("energies_mj")?;
+    let found = median.zip(interval);
+    Ok(found.map(|(launch_mj, (low, high))| Energy {
+        launch_mj,
+        ci95_mj: [low, high],
+        samples_mj: samples_from_text(&samples.unwrap_or_default()),
+    }))
 }
 
 /// The evidence in a row with the columns of [`super::rows::TRIAL_COLUMNS`]; `None` where there is
@@ -100,6 +119,7 @@ pub(super) fn evidence_from_row(
         flags: serde_json::from_str(&flags).unwrap_or_default(),
         gate: row.try_get("gate")?,
         other,
+        energy: energy_from_row(row)?,
     })))
 }
 

@@ -362,7 +362,8 @@ async fn full_row(
     let row = sqlx::query(
         "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
             o.git_commit, o.dirty, o.diff_hash, o.driver, k.template_hash, x.cubin_hash, x.registers,
-            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate
+            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate,
+            w.energy_mj, w.energy_low_mj, w.energy_high_mj
          FROM verdicts v
          JOIN times m ON m.verdict = v.id
          JOIN candidates c ON c.id = v.candidate
@@ -373,6 +374,7 @@ async fn full_row(
          JOIN provenance o ON o.id = v.provenance
          LEFT JOIN compilations x ON x.candidate = c.id
          LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
+         LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
          WHERE v.id = ?",
     )
     .bind(verdict)
@@ -385,6 +387,8 @@ async fn full_row(
     };
     let commit = ours("git_commit")?;
     let dirty = row.try_get("dirty")?;
+    let low: Option<f64> = row.try_get("energy_low_mj")?;
+    let high: Option<f64> = row.try_get("energy_high_mj")?;
     let leaderboard_row = LeaderboardRow {
         rank: 0,
         kernel: board.key.kernel.clone(),
@@ -415,6 +419,8 @@ async fn full_row(
         measured_at: row.try_get("judged_at")?,
         gate: row.try_get("gate")?,
         code_bytes: None,
+        energy_mj: row.try_get("energy_mj")?,
+        energy_ci95_mj: low.zip(high).map(|(low, high)| [low, high]),
     };
     Ok((row.try_get("driver")?, leaderboard_row))
 }

@@ -112,6 +112,8 @@ pub struct RunTrial {
     pub registers: Option<u32>,
     /// Machine code, bytes, where its length was kept.
     pub code_bytes: Option<u64>,
+    /// Energy of a launch sequence, millijoules, where it was measured.
+    pub energy_mj: Option<f64>,
 }
 
 impl Store {
@@ -299,11 +301,13 @@ async fn run_trials(
     sqlx::query_as(
         "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
             substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config, m.p50_us, m.p90_us,
-            x.registers, nullif(x.sass_bytes, 0) AS code_bytes
+            x.registers, nullif(x.sass_bytes, 0) AS code_bytes,
+            w.energy_mj
          FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
          JOIN candidates c ON c.id = v.candidate JOIN problems p ON p.id = t.problem
          JOIN kernels k ON k.id = p.kernel LEFT JOIN times m ON m.verdict = v.id
          LEFT JOIN compilations x ON x.candidate = c.id
+         LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
          WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3",
     )
     .bind(id.as_str())

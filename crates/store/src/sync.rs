@@ -30,7 +30,7 @@ const OF_VERDICTS: [(&str, &str); 6] = [
         "timing_evidence",
         "stage, gate, cache, launches, cycles, clock_mhz, reference, reference_us, ratios, ratio, \
          ratio_low, ratio_high, flags, other_cache, other_p50_us, other_p90_us, other_low_us, \
-         other_high_us, other_samples",
+         other_high_us, other_samples, energy_mj, energy_low_mj, energy_high_mj, energies_mj",
     ),
     (
         "final_times",

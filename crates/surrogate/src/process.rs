@@ -137,6 +137,12 @@ impl Process {
         }
     }
 
+    /// Variance of the noise that every point has, in units of the signal's.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        self.shape.noise
+    }
+
     /// How many points are held.
     #[must_use]
     pub fn held(&self) -> usize {

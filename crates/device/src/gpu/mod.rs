@@ -15,6 +15,7 @@
 
 pub mod context;
 pub mod driver;
+mod energy;
 pub mod error;
 pub mod examine;
 pub mod facts;
@@ -35,14 +36,23 @@ pub use stopwatch::Span;
 
 use super::cuda::{CudaDriver, DriverAbsent};
 use driver::Driver;
+use nvml::EnergyCounter;
 
 /// The driver of this machine; in tests of whole programs, what [`stand_in`] has in its place.
 ///
 /// # Errors
 /// There is none.
 pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
+    Ok(open_counted()?.0)
+}
+
+/// A driver, and what counts the energy where that is not NVML.
+pub type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
+
+/// The same with its count of the energy.
+pub(crate) fn open_counted() -> Result<CountedDriver, DriverAbsent> {
     match stand_in::installed() {
         Some(stand_in) => Ok((stand_in.driver)()),
-        None => Ok(Box::new(CudaDriver::open()?)),
+        None => Ok((Box::new(CudaDriver::open()?), None)),
     }
 }

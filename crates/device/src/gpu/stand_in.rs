@@ -1,14 +1,14 @@
 //! What takes the driver's place in the program that tests are made of (`tests/rig`). The program of
 //! users installs nothing here.
 
-use super::driver::Driver;
+use super::CountedDriver;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A stand-in for the driver, and what differs where it is used.
 pub struct StandIn {
-    /// Opens it.
-    pub driver: Box<dyn Fn() -> Box<dyn Driver> + Send + Sync>,
+    /// Opens it, with its count of the energy.
+    pub driver: Box<dyn Fn() -> CountedDriver + Send + Sync>,
     /// The only database for its results.
     pub database: PathBuf,
     /// Outputs are compared on the host: the kernels that compare on the device take the virtual GPU

@@ -19,7 +19,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
 use tuner_judge::session::Session;
-use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
+use tuner_judge::stopwatch::{Draw, OutputSet, Sample, Stopwatch, Subject};
 
 /// Graphs kept of one subject.
 const GRAPHS_KEPT: usize = 8;
@@ -149,7 +149,7 @@ impl GpuSession {
     }
 
     /// The graph of `launches` sequences over the first `sets` sets, made where it is not there.
-    fn graph(
+    pub(super) fn graph(
         &mut self,
         subject: Subject,
         cache: CacheMode,
@@ -317,6 +317,15 @@ impl Stopwatch for GpuSession {
 
     fn pause(&mut self, how_long: Duration) {
         std::thread::sleep(how_long);
+    }
+
+    fn draw(
+        &mut self,
+        subject: Subject,
+        launches: u32,
+        least: u64,
+    ) -> Result<Option<Draw>, Judgement> {
+        self.drawn(subject, launches, least)
     }
 
     fn poison(&mut self, subject: Subject) -> Result<(), Judgement> {

@@ -47,6 +47,9 @@ pub struct MeasureRequest {
     pub reference: Option<Plan>,
     /// The best candidate so far.
     pub incumbent: Option<IncumbentPlan>,
+    /// Measure its energy too.
+    #[serde(default)]
+    pub energy: bool,
 }
 
 /// A candidate that was timed before.
@@ -88,6 +91,9 @@ pub struct Opened {
     pub facts: GpuFacts,
     /// What NVML said before this process had a context: every process in it is another one.
     pub health: Option<Health>,
+    /// The GPU counts the energy that it uses.
+    #[serde(default)]
+    pub counts_energy: bool,
 }
 
 /// One candidate.

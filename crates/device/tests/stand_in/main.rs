@@ -23,7 +23,7 @@ use tuner_device::gpu::session::GpuSession;
 use tuner_judge::session::{Blocks, Contents, Order, Run, Session};
 use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
-use tuner_testkit::fake::{Costs, Failing, Gauges, Notes, VirtualDriver};
+use tuner_testkit::fake::{Costs, Failing, Gauges, Meter, Notes, VirtualDriver};
 
 /// The tuner's own kernels as far as the stand-in needs them: it knows them by name.
 const HELPERS: &str = "
@@ -400,6 +400,29 @@ fn a_cold_sample_finds_nothing_of_the_sample_before_in_the_cache() {
         session.sample(subject, CacheMode::Cold, launches).unwrap();
         assert_eq!(gauges.hits(), before, "{launches} launches");
     }
+}
+
+#[test]
+fn a_window_of_the_energy_counter_holds_what_the_launches_draw() {
+    let driver = VirtualDriver::of(arch()).costing(Costs::NONE, Some(10.0));
+    let meter = Meter(driver.gauges());
+    let gpu = Gpu::open(Box::new(driver), 0).expect("the stand-in opens");
+    let monitor = Monitor::blind().counting(Box::new(meter));
+    let mut session = GpuSession::new(gpu, Helpers::new(code_of(HELPERS)), monitor);
+    let subject = session.load_subject(&plan(0.0), 7).unwrap();
+    let draw = session.draw(subject, 20, 400).unwrap();
+    let draw = draw.expect("the stand-in counts");
+    assert!((400..800).contains(&draw.launches), "{draw:?}");
+    // 300 W, and 10 µs a launch.
+    let launch_mj = draw.millijoules as f64 / draw.launches as f64;
+    assert!((launch_mj - 3.0).abs() < 0.3, "{draw:?}");
+}
+
+#[test]
+fn a_gpu_that_counts_no_energy_draws_nothing_that_is_known() {
+    let mut session = sound();
+    let subject = session.load_subject(&plan(0.0), 7).unwrap();
+    assert_eq!(session.draw(subject, 20, 400).unwrap(), None);
 }
 
 #[test]

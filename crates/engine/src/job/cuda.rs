@@ -6,6 +6,7 @@ use crate::cuda::{CudaEvaluator, CudaTask};
 use crate::judging::PutOff;
 use std::path::Path;
 use std::sync::Arc;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::gpu;
 use tuner_device::gpu::helpers::{Helpers, HelpersError};
@@ -67,8 +68,18 @@ pub(super) fn prepare(
         tasks.collect(),
         workers.collect::<Result<_, _>>()?,
     );
+    let energy = request
+        .objectives()?
+        .is_some_and(Objectives::measures_energy);
+    evaluator.measure_energy(energy);
     let mut notes = planned.notes;
     notes.extend(evaluator.open().map_err(closed)?);
+    if let Some(gpu) = evaluator.uncounted().filter(|_| energy) {
+        return Err(usage(format!(
+            "--objective: {gpu} does not count its energy through NVML: GPUs before Volta and parts of \
+             one (MIG) do not; choose time,registers, time,p90 or time,code_size"
+        )));
+    }
     let device = Device::Cuda(Arc::new(evaluator));
     let mut prepared = assemble(
         request,

@@ -44,6 +44,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
@@ -243,6 +244,9 @@ impl Prepared {
             )));
         }
         self.plan.objectives = objectives;
+        if let Device::Cuda(evaluator) = &self.device {
+            evaluator.measure_energy(objectives.is_some_and(Objectives::measures_energy));
+        }
         self.plan.resume = Some(stored);
         Ok(())
     }

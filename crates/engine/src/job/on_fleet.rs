@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
@@ -29,6 +30,13 @@ pub(super) fn prepare(
 ) -> Result<Prepared, JobError> {
     request.limits()?;
     request.strategy()?;
+    let objectives = request.objective.as_deref().map(str::parse::<Objectives>);
+    if objectives.is_some_and(|text| text.is_ok_and(Objectives::measures_energy)) {
+        return Err(usage(
+            "--objective: a fleet measures no `energy`; choose time,registers, time,p90 or \
+             time,code_size, or tune on the machine with the GPU",
+        ));
+    }
     match request.device.parse() {
         Ok(DeviceSelector::Replay(path)) => setup::replay(request, &path, Some(fleet)),
         Ok(DeviceSelector::Vgpu(name)) => {

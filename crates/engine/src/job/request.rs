@@ -35,8 +35,8 @@ pub struct Request {
     /// chance of nine in ten; `budget` and `evals` are then upper limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_converged: Option<String>,
-    /// Two objectives, the time and one of `p90`, `registers` and `code_size`, such as
-    /// `time,registers`: the search looks for the front of both.
+    /// Two objectives, the time and one of `p90`, `registers`, `code_size` and `energy`
+    /// (GPUs that count it), such as `time,registers`: the search looks for the front of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// The search strategy.
@@ -163,7 +163,18 @@ impl Request {
                 "--until-converged is about the time alone; leave it or --objective out",
             ));
         }
-        let recorded = matches!(self.selector()?, DeviceSelector::Replay(_));
+        let selector = self.selector()?;
+        let recorded = matches!(selector, DeviceSelector::Replay(_));
+        if objectives.measures_energy() {
+            let why = match super::setup::resolved(selector) {
+                DeviceSelector::Replay(_) => "a recorded file does not say `energy`",
+                DeviceSelector::Vgpu(_) => "a virtual GPU uses no `energy`",
+                _ => return Ok(Some(objectives)),
+            };
+            return Err(wrong(&format!(
+                "{why}; choose time,p90, or a GPU, such as --device cuda:0"
+            )));
+        }
         if recorded && objectives.other.compiled() {
             return Err(wrong(&format!(
                 "a recorded file does not say `{}`; choose time,p90, or a device that compiles",

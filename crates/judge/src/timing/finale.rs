@@ -164,6 +164,7 @@ impl Finale {
                     flags: named.map(|(_, name)| name.to_owned()).collect(),
                     gate: None,
                     other: None,
+                    energy: None,
                     reference_ratios: ratios,
                 })),
             },

@@ -6,6 +6,7 @@
 
 pub mod blocks;
 pub mod calibration;
+pub mod energy;
 pub mod executor;
 pub mod finale;
 pub mod paired;

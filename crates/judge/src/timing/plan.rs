@@ -86,6 +86,11 @@ pub struct Settings {
     pub win: f64,
     /// Rounds of the final comparison.
     pub final_rounds: usize,
+    /// Least length of a window in which energy is counted, microseconds: the counter steps every 20
+    /// to 100 ms.
+    pub energy_us: f64,
+    /// Windows in which energy is counted.
+    pub energy_windows: usize,
 }
 
 impl Default for Settings {
@@ -110,6 +115,8 @@ impl Default for Settings {
             duel_us: 2e6,
             win: 0.99,
             final_rounds: 40,
+            energy_us: 120e3,
+            energy_windows: 3,
         }
     }
 }

@@ -168,6 +168,7 @@ impl Race {
                     flags: self.flags(),
                     gate: None,
                     other: None,
+                    energy: None,
                 })),
             },
         ))

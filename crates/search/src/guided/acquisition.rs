@@ -90,6 +90,8 @@ pub(super) struct Acquisition {
     second: Option<Second>,
     /// Standard deviations of the lower bound, where candidates are ranked by it.
     bound: Option<f64>,
+    /// Variance of the luck of a configuration, which no other tells of.
+    luck: f64,
 }
 
 impl Acquisition {
@@ -129,6 +131,7 @@ impl Acquisition {
             health,
             best: best.unwrap_or(0.0),
             scale,
+            luck: settings.luck * process.noise(),
             bound: (archive.told() >= settings.bound_from).then_some(settings.deviations),
         }
     }
@@ -149,6 +152,7 @@ impl Acquisition {
     /// `shift`: what else is known of its target; `other`: its second objective, where it is known.
     pub(super) fn of(&self, point: &Point, variance: f64, shift: f64, other: Option<f64>) -> f64 {
         let mean = self.mean(point) + shift;
+        let variance = variance + self.luck;
         let deviation = (self.signal * variance.max(LEAST_VARIANCE)).sqrt();
         let gain = match (&self.second, self.bound) {
             (Some(second), _) => second.gain(

@@ -1,6 +1,6 @@
 //! The product's own search: evolution that asks a model before it spends a trial.
 //!
-//! It opens with configurations far apart. From then on every proposal is the best of a pool of
+//! It opens with configurations typical of the space and others far apart. From then on every proposal is the best of a pool of
 //! candidates: uniform draws, neighbours of the fastest, and their children by mutation and
 //! crossover ([`super::variation`]). A Gaussian process over the parameters
 //! ([`surrogate`]) predicts the logarithm of the time with its uncertainty, and, on the same
@@ -9,6 +9,8 @@
 //! measured with the predicted result; what is waiting to be measured takes away from the promise
 //! of what resembles it, so proposals made together differ. Which of those waiting is measured
 //! next is decided at the last moment, with all results known and with what the compiler said.
+//! Where nothing is gained any more, a second search from other configurations takes turns with it
+//! ([`second`]).
 //!
 //! A proposal costs the same whatever the size of the space: the pool and the number of results
 //! that the model holds are bounded.
@@ -17,9 +19,11 @@ mod archive;
 mod candidates;
 mod compile_stats;
 mod improvement;
+mod opening;
 mod outlook;
 mod pool;
 mod refit;
+mod second;
 mod acquisition;
 mod settings;
 #[cfg(test)]
@@ -41,8 +45,9 @@ use outlook::Outlook;
 use pool::Pool;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use second::Second;
 use std::collections::{HashMap, VecDeque};
-use surrogate::{Place, Process, Scales, squared_distance};
+use surrogate::{Place, Process, Scales};
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 use waiting::Waiting;
@@ -87,6 +92,8 @@ pub(super) struct Guided {
     /// Far configurations to be tried when it is doubted.
     spread_left: usize,
     outlook: Outlook,
+    /// Another search, where this one gains nothing any more.
+    second: Second,
 }
 
 /// What was believed of a candidate when it was chosen.
@@ -146,6 +153,7 @@ impl Guided {
             first: first.into(),
             spread_left: settings.spread,
             outlook: Outlook::default(),
+            second: Second::default(),
             encoder,
             settings,
         }
@@ -163,33 +171,6 @@ impl Guided {
     /// Whether anything is known from elsewhere.
     fn knowing(&self) -> bool {
         !self.places.knowledge().is_empty()
-    }
-
-    /// The farthest of some uniform draws from everything proposed so far.
-    fn far(&mut self) -> Option<Config> {
-        let mut best: Option<(f64, Config)> = None;
-        for _ in 0..self.settings.opening_draws {
-            let config = self.fresh.space().draw(&mut self.rng)?;
-            if !self.fresh.is_new(&config) {
-                continue;
-            }
-            let here = self.encoder.encode(&config);
-            let waiting = self.waiting.list.iter();
-            let proposed = self
-                .archive
-                .entries
-                .iter()
-                .map(|entry| squared_distance(&here, &entry.lies.at))
-                .chain(waiting.map(|other| squared_distance(&here, &other.lies.at)));
-            let distance = proposed.fold(f64::INFINITY, f64::min);
-            if best.as_ref().is_none_or(|(most, _)| distance > *most) {
-                best = Some((distance, config));
-            }
-        }
-        match best {
-            Some((_, config)) if self.fresh.claim(&config) => Some(config),
-            _ => self.fresh.draw(&mut self.rng),
-        }
     }
 
     /// The candidate that promises most; `None` when the pool has none.
@@ -319,6 +300,7 @@ impl Guided {
     }
 
     fn learn(&mut self, place: usize, told: Observation) {
+        self.tell_second(place, told);
         if let Some(expected) = self.expected.remove(&place)
             && let Observation::Time { time, .. } = told
         {
@@ -353,12 +335,15 @@ impl Guided {
                 });
             }
         }
-        if self.archive.entries.len() + self.waiting.list.len() < self.settings.opening {
-            return Some(Wish::fixed(self.far()?, "explore"));
+        if self.proposed() < self.settings.opening {
+            return Some(Wish::fixed(self.open()?, "explore"));
         }
-        if self.knowing() && self.spread_left > 0 && self.doubts() {
+        if self.knowing() && self.spread_left > 0 && self.doubts() && !self.orders_well() {
             self.spread_left -= 1;
             return Some(Wish::fixed(self.far()?, "explore"));
+        }
+        if let Some(config) = self.ask_second() {
+            return Some(Wish::fixed(config, "second"));
         }
         let uniform = self.rng.random_bool(self.settings.explore);
         let promising = if uniform { None } else { self.promising() };
@@ -476,8 +461,7 @@ impl Strategy for Guided {
         }
         if !knowledge.is_empty() {
             // What is known takes the place of what was still to be explored.
-            let proposed = self.archive.entries.len() + self.waiting.list.len();
-            self.settings.opening = self.settings.opening.min(proposed);
+            self.settings.opening = self.settings.opening.min(self.proposed());
         }
         self.refit();
     }

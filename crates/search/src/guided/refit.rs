@@ -82,6 +82,18 @@ impl Guided {
             || self.archive.told() >= settings.doubt_after && idle >= settings.patience
     }
 
+    /// The rank correlation of the results with what the best source expected; 0 while nothing is
+    /// known of that.
+    fn best_worth(&self) -> f64 {
+        Strategy::worth(self).into_iter().fold(0.0, f64::max)
+    }
+
+    /// Whether a source orders the results well, so that what it misses is near what it holds to be
+    /// fastest.
+    pub(super) fn orders_well(&self) -> bool {
+        self.best_worth() >= self.settings.orders_well
+    }
+
     /// Whether what is known from elsewhere is believed until the next fit: always until it is
     /// doubted; then by chance, with odds that fall with every result that it proposed in vain.
     fn believe(&mut self) -> bool {
@@ -108,7 +120,9 @@ impl Guided {
         let settings = &self.settings;
         let limit = settings.most_odds;
         let [own, lent] = self.archive.idle().map(|idle| idle as f64);
-        let vain = settings.impatience * (lent - settings.second_chance * own);
+        // What a source explains of the order is no fault of it.
+        let impatience = settings.impatience * (1.0 - self.best_worth().powi(2));
+        let vain = impatience * (lent - settings.second_chance * own);
         let odds = settings.trust + (with - without).clamp(-limit, limit) - vain;
         self.rng.random_bool(1.0 / (1.0 + (-odds).exp()))
     }

@@ -6,7 +6,11 @@
 pub struct Settings {
     /// Configurations tried before the model is asked.
     pub opening: usize,
-    /// Draws among which each of the opening is the farthest from those before it.
+    /// How many of these are typical of the space; the others are far apart.
+    pub typical: usize,
+    /// Draws among which each of the former is the most typical one.
+    pub typical_draws: usize,
+    /// Draws among which each of the latter is the farthest from those before it.
     pub opening_draws: usize,
     /// Fastest configurations that lend parents and neighbours.
     pub elites: usize,
@@ -49,6 +53,14 @@ pub struct Settings {
     pub log_length: f64,
     /// Share of proposals drawn uniformly.
     pub explore: f64,
+    /// How much of what the model takes for noise, beyond the error that a measurement comes with, a
+    /// candidate may gain by: it is luck of the configuration, and the same when that is measured again.
+    pub luck: f64,
+    /// Results since the last gain from which a second search that knows nothing of the first takes
+    /// turns with it.
+    pub second_after: usize,
+    /// One in so many proposals is then the second search's.
+    pub second_every: usize,
     /// Results from which candidates are ranked by the lower bound of their time and not by expected
     /// improvement, which looks around less.
     pub bound_from: usize,
@@ -65,12 +77,16 @@ pub struct Settings {
     pub patience: usize,
     /// Far configurations tried when knowledge is doubted first: the opening that it replaced.
     pub spread: usize,
+    /// Rank correlation with the results from which a source orders them well: no further ones are
+    /// tried.
+    pub orders_well: f64,
     /// Logarithm of the odds that knowledge is believed from then on, where nothing speaks for or
     /// against it.
     pub trust: f64,
     /// Most that the likelihood of the results may add to these odds or take from them.
     pub most_odds: f64,
-    /// What each result since the last gain takes from these odds, of those proposed with knowledge.
+    /// What each result since the last gain takes from these odds, of those proposed with knowledge;
+    /// less where a source orders the results.
     pub impatience: f64,
     /// Share of that which each result since the last gain gives back, of the others.
     pub second_chance: f64,
@@ -85,7 +101,9 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            opening: 8,
+            opening: 7,
+            typical: 2,
+            typical_draws: 40,
             opening_draws: 30,
             elites: 16,
             near_elites: 10,
@@ -107,6 +125,9 @@ impl Default for Settings {
             failures: true,
             log_length: -0.5,
             explore: 0.03,
+            luck: 1.0,
+            second_after: 60,
+            second_every: 2,
             bound_from: usize::MAX,
             deviations: 2.5,
             first: 3,
@@ -114,7 +135,8 @@ impl Default for Settings {
             doubt: 0.5,
             doubt_after: 8,
             patience: 4,
-            spread: 8,
+            spread: 6,
+            orders_well: 0.8,
             trust: 1.0,
             most_odds: 2.0,
             impatience: 1.0,

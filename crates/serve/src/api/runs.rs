@@ -192,6 +192,7 @@ fn trial_view(trial: RunTrial) -> TrialView {
         time_us_p90: trial.p90_us,
         registers: trial.registers,
         code_bytes: trial.code_bytes,
+        energy_mj: trial.energy_mj,
     }
 }
 

@@ -154,6 +154,7 @@ const OBJECTIVES = {
   registers: { name: 'registers a thread', of: (trial) => trial.registers },
   p90: { name: 'p90, µs', of: (trial) => trial.time_us_p90 },
   code_size: { name: 'machine code, bytes', of: (trial) => trial.code_bytes },
+  energy: { name: 'energy a launch, mJ', of: (trial) => trial.energy_mj },
 };
 
 /** Those of which something is known, and that differ among the trials by more than the time does. */

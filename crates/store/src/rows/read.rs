@@ -19,7 +19,7 @@ pub(crate) const TRIAL_COLUMNS: &str =
         m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.protocol, m.reused, m.samples_us,
         e.cache, e.launches, e.cycles, e.clock_mhz, e.reference, e.reference_us, e.ratios, e.flags,
         e.other_cache, e.other_p50_us, e.other_p90_us, e.other_low_us, e.other_high_us,
-        e.other_samples, e.gate,
+        e.other_samples, e.gate, w.energy_mj, w.energy_low_mj, w.energy_high_mj, w.energies_mj,
         n.body AS counters, l.body AS long_detail,
         (SELECT json_group_array(json(body) ORDER BY ordinal) FROM hazards WHERE verdict = v.id)
             AS hazards
@@ -31,6 +31,7 @@ pub(crate) const TRIAL_COLUMNS: &str =
      LEFT JOIN compilations x ON x.candidate = c.id
      LEFT JOIN times m ON m.verdict = v.id
      LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
+     LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
      LEFT JOIN counters n ON n.verdict = v.id
      LEFT JOIN long_details l ON l.verdict = v.id ";
 

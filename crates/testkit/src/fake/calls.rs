@@ -305,6 +305,7 @@ impl Driver for VirtualDriver {
     fn event_synchronize(&mut self, _: Event) -> Answer<()> {
         self.sound("cuEventSynchronize")?;
         self.clock.wait();
+        self.tick();
         Ok(())
     }
 

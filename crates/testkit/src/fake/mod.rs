@@ -17,16 +17,20 @@ mod costing;
 mod execute;
 mod failing;
 mod memo;
+mod meter;
 mod virtual_driver;
 
 pub use cache::Gauges;
 pub use clock::Costs;
 pub use failing::{Failing, Notes};
+pub use meter::Meter;
 pub use virtual_driver::VirtualDriver;
 
 use std::path::PathBuf;
 use tuner_device::cuda::CALLS;
+use tuner_device::gpu::CountedDriver;
 use tuner_device::gpu::driver::Driver;
+use tuner_device::gpu::nvml::EnergyCounter;
 use tuner_device::gpu::stand_in::{self, StandIn};
 
 /// What the stand-in calls its GPU.
@@ -43,6 +47,8 @@ pub struct Settings {
     pub compares_on_host: bool,
     /// How much longer everything takes, in thousandths: GPUs of one model differ.
     pub slower: u16,
+    /// The GPU does not count its energy, as those before Volta.
+    pub counts_no_energy: bool,
 }
 
 /// Makes this process use the stand-in. For the program that tests are made of.
@@ -54,16 +60,19 @@ pub fn install(settings: Settings) {
     });
 }
 
-/// The stand-in, with the failure that the settings ask for.
-fn driver(settings: &Settings) -> Box<dyn Driver> {
+/// The stand-in, with the failure that the settings ask for, and its count of the energy.
+fn driver(settings: &Settings) -> CountedDriver {
     let driver = VirtualDriver::new(settings);
+    let meter = (!settings.counts_no_energy).then(|| Meter(driver.gauges()));
     let wanted = settings.failure.as_ref();
     let known = wanted.and_then(|(call, code)| {
         let call = CALLS.iter().find(|known| **known == call.as_str())?;
         Some((*call, *code))
     });
-    match known {
+    let driver: Box<dyn Driver> = match known {
         Some((call, code)) => Box::new(Failing::new(driver, call, code).0),
         None => Box::new(driver),
-    }
+    };
+    let counter = meter.map(|meter| Box::new(meter) as Box<dyn EnergyCounter>);
+    (driver, counter)
 }

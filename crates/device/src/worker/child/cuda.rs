@@ -15,7 +15,7 @@ use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
 use crate::gpu::meter::Spent;
-use crate::gpu::nvml::Monitor;
+use crate::gpu::nvml::{EnergyCounter as _, Monitor};
 use crate::gpu::session::GpuSession;
 use crate::step::Step;
 use crate::worker::protocol::{
@@ -36,6 +36,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
+use tuner_judge::timing::energy;
 use tuner_judge::timing::executor::{
     Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
 };
@@ -83,21 +84,26 @@ impl Cuda {
     }
 
     fn open(&mut self, helpers: Code) -> Response {
-        let gpu = gpu::open_driver()
-            .map_err(gpu::GpuError::from)
-            .and_then(|mut driver| {
-                // Before there is a context, so that every process seen is another one.
-                gpu::facts::start(&mut *driver)?;
-                let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
-                let monitor = Monitor::open(&facts.uuid);
-                let health = monitor.health();
-                Ok((Gpu::open(driver, self.ordinal)?, monitor, health))
-            });
+        let gpu =
+            gpu::open_counted()
+                .map_err(gpu::GpuError::from)
+                .and_then(|(mut driver, counter)| {
+                    // Before there is a context, so that every process seen is another one.
+                    gpu::facts::start(&mut *driver)?;
+                    let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
+                    let mut monitor = Monitor::open(&facts.uuid);
+                    if let Some(counter) = counter {
+                        monitor = monitor.counting(counter);
+                    }
+                    let health = monitor.health();
+                    Ok((Gpu::open(driver, self.ordinal)?, monitor, health))
+                });
         let (gpu, monitor, health) = match gpu {
             Ok(parts) => parts,
             Err(error) => return Response::Lost(error.to_string()),
         };
         let facts = gpu.facts().clone();
+        let counts_energy = monitor.energy_mj().is_some();
         let mut session = GpuSession::new(gpu, Helpers::new(helpers.clone()), monitor);
         if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
@@ -123,7 +129,11 @@ impl Cuda {
             calibration: None,
             timed: Vec::new(),
         });
-        Response::Opened(Box::new(Opened { facts, health }))
+        Response::Opened(Box::new(Opened {
+            facts,
+            health,
+            counts_energy,
+        }))
     }
 }
 
@@ -324,6 +334,13 @@ impl OpenGpu {
             &NeededWork::of(plan),
             &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
         );
+        let timed = timed.and_then(|timed| {
+            if measuring.energy {
+                self.with_energy(timed)
+            } else {
+                Ok(timed)
+            }
+        });
         match timed {
             Ok(timed) => Ok(Ok(self.take_in(task, plan, candidate, timed))),
             Err(why) => {
@@ -331,6 +348,17 @@ impl OpenGpu {
                 Ok(Err(why))
             }
         }
+    }
+
+    /// Measures the energy of what was timed.
+    fn with_energy(&mut self, timed: Timed) -> Result<Timed, Judgement> {
+        let micros = timed.measured.p50().get();
+        let energy = energy::measure(&mut self.session, timed.runner, micros, settings())?;
+        let measured = match energy {
+            Some(energy) => timed.measured.with_energy(energy),
+            None => timed.measured,
+        };
+        Ok(Timed { measured, ..timed })
     }
 
     /// The candidate against the task's reference.
@@ -478,6 +506,7 @@ fn settings() -> Settings {
             duel_pairs_min: 8,
             duel_pairs_max: 16,
             final_rounds: 8,
+            energy_us: 2e3,
             ..usual
         },
     }

@@ -41,6 +41,7 @@ fn every_request_reads_back_with_all_its_code_and_holds_it_as_bytes() {
             plan: plan("h"),
             ratio: 0.5,
         }),
+        energy: true,
     };
     for request in [
         Request::Open(Box::new(code("helpers"))),

@@ -1,0 +1,135 @@
+//! What a GPU draws while it runs one subject.
+
+use super::driver::{Event, GraphExec};
+use super::meter::note;
+use super::nvml::EnergyCounter as _;
+use super::session::GpuSession;
+use std::time::Instant;
+use tuner_core::cache_mode::CacheMode;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Role;
+use tuner_judge::stopwatch::{Draw, Subject};
+
+/// Graphs that are queued ahead, so that the device has work while the host reads the counter.
+const AHEAD: usize = 3;
+/// A counter that does not step within so many windows counts nothing.
+const WINDOWS_MOST: u64 = 20;
+
+/// Where a window stands: nothing counts before the first step of the counter.
+#[derive(Debug, Default)]
+struct Window {
+    last: Option<u64>,
+    began: Option<(u64, u64)>,
+}
+
+impl Window {
+    /// Takes what the counter says after so many launches; the window's end, where this is a step
+    /// after `least` launches in it.
+    fn step(&mut self, counter: u64, done: u64, least: u64) -> Option<Draw> {
+        if self
+            .last
+            .replace(counter)
+            .is_none_or(|last| last == counter)
+        {
+            return None;
+        }
+        let (from, at) = *self.began.get_or_insert((counter, done));
+        (done - at >= least.max(1)).then(|| Draw {
+            millijoules: counter.saturating_sub(from),
+            launches: done - at,
+        })
+    }
+}
+
+impl GpuSession {
+    /// See [`tuner_judge::stopwatch::Stopwatch::draw`]. Where launches change a buffer in place, the
+    /// copies that restore it are part of what is drawn.
+    pub(super) fn drawn(
+        &mut self,
+        subject: Subject,
+        launches: u32,
+        least: u64,
+    ) -> Result<Option<Draw>, Judgement> {
+        if self.monitor.energy_mj().is_none() {
+            return Ok(None);
+        }
+        let launches = launches.max(1);
+        let exec = self.graph(subject, CacheMode::Warm, launches, 1)?;
+        let roles = &self.subjects.get(subject)?.plan.arguments;
+        let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
+        let began = Instant::now();
+        let mut events = Vec::with_capacity(AHEAD);
+        let drawn = self.drawn_by(&mut events, (subject, exec, in_place), launches, least);
+        let ended = self.gpu.call(|driver, stream| {
+            let ended = driver.stream_synchronize(stream);
+            for event in events {
+                driver.event_destroy(event)?;
+            }
+            ended
+        });
+        note(&mut self.spent.timing, began);
+        let drawn = drawn?;
+        ended.map(|()| drawn)
+    }
+
+    fn drawn_by(
+        &mut self,
+        events: &mut Vec<Event>,
+        (subject, exec, in_place): (Subject, GraphExec, bool),
+        launches: u32,
+        least: u64,
+    ) -> Result<Option<Draw>, Judgement> {
+        for _ in 0..AHEAD {
+            events.push(self.gpu.call(|driver, _| driver.event_create())?);
+        }
+        let mut window = Window::default();
+        let most = WINDOWS_MOST.saturating_mul(least.max(u64::from(launches)));
+        let (mut turn, mut done) = (0_usize, 0_u64);
+        while done < most {
+            let event = events[turn % AHEAD];
+            if turn >= AHEAD {
+                self.gpu.call(|driver, _| driver.event_synchronize(event))?;
+                done += u64::from(launches);
+                let counter = self.monitor.energy_mj();
+                if let Some(draw) = counter.and_then(|counter| window.step(counter, done, least)) {
+                    return Ok(Some(draw));
+                }
+            }
+            if in_place {
+                self.restore(subject)?;
+            }
+            self.gpu.call(|driver, stream| {
+                driver.graph_launch(exec, stream)?;
+                driver.event_record(event, stream)
+            })?;
+            turn += 1;
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Window;
+
+    #[test]
+    fn a_window_begins_and_ends_at_a_step_of_the_counter() {
+        let mut window = Window::default();
+        let told = [
+            (100, 10),
+            (100, 20),
+            (130, 30),
+            (130, 40),
+            (160, 50),
+            (160, 60),
+            (190, 70),
+        ];
+        let ends: Vec<_> = told
+            .into_iter()
+            .filter_map(|(counter, done)| window.step(counter, done, 25))
+            .map(|draw| (draw.millijoules, draw.launches))
+            .collect();
+        // From the step at 30 launches to the first at 55 or more.
+        assert_eq!(ends, [(60, 40)]);
+    }
+}
