@@ -3,7 +3,7 @@
 //! ```text
 //! facts: what the driver says     nvml: clocks, heat, others     helpers: kernels of our own
 //!    └───────────────┬────────────────────────┴───────────────────────┘
-//!                 context: one GPU, its modules, what spoiled it
+//!                 context: one GPU, its modules, what corrupted it
 //!                    ├── session, gated: buffers, launches       (the gate drives it)
 //!                    │      └── scan: what the gate looks at, on the device
 //!                    └── stopwatch: graphs, events, clock stamps (timing drives it)
@@ -18,7 +18,6 @@ pub mod driver;
 pub mod error;
 pub mod examine;
 pub mod facts;
-pub mod fake;
 mod gated;
 pub mod helpers;
 mod launches;
@@ -27,23 +26,23 @@ pub mod nvml;
 mod prober;
 mod scan;
 pub mod session;
+pub mod stand_in;
 mod stopwatch;
 mod subject;
-#[cfg(test)]
-mod tests;
 
 pub use facts::{GpuError, GpuFacts, find, list};
+pub use stopwatch::Span;
 
 use super::cuda::{CudaDriver, DriverAbsent};
 use driver::Driver;
 
-/// The driver of this machine; in tests of whole programs, the stand-in that [`fake`] describes.
+/// The driver of this machine; in tests of whole programs, what [`stand_in`] has in its place.
 ///
 /// # Errors
 /// There is none.
 pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
-    match fake::asked_for() {
-        Some(settings) => Ok(fake::driver(&settings)),
+    match stand_in::installed() {
+        Some(stand_in) => Ok((stand_in.driver)()),
         None => Ok(Box::new(CudaDriver::open()?)),
     }
 }

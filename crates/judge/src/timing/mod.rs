@@ -12,4 +12,3 @@ pub mod paired;
 pub mod plan;
 pub mod predict;
 pub mod race;
-pub mod synthetic;
