@@ -11,7 +11,6 @@ use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_device::gpu::context::Gpu;
-use tuner_device::gpu::fake::{Costs, VirtualDriver};
 use tuner_device::gpu::helpers::{Helpers, compile};
 use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
@@ -25,6 +24,7 @@ use tuner_judge::timing::calibration::NeededWork;
 use tuner_judge::timing::executor::{TimingSession, race_candidate, settle};
 use tuner_judge::timing::plan::Settings;
 use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
+use tuner_testkit::fake::{Costs, VirtualDriver};
 
 const ARCH: &str = "sm_89";
 /// The best kernel's time, microseconds.

@@ -8,7 +8,7 @@ use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::executor;
 use tuner_judge::timing::paired::{Decision, Duel};
 use tuner_judge::timing::plan::{Runner, Settings};
-use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock, sequential_means};
+use tuner_testkit::synthetic::{CLOCKS, Noise, SyntheticClock, sequential_means};
 
 /// Time of the incumbent, microseconds.
 const INCUMBENT_US: f64 = 21.3;

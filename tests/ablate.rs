@@ -2,7 +2,7 @@
 
 mod on_gpu;
 
-use crate::program::{self, folder};
+use crate::program::{self, folder, words};
 use on_gpu::{change, figure, work};
 use serde_json::Value;
 use std::path::Path;
@@ -139,18 +139,7 @@ fn inversion_shows_what_known_pathologies_cost() {
 #[test]
 fn the_best_in_the_database_is_the_base() {
     let folder = project();
-    let run = [
-        "run",
-        "space.yaml",
-        "--problem",
-        "few",
-        "--evals",
-        "11",
-        "--device",
-        "vgpu:l4",
-        "--db",
-        "tuner.db",
-    ];
+    let run = words("run space.yaml --problem few --evals 11 --device vgpu:l4 --db tuner.db");
     let (_, story, code) = tuner(folder.path(), &run);
     assert_eq!(code, Some(0), "{story}");
     let (rows, story, code) = ablate(folder.path(), &["--problem", "few", "--db", "tuner.db"]);
@@ -170,14 +159,7 @@ fn the_best_in_the_database_is_the_base() {
 #[test]
 fn check_warns_of_a_right_kernel_that_leaves_multiprocessors_idle() {
     let folder = project();
-    let check = [
-        "check",
-        "space.yaml",
-        "--format",
-        "json",
-        "--config",
-        "PAD=0",
-    ];
+    let check = words("check space.yaml --format json --config PAD=0");
     let (rows, story, code) = tuner(folder.path(), &[&check[..], &["--problem", "few"]].concat());
     assert_eq!(code, Some(0), "{story}");
     let row = &rows[0];

@@ -7,7 +7,6 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_core::units::ContentHash;
 use tuner_device::gpu::context::Gpu;
-use tuner_device::gpu::fake::VirtualDriver;
 use tuner_device::gpu::helpers::Helpers;
 use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
@@ -18,6 +17,7 @@ use tuner_judge::gate::verify::{Demands, verify};
 use tuner_judge::gate::{compare, wanted};
 use tuner_judge::session::Session;
 use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
+use tuner_testkit::fake::VirtualDriver;
 
 const ARCH: &str = "sm_89";
 

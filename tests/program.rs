@@ -11,6 +11,11 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The words of a command line that quotes nothing.
+pub(crate) fn words(line: &'static str) -> Vec<&'static str> {
+    line.split(' ').collect()
+}
+
 /// A folder with these files.
 pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -5,6 +5,12 @@
 //! night, runs every kernel ([`NIGHTLY`]):
 //! `cargo test --release --test program readme:: -- --ignored`
 
+mod document;
+mod lines;
+
+use document::steps;
+pub(crate) use document::write_files;
+use lines::{is_run, loose, masked, shape};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -53,97 +59,6 @@ const FEW: [(&str, &str); 3] = [
     ("reduce_sum.quick.yaml", "reduce_sum.yaml"),
     ("conv2d_f32.quick.yaml", "conv2d_f32.quick.yaml"),
 ];
-
-/// A command and what README shows below it.
-#[derive(Debug)]
-struct Step {
-    line: usize,
-    command: String,
-    shown: Vec<String>,
-}
-
-/// A block of README: its language and its lines, the first of them at `line`.
-struct Block<'r> {
-    language: &'r str,
-    line: usize,
-    lines: Vec<&'r str>,
-}
-
-fn blocks(readme: &str) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block<'_>> = Vec::new();
-    let mut inside = false;
-    for (number, line) in (1..).zip(readme.lines()) {
-        match (line.strip_prefix("```"), inside) {
-            (Some(language), false) => {
-                blocks.push(Block {
-                    language,
-                    line: number + 1,
-                    lines: Vec::new(),
-                });
-                inside = true;
-            }
-            (Some(_), true) => inside = false,
-            (None, true) => blocks.last_mut().unwrap().lines.push(line),
-            (None, false) => {}
-        }
-    }
-    assert!(!inside, "a block of README.md is never closed");
-    blocks
-}
-
-/// The lines of `sh` blocks, and those of `text` blocks that begin with `$ ` with what follows them.
-fn steps(readme: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    for block in blocks(readme) {
-        let mut known = false;
-        // What `make run` prints stands in a block of its own.
-        let printed = block
-            .lines
-            .first()
-            .is_some_and(|line| line.starts_with("== "));
-        if printed && block.language == "text" {
-            let run = steps
-                .iter_mut()
-                .rev()
-                .find(|step| step.command.starts_with("make run"));
-            let lines = block.lines.iter().filter(|line| !line.is_empty());
-            run.unwrap()
-                .shown
-                .extend(lines.map(|line| (*line).to_owned()));
-            continue;
-        }
-        for (number, line) in (block.line..).zip(&block.lines) {
-            let command = match block.language {
-                "sh" => Some(*line).filter(|line| !line.trim().is_empty()),
-                "text" => line.strip_prefix("$ "),
-                _ => None,
-            };
-            if let Some(command) = command {
-                known = true;
-                steps.push(Step {
-                    line: number,
-                    command: command.to_owned(),
-                    shown: Vec::new(),
-                });
-            } else if block.language == "text" && known && !line.is_empty() {
-                steps.last_mut().unwrap().shown.push((*line).to_owned());
-            }
-        }
-    }
-    steps
-}
-
-/// Files that README shows: blocks whose first line is a comment with a name.
-pub(crate) fn write_files(readme: &str, folder: &Path) {
-    for block in blocks(readme) {
-        let first = block.lines.first().copied().unwrap_or_default();
-        let name = first.strip_prefix("// ").or(first.strip_prefix("# "));
-        let name = name.filter(|_| matches!(block.language, "cpp" | "yaml"));
-        if let Some(name) = name {
-            std::fs::write(folder.join(name), block.lines.join("\n") + "\n").unwrap();
-        }
-    }
-}
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -231,81 +146,6 @@ fn clone(few: bool) -> TempDir {
         }
     }
     folder
-}
-
-/// A name of a run, such as `20261122T072606229-d8f153`.
-fn is_run(word: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = word.split_once('T').and_then(|(day, rest)| {
-        let (time, tail) = rest.split_once('-')?;
-        Some((day, time, tail))
-    });
-    parts.is_some_and(|(day, time, tail)| {
-        let hexadecimal = tail.bytes().all(|byte| byte.is_ascii_hexdigit());
-        digits(day) && digits(time) && hexadecimal && tail.len() == 6
-    })
-}
-
-/// A line without what differs from run to run: names of runs, numbers, and width of columns.
-fn shape(line: &str) -> String {
-    let words = line.split_whitespace().map(|word| {
-        let bare = word.trim_end_matches(':');
-        if is_run(bare) {
-            return word.replace(bare, "RUN");
-        }
-        let mut shape = String::new();
-        for c in word.chars() {
-            match c {
-                '0'..='9' if shape.ends_with('#') => {}
-                '.' if shape.ends_with('#') => {}
-                '0'..='9' => shape.push('#'),
-                other => shape.push(other),
-            }
-        }
-        shape
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// A line without what differs from run to run: names of runs, days, times, commits, durations, and
-/// the width of columns. `None` for what a run says of its progress, which its pace decides.
-fn masked(line: &str) -> Option<String> {
-    if line.contains(" | best ") {
-        return None;
-    }
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let parted = |word: &str, by: char, parts: usize| {
-        word.split(by).count() == parts && word.split(by).all(digits)
-    };
-    let mut before = "";
-    let words = line.split_whitespace().map(|word| {
-        let bare = word.trim_end_matches([':', ',']);
-        let hexadecimal = bare.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let lasts = bare.ends_with('s') && bare.starts_with(|c: char| c.is_ascii_digit());
-        let what = if is_run(bare) {
-            "RUN"
-        } else if parted(bare, '-', 3) {
-            "DAY"
-        } else if parted(bare, ':', 3) {
-            "TIME"
-        } else if parted(bare, '/', 2) {
-            "PART"
-        } else if hexadecimal && bare.len() == 10 {
-            "COMMIT"
-        } else if lasts && matches!(before, "in" | "after") {
-            "DURATION"
-        } else {
-            bare
-        };
-        before = word;
-        word.replacen(bare, what, 1)
-    });
-    Some(words.collect::<Vec<_>>().join(" "))
-}
-
-/// A line of which only the words count.
-fn loose(line: &str) -> String {
-    shape(&masked(line).unwrap_or_else(|| line.to_owned()))
 }
 
 /// Whether the compiler is the one that README's figures are of.

@@ -12,7 +12,7 @@ use tuner_judge::timing::executor;
 use tuner_judge::timing::executor::{Incumbent, Recheck, Timed, TimingSession, time_candidate};
 use tuner_judge::timing::paired::{Decision, Duel};
 use tuner_judge::timing::plan::{Runner, Settings};
-use tuner_judge::timing::synthetic::{CLOCKS, Noise, SyntheticClock};
+use tuner_testkit::synthetic::{CLOCKS, Noise, SyntheticClock};
 
 const CHALLENGER: Subject = Subject(0);
 const INCUMBENT: Subject = Subject(1);

@@ -1,5 +1,6 @@
 //! `tuner run` on the virtual GPU, as a user without a GPU runs it.
 
+use crate::program::words;
 use assert_cmd::Command;
 use std::path::Path;
 
@@ -94,14 +95,7 @@ fn timeless(mut rows: Vec<serde_json::Value>) -> Vec<serde_json::Value> {
 fn the_same_seed_gives_the_same_leaderboard_whatever_the_number_of_jobs() {
     let project = project(SPACE);
     let run = |db: &str, seed: &str, jobs: &str| {
-        let arguments = [
-            "run",
-            "space.yaml",
-            "--evals",
-            "16",
-            "--device",
-            "vgpu:a100",
-        ];
+        let arguments = words("run space.yaml --evals 16 --device vgpu:a100");
         tuner(project.path(), &arguments)
             .args(["--db", db, "--seed", seed, "--jobs", jobs])
             .assert()
@@ -146,14 +140,7 @@ fn a_prior_predicts_before_the_run_and_the_first_trials_come_of_it() {
     let (said, known) = run("cold.db", &["--prior", "vgpu", "--no-knowledge"]);
     assert!(!said.contains("predictions for") && known == 0, "{said}");
 
-    let arguments = [
-        "leaderboard",
-        "--db",
-        "cold.db",
-        "--pareto",
-        "--format",
-        "json",
-    ];
+    let arguments = words("leaderboard --db cold.db --pareto --format json");
     let output = tuner(project.path(), &arguments)
         .output()
         .expect("tuner runs");
@@ -168,7 +155,7 @@ fn a_prior_predicts_before_the_run_and_the_first_trials_come_of_it() {
 }
 
 #[test]
-fn a_check_problem_on_which_a_configuration_is_not_valid_does_not_condemn_it() {
+fn a_check_problem_on_which_a_configuration_is_not_valid_does_not_fail_it() {
     let space = SPACE
         .replace("{ N: 1000 }", "{ N: 1000, LIMIT: 512 }")
         .replace(
@@ -199,14 +186,7 @@ fn a_check_problem_on_which_a_configuration_is_not_valid_does_not_condemn_it() {
 #[test]
 fn wrong_candidates_are_counted_by_verdict_and_the_header_says_predicted() {
     let project = project(SPACE);
-    let arguments = [
-        "run",
-        "space.yaml",
-        "--problem",
-        "small",
-        "--strategy",
-        "exhaustive",
-    ];
+    let arguments = words("run space.yaml --problem small --strategy exhaustive");
     let output = tuner(project.path(), &arguments)
         .args(["--device", "vgpu:h100", "--db", "t.db"])
         .output()
@@ -322,14 +302,7 @@ fn predictions_come_in_input_order_with_what_explains_them() {
         "BLOCK,SYNC\n256,1\n64,0\n64,1\n",
     )
     .unwrap();
-    let arguments = [
-        "predict",
-        "space.yaml",
-        "--device",
-        "vgpu:l4",
-        "--configs",
-        "c.csv",
-    ];
+    let arguments = words("predict space.yaml --device vgpu:l4 --configs c.csv");
     let rows = |more: &[&str]| -> Vec<serde_json::Value> {
         let output = tuner(project.path(), &arguments)
             .args(["--problem", "large", "--format", "json"])

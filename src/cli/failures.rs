@@ -107,45 +107,4 @@ impl Failures {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
-        TrialEvent {
-            task: 0,
-            kernel: "k".to_owned(),
-            problem: "p".to_owned(),
-            sequence: 0,
-            config: vec![("A".to_owned(), tuner_core::value::Value::Int(1))],
-            verdict,
-            detail: detail.to_owned(),
-            time_us: None,
-            best_us: None,
-            new_best: false,
-            origin: "default".to_owned(),
-            evals: 1,
-            clock_s: 0.0,
-            resumed: false,
-            left: None,
-        }
-    }
-
-    #[test]
-    fn errors_that_differ_in_numbers_only_are_one_with_a_count() {
-        let mut failures = Failures::default();
-        for (verdict, detail) in [
-            (Verdict::Incorrect, "element 12 of `y` is 1.5"),
-            (Verdict::Ok, ""),
-            (Verdict::Incorrect, "element 7 of `y` is 30.25"),
-            (Verdict::Race, "two writes"),
-        ] {
-            failures.take(&trial(verdict, detail));
-        }
-        assert_eq!(
-            failures.describe("k", "p"),
-            "  first error: incorrect: element 12 of `y` is 1.5 (2 times)\n  another: race: two writes\n"
-        );
-        assert_eq!(failures.config("k", "p").unwrap(), " --config A=1");
-        assert_eq!(failures.describe("k", "other"), "");
-    }
-}
+mod tests;

@@ -72,36 +72,36 @@ const HEADINGS: [&str; 11] = [
     "config",
 ];
 
-/// The reigns in the asked-for format.
-pub(super) fn text(format: Format, reigns: &[BestPeriod]) -> Result<String, CliError> {
+/// The periods in the asked-for format.
+pub(super) fn text(format: Format, periods: &[BestPeriod]) -> Result<String, CliError> {
     if format == Format::Json {
-        let text = serde_json::to_string_pretty(reigns);
+        let text = serde_json::to_string_pretty(periods);
         return text.map_err(|error| CliError::Failed(error.into()));
     }
-    let cells = |reign: &BestPeriod| -> Vec<String> {
-        let timing = format!("{:?}", reign.timing).to_lowercase();
+    let cells = |period: &BestPeriod| -> Vec<String> {
+        let timing = format!("{:?}", period.timing).to_lowercase();
         let mut config = String::new();
-        for (name, value) in &reign.config {
+        for (name, value) in &period.config {
             let space = if config.is_empty() { "" } else { " " };
             let _ = write!(config, "{space}{name}={value}");
         }
         vec![
-            reign.kernel.clone(),
-            reign.problem.clone(),
-            reign.device.clone(),
+            period.kernel.clone(),
+            period.problem.clone(),
+            period.device.clone(),
             timing,
-            format!("{:.3}", reign.time_us_p50),
-            moment(&reign.since),
-            reign.until.as_ref().map_or("still".to_owned(), moment),
-            reign.ended_by.as_deref().unwrap_or("-").to_owned(),
-            reign
+            format!("{:.3}", period.time_us_p50),
+            moment(&period.since),
+            period.until.as_ref().map_or("still".to_owned(), moment),
+            period.ended_by.as_deref().unwrap_or("-").to_owned(),
+            period
                 .next_us_p50
                 .map_or("-".to_owned(), |us| format!("{us:.3}")),
-            reign.since.run_id.clone(),
+            period.since.run_id.clone(),
             config,
         ]
     };
-    let rows: Vec<Vec<String>> = reigns.iter().map(cells).collect();
+    let rows: Vec<Vec<String>> = periods.iter().map(cells).collect();
     if rows.is_empty() && format == Format::Table {
         return Ok("no candidate passed\n".to_owned());
     }

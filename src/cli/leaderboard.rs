@@ -71,8 +71,8 @@ const TABLE_ROWS: usize = 10;
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
     if args.history {
-        let reigns = block_on(read_history(args))?;
-        let text = history::text(args.format, &reigns)?;
+        let periods = block_on(read_history(args))?;
+        let text = history::text(args.format, &periods)?;
         output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
         return Ok(exit::DONE);
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 async fn read_history(args: &Args) -> Result<Vec<BestPeriod>, CliError> {
     let store = args.selection.open().await?;
-    let mut reigns = Vec::new();
+    let mut periods = Vec::new();
     for kernel in kernels_named(&args.kernels)? {
         let query = args.selection.query(kernel.as_deref(), None);
         let found = store.history(&query).await.map_err(store_error)?;
@@ -102,10 +102,10 @@ async fn read_history(args: &Args) -> Result<Vec<BestPeriod>, CliError> {
             let kernel = kernel.as_deref();
             args.selection.explain_nothing(&store, kernel).await?;
         }
-        reigns.extend(found);
+        periods.extend(found);
     }
     store.close().await.map_err(store_error)?;
-    Ok(reigns)
+    Ok(periods)
 }
 
 async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> {
@@ -381,16 +381,4 @@ fn summary(counts: &[VerdictCount]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn times_are_shown_to_five_digits() {
-        for (us, expected) in [
-            (0.123456, "0.1235"),
-            (3.2, "3.2000"),
-            (12.34567, "12.346"),
-            (123456.7, "123457"),
-        ] {
-            assert_eq!(super::digits(us), expected);
-        }
-    }
-}
+mod tests;

@@ -229,7 +229,7 @@ fn init_tracing(command: &Command) {
         Command::Worker(_) => ("info", false),
         _ => ("warn", false),
     };
-    // A slow query is no news to a user, and its text is long.
+    // A user can do nothing about a slow query, and its text is long.
     let usual = format!("{level},sqlx::query=error");
     let filter = tracing_subscriber::EnvFilter::try_from_env("TUNER_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));

@@ -102,19 +102,7 @@ async fn offline(args: &Args) -> Result<String, CliError> {
             row.address
         )));
     }
-    let store = Store::open(&args.place.db).await.map_err(store_error)?;
-    let mut text = String::new();
-    for id in &args.runs {
-        let stopped = store.cancel_job(&RunId::from_text(id), true).await;
-        if !stopped.map_err(store_error)? {
-            return Err(usage(format!(
-                "run `{id}` neither waits nor is under way; `tuner status` lists the runs"
-            )));
-        }
-        text.push_str(&said(id, "stopped"));
-    }
-    store.close().await.map_err(store_error)?;
-    Ok(text)
+    cancelled(args, &args.place.db, true).await
 }
 
 async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
@@ -123,14 +111,22 @@ async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
             "no daemon runs; name the runs that shall leave the queue",
         ));
     }
+    cancelled(args, db, false).await
+}
+
+/// Takes the runs out of the queue; with `begun`, those too that the database calls running.
+async fn cancelled(args: &Args, db: &Path, begun: bool) -> Result<String, CliError> {
     let store = Store::open(db).await.map_err(store_error)?;
     let mut text = String::new();
     for id in &args.runs {
-        let cancelled = store.cancel_job(&RunId::from_text(id), false).await;
-        if !cancelled.map_err(store_error)? {
-            return Err(usage(format!(
-                "no daemon runs, and run `{id}` is not queued; `tuner status` lists the runs"
-            )));
+        let done = store.cancel_job(&RunId::from_text(id), begun).await;
+        if !done.map_err(store_error)? {
+            let why = if begun {
+                format!("run `{id}` neither waits nor is under way")
+            } else {
+                format!("no daemon runs, and run `{id}` is not queued")
+            };
+            return Err(usage(format!("{why}; `tuner status` lists the runs")));
         }
         text.push_str(&said(id, "stopped"));
     }

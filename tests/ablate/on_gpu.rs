@@ -1,6 +1,7 @@
 //! Changes that are timed on the stand-in for a GPU.
 
 use super::{ABLATE, tuner, with_gpu};
+use crate::program::words;
 use serde_json::Value;
 use std::path::Path;
 
@@ -165,15 +166,7 @@ fn on_a_gpu_a_cost_has_an_interval_and_only_what_is_right_has_a_cost() {
 #[test]
 fn on_a_gpu_the_base_is_the_best_measured_result_and_never_a_predicted_one() {
     let folder = work("0", "256");
-    let run = [
-        "run",
-        "space.yaml",
-        "--evals",
-        "6",
-        "--db",
-        "tuner.db",
-        "--device",
-    ];
+    let run = words("run space.yaml --evals 6 --db tuner.db --device");
     let (_, story, code) = tuner(folder.path(), &[&run[..], &["vgpu:h100"]].concat());
     assert_eq!(code, Some(0), "{story}");
     let ablate = ["--db", "tuner.db", "--parameter", "SPARE"];

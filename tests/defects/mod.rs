@@ -5,7 +5,7 @@
 use assert_cmd::Command;
 
 /// The judgement of `tuner check` on a kernel with one defect.
-fn check(kernel: &str, problem: &str, defect: u32) -> serde_json::Value {
+fn check(kernel: &str, problem: &str, defect: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/defects"))
         .args(["check", "--format", "json", "--problem", problem])
@@ -19,10 +19,15 @@ fn check(kernel: &str, problem: &str, defect: u32) -> serde_json::Value {
     rows[0].clone()
 }
 
-/// Asserts the verdicts of defects, and that the detail says what was seen.
-fn caught(kernel: &str, defects: &[(u32, &str, &str, &str, &str)]) {
-    for (defect, what, problem, verdict, says) in defects {
-        let row = check(kernel, problem, *defect);
+/// Asserts the verdicts of a table's defects, and that the detail says what was seen. A line is the
+/// defect's number, the problem, the verdict, a word of the detail, and what is wrong.
+fn caught(kernel: &str, table: &str) {
+    for line in table.lines().filter(|line| !line.trim().is_empty()) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [defect, problem, verdict, says, what] = cells.as_slice() else {
+            panic!("five cells: {line}");
+        };
+        let row = check(kernel, problem, defect);
         assert_eq!(row["verdict"], *verdict, "{what}: {row:#}");
         let detail = row["detail"].as_str().unwrap_or_default();
         assert!(detail.contains(says), "{what}: {detail}");
@@ -33,79 +38,25 @@ fn caught(kernel: &str, defects: &[(u32, &str, &str, &str, &str)]) {
 fn defects_of_an_attention_kernel_are_caught() {
     caught(
         "attention",
-        &[
-            (0, "nothing", "plain", "ok", ""),
-            (0, "nothing", "causal", "ok", ""),
-            (0, "nothing", "short", "ok", ""),
-            (0, "nothing", "ragged", "ok", ""),
-            (
-                1,
-                "no barrier before the tile is refilled",
-                "plain",
-                "race",
-                "",
-            ),
-            (2, "no barrier after it is filled", "plain", "race", ""),
-            (
-                3,
-                "rows beyond the end are stored",
-                "plain",
-                "out_of_bounds",
-                "",
-            ),
-            (4, "the causal flag is ignored", "causal", "incorrect", "o["),
-            (5, "the last key is dropped", "plain", "incorrect", "o["),
-            (
-                6,
-                "a head is skipped",
-                "plain",
-                "incorrect",
-                "written by nobody",
-            ),
-            (7, "sums are kept in 16 bits", "plain", "incorrect", "`o`"),
-            (
-                8,
-                "an input is changed",
-                "plain",
-                "incorrect",
-                "changed its input `q`",
-            ),
-            (
-                9,
-                "no maximum is subtracted",
-                "plain",
-                "incorrect",
-                "adversarial input",
-            ),
-            (
-                10,
-                "a neighbour's key counts nothing but NaN",
-                "plain",
-                "incorrect",
-                "NaN elsewhere",
-            ),
-            (
-                11,
-                "the scale is one per cent off",
-                "plain",
-                "incorrect",
-                "`o`",
-            ),
-            (
-                12,
-                "the tile's tail is read and never written",
-                "short",
-                "uninitialized",
-                "",
-            ),
-            (
-                13,
-                "the grid leaves out the ragged end",
-                "ragged",
-                "incorrect",
-                "written by nobody",
-            ),
-        ],
+        "
+         0 | plain  | ok            |                       | nothing
+         0 | causal | ok            |                       | nothing
+         0 | short  | ok            |                       | nothing
+         0 | ragged | ok            |                       | nothing
+         1 | plain  | race          |                       | no barrier before the tile is refilled
+         2 | plain  | race          |                       | no barrier after it is filled
+         3 | plain  | out_of_bounds |                       | rows beyond the end are stored
+         4 | causal | incorrect     | o[                    | the causal flag is ignored
+         5 | plain  | incorrect     | o[                    | the last key is dropped
+         6 | plain  | incorrect     | written by nobody     | a head is skipped
+         7 | plain  | incorrect     | `o`                   | sums are kept in 16 bits
+         8 | plain  | incorrect     | changed its input `q` | an input is changed
+         9 | plain  | incorrect     | adversarial input     | no maximum is subtracted
+        10 | plain  | incorrect     | NaN elsewhere         | a neighbour's key counts nothing but NaN
+        11 | plain  | incorrect     | `o`                   | the scale is one per cent off
+        12 | short  | uninitialized |                       | the tile's tail is read and never written
+        13 | ragged | incorrect     | written by nobody     | the grid leaves out the ragged end
+        ",
     );
 }
 
@@ -113,17 +64,11 @@ fn defects_of_an_attention_kernel_are_caught() {
 fn defects_of_a_reduction_are_caught() {
     caught(
         "sum",
-        &[
-            (0, "nothing", "rows", "ok", ""),
-            (
-                1,
-                "atomics add in any order",
-                "rows",
-                "nondeterministic",
-                "`y`",
-            ),
-            (2, "no wait for cp.async", "rows", "race", ""),
-            (3, "the last element is left out", "rows", "incorrect", "y["),
-        ],
+        "
+        0 | rows | ok               |     | nothing
+        1 | rows | nondeterministic | `y` | atomics add in any order
+        2 | rows | race             |     | no wait for cp.async
+        3 | rows | incorrect        | y[  | the last element is left out
+        ",
     );
 }

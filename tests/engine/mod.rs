@@ -3,6 +3,7 @@
 mod pipeline;
 mod recorded;
 mod search;
+mod toy;
 
 use tuner_core::value::Value;
 use tuner_space::{Constraint, Environment, Expr, Parameter, Space};

@@ -73,7 +73,7 @@ fn workers_that_are_killed_or_stopped_are_replaced_by_the_others() {
     stopped.signal("STOP");
     site.until_stored(&run, "t.db", 300);
     killed.kill();
-    // Longer than the fleet's patience; then late answers come a second time.
+    // Longer than --fleet-patience; then late answers come a second time.
     std::thread::sleep(Duration::from_millis(2500));
     stopped.signal("CONT");
     assert_same(&site, "t.db", &alone, &mut run);
@@ -104,7 +104,7 @@ async fn lose_one(context: async_nats::jetstream::Context) -> String {
         let mut message = super::hostile::next_order(&consumer).await;
         for delivery in 1..=3 {
             assert_eq!(message.info().unwrap().delivered, delivery);
-            // Longer than the fleet's patience. What was taken first comes first again.
+            // Longer than --fleet-patience. What was taken first comes first again.
             tokio::time::sleep(Duration::from_millis(1200)).await;
             if delivery < 3 {
                 message = super::hostile::next_order(&consumer).await;

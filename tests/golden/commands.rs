@@ -4,6 +4,7 @@
 use crate::golden::{
     folder_with_defects, json, lines, masked, nvrtc_is_the_snapshots, pretty, shape,
 };
+use crate::program::words;
 use serde_json::Value;
 
 /// Compares a document under a name.
@@ -17,20 +18,9 @@ fn compare(folder: &std::path::Path, name: &str, document: Value) {
 #[test]
 fn check_says_the_same_of_planted_defects() {
     let folder = folder_with_defects();
-    let arguments = [
-        "check",
-        "sum.yaml",
-        "--device",
-        "vgpu:a100",
-        "--config",
-        "DEFECT=0",
-        "--config",
-        "DEFECT=1",
-        "--config",
-        "DEFECT=2",
-        "--config",
-        "DEFECT=3",
-    ];
+    let arguments = words(
+        "check sum.yaml --device vgpu:a100 --config DEFECT=0 --config DEFECT=1 --config DEFECT=2 --config DEFECT=3",
+    );
     let rows = json(folder.path(), &arguments, 4);
     compare(folder.path(), "check", rows);
 }
@@ -56,28 +46,14 @@ fn predict_says_the_same() {
 #[test]
 fn ablate_says_the_same() {
     let folder = folder_with_defects();
-    let arguments = [
-        "ablate",
-        "sum.yaml",
-        "--device",
-        "vgpu:a100",
-        "--db",
-        "old.db",
-    ];
+    let arguments = words("ablate sum.yaml --device vgpu:a100 --db old.db");
     compare(folder.path(), "ablate", json(folder.path(), &arguments, 0));
 }
 
 #[test]
 fn gate_says_the_same() {
     let folder = folder_with_defects();
-    let passes = [
-        "gate",
-        "sum.yaml",
-        "--device",
-        "vgpu:a100",
-        "--db",
-        "old.db",
-    ];
+    let passes = words("gate sum.yaml --device vgpu:a100 --db old.db");
     compare(folder.path(), "gate", json(folder.path(), &passes, 0));
     let fails = [&passes[..], &["--config", "DEFECT=3"]].concat();
     compare(

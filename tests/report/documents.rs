@@ -1,5 +1,6 @@
 //! `tuner report`: the files, from every kind of database.
 
+use crate::program::words;
 use crate::report::support::{edit, project, run, tune, write};
 use std::path::{Path, PathBuf};
 
@@ -22,16 +23,7 @@ fn recorded() -> PathBuf {
 fn a_report_of_the_virtual_gpu_has_every_section_and_is_the_same_each_time() {
     let folder = project();
     let folder = folder.path();
-    let all = [
-        "run",
-        "scale",
-        "--device",
-        "vgpu:a100",
-        "--evals",
-        "16",
-        "--db",
-        "t.db",
-    ];
+    let all = words("run scale --device vgpu:a100 --evals 16 --db t.db");
     run(folder, &all, 0);
     let (md, html) = report(folder, &["--gpu-price", "0.75"]);
     for title in [

@@ -1,6 +1,6 @@
 //! `tuner gate`: what a CI sees.
 
-use crate::program::{ended, replace, tuner, write};
+use crate::program::{ended, replace, tuner, words, write};
 use crate::report::support::{json, project, run, tune};
 use std::path::Path;
 
@@ -139,15 +139,9 @@ fn acceptance_rules_judge_the_leaderboards_best() {
     let folder = tuned();
     let folder = folder.path();
     let accept = |rules: &str| {
-        let mut arguments = gate(&[
-            "--config",
-            "PAD=0",
-            "--max-regression",
-            "50%",
-            "--format",
-            "json",
-            "--accept",
-        ]);
+        let mut arguments = gate(&words(
+            "--config PAD=0 --max-regression 50% --format json --accept",
+        ));
         arguments.push(rules);
         let answer = json(folder, &arguments);
         answer["promotion"]["accepted"]

@@ -1,5 +1,6 @@
 //! What other tools write and read: there and back again.
 
+use crate::program::words;
 use crate::report::support::{json, run, write};
 use serde_json::Value as Json;
 use std::path::Path;
@@ -203,14 +204,7 @@ fn a_t1_problem_with_arguments_becomes_a_space_that_checks() {
     );
     let rows = json(
         folder,
-        &[
-            "check",
-            "scale.yaml",
-            "--problem",
-            "imported",
-            "--format",
-            "json",
-        ],
+        &words("check scale.yaml --problem imported --format json"),
     );
     assert_eq!(rows[0]["verdict"], "unchecked", "{rows}");
     // Something that a search space cannot say: parameters alone, and why.

@@ -1,5 +1,6 @@
 //! The commit story, end to end.
 
+use crate::program::words;
 use crate::report::support::{commit, edit, git, json, project, run, tune};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -94,14 +95,7 @@ fn the_history_tells_what_was_best_when_and_why_it_ended() {
     tune(folder, "1");
     let history = json(
         folder,
-        &[
-            "leaderboard",
-            "--db",
-            "t.db",
-            "--history",
-            "--format",
-            "json",
-        ],
+        &words("leaderboard --db t.db --history --format json"),
     );
     let history = history.as_array().expect("an array");
     assert_eq!(history.len(), 2, "{history:?}");

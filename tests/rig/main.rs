@@ -9,7 +9,7 @@
 //! `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;
-use tuner_device::gpu::fake;
+use tuner_testkit::fake;
 
 fn main() -> ExitCode {
     tuner_testkit::faults::plant();
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             Some((call.to_owned(), code.parse().ok()?))
         });
         let slower = std::env::var("TUNER_FAKE_SLOWER").ok();
-        fake::stand_in(fake::Settings {
+        fake::install(fake::Settings {
             database: database.into(),
             failure,
             compares_on_host: std::env::var_os("TUNER_FAKE_GATE").is_some_and(|at| at == "host"),

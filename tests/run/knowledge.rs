@@ -1,5 +1,6 @@
 //! What a run and a study know beforehand: files, the database, and nothing on request.
 
+use crate::program::words;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -48,16 +49,8 @@ fn tuner(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 fn means(folder: &Path, arguments: &[&str]) -> Vec<f64> {
-    let common = [
-        "replay",
-        "--seeds",
-        "3",
-        "--evals",
-        "5",
-        "--strategy",
-        "evolve",
-    ];
-    let arguments = [&common, arguments, &["--format", "json"]].concat();
+    let common = words("replay --seeds 3 --evals 5 --strategy evolve");
+    let arguments = [&common[..], arguments, &["--format", "json"]].concat();
     let output = tuner(folder, &arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
@@ -168,15 +161,7 @@ fn knowledge_that_cannot_be_used_is_refused() {
         ),
     ];
     for (arguments, wanted) in refused {
-        let common = [
-            "run",
-            "--db",
-            "new.db",
-            "--device",
-            "replay:one.json",
-            "--evals",
-            "3",
-        ];
+        let common = words("run --db new.db --device replay:one.json --evals 3");
         let output = tuner(folder.path(), &[&common[..], &arguments].concat());
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");

@@ -1,7 +1,7 @@
 //! What a run leaves behind: reproducible, whole, and shared.
 
 use super::{finish, recorded, stored, tuner_run};
-use crate::program::{ended, root, tuner};
+use crate::program::{ended, root, tuner, words};
 use std::path::Path;
 use tempfile::TempDir;
 use tuner_core::record::LeaderboardRow;
@@ -111,17 +111,7 @@ fn search_quality_is_reported_with_the_contracts_keys() {
         let keys: Vec<&str> = row.keys().map(String::as_str).collect();
         assert_eq!(
             keys,
-            [
-                "file",
-                "strategy",
-                "evals",
-                "seeds",
-                "mean",
-                "median",
-                "min",
-                "hit95",
-                "overhead_us_per_eval"
-            ]
+            words("file strategy evals seeds mean median min hit95 overhead_us_per_eval")
         );
         assert!((0.0..=1.0).contains(&row["mean"].as_f64().unwrap()));
     }

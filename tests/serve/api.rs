@@ -101,6 +101,57 @@ fn every_reference_resolves(value: &Value, document: &Value) {
     }
 }
 
+/// Requests without a body that are refused.
+#[rustfmt::skip]
+const UNFOUND: [(&str, &str, u16, &str); 12] = [
+    ("GET", "/api/v1/runs/none", 404, "no run `none`"),
+    ("GET", "/api/v1/runs/none/events", 404, "no run `none`"),
+    ("POST", "/api/v1/runs/none/stop", 404, "no run `none`"),
+    ("GET", "/api/v1/runs?state=odd", 400, "choose from"),
+    ("GET", "/api/v1/leaderboard?top=many", 400, "top"),
+    ("GET", "/api/v1/leaderboard?sort=up", 400, "sort"),
+    ("GET", "/api/v1/candidates/zz", 404, "no such candidate"),
+    ("GET", "/api/v1/leaderboard?top=0", 400, "1 to 1000"),
+    ("GET", "/api/v1/runs?limit=0", 400, "1 to 100"),
+    ("GET", "/api/v1/runs?limit=101", 400, "1 to 100"),
+    ("GET", "/nowhere", 404, "/openapi.json"),
+    ("DELETE", "/api/v1/runs", 405, "/openapi.json"),
+];
+
+/// Asserts that the request is answered with that status and hint, as `/openapi.json` documents it.
+fn refused(
+    daemon: &Daemon,
+    document: &Value,
+    (method, path, headers, body): (&str, &str, &str, &str),
+    (status, hint): (u16, &str),
+) {
+    let answer = daemon
+        .request(method, path, headers, body.as_bytes())
+        .unwrap();
+    let detail = answer.json()["detail"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let what = format!(
+        "{method} {path} {:.60}: {} {}",
+        body, answer.status, answer.body
+    );
+    assert_eq!(answer.status, status, "{what}");
+    assert!(answer.head.contains("application/problem+json"), "{what}");
+    assert!(detail.contains(hint), "{what}");
+    let template = path.split('?').next().unwrap();
+    let template = template
+        .replace("/none", "/{id}")
+        .replace("/zz", "/{candidate}");
+    let operation = &document["paths"][&template][method.to_ascii_lowercase()];
+    if !operation.is_null() {
+        let documented = &operation["responses"][answer.status.to_string()]["content"];
+        let problem = &documented["application/problem+json"];
+        assert!(problem.is_object(), "{what}: not in /openapi.json");
+    }
+    assert!(!answer.body.contains("root:"), "{what}");
+}
+
 #[test]
 fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
     let dir = TempDir::new().unwrap();
@@ -111,136 +162,42 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
     let absolute = request("/etc/passwd", 5, 1, "random");
     let strategy = request(RECORDED, 5, 1, "guess");
     let document = daemon.get("/openapi.json").1;
-    for (method, path, headers, body, status, hint) in [
+    let posted = [
+        (json, long.as_str(), 413, "longer than 65536"),
+        (json, r#"{"kernels": ["#, 400, "EOF"),
+        (json, "", 400, "EOF"),
+        ("", "{}", 415, "Content-Type"),
+        (json, r#"{"kernel":"x"}"#, 422, "unknown field `kernel`"),
+        (json, r#"{"seed":-1}"#, 422, "seed"),
+        (json, &outside, 422, "--kernels DIR"),
+        (json, &absolute, 422, "--kernels DIR"),
         (
-            "POST",
-            "/api/v1/runs",
             json,
-            long.as_str(),
-            413,
-            "longer than 65536",
-        ),
-        ("POST", "/api/v1/runs", json, "{\"kernels\": [", 400, "EOF"),
-        ("POST", "/api/v1/runs", json, "", 400, "EOF"),
-        ("POST", "/api/v1/runs", "", "{}", 415, "Content-Type"),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            "{\"kernel\":\"x\"}",
-            422,
-            "unknown field `kernel`",
-        ),
-        ("POST", "/api/v1/runs", json, "{\"seed\":-1}", 422, "seed"),
-        ("POST", "/api/v1/runs", json, &outside, 422, "--kernels DIR"),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            &absolute,
+            r#"{"kernels":["/etc/passwd.yaml"]}"#,
             422,
             "--kernels DIR",
         ),
         (
-            "POST",
-            "/api/v1/runs",
             json,
-            "{\"kernels\":[\"/etc/passwd.yaml\"]}",
-            422,
-            "--kernels DIR",
-        ),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            "{\"kernels\":[\"nothing\"]}",
+            r#"{"kernels":["nothing"]}"#,
             422,
             "no kernel `nothing`",
         ),
-        ("POST", "/api/v1/runs", json, &strategy, 422, "guess"),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            "{\"device\":\"gpu\"}",
-            422,
-            "vgpu:NAME",
-        ),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            "{\"evals\":0}",
-            422,
-            "at least 1",
-        ),
-        (
-            "POST",
-            "/api/v1/runs",
-            json,
-            "{\"budget\":\"soon\"}",
-            422,
-            "90s",
-        ),
-        ("GET", "/api/v1/runs/none", "", "", 404, "no run `none`"),
-        (
-            "GET",
-            "/api/v1/runs/none/events",
-            "",
-            "",
-            404,
-            "no run `none`",
-        ),
-        (
-            "POST",
-            "/api/v1/runs/none/stop",
-            "",
-            "",
-            404,
-            "no run `none`",
-        ),
-        ("GET", "/api/v1/runs?state=odd", "", "", 400, "choose from"),
-        ("GET", "/api/v1/leaderboard?top=many", "", "", 400, "top"),
-        ("GET", "/api/v1/leaderboard?sort=up", "", "", 400, "sort"),
-        (
-            "GET",
-            "/api/v1/candidates/zz",
-            "",
-            "",
-            404,
-            "no such candidate",
-        ),
-        ("GET", "/api/v1/leaderboard?top=0", "", "", 400, "1 to 1000"),
-        ("GET", "/api/v1/runs?limit=0", "", "", 400, "1 to 100"),
-        ("GET", "/api/v1/runs?limit=101", "", "", 400, "1 to 100"),
-        ("GET", "/nowhere", "", "", 404, "/openapi.json"),
-        ("DELETE", "/api/v1/runs", "", "", 405, "/openapi.json"),
-    ] {
-        let answer = daemon
-            .request(method, path, headers, body.as_bytes())
-            .unwrap();
-        let detail = answer.json()["detail"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        let what = format!(
-            "{method} {path} {:.60}: {} {}",
-            body, answer.status, answer.body
+        (json, &strategy, 422, "guess"),
+        (json, r#"{"device":"gpu"}"#, 422, "vgpu:NAME"),
+        (json, r#"{"evals":0}"#, 422, "at least 1"),
+        (json, r#"{"budget":"soon"}"#, 422, "90s"),
+    ];
+    for (headers, body, status, hint) in posted {
+        refused(
+            &daemon,
+            &document,
+            ("POST", "/api/v1/runs", headers, body),
+            (status, hint),
         );
-        assert_eq!(answer.status, status, "{what}");
-        assert!(answer.head.contains("application/problem+json"), "{what}");
-        assert!(detail.contains(hint), "{what}");
-        let template = path.split('?').next().unwrap();
-        let template = template
-            .replace("/none", "/{id}")
-            .replace("/zz", "/{candidate}");
-        let operation = &document["paths"][&template][method.to_ascii_lowercase()];
-        if !operation.is_null() {
-            let documented = &operation["responses"][answer.status.to_string()]["content"];
-            let problem = &documented["application/problem+json"];
-            assert!(problem.is_object(), "{what}: not in /openapi.json");
-        }
-        assert!(!answer.body.contains("root:"), "{what}");
+    }
+    for (method, path, status, hint) in UNFOUND {
+        refused(&daemon, &document, (method, path, "", ""), (status, hint));
     }
     let (_, runs) = daemon.get("/api/v1/runs");
     assert_eq!(runs["runs"], serde_json::json!([]), "nothing was queued");
@@ -309,28 +266,19 @@ fn pages_of_strangers_cannot_ask_through_a_browser() {
     let dir = TempDir::new().unwrap();
     let daemon = Daemon::start(&dir.path().join("t.db"));
     let port = daemon.address.rsplit(':').next().unwrap();
+    // PORT stands for the daemon's.
     for (headers, status) in [
-        (format!("host: evil.example:{port}\r\n"), 421),
-        (format!("host: localhost:{port}\r\n"), 200),
-        (
-            format!("host: localhost:{port}\r\norigin: http://evil.example\r\n"),
-            403,
-        ),
-        (
-            format!("host: localhost:{port}\r\norigin: http://localhost:{port}\r\n"),
-            200,
-        ),
-        (format!("host: localhost:{port}\r\norigin: null\r\n"), 403),
-        (format!("host: localhost:{port}@evil.example\r\n"), 421),
-        (
-            format!("host: localhost:{port}\r\nhost: evil.example\r\n"),
-            400,
-        ),
-        (
-            format!("host: localhost:{port}\r\norigin: http://ev\u{ef}l.example\r\n"),
-            400,
-        ),
+        ("host: evil.example:PORT", 421),
+        ("host: localhost:PORT", 200),
+        ("host: localhost:PORT|origin: http://evil.example", 403),
+        ("host: localhost:PORT|origin: http://localhost:PORT", 200),
+        ("host: localhost:PORT|origin: null", 403),
+        ("host: localhost:PORT@evil.example", 421),
+        ("host: localhost:PORT|host: evil.example", 400),
+        ("host: localhost:PORT|origin: http://ev\u{ef}l.example", 400),
     ] {
+        let headers = format!("{headers}\r\n").replace("PORT", port);
+        let headers = headers.replace('|', "\r\n");
         let answer = daemon
             .request("GET", "/api/v1/runs", &headers, b"")
             .unwrap();

@@ -1,5 +1,6 @@
 //! `tuner leaderboard`, `export` and `record` on made-up results.
 
+use crate::program::words;
 use crate::store::support::{config, failed, finished, hash, start, timed};
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -59,33 +60,11 @@ async fn the_leaderboard_has_the_contracts_keys_and_filters() {
     let keys: Vec<&String> = keys.filter(|key| !more.contains(&key.as_str())).collect();
     assert_eq!(
         keys,
-        [
-            "rank",
-            "kernel",
-            "problem",
-            "device",
-            "device_kind",
-            "timing",
-            "config",
-            "time_us_p50",
-            "time_us_p90",
-            "ci95_us",
-            "samples",
-            "tied_with_best",
-            "speedup_vs_default",
-            "speedup_vs_baseline",
-            "commit",
-            "dirty",
-            "template_hash",
-            "cubin_hash",
-            "registers",
-            "spill_bytes",
-            "shared_bytes",
-            "max_error",
-            "seed",
-            "run_id",
-            "measured_at"
-        ]
+        words(
+            "rank kernel problem device device_kind timing config time_us_p50 time_us_p90 \
+             ci95_us samples tied_with_best speedup_vs_default speedup_vs_baseline commit dirty template_hash cubin_hash \
+             registers spill_bytes shared_bytes max_error seed run_id measured_at"
+        )
     );
     for (device, rows_expected) in [
         ("cuda", 2),

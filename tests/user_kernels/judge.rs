@@ -1,5 +1,6 @@
 //! What `tuner check` says of each case.
 
+use crate::program::words;
 use crate::user_kernels::case::{Case, Kind, Project};
 use crate::user_kernels::program::{rows, tuner};
 use serde_json::Value;
@@ -106,14 +107,7 @@ fn text<'a>(row: &'a Value, key: &str) -> &'a str {
 fn space_refused(case: &Case, folder: &Path) -> Result<String, String> {
     assert_eq!(case.kind, Kind::Wrong);
     let file = [case.write(folder)];
-    let run: &[&str] = &[
-        "--evals",
-        "2",
-        "--device",
-        "vgpu:h100",
-        "--db",
-        "refused.db",
-    ];
+    let run: &[&str] = &words("--evals 2 --device vgpu:h100 --db refused.db");
     let mut first = String::new();
     for (command, more) in [("check", &[][..]), ("run", run)] {
         let output = tuner(folder, command, &file, more);

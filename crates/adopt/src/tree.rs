@@ -266,31 +266,4 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Source, declared};
-    use std::path::Path;
-
-    fn names(text: &str) -> Vec<Vec<String>> {
-        let source = Source::parse(Path::new("t.cu"), "t.cu".into(), text.to_owned()).unwrap();
-        let root = source.tree().root_node();
-        let mut cursor = root.walk();
-        root.named_children(&mut cursor)
-            .map(|node| declared(&source, node))
-            .collect()
-    }
-
-    #[test]
-    fn declarations_are_found_by_their_names() {
-        let text = "template <int A> __device__ float* f(int x) { return 0; }\n\
-                    constexpr int BM = 3, *p = 0;\nstruct S { int a; };\nenum E { ONE, TWO };\n\
-                    using T = float;\ntypedef struct { int x; } V;\nnamespace cg = cooperative_groups;\n\
-                    __constant__ float c[4];\nvoid S::go() {}\n";
-        let found = names(text);
-        let has = |name: &str| found.iter().any(|all| all.iter().any(|each| each == name));
-        for name in [
-            "f", "BM", "p", "S", "E", "ONE", "TWO", "T", "V", "cg", "c", "go",
-        ] {
-            assert!(has(name), "{name}: {found:?}");
-        }
-    }
-}
+mod tests;

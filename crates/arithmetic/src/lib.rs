@@ -34,9 +34,6 @@ pub mod wmma;
 pub mod atomic;
 pub mod host;
 
-#[cfg(test)]
-mod tests;
-
 /// One 32-bit register of all lanes of a warp.
 pub type Lanes = [u32; 32];
 

@@ -154,7 +154,7 @@ impl Mma {
 
     /// [`Mma::run`] with the vectors that the caller is compiled for.
     #[inline(always)]
-    pub(super) fn run_here(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+    pub fn run_here(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         let mut dot = [[0.0; 64]; 2];
         match (self.a.per_register(), self.k) {
             (1, 4) => self.products::<1, 4, 4, 1>(a, b, &mut dot),

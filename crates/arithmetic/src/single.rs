@@ -146,9 +146,9 @@ fn fma_fused<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     d
 }
 
-/// For hosts without.
+/// [`fma_rn_lanes`] for hosts without a fused multiply-add.
 #[inline(always)]
-pub(super) fn fma_emulated<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+pub fn fma_emulated<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     let mut d = [0; 32];
     let mut any = false;
     for i in 0..32 {

@@ -20,26 +20,10 @@ pub enum Operand {
     Accumulator,
 }
 
-/// One form of `wmma.mma.sync` with 32-bit registers.
+/// One form of `wmma.mma.sync` with 32-bit registers: the shape and types of an [`Mma`], of which
+/// `wmma` has others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wmma {
-    /// Rows of A and D.
-    pub m: usize,
-    /// Columns of B and D.
-    pub n: usize,
-    /// Columns of A and rows of B.
-    pub k: usize,
-    /// Elements of A.
-    pub a: Element,
-    /// Elements of B.
-    pub b: Element,
-    /// Elements of C.
-    pub c: Accumulator,
-    /// Elements of D.
-    pub d: Accumulator,
-    /// `.satfinite`.
-    pub saturate: bool,
-}
+pub struct Wmma(pub Mma);
 
 /// Distribution of one fragment over lanes and registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,53 +157,50 @@ fn tiled_accumulator(
 impl Wmma {
     /// The fragments of A, B, C and D; `None` where PTX has no such form.
     pub fn fragments(&self) -> Option<[Fragment; 4]> {
-        let shape = (self.m, self.n, self.k);
+        let form = &self.0;
+        let shape = (form.m, form.n, form.k);
         let integer = |e| matches!(e, Element::S8 | Element::U8 | Element::S4 | Element::U4);
-        let accumulators_fit = match (self.c, self.d) {
-            (Accumulator::S32, Accumulator::S32) => integer(self.a),
-            (Accumulator::F32, Accumulator::F32) => !integer(self.a),
+        let accumulators_fit = match (form.c, form.d) {
+            (Accumulator::S32, Accumulator::S32) => integer(form.a),
+            (Accumulator::F32, Accumulator::F32) => !integer(form.a),
             (Accumulator::S32, _) | (_, Accumulator::S32) => false,
-            _ => self.a == Element::F16,
+            _ => form.a == Element::F16,
         };
-        (accumulators_fit && self.a == self.b).then_some(())?;
+        (accumulators_fit && form.a == form.b).then_some(())?;
         Some([
-            Fragment::multiplicand(Operand::A, shape, self.a)?,
-            Fragment::multiplicand(Operand::B, shape, self.b)?,
-            Fragment::accumulator(shape, self.c)?,
-            Fragment::accumulator(shape, self.d)?,
+            Fragment::multiplicand(Operand::A, shape, form.a)?,
+            Fragment::multiplicand(Operand::B, shape, form.b)?,
+            Fragment::accumulator(shape, form.c)?,
+            Fragment::accumulator(shape, form.d)?,
         ])
     }
 
     /// D = A·B + C. The slices hold as many registers as [`Wmma::fragments`] says.
     pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
-        if (self.m, self.n) == (8, 32) {
+        let form = &self.0;
+        if (form.m, form.n) == (8, 32) {
             // (A·B)ᵀ = Bᵀ·Aᵀ, and the fragments are those of the transposes.
-            let turned = Wmma {
+            let turned = Mma {
                 m: 32,
                 n: 8,
-                a: self.b,
-                b: self.a,
-                ..*self
+                a: form.b,
+                b: form.a,
+                ..*form
             };
-            return turned.run(b, a, c, d);
+            return Self(turned).run(b, a, c, d);
         }
-        let rows = self.m.min(16);
+        let rows = form.m.min(16);
         let tile = Mma {
             m: rows,
             n: 8,
-            k: self.k,
-            a: self.a,
-            b: self.b,
-            c: self.c,
-            d: self.d,
-            saturate: self.saturate,
+            ..*form
         };
-        let per = self.a.per_register();
-        let (a_each, b_each) = (rows * self.k / 32 / per, self.k / 4 / per);
-        let c_each = rows / 4 / self.c.per_register();
-        let d_each = rows / 4 / self.d.per_register();
-        let tall = self.m / rows;
-        for i in 0..tall * self.n / 8 {
+        let per = form.a.per_register();
+        let (a_each, b_each) = (rows * form.k / 32 / per, form.k / 4 / per);
+        let c_each = rows / 4 / form.c.per_register();
+        let d_each = rows / 4 / form.d.per_register();
+        let tall = form.m / rows;
+        for i in 0..tall * form.n / 8 {
             let (row, column) = if tall == 2 { (i, 0) } else { (0, i) };
             tile.run(
                 &a[a_each * row..][..a_each],
@@ -228,7 +209,7 @@ impl Wmma {
                 &mut d[d_each * i..][..d_each],
             );
         }
-        if self.saturate {
+        if form.saturate {
             self.make_finite(d);
         }
     }
@@ -236,7 +217,7 @@ impl Wmma {
     /// `.satfinite` of floating-point results: infinities to the largest finite value, NaN to +0.
     fn make_finite(&self, d: &mut [Lanes]) {
         for word in d.iter_mut().flatten() {
-            *word = match self.d {
+            *word = match self.0.d {
                 Accumulator::S32 => *word,
                 Accumulator::F32 => finite_f32(*word),
                 Accumulator::F16 => half::map1(*word, finite_f16),

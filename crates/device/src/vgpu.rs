@@ -267,35 +267,11 @@ impl Session for VirtualGpu {
     }
 
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
-        let refused = |detail: String| Judgement::new(Verdict::LaunchFailed, detail);
         let module = self.module(run.code)?;
-        module
-            .supported(&run.launch.entry)
-            .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
-        if let Some(why) = wrong_target(module.target(), self.arch.cc) {
-            return Err(refused(why));
-        }
-        let threads = run.launch.threads();
-        let each = run.code.needs(&run.launch.entry).registers;
-        let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
-        if registers > u64::from(self.arch.registers_per_sm) {
-            return Err(refused(format!(
-                "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
-                self.arch.registers_per_sm
-            )));
-        }
-        if run.launch.cooperative {
-            let needs = run.code.needs(&run.launch.entry);
-            let shared = u64::from(run.launch.shared_bytes) + needs.static_shared_bytes;
-            let together =
-                resident_blocks(self.arch, threads, each, shared) * u64::from(self.arch.sm_count);
-            if run.launch.blocks() > together {
-                return Err(refused(too_large_together(run.launch.blocks(), together)));
-            }
-        }
+        launchable(self.arch, &module, run)?;
         self.place_variables(run.code, &module)?;
-        let own = run.budget;
-        let own = own.filter(|budget| *budget < self.limits.instructions_per_block);
+        let most = self.limits.instructions_per_block;
+        let own = run.budget.filter(|budget| *budget < most);
         let launch = Launch {
             dynamic_shared_bytes: run.launch.shared_bytes,
             blocks: match &run.blocks {
@@ -310,7 +286,7 @@ impl Session for VirtualGpu {
                 Order::Natural => BlockOrder::Ascending,
                 Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
-            instruction_budget: own.unwrap_or(self.limits.instructions_per_block),
+            instruction_budget: own.unwrap_or(most),
             wall_deadline: Some(Instant::now() + self.limits.wall),
             threads: self.limits.threads,
             checks: Checks {
@@ -335,8 +311,8 @@ impl Session for VirtualGpu {
         // What a block has not done within the run's budget it might still do.
         let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);
-        let hazards = report.hazards.iter().filter(|found| !late(found));
-        let mut hazards: Vec<Hazard> = hazards.map(hazard).collect();
+        let kept = report.hazards.iter().filter(|found| !late(found));
+        let mut hazards: Vec<Hazard> = kept.map(hazard).collect();
         if !run.launch.cooperative && run.code.ptx.contains("%envreg") {
             // Cooperative groups end a grid's barrier with a trap where the driver gave it nothing.
             let crashed = hazards.iter_mut().filter(|it| it.kind == Verdict::Crashed);
@@ -354,6 +330,38 @@ impl Session for VirtualGpu {
             budget_exhausted: exhausted,
         })
     }
+}
+
+/// What refuses the launch before it begins.
+fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgement> {
+    module
+        .supported(&run.launch.entry)
+        .map_err(|what| Judgement::new(Verdict::Unsupported, what.to_string()))?;
+    let wrong = wrong_target(module.target(), arch.cc);
+    let why = wrong.or_else(|| lacking_resources(arch, run));
+    why.map_or(Ok(()), |why| Err(refused(why)))
+}
+
+fn refused(detail: String) -> Judgement {
+    Judgement::new(Verdict::LaunchFailed, detail)
+}
+
+/// Why a driver would refuse the launch for want of registers, or of room for all of its blocks.
+fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
+    let threads = run.launch.threads();
+    let needs = run.code.needs(&run.launch.entry);
+    let each = needs.registers;
+    let registers = u64::from(each.div_ceil(8) * 8) * threads.div_ceil(32) * 32;
+    if registers > u64::from(arch.registers_per_sm) {
+        return Some(format!(
+            "too many resources requested for launch: {threads} threads of {each} registers need {registers}, the device has {}",
+            arch.registers_per_sm
+        ));
+    }
+    let shared = u64::from(run.launch.shared_bytes) + needs.static_shared_bytes;
+    let together = resident_blocks(arch, threads, each, shared) * u64::from(arch.sm_count);
+    let blocks = run.launch.blocks();
+    (run.launch.cooperative && blocks > together).then(|| too_large_together(blocks, together))
 }
 
 /// Said of a kernel that waits for its grid in a launch that is not cooperative.
@@ -419,21 +427,4 @@ fn warning(found: &vgpu::Hazard) -> Hazard {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::wrong_target;
-
-    #[test]
-    fn code_for_a_newer_gpu_is_refused_and_code_for_an_older_one_runs() {
-        assert_eq!(wrong_target("sm_80", 90), None);
-        assert_eq!(wrong_target("sm_90", 90), None);
-        assert_eq!(wrong_target("sm_90a", 90), None);
-        for (target, cc) in [
-            ("sm_90", 80),
-            ("sm_90a", 100),
-            ("sm_120", 90),
-            ("sm_90a", 89),
-        ] {
-            assert!(wrong_target(target, cc).is_some(), "{target} on {cc}");
-        }
-    }
-}
+mod tests;

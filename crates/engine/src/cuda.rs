@@ -7,7 +7,7 @@
 
 mod usage;
 
-use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use super::fleet::{SiblingTimes, TimeRange};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, SEEDS, Work};
@@ -424,14 +424,6 @@ impl Evaluator for CudaEvaluator {
 
     fn facts(&self) -> &DeviceFacts {
         &self.facts
-    }
-
-    fn order(&self) -> Order {
-        Order::Arrival
-    }
-
-    fn clock(&self) -> Clock {
-        Clock::Wall
     }
 
     fn may_hang(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Compilation, ConfigValues, Measurement, Verdict};
+use tuner_core::record::{Compilation, ConfigValues, DeviceKind, Measurement, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::gate::level::Level;
@@ -25,10 +25,20 @@ pub trait Evaluator: Send + Sync + 'static {
     fn facts(&self) -> &DeviceFacts;
 
     /// In which order results are told to the search.
-    fn order(&self) -> Order;
+    fn order(&self) -> Order {
+        match self.facts().kind {
+            DeviceKind::Replay | DeviceKind::Vgpu => Order::Fixed,
+            DeviceKind::Cuda => Order::Arrival,
+        }
+    }
 
     /// What a time budget is counted on.
-    fn clock(&self) -> Clock;
+    fn clock(&self) -> Clock {
+        match self.facts().kind {
+            DeviceKind::Replay => Clock::Charged,
+            DeviceKind::Vgpu | DeviceKind::Cuda => Clock::Wall,
+        }
+    }
 
     /// Whether evaluating costs next to nothing, so that handing it to threads would cost more.
     fn instant(&self) -> bool {
@@ -140,7 +150,7 @@ pub struct Judged {
     pub compilation: Option<Compilation>,
     /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
     pub charged_us: u64,
-    /// It was not looked at in every way: what costs much waits until it may win.
+    /// Some checks are put off: those that cost much are run once it may win.
     pub put_off: bool,
 }
 

@@ -1,23 +1,23 @@
 //! The judge: builds a candidate (bind, render, compile) and has a device judge it. Runs, checks,
 //! predictions, ablations, the gate and the daemon all come through here.
 
-use super::error::EngineError;
+mod known;
+mod pool;
+
 use super::evaluator::{BoxError, Judged, Preparation};
-use super::job::{JobError, engine_error, helpers};
-use super::parallel::in_order_each;
+use super::other_problems;
 use super::prior::Prior;
-use super::vouch;
+pub(super) use known::Known;
+pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tuner_core::activity;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::Compilation;
 use tuner_core::units::{ContentHash, Micros};
-use tuner_device::DeviceSelector;
-use tuner_device::worker::host::{Settings, Worker, WorkerError};
+use tuner_device::worker::host::{Worker, WorkerError};
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
@@ -199,8 +199,8 @@ impl KernelTask {
         })
     }
 
-    /// The check problems on which the configuration is valid: one on which it is not would condemn
-    /// what is right here.
+    /// The check problems on which the configuration is valid: one on which it is not would
+    /// fail what is right here.
     fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
         self.checks.iter().filter(|check| check.admits(config))
     }
@@ -245,7 +245,8 @@ impl KernelTask {
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
         let _doing = activity::begin("judging", self.timed.describe(config));
-        vouch::judge(worker, job, &self.timed, compiler, config).map_err(|error| self.blame(error))
+        other_problems::judge(worker, job, &self.timed, compiler, config)
+            .map_err(|error| self.blame(error))
     }
 }
 
@@ -375,149 +376,6 @@ impl Work {
             job.checks.extend(job.timed.take());
         }
         job
-    }
-}
-
-/// What is known of candidates by what decides it: equal work is judged once.
-#[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<ContentHash, TimedJudgement>>);
-
-impl Known {
-    /// What is known of the same work, marked as used again, or else what `judge` finds, which is
-    /// remembered if it lasts.
-    pub(super) fn or_judge(
-        &self,
-        same: &ContentHash,
-        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
-    ) -> Result<TimedJudgement, BoxError> {
-        if let Some(found) = self.get(same) {
-            return Ok(found.reused());
-        }
-        self.judge_anew(same, judge)
-    }
-
-    /// The same without the mark.
-    pub(super) fn or_judge_unmarked(
-        &self,
-        same: &ContentHash,
-        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
-    ) -> Result<TimedJudgement, BoxError> {
-        self.get(same)
-            .map_or_else(|| self.judge_anew(same, judge), Ok)
-    }
-
-    fn get(&self, same: &ContentHash) -> Option<TimedJudgement> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(same).cloned()
-    }
-
-    fn judge_anew(
-        &self,
-        same: &ContentHash,
-        judge: impl FnOnce() -> Result<TimedJudgement, BoxError>,
-    ) -> Result<TimedJudgement, BoxError> {
-        let found = judge()?;
-        if found.is_lasting() {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(same.clone(), found.clone());
-        }
-        Ok(found)
-    }
-}
-
-/// Judges configurations outside of a run, several at a time.
-pub struct JudgePool<'a> {
-    /// Compiles them.
-    pub compiler: &'a Compiler,
-    /// What runs them, a virtual GPU or a real one, and its compile target; `None` stops after the
-    /// compile.
-    pub device: Option<(DeviceSelector, &'a str)>,
-    /// Configurations at a time.
-    pub threads: usize,
-    /// How hard they are looked at.
-    pub demand: Demand,
-}
-
-impl JudgePool<'_> {
-    /// Judges all, in their order, and looks at the plan of each that compiles.
-    ///
-    /// # Errors
-    /// The tools do not work, or a space's reference is wrong.
-    pub fn all<T: Send>(
-        &self,
-        items: &[(&KernelTask, &Config)],
-        look: impl Fn(&Plan) -> T + Sync,
-    ) -> Result<Vec<(Judged, Option<T>)>, JobError> {
-        let mut all = Vec::with_capacity(items.len());
-        self.each(items, look, |_, judged| all.push(judged))?;
-        Ok(all)
-    }
-
-    /// The same, each told with its index as soon as it and all before it are there.
-    ///
-    /// # Errors
-    /// As for [`JudgePool::all`].
-    pub fn each<T: Send>(
-        &self,
-        items: &[(&KernelTask, &Config)],
-        look: impl Fn(&Plan) -> T + Sync,
-        tell: impl FnMut(usize, (Judged, Option<T>)),
-    ) -> Result<(), JobError> {
-        let settings = self.settings()?;
-        let real = matches!(self.device, Some((DeviceSelector::Cuda(_), _)));
-        let worker = || {
-            let settings = settings.clone();
-            settings.map(|settings| Arc::new(Mutex::new(Worker::new(settings))))
-        };
-        // Each thread has a worker process of its own: one that dies takes one candidate. A real
-        // GPU has one worker, whatever the number of threads that compile for it.
-        let shared = worker().filter(|_| real);
-        let start = || shared.clone().or_else(worker);
-        let one = |(task, config): &(&KernelTask, &Config),
-                   worker: &mut Option<Arc<Mutex<Worker>>>| {
-            self.one(task, config, worker.as_deref(), &look)
-        };
-        in_order_each(items, self.threads, start, one, tell)
-            .map_err(|error| engine_error(EngineError::Device(error)))
-    }
-
-    fn settings(&self) -> Result<Option<Settings>, JobError> {
-        let settings = match &self.device {
-            None => return Ok(None),
-            Some((DeviceSelector::Cuda(ordinal), arch)) => {
-                Settings::for_gpu(*ordinal, helpers(self.compiler, arch)?)
-            }
-            Some((selector, _)) => Settings::for_device(&selector.to_string()),
-        };
-        Ok(Some(settings.map_err(anyhow::Error::from)?))
-    }
-
-    fn one<T>(
-        &self,
-        task: &KernelTask,
-        config: &Config,
-        worker: Option<&Mutex<Worker>>,
-        look: &impl Fn(&Plan) -> T,
-    ) -> Result<(Judged, Option<T>), BoxError> {
-        let work = match task.prepare(self.compiler, config)? {
-            Preparation::Judged(judged) => return Ok((*judged, None)),
-            Preparation::Ready { work, .. } => work,
-        };
-        let seen = work.timed().map(look);
-        let Some(worker) = worker else {
-            return Ok((work.judged(Judgement::ok(None).into()), seen));
-        };
-        let job = work.job(&self.demand);
-        let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match self.device {
-            Some((DeviceSelector::Cuda(_), _)) => {
-                let _doing = activity::begin("judging", task.timed.describe(config));
-                let found = worker.judge(job);
-                found.map_err(|error| task.blame(error.into()))?
-            }
-            _ => task.on_virtual((self.compiler, &mut worker), config, job)?,
-        };
-        Ok((work.judged(found), seen))
     }
 }
 

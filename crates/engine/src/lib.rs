@@ -41,7 +41,7 @@ mod regression;
 mod replay;
 mod schedule;
 mod virtual_gpu;
-mod vouch;
+mod other_problems;
 mod window;
 
 pub use error::EngineError;

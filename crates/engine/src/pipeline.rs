@@ -4,6 +4,7 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
+mod commits;
 mod left;
 mod live;
 
@@ -14,29 +15,22 @@ use super::knowledge;
 use super::lanes::{Lanes, Message};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{Finished, Schedule, State, Task, Told};
+use super::schedule::{Finished, Schedule, State, Task};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
+use commits::front;
 use live::Live;
 use std::collections::VecDeque;
-use std::future::Future as _;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tuner_core::judgement::Judgement;
 use tuner_core::objective::Objectives;
-use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
 use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
-
-/// Results that may wait for their commit.
-const UNCOMMITTED: usize = 1024;
 
 /// What to do in a run.
 #[derive(Debug, Clone)]
@@ -393,100 +387,6 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    async fn submit(&mut self, task: usize, told: Told) -> Result<(), EngineError> {
-        let charged_us = match &told {
-            Told::Stored(trial) => trial.charged_us,
-            Told::New(trial) => trial.charged_us,
-        };
-        self.charged_us = self.charged_us.saturating_add(charged_us);
-        let (event, ack) = match told {
-            Told::Stored(trial) => (self.event(task, &trial, true), None),
-            Told::New(trial) => {
-                let event = self.event(task, &trial, false);
-                let key = &self.tasks[task].key;
-                (
-                    event,
-                    Some(self.store.submit(&self.run, key, *trial).await?),
-                )
-            }
-        };
-        self.uncommitted.push_back((event, ack));
-        while self.uncommitted.len() > UNCOMMITTED {
-            front(&mut self.uncommitted).await?;
-            self.announce_front();
-        }
-        Ok(())
-    }
-
-    /// Announces what was committed meanwhile, without waiting.
-    fn announce_committed(&mut self) -> Result<(), EngineError> {
-        let mut context = Context::from_waker(Waker::noop());
-        while let Some((_, ack)) = self.uncommitted.front_mut() {
-            if let Some(pending) = ack {
-                match Pin::new(pending).poll(&mut context) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(error)) => {
-                        self.uncommitted.clear();
-                        return Err(error.into());
-                    }
-                    Poll::Pending => break,
-                }
-            }
-            self.announce_front();
-        }
-        Ok(())
-    }
-
-    async fn drain(&mut self) -> Result<(), EngineError> {
-        while !self.uncommitted.is_empty() {
-            front(&mut self.uncommitted).await?;
-            self.announce_front();
-        }
-        Ok(())
-    }
-
-    fn announce_front(&mut self) {
-        if let Some((event, _)) = self.uncommitted.pop_front() {
-            self.announce(event);
-        }
-    }
-
-    fn announce(&mut self, mut event: TrialEvent) {
-        self.ledger.enter(&mut event);
-        self.lanes.stored(event.task, &event.config);
-        (self.sink)(&Event::Trial(event));
-    }
-
-    fn event<T: AsRef<Measurement>>(
-        &self,
-        task: usize,
-        trial: &TrialRecord<T>,
-        resumed: bool,
-    ) -> TrialEvent {
-        let key = &self.tasks[task].key;
-        let time = trial.measurement.as_ref().map(AsRef::as_ref);
-        TrialEvent {
-            task,
-            kernel: key.kernel.clone(),
-            problem: key.problem.clone(),
-            sequence: trial.sequence,
-            config: trial.config.clone(),
-            verdict: trial.judgement.verdict,
-            detail: in_a_line(&trial.judgement),
-            time_us: time.map(|time| time.p50.get()),
-            best_us: None,
-            new_best: false,
-            origin: trial.origin.clone(),
-            evals: 0,
-            clock_s: match self.clock {
-                Clock::Charged => Duration::from_micros(self.charged_us).as_secs_f64(),
-                Clock::Wall => 0.0,
-            },
-            resumed,
-            left: self.schedule.left(task),
-        }
-    }
-
     fn report(self, reason: StopReason, elapsed: Duration) -> Report {
         let report = Report {
             run_id: self.run.to_string(),
@@ -505,44 +405,11 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 }
 
-/// Waits for the commit of the oldest result. After an error nothing is left to wait for: that
-/// result was not stored, and those after it are not announced over the gap.
-async fn front(uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>) -> Result<(), EngineError> {
-    if let Some((_, ack)) = uncommitted.front_mut()
-        && let Some(pending) = ack
-    {
-        let stored = pending.await;
-        *ack = None;
-        if let Err(error) = stored {
-            uncommitted.clear();
-            return Err(error.into());
-        }
-    }
-    Ok(())
-}
-
 /// Waits until somebody asks for the end.
 pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|&end| end).await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-/// The first line of what was found, cut where it is long.
-fn in_a_line(judgement: &Judgement) -> String {
-    const MAX_CHARACTERS: usize = 300;
-    if judgement.verdict == Verdict::Ok {
-        return String::new();
-    }
-    let first = judgement
-        .detail
-        .lines()
-        .find(|line| !line.trim().is_empty());
-    first
-        .unwrap_or_default()
-        .chars()
-        .take(MAX_CHARACTERS)
-        .collect()
 }
 
 fn facts(task: &Task) -> TaskFacts {

@@ -332,7 +332,7 @@ impl Flights {
         let more = self.allowance + self.window.per_result();
         self.allowance = more.min(self.window.compiling());
         let first = self.list.iter().map(|each| each.earliest_turn).min()?;
-        let (places, ready) = self.ripe(first.max(told));
+        let (places, ready) = self.due(first.max(told));
         let place = search.choose(&ready);
         Some(self.list.remove(*places.get(place)?).proposal)
     }
@@ -346,7 +346,7 @@ impl Flights {
         if self.list.len() < self.window.most() {
             return true;
         }
-        let (places, ready) = self.ripe(told);
+        let (places, ready) = self.due(told);
         let given_up = search.withdraw(&ready).and_then(|place| places.get(place));
         given_up.is_some_and(|place| {
             self.list.remove(*place);
@@ -355,9 +355,9 @@ impl Flights {
     }
 
     /// Those whose turn may come.
-    fn ripe(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
-        let ripe = self.list.iter().enumerate();
-        ripe.filter(|(_, each)| each.earliest_turn <= told)
+    fn due(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
+        let due = self.list.iter().enumerate();
+        due.filter(|(_, each)| each.earliest_turn <= told)
             .map(|(place, each)| {
                 let (id, facts) = (each.proposal.id, None);
                 (place, Ready { id, facts })

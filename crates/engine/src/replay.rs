@@ -1,6 +1,6 @@
 //! Recorded measurements as a device.
 
-use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use std::sync::Arc;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
@@ -98,14 +98,6 @@ impl Evaluator for ReplayEvaluator {
 
     fn facts(&self) -> &DeviceFacts {
         &self.facts
-    }
-
-    fn order(&self) -> Order {
-        Order::Fixed
-    }
-
-    fn clock(&self) -> Clock {
-        Clock::Charged
     }
 
     fn instant(&self) -> bool {

@@ -5,7 +5,9 @@
     reason = "tasks and flights are numbered by the schedule itself"
 )]
 
-use super::evaluator::{CONTENDER, Judged, Order};
+mod turns;
+
+use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;
 use super::record::{compiled, judged, observation, record};
 use super::window::Window;
@@ -315,79 +317,6 @@ impl<W> Schedule<W> {
             .find(|flight| flight.ticket == ticket)
     }
 
-    /// The prepared candidate whose turn on the device it is.
-    pub(super) fn next_for_device(&mut self) -> Option<&mut Flight<W>> {
-        let ticket = match self.order {
-            Order::Fixed => self.fixed_or_early()?,
-            Order::Arrival => self.choose(|flight| matches!(flight.state, State::Prepared(..)))?,
-        };
-        self.flight(ticket)
-            .filter(|flight| matches!(flight.state, State::Prepared(..)))
-    }
-
-    /// With a fixed order, the candidate whose turn it is, or else the oldest that is prepared where they
-    /// may be judged early.
-    fn fixed_or_early(&mut self) -> Option<Ticket> {
-        let turn = self.fixed_turn();
-        let prepared = |flight: &&Flight<W>| matches!(flight.state, State::Prepared(..));
-        let mut ready = self.flights.iter().filter(prepared).map(|f| f.ticket);
-        let waits = |f: &&Flight<W>| matches!(f.state, State::Preparing | State::Prepared(..));
-        let judged = self.flights.len() - self.flights.iter().filter(waits).count();
-        let enough = self.told + judged as u64 >= self.limit;
-        if !self.early || enough || ready.clone().any(|ticket| Some(ticket) == turn) {
-            return turn;
-        }
-        ready.next()
-    }
-
-    /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
-    /// among those that are ripe, once all are prepared that the search may choose, so that threads
-    /// change nothing.
-    fn fixed_turn(&mut self) -> Option<Ticket> {
-        if self.turn_of.is_none() {
-            let first = self
-                .flights
-                .iter()
-                .map(|flight| flight.earliest_turn)
-                .min()?;
-            let earliest_turn = first.max(self.told);
-            let ripe = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
-            let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
-            let mut awaited = self.flights.iter().filter(|f| ripe(f) && chosen(f));
-            if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
-                return None;
-            }
-            self.turn_of = self.choose(|flight| ripe(flight));
-        }
-        self.turn_of
-    }
-
-    /// The search's choice among the candidates that may be next, of the task that had the fewest
-    /// turns. The chosen one has had its turn from then on.
-    fn choose(&mut self, may: impl Fn(&Flight<W>) -> bool) -> Option<Ticket> {
-        if self.stopped || self.launched >= self.limit {
-            return None;
-        }
-        let open = self.flights.iter().filter(|flight| may(flight));
-        let task = open
-            .map(|flight| (self.tasks[flight.task].launched, flight.task))
-            .min()?
-            .1;
-        let (tickets, ready) = self.ready(task, &may);
-        let place = self.tasks[task].strategy.choose(&ready);
-        self.count_turn(task);
-        let ticket = tickets.get(place).or(tickets.first()).copied()?;
-        if let Some(flight) = self.flight(ticket) {
-            flight.had_turn = true;
-        }
-        Some(ticket)
-    }
-
-    fn count_turn(&mut self, task: usize) {
-        self.tasks[task].launched += 1;
-        self.launched += 1;
-    }
-
     /// What is stored before a launch that may never come back.
     pub(super) fn announcement(
         &mut self,
@@ -410,58 +339,6 @@ impl<W> Schedule<W> {
             .iter()
             .filter(|flight| matches!(flight.state, State::OnDevice))
             .count()
-    }
-
-    /// A candidate that may win and of which something was put off: nothing is told of it before that
-    /// is judged. With a fixed order the one whose turn it is, so that the best that it is compared
-    /// with is the same on every machine.
-    pub(super) fn next_to_prove(&mut self) -> Option<(Ticket, usize, Config, Box<Judged>)> {
-        let turn = match self.order {
-            Order::Fixed => Some(self.fixed_turn()?),
-            Order::Arrival => None,
-        };
-        let tasks = &self.tasks;
-        // With a second objective a slow one may be on the front.
-        let all = self.objectives.is_some();
-        let flight = self.flights.iter_mut().find(|flight| {
-            turn.is_none_or(|ticket| flight.ticket == ticket)
-                && matches!(&flight.state, State::Judged(Finished::New(judged))
-                    if judged.put_off && (all || tasks[flight.task].may_win(judged)))
-        })?;
-        match std::mem::replace(&mut flight.state, State::Proving) {
-            State::Judged(Finished::New(judged)) => {
-                Some((flight.ticket, flight.task, flight.config.clone(), judged))
-            }
-            other => {
-                flight.state = other;
-                None
-            }
-        }
-    }
-
-    /// Takes the next result to tell: with a fixed order that of the candidate whose turn it is,
-    /// once it is judged. Otherwise, and after a stop, any.
-    pub(super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
-        let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
-        let place = if self.order == Order::Fixed && !self.stopped {
-            let ticket = self.fixed_turn()?;
-            let its = |flight: &Flight<W>| flight.ticket == ticket && judged(flight);
-            self.flights.iter().position(its)
-        } else {
-            self.flights.iter().position(judged)
-        }?;
-        // One that did not reach the device, such as one that does not compile, has its turn now.
-        if self.order == Order::Arrival && !self.flights[place].had_turn {
-            if self.launched >= self.limit {
-                return None;
-            }
-            self.count_turn(self.flights[place].task);
-        }
-        let mut flight = self.flights.remove(place)?;
-        match std::mem::replace(&mut flight.state, State::Preparing) {
-            State::Judged(finished) => Some((flight, finished)),
-            _ => None,
-        }
     }
 
     /// Tells the search, and makes the record that is stored.
@@ -592,14 +469,5 @@ impl<W> Schedule<W> {
             other: counts.then_some(registers),
             ..facts
         })
-    }
-}
-
-impl TaskState {
-    /// Whether a time is near enough to the best, or there is none yet.
-    fn may_win(&self, judged: &Judged) -> bool {
-        let time = judged.time().map(|time| time.p50.get());
-        let near = |(time, best): (f64, f64)| time <= CONTENDER * best;
-        time.zip(self.best_us).is_none_or(near)
     }
 }

@@ -4,7 +4,7 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
-use super::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, Work};
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,7 @@ pub(crate) struct VirtualEvaluator {
     facts: DeviceFacts,
     compiler: Arc<Compiler>,
     tasks: Vec<KernelTask>,
-    /// Judges candidates that may win in every way.
+    /// Runs every check on candidates that may win.
     worker: Mutex<Worker>,
     /// Has the first look at all of them meanwhile.
     scout: Mutex<Worker>,
@@ -102,18 +102,6 @@ impl Evaluator for VirtualEvaluator {
 
     fn facts(&self) -> &DeviceFacts {
         &self.facts
-    }
-
-    fn order(&self) -> Order {
-        Order::Fixed
-    }
-
-    fn clock(&self) -> Clock {
-        Clock::Wall
-    }
-
-    fn may_hang(&self) -> bool {
-        false
     }
 
     fn judges_early(&self) -> bool {

@@ -34,8 +34,5 @@ pub use worker::{Say, WorkerSettings, work};
 /// Times an order is handed out before that is its verdict.
 pub const DELIVERIES_MAX: u32 = 3;
 
-/// How long a worker may be silent about an order before another one gets it.
-pub const ACK_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
-
 /// How long a worker or hub that says nothing counts as there.
 pub const PRESENCE: std::time::Duration = std::time::Duration::from_secs(15);

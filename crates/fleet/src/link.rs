@@ -175,11 +175,11 @@ pub(crate) struct Limits {
 }
 
 impl Wire {
-    /// Connects. A server that does not answer is tried again each second where `patient`, and `say`
+    /// Connects. A server that does not answer is tried again each second where `keep_trying`, and `say`
     /// is told of it once; one that refuses ends it.
     pub(crate) async fn connect(
         access: &Access,
-        patient: bool,
+        keep_trying: bool,
         say: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Self, FleetError> {
         let servers = access.servers()?;
@@ -218,7 +218,7 @@ impl Wire {
                 ConnectErrorKind::ServerParse => {
                     return Err(FleetError::Unreachable { server, why });
                 }
-                _ if !patient => return Err(FleetError::Unreachable { server, why }),
+                _ if !keep_trying => return Err(FleetError::Unreachable { server, why }),
                 _ => {}
             }
             if !told {

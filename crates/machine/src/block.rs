@@ -266,6 +266,11 @@ impl<'a> Block<'a> {
                     return Ok(done);
                 }
                 _ if on == 0 => Ok(()),
+                Op::Constants(run, from) => {
+                    warp.note_constants(*from, on);
+                    run(&mut warp.registers, on);
+                    Ok(())
+                }
                 Op::Unavailable(what) => return Err(Fault::Unavailable((**what).clone())),
                 Op::Memory(access) => self.memory.access(warp, access, on),
                 Op::Atomic(atomic) => self.memory.atomic(warp, atomic, on),

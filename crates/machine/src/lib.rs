@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 pub use block::Fault;
 pub use program::Unavailable;
-pub use proof::{Difference, Proof, prove};
+pub use proof::{Begun, Difference, Proof, prove, prove_begun};
 
 use sass::{Instruction, Unknown};
 
@@ -53,6 +53,10 @@ const STACK_SLACK: u32 = 512;
 const MAX_LOCAL: u32 = 512 << 10;
 /// Most shared memory of a block, bytes: more than any GPU has.
 const MAX_SHARED: u64 = 1 << 20;
+
+/// Bit of the number of a sector that holds constants, in traces: of their banks, 64 KiB apart, as if they
+/// were memory.
+pub const CONSTANT: u64 = 1 << 51;
 
 /// Why machine code was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

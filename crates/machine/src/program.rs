@@ -69,6 +69,8 @@ pub(super) enum Control {
 /// What an instruction does.
 pub(super) enum Op {
     Registers(Run),
+    /// Loads constants from where each lane says.
+    Constants(Run, Origin),
     Nothing,
     Control(Control),
     Memory(Box<Access>),

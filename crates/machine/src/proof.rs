@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Execution, Machine, MachineError};
+use sass::{Instruction, Unknown};
 use std::sync::atomic::Ordering::Relaxed;
 use vgpu::Arch;
 use vgpu::Module;
 use vgpu::exec::launch::{End, Launch, LaunchReport, launch};
+use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::GlobalMemory;
 
 /// A word that the two levels left different.
@@ -53,6 +55,33 @@ const MAX_ULPS: u32 = 64;
 /// over that magnitude: 64 units of the last place of a single.
 const MAX_CANCELLED: f32 = 64.0 / 16_777_216.0;
 
+/// The same where the kernel rounds numbers to a shorter format on its way: numbers one unit of the last place
+/// of a single apart may round to neighbours, half a unit of the shorter format's last place away from
+/// either. Zero where it does not.
+fn narrowed(code: &[Result<Instruction, Unknown>]) -> f32 {
+    let shortest = code.iter().flatten().map(|i| {
+        let mut formats = i.modifiers.iter().filter_map(|m| match *m {
+            "E5M2" => Some(1.0 / 8.0),
+            "E4M3" => Some(1.0 / 16.0),
+            "BF16" => Some(1.0 / 256.0),
+            "F16" | "TF32" => Some(1.0 / 2048.0),
+            "F32" | "F64" => Some(0.0),
+            _ => None,
+        });
+        // The format of the result stands first; half precision may not be named.
+        match i.opcode {
+            "F2FP" if i.has("UNPACK_B") => 0.0,
+            "F2FP" => formats
+                .next()
+                .filter(|step| *step > 0.0)
+                .unwrap_or(1.0 / 2048.0),
+            "F2F" => formats.next().unwrap_or(0.0),
+            _ => 0.0,
+        }
+    });
+    shortest.fold(0.0, f32::max)
+}
+
 /// How far two words are apart in units of the last place: as a single, or as two halves of either
 /// format, whichever is nearer.
 fn distance(a: u32, b: u32) -> u32 {
@@ -69,6 +98,57 @@ fn distance(a: u32, b: u32) -> u32 {
     single.min(half(0).max(half(16))).min(u32::MAX.into()) as u32
 }
 
+/// The machine code's part of a proof: executed, its stores taken back.
+pub struct Begun {
+    found: Result<Box<Execution>, MachineError>,
+    after: BTreeMap<(u32, u32), u32>,
+}
+
+impl Begun {
+    /// Executes a launch's machine code, until it ends or the launch's limits stop it. Memory is left as it
+    /// was.
+    pub fn of(
+        machine: &Machine,
+        module: &Module,
+        memory: &mut GlobalMemory,
+        template: &Launch,
+    ) -> Begun {
+        let found = machine.run(module, memory, template);
+        let after = match &found {
+            Ok(execution) => execution.undo(memory),
+            Err(_) => BTreeMap::new(),
+        };
+        let found = found.map(Box::new);
+        Begun { found, after }
+    }
+
+    /// Whether the limits stopped it.
+    pub fn stopped(&self) -> bool {
+        self.found
+            .as_ref()
+            .is_ok_and(|execution| !execution.complete)
+    }
+
+    /// Whether all blocks ran to their ends.
+    pub fn ended(&self) -> bool {
+        self.found
+            .as_ref()
+            .is_ok_and(|execution| execution.complete)
+    }
+
+    /// Instructions that warps executed.
+    pub fn instructions(&self) -> u64 {
+        self.found
+            .as_ref()
+            .map_or(0, |execution| execution.warp_instructions)
+    }
+
+    /// What the first block's warps did, where the launch asked for it.
+    pub fn trace(&self) -> Option<&BlockTrace> {
+        self.found.as_ref().ok()?.traces.first()
+    }
+}
+
 /// Executes a launch on both levels and compares. Memory holds what the PTX left; the report's traces
 /// are those of the PTX, the execution's those of the machine code where the launch asks for them.
 ///
@@ -81,17 +161,28 @@ pub fn prove(
     arch: &Arch,
     template: &Launch,
 ) -> Result<(LaunchReport, Proof), MachineError> {
-    let found = machine.run(module, memory, template);
-    let after = match &found {
-        Ok(execution) => execution.undo(memory),
-        Err(_) => BTreeMap::new(),
-    };
+    let begun = Begun::of(machine, module, memory, template);
+    prove_begun(begun, machine, module, memory, (arch, template))
+}
+
+/// The same where the machine code was executed already.
+///
+/// # Errors
+/// A launch that is refused.
+pub fn prove_begun(
+    begun: Begun,
+    machine: &Machine,
+    module: &Module,
+    memory: &mut GlobalMemory,
+    (arch, template): (&Arch, &Launch),
+) -> Result<(LaunchReport, Proof), MachineError> {
+    let Begun { found, after } = begun;
     // Its trace tells which words it stored to.
     let mut traced = template.clone();
     traced.trace = true;
     let mut report = launch(module, memory, arch, &traced)?;
     let execution = match found {
-        Ok(execution) => Box::new(execution),
+        Ok(execution) => execution,
         Err(error) => return Ok((report, Proof::NotAvailable(error))),
     };
     let stored = stored(&mut report);
@@ -99,7 +190,7 @@ pub fn prove(
         return Ok((report, Proof::Unfinished(execution)));
     }
     let found = compare(memory, &after, stored);
-    let rounding = found.rounds() && module.leaves_rounding_open();
+    let rounding = found.rounds(narrowed(machine.code())) && module.leaves_rounding_open();
     let proof = match found.count {
         0 => Proof::Same(execution),
         words if rounding => Proof::Rounded {
@@ -135,9 +226,9 @@ struct Compared {
 }
 
 impl Compared {
-    /// Whether rounding explains all of it.
-    fn rounds(&self) -> bool {
-        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED
+    /// Whether rounding explains all of it, on the way to a format of that precision as well.
+    fn rounds(&self, narrowed: f32) -> bool {
+        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED.max(narrowed)
     }
 }
 
@@ -289,6 +380,30 @@ mod tests {
             matches!(proof, Proof::Same(_)),
             "behind the end of all warps"
         );
+    }
+
+    #[test]
+    fn numbers_that_were_rounded_to_a_shorter_format_on_their_way_may_be_its_neighbours() {
+        let code = |cubin: &[u8], entry| Machine::load(cubin, entry).unwrap();
+        let none = code(
+            include_bytes!("../../model/tests/model/blocks.cubin"),
+            "turn",
+        );
+        assert_eq!(narrowed(none.code()), 0.0);
+        let halves = sass::Cubin::read(include_bytes!("../tests/machine/forms.89.cubin")).unwrap();
+        let all = halves.kernels.values().map(|kernel| narrowed(&kernel.code));
+        let found: std::collections::BTreeSet<u32> = all
+            .map(|step| if step > 0.0 { (1.0 / step) as u32 } else { 0 })
+            .collect();
+        assert!(found.contains(&0) && found.contains(&2048), "{found:?}");
+        // A sum of 60 whose terms were halves, a neighbour apart: rounding there, a fault elsewhere.
+        let found = Compared {
+            count: 1,
+            ulps: 2400,
+            relative: 0.01 / 60.0,
+            kept: Vec::new(),
+        };
+        assert!(found.rounds(1.0 / 2048.0) && !found.rounds(0.0));
     }
 
     #[test]

@@ -117,6 +117,12 @@ impl Registers {
 
     /// `N` bytes of a constant bank at a lane's place.
     pub(super) fn indexed<const N: usize>(&self, from: Origin, lane: usize) -> u64 {
+        let (bank, at) = self.place(from, lane);
+        at.map_or(0, |at| self.banks.read::<N>(bank, at))
+    }
+
+    /// The constant bank, and a lane's place there.
+    pub(super) fn place(&self, from: Origin, lane: usize) -> (u8, Option<usize>) {
         let Origin::Indexed {
             bank,
             base,
@@ -124,7 +130,7 @@ impl Registers {
             offset,
         } = from
         else {
-            return 0;
+            return (0, None);
         };
         let base = if uniform {
             self.uniform[usize::from(base)]
@@ -133,7 +139,7 @@ impl Registers {
         };
         // Registers hold the offset; a bank's number in the upper half is that of the instruction.
         let at = i64::from(base as i32).wrapping_add(offset);
-        usize::try_from(at).map_or(0, |at| self.banks.read::<N>(bank, at))
+        (bank, usize::try_from(at).ok())
     }
 
     /// An integer.

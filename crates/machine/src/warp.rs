@@ -1,7 +1,9 @@
 //! A warp: its lanes part and meet as its convergence barriers say.
 
+use super::CONSTANT;
+use super::operand::Origin;
 use super::registers::Registers;
-use vgpu::exec::trace::WarpTrace;
+use vgpu::exec::trace::{Access, Target, WarpTrace};
 
 /// Why a path does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,33 @@ pub(super) struct Warp {
     local: Vec<u8>,
     local_bytes: usize,
     pub(super) trace: Option<WarpTrace>,
+}
+
+impl Warp {
+    /// Notes where the lanes of a load of constants read, and at how many different places.
+    pub(super) fn note_constants(&mut self, from: Origin, mask: u32) {
+        let Some(trace) = self.trace.as_mut() else {
+            return;
+        };
+        let mut at = [0; 32];
+        for lane in super::memory::lanes(mask) {
+            let (bank, place) = self.registers.place(from, lane);
+            at[lane] = u64::from(bank) << 16 | place.unwrap_or(0) as u64 & 0xffff;
+        }
+        let apart = |lane: &usize| {
+            super::memory::lanes(mask & ((1 << lane) - 1)).all(|other| at[other] != at[*lane])
+        };
+        let different = super::memory::lanes(mask).filter(apart).count();
+        let kept = trace.accesses.len();
+        trace.global(self.pc, &at, CONSTANT * 32, mask, 4, false);
+        if let Some(Access {
+            target: Target::Global { lookups, .. },
+            ..
+        }) = trace.accesses.get_mut(kept)
+        {
+            *lookups = different as u8;
+        }
+    }
 }
 
 impl Warp {

@@ -6,7 +6,7 @@
 //! architecture via microbenchmarking", 2018, section 2; Yan et al., "Demystifying Tensor Cores",
 //! TuringAs, 2020).
 
-use sass::{Control, Instruction, Operand, Unit, Unknown};
+use sass::{Bank, Control, Instruction, Operand, Unit, Unknown};
 use std::collections::BTreeMap;
 use vgpu::exec::trace::BlockTrace;
 
@@ -60,6 +60,10 @@ pub(super) struct Instr {
     /// Bytes a lane of a memory instruction.
     pub(super) bytes: u8,
     pub(super) write: bool,
+    /// The 64 bytes of a constant bank that one of its operands lies in, counted through all banks.
+    pub(super) operand: Option<u32>,
+    /// The same of a load of constants whose address is known.
+    pub(super) constant: Option<u32>,
     /// Groups of asynchronous copies that may be under way behind a wait for them.
     pub(super) left: u8,
     /// Ends a group of asynchronous copies.
@@ -121,6 +125,8 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         wait: control.wait_mask,
         bytes: 4,
         write: false,
+        operand: None,
+        constant: None,
         left: 0,
         commits: false,
         frame: 0,
@@ -137,6 +143,8 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         unit: known.unit,
         bytes: bytes(known),
         write: matches!(known.opcode, "ST" | "STG" | "STL" | "STS" | "STSM"),
+        operand: constant(known).filter(|_| known.unit != Unit::Constant),
+        constant: constant(known).filter(|_| known.unit == Unit::Constant),
         left: left(known),
         commits: known.opcode == "LDGDEPBAR",
         frame: frame(known),
@@ -168,6 +176,22 @@ fn bytes(known: &Instruction) -> u8 {
         _ => None,
     });
     size.unwrap_or(4)
+}
+
+/// Where a constant lies that the instruction names.
+fn constant(known: &Instruction) -> Option<u32> {
+    known.operands.iter().find_map(|operand| match operand {
+        Operand::Constant(c) if c.base.is_none_or(|base| base.is_zero()) => match c.bank {
+            Bank::Number(bank) => Some(constant_line(u64::from(bank) << 16 | c.offset as u64)),
+            Bank::Descriptor(_) => None,
+        },
+        _ => None,
+    })
+}
+
+/// The 64 bytes that a place in the constant banks lies in, which are 64 KiB apart.
+pub(super) fn constant_line(place: u64) -> u32 {
+    (place / 64) as u32
 }
 
 /// Groups that may be left of those waited for.

@@ -16,6 +16,7 @@ mod code;
 mod cursor;
 mod dependence;
 mod estimate;
+mod long;
 mod memory;
 mod sample;
 mod sectors;

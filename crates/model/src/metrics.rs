@@ -124,6 +124,7 @@ impl Estimate {
             ("idle_mio_pct", idle(Stall::Mio)),
             ("idle_dispatch_pct", idle(Stall::Dispatch)),
             ("idle_no_instruction_pct", idle(Stall::NoInstruction)),
+            ("idle_imc_miss_pct", idle(Stall::ImcMiss)),
             ("idle_barrier_pct", idle(Stall::Barrier)),
         ]
     }

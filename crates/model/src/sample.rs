@@ -9,8 +9,9 @@
 
 use super::code::{UNITS, executed};
 use super::dependence::deciding;
+use super::long::{FIRST, long};
 use super::sharing::{Sharing, survey};
-use sass_machine::{Difference, Machine, MachineError, Proof, prove};
+use sass_machine::{Begun, Difference, Machine, MachineError, Proof, prove_begun};
 use std::collections::BTreeMap;
 use vgpu::Arch;
 use vgpu::Module;
@@ -40,8 +41,10 @@ pub struct Traces {
     pub(crate) beside: [Option<BlockTrace>; 2],
     /// What the block did, scaled to the mean of all blocks.
     pub counters: Counters,
-    /// Whether the block ran to its end.
+    /// Whether the block ran to its end, or its whole is known from its beginning.
     pub complete: bool,
+    /// How many times more the block does than was executed of it: 1 where it was executed whole.
+    pub beyond: f64,
     /// Instructions that the block's warps executed, by opcode; what they repeated while they waited for
     /// others counts once.
     pub by_opcode: BTreeMap<&'static str, u64>,
@@ -165,31 +168,32 @@ pub fn trace(
         ..some(template, vec![block], budget)
     };
     let whole = one(chosen, template.instruction_budget);
-    let (report, proof) = match prove(machine, module, memory, arch, &whole) {
-        Ok(found) => found,
-        Err(MachineError::Launch(refused)) => return Err(refused),
-        Err(other) => return Ok(Sampled::Withheld(Withheld::Machine(other))),
+    let block = match executed_block(machine, module, memory, arch, &whole)? {
+        Ok(block) => block,
+        Err(withheld) => return Ok(Sampled::Withheld(withheld)),
     };
-    let execution = match proof {
-        Proof::Same(execution) | Proof::Rounded { execution, .. } => execution,
-        Proof::Unfinished(execution) => execution,
-        Proof::NotAvailable(error) => return Ok(Sampled::Withheld(Withheld::Machine(error))),
-        Proof::Differs(words, differences) => {
-            return Ok(Sampled::Withheld(Withheld::Differs {
-                block: chosen,
-                words,
-                differences,
-            }));
-        }
+    let Block {
+        main,
+        plain,
+        counters,
+        complete,
+        ratio,
+    } = block;
+    let counters = counters.scaled(unequal.mean);
+    let unequal = Unequal {
+        mean: unequal.mean * ratio,
+        most: unequal.most * ratio,
+        ..unequal
     };
-    let complete = report.end == End::Completed && execution.complete;
-    let counters = report.counters.scaled(unequal.mean);
-    let plain = report.traces.into_iter().next();
-    let (Some(plain), Some(main)) = (plain, execution.traces.into_iter().next()) else {
-        return Ok(Sampled::Withheld(Withheld::Empty));
-    };
-    let (by_opcode, by_unit) = executed(machine.code(), &main);
-    let decided_by = deciding(module, memory, arch, template, &plain)?;
+    let (mut by_opcode, by_unit) = executed(machine.code(), &main);
+    for count in by_opcode.values_mut() {
+        *count = (*count as f64 * ratio).round() as u64;
+    }
+    let mut limited = template.clone();
+    if ratio > 1.0 {
+        limited.instruction_budget = FIRST;
+    }
+    let decided_by = deciding(module, memory, arch, &limited, &plain)?;
     let mut beside = [None, None];
     let places = [
         (chosen % x + 1 < x).then_some(chosen + 1),
@@ -207,6 +211,7 @@ pub fn trace(
         beside,
         counters,
         complete,
+        beyond: ratio,
         by_opcode,
         by_unit,
         allocated,
@@ -214,6 +219,89 @@ pub fn trace(
         sharing,
         decided_by,
     })))
+}
+
+/// What the sampled block did.
+struct Block {
+    main: BlockTrace,
+    plain: BlockTrace,
+    /// Of the whole block as PTX.
+    counters: Counters,
+    complete: bool,
+    /// How much more the whole block does than the traces hold.
+    ratio: f64,
+}
+
+/// Executes the sampled block at both levels, or its beginning where that tells enough.
+fn executed_block(
+    machine: &Machine,
+    module: &Module,
+    memory: &mut GlobalMemory,
+    arch: &Arch,
+    whole: &Launch,
+) -> Result<Result<Block, Withheld>, LaunchError> {
+    let mut found = Begun::of(machine, module, memory, &some_of(whole, FIRST));
+    if found.stopped() && whole.instruction_budget > FIRST {
+        match long(machine, module, memory, arch, (whole, &found)) {
+            Ok(Some(long)) => {
+                return Ok(match long.differs {
+                    Some(Proof::Differs(words, kept)) => Err(differ(whole, words, kept)),
+                    _ => Ok(Block {
+                        main: long.main,
+                        plain: long.plain,
+                        counters: long.counters,
+                        complete: true,
+                        ratio: long.ratio,
+                    }),
+                });
+            }
+            Ok(None) => found = Begun::of(machine, module, memory, whole),
+            Err(MachineError::Launch(refused)) => return Err(refused),
+            Err(other) => return Ok(Err(Withheld::Machine(other))),
+        }
+    }
+    let (report, proof) = match prove_begun(found, machine, module, memory, (arch, whole)) {
+        Ok(found) => found,
+        Err(MachineError::Launch(refused)) => return Err(refused),
+        Err(other) => return Ok(Err(Withheld::Machine(other))),
+    };
+    let execution = match proof {
+        Proof::Same(execution) | Proof::Rounded { execution, .. } => execution,
+        Proof::Unfinished(execution) => execution,
+        Proof::NotAvailable(error) => return Ok(Err(Withheld::Machine(error))),
+        Proof::Differs(words, kept) => return Ok(Err(differ(whole, words, kept))),
+    };
+    let complete = report.end == End::Completed && execution.complete;
+    let plain = report.traces.into_iter().next();
+    let (Some(plain), Some(main)) = (plain, execution.traces.into_iter().next()) else {
+        return Ok(Err(Withheld::Empty));
+    };
+    Ok(Ok(Block {
+        main,
+        plain,
+        counters: report.counters,
+        complete,
+        ratio: 1.0,
+    }))
+}
+
+/// The same launch with so many instructions a block at most.
+fn some_of(whole: &Launch, budget: u64) -> Launch {
+    let mut part = whole.clone();
+    part.instruction_budget = budget.min(whole.instruction_budget);
+    part
+}
+
+fn differ(whole: &Launch, words: usize, differences: Vec<Difference>) -> Withheld {
+    let block = match &whole.blocks {
+        BlockSet::List(blocks) => blocks.first().copied(),
+        BlockSet::All => None,
+    };
+    Withheld::Differs {
+        block: block.unwrap_or(0),
+        words,
+        differences,
+    }
 }
 
 /// The block that is traced, and how others compare to it.

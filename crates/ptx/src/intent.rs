@@ -195,6 +195,22 @@ pub(crate) fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
     }
 }
 
+/// Where a label, seen from a scope, stands.
+pub(crate) fn labels<'a>(body: &'a Body<'a>) -> impl Fn(u32, &str) -> Option<usize> + 'a {
+    let at = body.labels.iter();
+    let labels: HashMap<(u32, &str), usize> =
+        at.map(|(scope, name, at)| ((*scope, *name), *at)).collect();
+    move |mut scope, name| {
+        loop {
+            match labels.get(&(scope, name)) {
+                Some(at) => return Some(*at),
+                None if scope == 0 => return None,
+                None => scope = *body.scopes.get(scope as usize)?,
+            }
+        }
+    }
+}
+
 /// The loops of a function, as ranges of instructions that a backward branch closes.
 struct Flow<'a> {
     code: &'a [Instruction<'a>],
@@ -204,18 +220,7 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     fn of(body: &'a Body<'a>) -> Flow<'a> {
-        let labels: HashMap<(u32, &str), usize> = body
-            .labels
-            .iter()
-            .map(|(scope, name, at)| ((*scope, *name), *at))
-            .collect();
-        let resolve = |mut scope: u32, name: &str| loop {
-            match labels.get(&(scope, name)) {
-                Some(at) => return Some(*at),
-                None if scope == 0 => return None,
-                None => scope = *body.scopes.get(scope as usize)?,
-            }
-        };
+        let resolve = labels(body);
         let target = |(at, i): (usize, &Instruction<'_>)| match i.operands.first() {
             Some(Operand::Name(name, 0)) if i.opcode == "bra" => {
                 resolve(i.scope, name).map(|to| (at, to))

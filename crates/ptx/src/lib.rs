@@ -8,6 +8,7 @@ pub mod lexer;
 mod parser;
 mod body;
 pub mod intent;
+pub mod sharing;
 pub mod skeleton;
 pub mod structs;
 

@@ -199,7 +199,7 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
             ),
         ),
         reading.unit(
-            "traffic to the second-level cache",
+            "traffic to the L2 cache",
             "l2",
             l2,
             loads,
@@ -350,7 +350,7 @@ fn by_profiler(profile: &WinnerProfile) -> Vec<Limit> {
         TILE,
     );
     unit(
-        "the second-level cache",
+        "the L2 cache",
         "l2_throughput_pct",
         "global_load_sectors",
         TILE,

@@ -19,7 +19,7 @@ struct Worth {
     sources: Vec<(String, f64)>,
 }
 
-/// What a run believed of one task when it ended.
+/// The estimate of what was left to gain on one task when a run ended.
 #[derive(Deserialize)]
 struct Left {
     kernel: String,

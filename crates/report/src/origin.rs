@@ -118,6 +118,24 @@ fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
     }
 }
 
+/// The options that say when a run ends and what counts.
+fn limits(settings: &serde_json::Value) -> String {
+    let mut text = String::new();
+    if let Some(evals) = settings["evals"].as_u64() {
+        let _ = write!(text, " --evals {evals}");
+    }
+    if let Some(seconds) = settings["budget_s"].as_f64() {
+        let _ = write!(text, " --budget {seconds:.0}s");
+    }
+    if let Some(share) = settings["until_converged"].as_f64() {
+        let _ = write!(text, " --until-converged={share}");
+    }
+    if let Some(objectives) = settings["objective"].as_str() {
+        let _ = write!(text, " --objective {}", quoted(objectives));
+    }
+    text
+}
+
 /// The commands that give the winner again.
 pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let Some(line) = subject
@@ -141,19 +159,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     let problem: String = problems
         .map(|name| format!(" --problem {}", quoted(name)))
         .collect();
-    let mut limits = String::new();
-    if let Some(evals) = run.settings["evals"].as_u64() {
-        let _ = write!(limits, " --evals {evals}");
-    }
-    if let Some(seconds) = run.settings["budget_s"].as_f64() {
-        let _ = write!(limits, " --budget {seconds:.0}s");
-    }
-    if let Some(share) = run.settings["until_converged"].as_f64() {
-        let _ = write!(limits, " --until-converged={share}");
-    }
-    if let Some(objectives) = run.settings["objective"].as_str() {
-        let _ = write!(limits, " --objective {}", quoted(objectives));
-    }
+    let limits = limits(&run.settings);
     if run.selector == "import" {
         let _ = writeln!(script, "tuner import FILE --db {}", quoted(&input.database));
     } else {

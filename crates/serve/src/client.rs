@@ -106,7 +106,9 @@ impl Client {
         let response = self.send(Method::GET, path, Bytes::new()).await?;
         if !response.status().is_success() {
             let nothing: Result<serde_json::Value, _> = self.read(response).await;
-            return Err(nothing.err().unwrap_or_else(|| self.stranger("no events")));
+            return Err(nothing
+                .err()
+                .unwrap_or_else(|| self.unexpected("no events")));
         }
         Ok(Events {
             body: response.into_body(),
@@ -153,11 +155,11 @@ impl Client {
         }
         let request = request
             .body(Full::new(body))
-            .map_err(|error| self.stranger(error))?;
+            .map_err(|error| self.unexpected(error))?;
         sender
             .send_request(request)
             .await
-            .map_err(|error| self.stranger(error))
+            .map_err(|error| self.unexpected(error))
     }
 
     async fn read<T: DeserializeOwned>(
@@ -166,9 +168,9 @@ impl Client {
     ) -> Result<T, ClientError> {
         let status = response.status();
         let body = response.into_body().collect().await;
-        let body = body.map_err(|error| self.stranger(error))?.to_bytes();
+        let body = body.map_err(|error| self.unexpected(error))?.to_bytes();
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| self.stranger(error));
+            return serde_json::from_slice(&body).map_err(|error| self.unexpected(error));
         }
         if status == hyper::StatusCode::UNAUTHORIZED {
             return Err(ClientError::Token {
@@ -181,7 +183,7 @@ impl Client {
                 status: status.as_u16(),
                 detail: detail.to_owned(),
             }),
-            None => Err(self.stranger(format!("HTTP status {status}"))),
+            None => Err(self.unexpected(format!("HTTP status {status}"))),
         }
     }
 
@@ -192,7 +194,7 @@ impl Client {
         }
     }
 
-    fn stranger(&self, why: impl ToString) -> ClientError {
+    fn unexpected(&self, why: impl ToString) -> ClientError {
         ClientError::Stranger {
             address: self.address.clone(),
             why: why.to_string(),
@@ -237,11 +239,4 @@ fn parse(block: &str) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn events_are_read_and_comments_are_skipped() {
-        assert_eq!(super::parse(":\n\n"), None);
-        let read = super::parse("event: lag\ndata: {\"missed\":3}\n\n");
-        assert_eq!(read, Some(("lag".to_owned(), "{\"missed\":3}".to_owned())));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Who may ask: the token, and for a listener without one the proof that no web page of a stranger
+//! Who may ask: the token, and for a listener without one the proof that no web page of another site
 //! is behind the request. Also the headers that every answer carries, and the time a request has.
 
 use super::app::App;
@@ -34,7 +34,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The layer around all requests.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let refused = of_stranger(&app, request.headers())
+    let refused = foreign_origin(&app, request.headers())
         .or_else(|| unauthorized(&app, request.headers(), &path));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
@@ -70,7 +70,7 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
 
 /// A page of another origin may send requests to this machine's ports from its reader's browser.
 /// It cannot forge `Origin`, nor, where it points its own name at 127.0.0.1, `Host`.
-fn of_stranger(app: &App, headers: &HeaderMap) -> Option<Problem> {
+fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
     let (Ok(host), Ok(origin)) = (
         single(headers, header::HOST),
         single(headers, header::ORIGIN),
@@ -151,33 +151,4 @@ fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
 }
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn only_names_of_this_machine_are_local() {
-        for host in [
-            "localhost",
-            "LOCALHOST:7878",
-            "127.0.0.1:1",
-            "[::1]:7878",
-            "127.9.9.9",
-        ] {
-            assert!(super::is_local(host), "{host}");
-        }
-        for host in [
-            "",
-            "evil.example:7878",
-            "127.0.0.1.evil.example",
-            "10.0.0.1",
-            "[::2]",
-            "localhost:80@evil.example",
-            "evil@localhost",
-            "localhost:",
-            "localhost:port",
-            "localhost:99999",
-            "[::1",
-            "localhost evil.example",
-        ] {
-            assert!(!super::is_local(host), "{host}");
-        }
-    }
-}
+mod tests;

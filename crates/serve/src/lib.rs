@@ -162,7 +162,7 @@ pub async fn serve(
     let folders = canonical(&settings.folders)?;
     let listener = listen(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
-    let store = Store::open_patient(&settings.db).await?;
+    let store = Store::open_or_wait(&settings.db).await?;
     let instance = instance();
     let claimed = store
         .claim(

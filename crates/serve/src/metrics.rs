@@ -6,119 +6,95 @@ use std::sync::atomic::Ordering;
 use tuner_engine::fleet::{FleetView, WorkerView};
 use tuner_store::StoreError;
 
+/// The page as it is written: families one after the other.
+#[derive(Default)]
+struct Families(String);
+
+impl Families {
+    fn add(&mut self, name: &str, kind: &str, help: &str, samples: &[(String, f64)]) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(self.0, "{name}{labels} {value}");
+        }
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.add(name, "gauge", help, &[(String::new(), value)]);
+    }
+
+    fn gauges(&mut self, name: &str, help: &str, samples: &[(String, f64)]) {
+        self.add(name, "gauge", help, samples);
+    }
+
+    fn counters(&mut self, name: &str, help: &str, samples: &[(String, f64)]) {
+        self.add(name, "counter", help, samples);
+    }
+}
+
+/// A sample with one label.
+fn labelled(label: &str, value: &str, count: u64) -> (String, f64) {
+    (format!("{{{label}=\"{value}\"}}"), count as f64)
+}
+
 /// The page.
 pub(super) async fn page(app: &App) -> Result<String, StoreError> {
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, f64)]| {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for (labels, value) in samples {
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-    };
-    let plain = |value: f64| vec![(String::new(), value)];
-    let label =
-        |name: &str, value: &str, count: u64| (format!("{{{name}=\"{value}\"}}"), count as f64);
-    family(
-        "tuner_build_info",
-        "gauge",
-        "Version of the tuner.",
-        &[label("version", env!("CARGO_PKG_VERSION"), 1)],
-    );
+    let mut page = Families::default();
+    let version = labelled("version", env!("CARGO_PKG_VERSION"), 1);
+    page.gauges("tuner_build_info", "Version of the tuner.", &[version]);
     let uptime = app.began.elapsed().as_secs_f64();
-    family(
-        "tuner_uptime_seconds",
-        "gauge",
-        "Seconds since the daemon started.",
-        &plain(uptime),
-    );
-    let judged: Vec<_> = app
-        .live
-        .verdicts()
-        .into_iter()
-        .map(|(verdict, count)| label("verdict", verdict, count))
+    let help = "Seconds since the daemon started.";
+    page.gauge("tuner_uptime_seconds", help, uptime);
+    let judged = app.live.verdicts().into_iter();
+    let judged: Vec<_> = judged
+        .map(|(verdict, count)| labelled("verdict", verdict, count))
         .collect();
-    family(
-        "tuner_candidates_total",
-        "counter",
-        "Candidates judged and stored since the start.",
-        &judged,
-    );
+    let help = "Candidates judged and stored since the start.";
+    page.counters("tuner_candidates_total", help, &judged);
     let counts = app.read(async |store| store.queue_counts().await).await?;
     let queue: Vec<_> = counts
         .into_iter()
-        .map(|(state, count)| label("state", &state, count))
+        .map(|(state, count)| labelled("state", &state, count))
         .collect();
-    family("tuner_runs", "gauge", "Runs of the queue by state.", &queue);
-    family(
-        "tuner_engines_busy",
-        "gauge",
-        "Devices with an engine at work.",
-        &plain(app.live.all().len() as f64),
-    );
+    page.gauges("tuner_runs", "Runs of the queue by state.", &queue);
+    let help = "Devices with an engine at work.";
+    page.gauge("tuner_engines_busy", help, app.live.all().len() as f64);
     let answers: Vec<_> = ["2xx", "4xx", "5xx", "other"]
         .into_iter()
         .zip(&app.answers)
-        .map(|(class, count)| label("class", class, count.load(Ordering::Relaxed)))
+        .map(|(class, count)| labelled("class", class, count.load(Ordering::Relaxed)))
         .collect();
-    family(
-        "tuner_http_responses_total",
-        "counter",
-        "Answers by class of status.",
-        &answers,
-    );
+    let help = "Answers by class of status.";
+    page.counters("tuner_http_responses_total", help, &answers);
     let streams = app.streams.load(Ordering::Relaxed) as f64;
-    family(
-        "tuner_event_streams",
-        "gauge",
-        "Open event streams.",
-        &plain(streams),
-    );
+    page.gauge("tuner_event_streams", "Open event streams.", streams);
     let missed = app.missed.load(Ordering::Relaxed) as f64;
-    family(
+    let help = "Events that slow readers missed.";
+    page.counters(
         "tuner_events_missed_total",
-        "counter",
-        "Events that slow readers missed.",
-        &plain(missed),
+        help,
+        &[(String::new(), missed)],
     );
     let present = app.conditions.present();
-    let conditions: Vec<_> = super::health::NAMES
-        .into_iter()
-        .map(|name| {
-            let present = present.iter().any(|found| found.name == name);
-            label("name", name, u64::from(present))
-        })
-        .collect();
-    family(
-        "tuner_condition",
-        "gauge",
-        "What keeps the daemon from its work; 1 where it is so.",
-        &conditions,
-    );
+    let conditions = super::health::NAMES.map(|name| {
+        let present = present.iter().any(|found| found.name == name);
+        labelled("name", name, u64::from(present))
+    });
+    let help = "What keeps the daemon from its work; 1 where it is so.";
+    page.gauges("tuner_condition", help, &conditions);
     if let Some(fleet) = &app.fleet {
-        fleet_families(&fleet.view(), &mut family);
+        fleet_families(&fleet.view(), &mut page);
     }
-    family(
-        "tuner_database_bytes",
-        "gauge",
-        "Size of the database and its log.",
-        &plain(app.store.bytes() as f64),
-    );
+    let help = "Size of the database and its log.";
+    page.gauge("tuner_database_bytes", help, app.store.bytes() as f64);
     if let Some(bytes) = resident_bytes() {
-        family(
-            "process_resident_memory_bytes",
-            "gauge",
-            "Memory of the daemon, its workers not included.",
-            &plain(bytes as f64),
-        );
+        let help = "Memory of the daemon, its workers not included.";
+        page.gauge("process_resident_memory_bytes", help, bytes as f64);
     }
-    Ok(text)
+    Ok(page.0)
 }
 
-/// What a family is made from: name, kind, help, and values by labels.
-type Family<'a> = dyn FnMut(&str, &str, &str, &[(String, f64)]) + 'a;
-
 /// The fleet, where there is one.
-fn fleet_families(fleet: &FleetView, family: &mut Family<'_>) {
+fn fleet_families(fleet: &FleetView, page: &mut Families) {
     let named = |worker: &WorkerView| {
         let device = if worker.device.is_empty() {
             "none"
@@ -132,43 +108,26 @@ fn fleet_families(fleet: &FleetView, family: &mut Family<'_>) {
             escaped(&worker.version)
         )
     };
-    let by_worker = |value: &dyn Fn(&WorkerView) -> f64| -> Vec<(String, f64)> {
+    let by_worker = |value: fn(&WorkerView) -> f64| -> Vec<(String, f64)> {
         let workers = fleet.workers.iter();
         workers
             .map(|worker| (named(worker), value(worker)))
             .collect()
     };
-    let connected = vec![(String::new(), f64::from(u8::from(fleet.connected)))];
-    family(
-        "tuner_fleet_connected",
-        "gauge",
-        "Whether the fleet's NATS server answers.",
-        &connected,
-    );
-    family(
-        "tuner_fleet_workers",
-        "gauge",
-        "Workers that are there.",
-        &by_worker(&|_| 1.0),
-    );
-    family(
-        "tuner_fleet_judged_total",
-        "counter",
-        "Candidates that a worker judged.",
-        &by_worker(&|worker| worker.judged as f64),
-    );
-    family(
-        "tuner_fleet_compiled_total",
-        "counter",
-        "Candidates that a worker compiled.",
-        &by_worker(&|worker| worker.compiled as f64),
-    );
-    family(
-        "tuner_fleet_busy_seconds_total",
-        "counter",
-        "Seconds that a worker's device was at work.",
-        &by_worker(&|worker| worker.busy_s),
-    );
+    let connected = f64::from(u8::from(fleet.connected));
+    let help = "Whether the fleet's NATS server answers.";
+    page.gauge("tuner_fleet_connected", help, connected);
+    let there = by_worker(|_| 1.0);
+    page.gauges("tuner_fleet_workers", "Workers that are there.", &there);
+    let judged = by_worker(|worker| worker.judged as f64);
+    let help = "Candidates that a worker judged.";
+    page.counters("tuner_fleet_judged_total", help, &judged);
+    let compiled = by_worker(|worker| worker.compiled as f64);
+    let help = "Candidates that a worker compiled.";
+    page.counters("tuner_fleet_compiled_total", help, &compiled);
+    let busy = by_worker(|worker| worker.busy_s);
+    let help = "Seconds that a worker's device was at work.";
+    page.counters("tuner_fleet_busy_seconds_total", help, &busy);
     let mut waiting = Vec::new();
     for queue in &fleet.queues {
         let label =
@@ -176,27 +135,16 @@ fn fleet_families(fleet: &FleetView, family: &mut Family<'_>) {
         waiting.push((label("waiting"), queue.waiting as f64));
         waiting.push((label("in_hand"), queue.in_hand as f64));
     }
-    family(
-        "tuner_fleet_orders",
-        "gauge",
-        "Orders of a queue by state.",
-        &waiting,
-    );
+    let help = "Orders of a queue by state.";
+    page.gauges("tuner_fleet_orders", help, &waiting);
     let dropped = [
         ("malformed", fleet.malformed),
         ("duplicate", fleet.duplicates),
         ("false", fleet.refused),
     ];
-    let dropped: Vec<_> = dropped
-        .iter()
-        .map(|(why, count)| (format!("{{why=\"{why}\"}}"), *count as f64))
-        .collect();
-    family(
-        "tuner_fleet_dropped_total",
-        "counter",
-        "Messages that this hub dropped.",
-        &dropped,
-    );
+    let dropped = dropped.map(|(why, count)| labelled("why", why, count));
+    let help = "Messages that this hub dropped.";
+    page.counters("tuner_fleet_dropped_total", help, &dropped);
 }
 
 /// A label's value: whatever a worker says its name is.

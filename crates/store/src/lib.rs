@@ -108,7 +108,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub async fn open_patient(path: &Path) -> Result<Self, StoreError> {
+    pub async fn open_or_wait(path: &Path) -> Result<Self, StoreError> {
         let mut connection = open::writable(path).await?;
         sqlx::query("PRAGMA busy_timeout = 86400000")
             .execute(&mut connection)

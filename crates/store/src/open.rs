@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a statement waits for another process's transaction. Ours last milliseconds; a minute
-/// bridges a laptop's sleeping disk, and then the message is worth more than the patience.
+/// bridges a laptop's sleeping disk, and then a message is worth more than a longer wait.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");

@@ -117,6 +117,36 @@ impl Counters {
         }
     }
 
+    /// What a block would count so many steps on, of which `next` is one step on: in a straight line.
+    pub fn extrapolated(self, next: Counters, steps: f64) -> Counters {
+        let on =
+            |a: u64, b: u64| (a as f64 + (b as f64 - a as f64) * steps).round().max(0.0) as u64;
+        let mut by_class = self.by_class;
+        for (count, next) in by_class.iter_mut().zip(next.by_class) {
+            *count = on(*count, next);
+        }
+        Counters {
+            blocks: self.blocks,
+            by_class,
+            warp_instructions: on(self.warp_instructions, next.warp_instructions),
+            lane_instructions: on(self.lane_instructions, next.lane_instructions),
+            global_load_bytes: on(self.global_load_bytes, next.global_load_bytes),
+            global_store_bytes: on(self.global_store_bytes, next.global_store_bytes),
+            global_load_sectors: on(self.global_load_sectors, next.global_load_sectors),
+            global_store_sectors: on(self.global_store_sectors, next.global_store_sectors),
+            shared_bytes: on(self.shared_bytes, next.shared_bytes),
+            shared_wavefronts: on(self.shared_wavefronts, next.shared_wavefronts),
+            bank_conflicts: on(self.bank_conflicts, next.bank_conflicts),
+            local_bytes: on(self.local_bytes, next.local_bytes),
+            fp32_flops: on(self.fp32_flops, next.fp32_flops),
+            fp16_flops: on(self.fp16_flops, next.fp16_flops),
+            fp64_flops: on(self.fp64_flops, next.fp64_flops),
+            tensor_flops: on(self.tensor_flops, next.tensor_flops),
+            barriers: on(self.barriers, next.barriers),
+            divergent_branches: on(self.divergent_branches, next.divergent_branches),
+        }
+    }
+
     /// Warp instructions of one class.
     pub fn class(&self, class: Class) -> u64 {
         self.by_class[class as usize]

@@ -311,13 +311,13 @@ impl Subject<'_> {
 /// Every valid change of one parameter, in the order of the space.
 fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Change>, CliError> {
     let parameters = space.parameters();
-    if let Some(stranger) = only
+    if let Some(unknown) = only
         .iter()
         .find(|name| parameters.iter().all(|known| known.name != **name))
     {
         let known: Vec<&str> = parameters.iter().map(|each| each.name.as_str()).collect();
         return Err(CliError::Usage(format!(
-            "error: --parameter: `{}` has no parameter `{stranger}`; it has {}",
+            "error: --parameter: `{}` has no parameter `{unknown}`; it has {}",
             space.name(),
             known.join(", ")
         )));

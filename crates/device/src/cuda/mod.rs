@@ -15,12 +15,13 @@
 #![expect(unsafe_code, reason = "calls the CUDA driver")]
 
 mod functions;
+mod handles;
 
 use super::gpu::driver::*;
 use cudarc::driver::sys;
-use functions::Functions;
 pub use functions::{CALLS, DriverAbsent};
-use std::collections::{HashMap, HashSet};
+pub use handles::CudaDriver;
+use handles::Kind;
 use std::ffi::{CStr, CString, c_void};
 use sys::{
     CUcontext, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
@@ -33,25 +34,6 @@ const PARAMETER_BYTES_MAX: usize = 32_764;
 /// Bytes of the compiler's log that are kept.
 const LOG_BYTES: usize = 8192;
 
-/// The kind of a living handle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    Context,
-    Module,
-    Stream,
-    Event,
-    Graph,
-    Exec,
-}
-
-/// The CUDA driver of this machine.
-pub struct CudaDriver {
-    cuda: Functions,
-    living: HashSet<(Kind, u64)>,
-    /// Living functions: their module, and the sizes of their parameters where the driver tells.
-    kernels: HashMap<u64, (u64, Option<Vec<usize>>)>,
-}
-
 /// Makes the call; the driver's answer becomes an error with the call's name.
 macro_rules! call {
     ($driver:expr, $name:ident($($argument:expr),*)) => {{
@@ -60,61 +42,6 @@ macro_rules! call {
         let answer = unsafe { ($driver.cuda.$name)($($argument),*) };
         if answer == 0 { Ok(()) } else { Err(CudaError::new(stringify!($name), answer)) }
     }};
-}
-
-impl CudaDriver {
-    /// Opens the driver library. Nothing is called yet.
-    ///
-    /// # Errors
-    /// [`DriverAbsent`].
-    pub fn open() -> Result<Self, DriverAbsent> {
-        // By its versioned name: the plain one may be the toolkit's stub.
-        // SAFETY: loads the driver library, whose initialisers have no preconditions.
-        let library = unsafe { libloading::Library::new("libcuda.so.1") }
-            .map_err(|_| DriverAbsent::NoLibrary)?;
-        let cuda = Functions::load(&library)?;
-        // The functions are called as long as the process lives.
-        std::mem::forget(library);
-        Ok(Self {
-            cuda,
-            living: HashSet::new(),
-            kernels: HashMap::new(),
-        })
-    }
-
-    /// Refuses a handle that was never given out or is gone.
-    fn alive(&self, call: &'static str, kind: Kind, handle: u64) -> Answer<()> {
-        if self.living.contains(&(kind, handle)) {
-            Ok(())
-        } else {
-            Err(CudaError::new(call, code::INVALID_HANDLE))
-        }
-    }
-
-    fn kernel(&self, call: &'static str, function: Function) -> Answer<CUfunction> {
-        if self.kernels.contains_key(&function.0) {
-            Ok(function.0 as CUfunction)
-        } else {
-            Err(CudaError::new(call, code::INVALID_HANDLE))
-        }
-    }
-
-    /// Sizes of a kernel's parameters; `None` from drivers before CUDA 12.4.
-    fn parameter_sizes(&self, function: CUfunction) -> Option<Vec<usize>> {
-        let info = self.cuda.cuFuncGetParamInfo?;
-        let mut sizes = Vec::new();
-        let (mut offset, mut size) = (0, 0);
-        while sizes.len() <= PARAMETER_BYTES_MAX {
-            // SAFETY: a living function; writes two integers.
-            match unsafe { info(function, sizes.len(), &raw mut offset, &raw mut size) } {
-                0 => sizes.push(size),
-                // An index past the last.
-                code::INVALID_VALUE => return Some(sizes),
-                _ => return None,
-            }
-        }
-        None
-    }
 }
 
 fn number(bytes: usize) -> u64 {

@@ -1,5 +1,5 @@
 //! One GPU in this process: its context, one stream, the code that is loaded, and whether a kernel
-//! has spoiled it.
+//! has corrupted it.
 
 use super::driver::{
     Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream, code,
@@ -24,7 +24,7 @@ pub struct Gpu {
     stream: Stream,
     modules: HashMap<u64, Loaded>,
     /// The first error after which the context is of no use.
-    spoiled: Option<CudaError>,
+    corrupted: Option<CudaError>,
 }
 
 /// A loaded image. It stays loaded while anybody else holds the image.
@@ -86,7 +86,7 @@ impl Gpu {
             device,
             stream,
             modules: HashMap::new(),
-            spoiled: None,
+            corrupted: None,
         })
     }
 
@@ -96,16 +96,16 @@ impl Gpu {
         &self.facts
     }
 
-    /// The error that spoiled the context, if one did: this process cannot go on with the GPU.
+    /// The error that corrupted the context, if one did: this process cannot go on with the GPU.
     #[must_use]
-    pub fn spoiled(&self) -> Option<&CudaError> {
-        self.spoiled.as_ref()
+    pub fn corrupted(&self) -> Option<&CudaError> {
+        self.corrupted.as_ref()
     }
 
     /// Whether it was the device's fault, and the candidate deserves another try.
     #[must_use]
     pub fn is_device_fault(&self) -> bool {
-        self.spoiled
+        self.corrupted
             .as_ref()
             .is_some_and(|error| error.blame() == Blame::Device)
     }
@@ -118,12 +118,12 @@ impl Gpu {
         &mut self,
         work: impl FnOnce(&mut dyn Driver, Stream) -> Answer<T>,
     ) -> Result<T, Judgement> {
-        if let Some(error) = &self.spoiled {
+        if let Some(error) = &self.corrupted {
             return Err(error.clone().into());
         }
         work(&mut *self.driver, self.stream).map_err(|error| {
             if error.is_sticky() {
-                self.spoiled = Some(error.clone());
+                self.corrupted = Some(error.clone());
             }
             error.into()
         })
@@ -316,8 +316,8 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // The end of the process frees everything too; a spoiled context answers nothing.
-        if self.spoiled.is_none() {
+        // The end of the process frees everything too; a corrupted context answers nothing.
+        if self.corrupted.is_none() {
             let _ = self.driver.stream_destroy(self.stream);
             let _ = self.driver.context_release(self.device);
         }

@@ -1,7 +1,7 @@
 //! The calls of the CUDA driver that the tuner makes, as a safe trait.
 //!
 //! [`crate::cuda`] is the driver library itself and the only door to it; the fakes of
-//! `device::gpu::fake` stand in for it in tests. Nothing on this side of the door is `unsafe`, and
+//! `tuner_testkit::fake` stand in for it in tests. Nothing on this side of the door is `unsafe`, and
 //! nothing behind it decides anything: an error is returned with its name, and [`CudaError`] says
 //! what it means for the candidate.
 
@@ -16,7 +16,10 @@ macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => {
         $($(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub(crate) u64);)*
+        pub struct $name(
+            /// The number that the driver knows it by.
+            pub u64,
+        );)*
     };
 }
 
@@ -55,7 +58,10 @@ impl DevicePointer {
 
 /// A GPU by its ordinal, as the driver's calls take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Device(pub(crate) i32);
+pub struct Device(
+    /// Its ordinal.
+    pub i32,
+);
 
 /// One kernel launch.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,19 +15,20 @@ use tuner_kernel::compile::{
 const SOURCE: &str = concat!(include_str!("helpers.cu"), include_str!("scan.cu"));
 
 /// The kernels, with the names that the source gives them.
-pub(super) mod entry {
-    pub(in super::super) const POISON_SHARED: &str = "tuner_poison_shared";
-    pub(in super::super) const STAMP: &str = "tuner_stamp";
-    pub(in super::super) const SPIN: &str = "tuner_spin";
-    pub(in super::super) const NULL: &str = "tuner_null";
-    pub(in super::super) const COPY: &str = "tuner_copy";
-    pub(in super::super) const READ: &str = "tuner_read";
-    pub(in super::super) const SINGLE: &str = "tuner_single";
-    pub(in super::super) const TENSOR: &str = "tuner_tensor";
-    pub(in super::super) const GUARD: &str = "tuner_guard";
-    pub(in super::super) const DIFFER: &str = "tuner_differ";
-    pub(in super::super) const RUN: &str = "tuner_run";
-    pub(in super::super) const COMPARE: &str = "tuner_compare";
+#[expect(missing_docs, reason = "the names say it")]
+pub mod entry {
+    pub const POISON_SHARED: &str = "tuner_poison_shared";
+    pub const STAMP: &str = "tuner_stamp";
+    pub const SPIN: &str = "tuner_spin";
+    pub const NULL: &str = "tuner_null";
+    pub const COPY: &str = "tuner_copy";
+    pub const READ: &str = "tuner_read";
+    pub const SINGLE: &str = "tuner_single";
+    pub const TENSOR: &str = "tuner_tensor";
+    pub const GUARD: &str = "tuner_guard";
+    pub const DIFFER: &str = "tuner_differ";
+    pub const RUN: &str = "tuner_run";
+    pub const COMPARE: &str = "tuner_compare";
 }
 
 /// Compiled helper kernels.
@@ -135,16 +136,18 @@ pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> Lau
 
 impl GpuSession {
     /// One of our kernels, loaded.
-    pub(super) fn helper(&mut self, entry: &'static str) -> Result<Function, Judgement> {
+    ///
+    /// # Errors
+    /// The judgement of a call that failed.
+    pub fn helper(&mut self, entry: &'static str) -> Result<Function, Judgement> {
         self.helpers.resolve(&mut self.gpu, entry, 0)
     }
 
     /// Queues one of our kernels.
-    pub(super) fn queue(
-        &mut self,
-        entry: &'static str,
-        config: &LaunchConfig,
-    ) -> Result<(), Judgement> {
+    ///
+    /// # Errors
+    /// The judgement of a call that failed.
+    pub fn queue(&mut self, entry: &'static str, config: &LaunchConfig) -> Result<(), Judgement> {
         let function = self
             .helpers
             .resolve(&mut self.gpu, entry, config.shared_bytes)?;

@@ -3,7 +3,7 @@
 //! ```text
 //! facts: what the driver says     nvml: clocks, heat, others     helpers: kernels of our own
 //!    └───────────────┬────────────────────────┴───────────────────────┘
-//!                 context: one GPU, its modules, what spoiled it
+//!                 context: one GPU, its modules, what corrupted it
 //!                    ├── session, gated: buffers, launches       (the gate drives it)
 //!                    │      └── scan: what the gate looks at, on the device
 //!                    └── stopwatch: graphs, events, clock stamps (timing drives it)
@@ -19,7 +19,6 @@ mod energy;
 pub mod error;
 pub mod examine;
 pub mod facts;
-pub mod fake;
 mod gated;
 pub mod helpers;
 mod launches;
@@ -28,18 +27,18 @@ pub mod nvml;
 mod prober;
 mod scan;
 pub mod session;
+pub mod stand_in;
 mod stopwatch;
 mod subject;
-#[cfg(test)]
-mod tests;
 
 pub use facts::{GpuError, GpuFacts, find, list};
+pub use stopwatch::Span;
 
 use super::cuda::{CudaDriver, DriverAbsent};
 use driver::Driver;
 use nvml::EnergyCounter;
 
-/// The driver of this machine; in tests of whole programs, the stand-in that [`fake`] describes.
+/// The driver of this machine; in tests of whole programs, what [`stand_in`] has in its place.
 ///
 /// # Errors
 /// There is none.
@@ -48,14 +47,12 @@ pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
 }
 
 /// A driver, and what counts the energy where that is not NVML.
-pub(crate) type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
+pub type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
 
 /// The same with its count of the energy.
 pub(crate) fn open_counted() -> Result<CountedDriver, DriverAbsent> {
-    let Some(settings) = fake::asked_for() else {
-        return Ok((Box::new(CudaDriver::open()?), None));
-    };
-    let (driver, meter) = fake::driver(&settings);
-    let counter = meter.map(|meter| Box::new(meter) as Box<dyn EnergyCounter>);
-    Ok((driver, counter))
+    match stand_in::installed() {
+        Some(stand_in) => Ok((stand_in.driver)()),
+        None => Ok((Box::new(CudaDriver::open()?), None)),
+    }
 }

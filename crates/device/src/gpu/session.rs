@@ -83,7 +83,7 @@ pub struct GpuSession {
     /// What is written to before a cold sample.
     pub(super) flush: Option<Buffer>,
     /// Factor of the time for which the device waits for the host to queue.
-    pub(super) patience: u32,
+    pub(super) spin_factor: u32,
     /// How closely the host has kept ahead.
     pub(super) margin: Margin,
     /// Where the time goes.
@@ -110,7 +110,7 @@ impl GpuSession {
             resets: 0,
             stamps: None,
             flush: None,
-            patience: 1,
+            spin_factor: 1,
             margin: Margin::default(),
             spent: Spent::default(),
             ticket: 0,
@@ -169,7 +169,7 @@ impl GpuSession {
     /// Forgets everything of the last job but the subjects that are still loaded.
     pub fn next_job(&mut self) {
         self.reset();
-        // What spoils the context here is noted, and the worker is restarted for it.
+        // What corrupts the context here is noted, and the worker is restarted for it.
         let _ = self.gpu.forget_unused();
     }
 

@@ -37,16 +37,21 @@ type Held = (usize, Buffer, &'static [u8]);
 
 /// The times between two events and two stamps.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
-    pub(super) micros: f64,
-    pub(super) clock_mhz: Option<f64>,
+pub struct Span {
+    /// Between the events, microseconds.
+    pub micros: f64,
+    /// The multiprocessors' clock between the stamps.
+    pub clock_mhz: Option<f64>,
     /// The host was still queueing when the span began, with the longest spin too.
-    pub(super) late: bool,
+    pub late: bool,
 }
 
 impl GpuSession {
     /// Times what `work` queues, `launches` kernels in all.
-    pub(super) fn timed(
+    ///
+    /// # Errors
+    /// The judgement of a call that failed.
+    pub fn timed(
         &mut self,
         launches: u32,
         work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
@@ -81,7 +86,7 @@ impl GpuSession {
         let late = loop {
             self.gpu
                 .call(|driver, stream| driver.stream_synchronize(stream))?;
-            let spin = spin.saturating_mul(self.patience).min(SPIN_NS_MAX);
+            let spin = spin.saturating_mul(self.spin_factor).min(SPIN_NS_MAX);
             let began = Instant::now();
             self.spin(spin)?;
             self.stamp(stamps, 0)?;
@@ -98,7 +103,7 @@ impl GpuSession {
             if !late || spin >= SPIN_NS_MAX {
                 break late;
             }
-            self.patience = self.patience.saturating_mul(2);
+            self.spin_factor = self.spin_factor.saturating_mul(2);
         };
         let milliseconds = self.gpu.call(|driver, _| {
             driver.event_synchronize(to)?;
@@ -385,34 +390,4 @@ impl Stopwatch for GpuSession {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_set_is_used_before_one_is_used_again() {
-        for (launches, sets) in [(500, 72), (3, 9), (10, 1)] {
-            let order = order(launches, sets);
-            assert_eq!(order.len(), launches as usize);
-            for round in order.chunks(sets) {
-                let mut seen = round.to_vec();
-                seen.sort_unstable();
-                seen.dedup();
-                assert_eq!(seen.len(), round.len());
-            }
-        }
-    }
-
-    #[test]
-    fn two_stamps_give_the_clock_and_too_close_ones_none() {
-        let stamps = |words: [u64; 8]| -> Vec<u8> {
-            words.iter().flat_map(|word| word.to_le_bytes()).collect()
-        };
-        let far = stamps([1000, 5_000_000, 7, 0, 1_800_000 + 1000, 6_000_000, 8, 0]);
-        assert_eq!(clock(&far), Some(1800.0));
-        let near = stamps([1000, 5_000_000, 7, 0, 2000, 5_000_500, 8, 0]);
-        assert_eq!(clock(&near), None);
-        let stale = stamps([1000, 5_000_000, 7, 0, 1_800_000 + 1000, 6_000_000, 6, 0]);
-        assert_eq!(clock(&stale), None);
-        assert_eq!(clock(&[0; 8]), None);
-    }
-}
+mod tests;

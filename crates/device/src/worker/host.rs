@@ -327,8 +327,8 @@ impl Worker {
             None => self.ready()?,
         };
         running.forget_said();
-        let (answer, spoiled) = self.exchange(&mut running, &parts, Step::Load)?;
-        if matches!(answer, Answer::Response(_)) && !spoiled {
+        let (answer, corrupted) = self.exchange(&mut running, &parts, Step::Load)?;
+        if matches!(answer, Answer::Response(_)) && !corrupted {
             self.running = Some(running);
         } else {
             self.restarts += 1;
@@ -336,7 +336,7 @@ impl Worker {
         Ok(answer)
     }
 
-    /// Sends a request and reads until its answer; also whether the worker said that it is spoiled.
+    /// Sends a request and reads until its answer; also whether the worker said that it is corrupted.
     fn exchange(
         &self,
         running: &mut Process,
@@ -347,7 +347,7 @@ impl Worker {
         running
             .send(&slices)
             .map_err(|error| WorkerError::Failed(error.to_string()))?;
-        let mut spoiled = false;
+        let mut corrupted = false;
         let answer = loop {
             let limits = Limits {
                 within: self.settings.deadline(step),
@@ -363,13 +363,13 @@ impl Worker {
             };
             match from_json(&parts) {
                 Ok(Response::Begins(next)) => step = next,
-                Ok(Response::Spoiled(_)) => spoiled = true,
+                Ok(Response::Corrupted(_)) => corrupted = true,
                 Ok(Response::Lost(why)) => break Answer::Lost(why),
-                Ok(response) => break Answer::Response(with_said(running, response, spoiled)),
+                Ok(response) => break Answer::Response(with_said(running, response, corrupted)),
                 Err(error) => break Answer::Gone(format!("it sent no answer: {error}")),
             }
         };
-        Ok((answer, spoiled))
+        Ok((answer, corrupted))
     }
 }
 
@@ -379,9 +379,9 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
 }
 
 /// Adds what was printed (a failed assertion, say) to the verdict of a crash.
-fn with_said(running: &mut Process, mut response: Response, spoiled: bool) -> Response {
+fn with_said(running: &mut Process, mut response: Response, corrupted: bool) -> Response {
     if let Response::Judged(timed) | Response::Measured(timed, ..) = &mut response
-        && spoiled
+        && corrupted
         && timed.judgement.verdict == Verdict::Crashed
     {
         std::thread::sleep(SAID_LAG);

@@ -213,7 +213,7 @@ impl Ablation {
     }
 
     /// Times changes that are right together, and those that came to no time once more by
-    /// themselves: what spoils a context takes its neighbours along.
+    /// themselves: what corrupts a context fails its neighbours too.
     fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
         let mut times = self.contest(&configs)?;

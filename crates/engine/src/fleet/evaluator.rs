@@ -7,7 +7,7 @@
 use super::siblings::TimeRange;
 use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WireJudged, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};
-use crate::evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+use crate::evaluator::{BoxError, Evaluator, Judged, Order, Preparation};
 use crate::judging::KernelTask;
 use crate::{ReplayEvaluator, WINDOW};
 use std::collections::HashMap;
@@ -368,20 +368,6 @@ impl Evaluator for FleetEvaluator {
 
     fn facts(&self) -> &DeviceFacts {
         &self.facts
-    }
-
-    fn order(&self) -> Order {
-        match self.facts.kind {
-            DeviceKind::Replay | DeviceKind::Vgpu => Order::Fixed,
-            DeviceKind::Cuda => Order::Arrival,
-        }
-    }
-
-    fn clock(&self) -> Clock {
-        match self.facts.kind {
-            DeviceKind::Replay => Clock::Charged,
-            DeviceKind::Vgpu | DeviceKind::Cuda => Clock::Wall,
-        }
     }
 
     fn devices(&self) -> usize {

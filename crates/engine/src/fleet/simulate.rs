@@ -69,6 +69,16 @@ impl Machines {
         }
     }
 
+    /// The search's end, now.
+    fn ended(&self, gpus: usize, found_us: Option<u64>, evals: u64) -> Search {
+        let whole = self.now_us.max(1) as f64 * gpus as f64;
+        Search {
+            found_us,
+            evals,
+            utilisation: (self.busy_us as f64 / whole).min(1.0),
+        }
+    }
+
     fn at(&mut self, after_us: u64, done: Done) {
         self.serial += 1;
         let event = (self.now_us.saturating_add(after_us), self.serial, done);
@@ -154,16 +164,8 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
             machines.to_judge.push_back(flight.ticket);
         }
         machines.start();
-        let utilisation = |machines: &Machines| {
-            let whole = machines.now_us.max(1) as f64 * gpus as f64;
-            (machines.busy_us as f64 / whole).min(1.0)
-        };
         let Some(done) = machines.next() else {
-            return Search {
-                found_us: None,
-                evals,
-                utilisation: utilisation(&machines),
-            };
+            return machines.ended(gpus, None, evals);
         };
         match done {
             Done::Compile(ticket) => {
@@ -187,11 +189,7 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
                     evals += 1;
                 }
                 if found.zip(goal).is_some_and(|(time, goal)| time <= goal) {
-                    return Search {
-                        found_us: Some(machines.now_us),
-                        evals,
-                        utilisation: utilisation(&machines),
-                    };
+                    return machines.ended(gpus, Some(machines.now_us), evals);
                 }
             }
         }
@@ -199,29 +197,4 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::Path;
-
-    #[test]
-    fn more_gpus_find_it_sooner_and_one_is_as_fast_as_its_own_work() {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let file = root.join("tests/data/recorded/convbat_RTX3090.json.gz");
-        let recording = Recording::load(&file).unwrap();
-        let mean = |gpus: usize| {
-            let times = (1..=6).map(|seed| simulate(&recording, "random", seed, gpus).unwrap());
-            let times: Vec<Search> = times.collect();
-            assert!(times.iter().all(|search| search.utilisation <= 1.0));
-            times
-                .iter()
-                .filter_map(|search| search.found_us)
-                .sum::<u64>()
-                / 6
-        };
-        let (one, eight) = (mean(1), mean(8));
-        assert!(eight * 3 < one, "{one} {eight}");
-        assert!(eight * 16 > one, "{one} {eight}");
-        let twice = simulate(&recording, "evolve", 3, 4).unwrap();
-        assert_eq!(simulate(&recording, "evolve", 3, 4).unwrap(), twice);
-    }
-}
+mod tests;

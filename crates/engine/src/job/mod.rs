@@ -361,7 +361,7 @@ impl Prepared {
                 engine::run(evaluator, self.plan, store, shutdown, sink).await
             }
             Device::Cuda(evaluator) => {
-                if tuner_device::gpu::fake::refuses(store.path()) {
+                if tuner_device::gpu::stand_in::refuses(store.path()) {
                     return Err(cuda::stand_in());
                 }
                 let seed = self.plan.start.seed.0;

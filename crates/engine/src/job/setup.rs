@@ -293,7 +293,7 @@ pub(super) fn replay(
 
 /// The file is the kernel; names beside it must agree with it.
 fn named_as_recorded(request: &Request, recording: &Recording) -> Result<(), JobError> {
-    let stranger = |what: &str, given: &str, known: &str| {
+    let unknown = |what: &str, given: &str, known: &str| {
         usage(format!(
             "{}: the recorded {what} is `{known}`, not `{given}`; leave the name out: with \
              replay:FILE the file is the kernel",
@@ -302,10 +302,10 @@ fn named_as_recorded(request: &Request, recording: &Recording) -> Result<(), Job
     };
     let other = |names: &[String], known: &str| names.iter().find(|name| *name != known).cloned();
     if let Some(name) = other(&request.kernels, recording.kernel()) {
-        return Err(stranger("kernel", &name, recording.kernel()));
+        return Err(unknown("kernel", &name, recording.kernel()));
     }
     if let Some(name) = other(&request.problems, recording.problem()) {
-        return Err(stranger("problem", &name, recording.problem()));
+        return Err(unknown("problem", &name, recording.problem()));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// Keeps what the search believes to be left, where it believes anything.
+    /// Keeps the estimate of what is left to gain, where the search has one.
     pub(super) async fn note_left(&mut self) -> Result<(), EngineError> {
         let tasks = self.tasks.iter().enumerate();
         let kept = tasks.filter_map(|(at, task)| {

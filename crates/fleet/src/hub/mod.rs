@@ -90,7 +90,7 @@ impl Hub {
             let first = view::read(&link, &server).await;
             Ok::<_, FleetError>((link, first))
         })?;
-        for worker in strangers(&first.workers) {
+        for worker in of_other_versions(&first.workers) {
             say(worker);
         }
         let view = Arc::new(Mutex::new(first));
@@ -151,7 +151,7 @@ impl Hub {
 }
 
 /// Workers of other versions, each with a sentence.
-fn strangers(workers: &[WorkerView]) -> Vec<String> {
+fn of_other_versions(workers: &[WorkerView]) -> Vec<String> {
     let other = workers.iter().filter(|worker| worker.protocol != PROTOCOL);
     let said = other.map(|worker| {
         format!(

@@ -444,11 +444,11 @@ impl Session for Run {
             let _ = hubs.purge(self.key()).await;
             let _ = self.parts.link.client.flush().await;
         };
-        let patience = Duration::from_secs(10);
+        let limit = Duration::from_secs(10);
         let ended = self
             .parts
             .handle
-            .block_on(async { tokio::time::timeout(patience, work).await });
+            .block_on(async { tokio::time::timeout(limit, work).await });
         if ended.is_err() {
             tracing::warn!(
                 "the NATS server does not answer; what is left of the run expires there"

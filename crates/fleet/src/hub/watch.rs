@@ -23,7 +23,7 @@ const ALONE: Duration = Duration::from_secs(10);
 /// Takes hold of the run. One that another process holds is refused, unless that process is gone.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
     let (hubs, key) = (&run.parts.link.hubs, run.key());
-    let patience = run.parts.settings.presence + Duration::from_secs(2);
+    let limit = run.parts.settings.presence + Duration::from_secs(2);
     let began = Instant::now();
     let mut first: Option<u64> = None;
     loop {
@@ -55,7 +55,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         }
         let renewed = first.is_some_and(|revision| revision != entry.revision);
         first.get_or_insert(entry.revision);
-        if renewed || here || began.elapsed() > patience {
+        if renewed || here || began.elapsed() > limit {
             return Err(FleetError::Held {
                 run: run.parts.name.clone(),
                 host: holder.host,

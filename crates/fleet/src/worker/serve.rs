@@ -18,13 +18,13 @@ const RECORDED_IN_HAND: usize = 8;
 /// Longest wait for an order in one request.
 const EXPIRES_MAX: Duration = Duration::from_secs(5);
 
-/// Share of the server's patience after which it is told that an order is worked on.
+/// Share of the acknowledgement deadline after which the server is told that an order is worked on.
 const PROGRESS: u32 = 3;
 
 /// What a queue's own settings ask of its workers.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// How long the server keeps a request. Shorter than its patience, so that a worker that was
+    /// How long the server keeps a request. Shorter than the acknowledgement deadline, so that a worker that was
     /// stopped does not get the same order again.
     expires: Duration,
     progress: Duration,

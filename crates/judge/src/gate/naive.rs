@@ -106,12 +106,12 @@ impl Gate<'_> {
         let whole = naive
             .cost
             .map(|cost| cost.saturating_mul(kernel.launch.blocks()));
-        let patience = if pass.sampled {
+        let factor = if pass.sampled {
             1
         } else {
             REFERENCE_LIMIT_FACTOR
         };
-        let limit = self.demands.whole_limit.saturating_mul(patience);
+        let limit = self.demands.whole_limit.saturating_mul(factor);
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }

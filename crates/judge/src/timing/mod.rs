@@ -13,4 +13,3 @@ pub mod paired;
 pub mod plan;
 pub mod predict;
 pub mod race;
-pub mod synthetic;

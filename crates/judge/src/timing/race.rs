@@ -381,8 +381,8 @@ impl Plan for WarmUp {
             return;
         }
         // Throttled samples are no unit, unless there are no others.
-        let patience = THROTTLED_TOO_LONG * self.settings.warm_up_us;
-        if !sample.throttled || self.spent_us > patience {
+        let throttled_max = THROTTLED_TOO_LONG * self.settings.warm_up_us;
+        if !sample.throttled || self.spent_us > throttled_max {
             self.times.push(sample.micros);
             self.clocks.extend(sample.clock_mhz);
         }

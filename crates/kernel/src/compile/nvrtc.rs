@@ -272,30 +272,17 @@ impl Nvrtc {
         options: &[String],
         expressions: &[String],
     ) -> Result<Compiled, NvrtcError> {
+        let all = |texts: &mut dyn Iterator<Item = &String>| -> Result<Vec<CString>, NulError> {
+            texts.map(|text| CString::new(text.as_str())).collect()
+        };
         let strings = || -> Result<_, NulError> {
-            let spelled: Result<Vec<_>, _> = headers
-                .iter()
-                .map(|header| CString::new(header.spelled.as_str()))
-                .collect();
-            let texts: Result<Vec<_>, _> = headers
-                .iter()
-                .map(|header| CString::new(header.text.as_str()))
-                .collect();
-            let options: Result<Vec<_>, _> = options
-                .iter()
-                .map(|option| CString::new(option.as_str()))
-                .collect();
-            let expressions: Result<Vec<_>, _> = expressions
-                .iter()
-                .map(|expression| CString::new(expression.as_str()))
-                .collect();
             Ok((
                 CString::new(text)?,
                 CString::new(name)?,
-                texts?,
-                spelled?,
-                options?,
-                expressions?,
+                all(&mut headers.iter().map(|header| &header.text))?,
+                all(&mut headers.iter().map(|header| &header.spelled))?,
+                all(&mut options.iter())?,
+                all(&mut expressions.iter())?,
             ))
         };
         let Ok((text, name, texts, spelled, options, expressions)) = strings() else {

@@ -238,5 +238,8 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         .or_else(|| convert::lower(i))
         .or_else(|| matrix::lower(i))
         .or_else(|| warp::lower(i));
-    run.map(Op::Registers)
+    run.map(|run| match moves::indexed(i) {
+        Some(from) => Op::Constants(run, from),
+        None => Op::Registers(run),
+    })
 }

@@ -1,6 +1,6 @@
 //! Moves between registers, constants and what the hardware knows of a thread.
 
-use sass::{Instruction, Operand};
+use sass::{Instruction, Operand, Unit};
 
 use super::{Form, Run, lanes_where, one};
 use crate::program::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -135,6 +135,13 @@ fn constant(i: &Instruction) -> Option<Run> {
             r.set(d.next(word), mask, &row);
         }
     }))
+}
+
+/// Where a load of constants reads, if each lane may read elsewhere.
+pub(super) fn indexed(i: &Instruction) -> Option<Origin> {
+    let operand = i.operands.get(1).filter(|_| i.unit == Unit::Constant)?;
+    let from = Source::of(operand)?.from;
+    matches!(from, Origin::Indexed { .. }).then_some(from)
 }
 
 /// The same place, so many bytes on.

@@ -15,6 +15,8 @@ pub(super) const LINE: u32 = 8;
 const AHEAD: u32 = 8;
 /// Cycles from a scheduler's cache to the shared one and back.
 const AWAY: u64 = 78;
+/// Instructions' worth of bytes of the constant banks: eight of 64 KiB.
+const BANKS: usize = 8 * 64 * 1024 / 16;
 
 /// A cache of lines of a kernel's code, least recently used out first.
 #[derive(Debug)]
@@ -76,7 +78,10 @@ impl Lines {
 #[derive(Debug)]
 pub(super) struct Fetch {
     own: Vec<Lines>,
+    /// Lines of the code, and behind them those of the constant banks.
     shared: Lines,
+    /// Lines of the code.
+    code: u32,
     /// The first cycle at which the shared cache can be asked again.
     free: u64,
     /// Cycles until a line that it has not is there.
@@ -92,7 +97,8 @@ impl Fetch {
             own: (0..arch.schedulers)
                 .map(|_| Lines::new(code, own))
                 .collect(),
-            shared: Lines::new(code, shared),
+            shared: Lines::new(code.next_multiple_of(LINE as usize) + BANKS, shared),
+            code: code.div_ceil(LINE as usize) as u32,
             free: 0,
             beyond: arch.l2_cycles.into(),
         }
@@ -106,8 +112,7 @@ impl Fetch {
             None => self.bring(core, line, now),
         };
         if self.own[core].mark(line) {
-            let end = self.shared.there.len() as u32;
-            for next in (line + 1..end).take(AHEAD as usize) {
+            for next in (line + 1..self.code).take(AHEAD as usize) {
                 if self.own[core].get(next).is_none() {
                     self.bring(core, next, now);
                 }
@@ -117,6 +122,20 @@ impl Fetch {
     }
 
     fn bring(&mut self, core: usize, line: u32, now: u64) -> u64 {
+        let there = self.shared(line, now) + AWAY;
+        self.own[core].put(line, there);
+        there
+    }
+
+    /// When a constant cache has 64 bytes of a constant bank that it asks for at `now`: one cycle after
+    /// a scheduler would have a line of code, 79 in all, as measured.
+    pub(super) fn constant(&mut self, line: u32, now: u64) -> u64 {
+        let place = self.code + (line / 2).min(BANKS as u32 / LINE - 1);
+        self.shared(place, now) + AWAY + 1
+    }
+
+    /// When the shared cache, asked at `now`, has a line.
+    fn shared(&mut self, line: u32, now: u64) -> u64 {
         let asked = self.free.max(now);
         self.free = asked + 1;
         let shared = match self.shared.get(line) {
@@ -127,8 +146,7 @@ impl Fetch {
             }
         };
         self.shared.mark(line);
-        self.own[core].put(line, shared + AWAY);
-        shared + AWAY
+        shared
     }
 }
 

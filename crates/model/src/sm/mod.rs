@@ -4,6 +4,7 @@
 //! may. A warp may when its last instruction's stall cycles are over, the barriers that its next
 //! one waits for are clear, and the unit is free.
 
+mod constants;
 mod fetch;
 mod paths;
 mod ports;
@@ -16,6 +17,7 @@ use super::code::Instr;
 use super::cursor::Cursor;
 use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use constants::{Constants, HELD};
 use fetch::{Fetch, LINE};
 use paths::Issue;
 use ports::Ports;
@@ -109,6 +111,7 @@ pub(super) struct Sm<'a> {
     free: Vec<usize>,
     l1: Cache,
     fetch: Fetch,
+    constants: Constants,
     /// Sectors that were asked of the L2 cache.
     seen: Sectors,
     lsu: Unshared,
@@ -150,6 +153,7 @@ impl<'a> Sm<'a> {
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
             fetch: Fetch::new(work.arch, work.code.len()),
+            constants: Constants::new(work.arch.schedulers as usize),
             seen: Sectors::default(),
             lsu: Unshared::default(),
             read: 0,
@@ -324,6 +328,12 @@ impl<'a> Sm<'a> {
                 soonest = soonest.min((free, why));
                 continue;
             }
+            if let Some(there) = self.constant_missing(core, instr.operand, now) {
+                let warp = &mut self.warps[place];
+                (warp.ready, warp.why) = (there, Stall::ImcMiss);
+                soonest = (there.min(now + HELD), Stall::ImcMiss);
+                break;
+            }
             self.cores[core].last = Some(place);
             self.execute(core, place, now, pipe);
             return;
@@ -335,6 +345,12 @@ impl<'a> Sm<'a> {
         };
         self.cores[core].asleep = Some((now, why));
         self.cores[core].next = soonest.0;
+    }
+
+    /// When a constant that is an operand comes, where the scheduler's cache has it not.
+    fn constant_missing(&mut self, core: usize, line: Option<u32>, now: u64) -> Option<u64> {
+        let there = (self.constants).operand(core, line?, now, &mut self.fetch);
+        (there > now).then_some(there)
     }
 
     /// When the unit of an instruction is free.

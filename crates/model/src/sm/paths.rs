@@ -2,16 +2,18 @@
 
 use super::queue::{HANDED, sources_read};
 use super::{PRIVATE, Sm, Stall};
-use crate::code::Instr;
+use crate::code::{Instr, constant_line};
 use crate::cursor::Found;
 use sass::Unit;
+use sass_machine::CONSTANT;
 use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
 
 /// Cycles until the sources of an instruction that waits in no queue were read.
 const READ_CYCLES: u64 = 10;
 
-/// Cycles until what is loaded from constant memory is there (table 2 of the paper in `queue`).
-const CONSTANT_CYCLES: u64 = 29;
+/// Cycles until what is loaded from constant memory is there, and until its address was read: from a place
+/// that the instruction names and from one in a register (table 2 of the paper in `queue`).
+const CONSTANT_CYCLES: [(u64, u64); 2] = [(26, 10), (29, 29)];
 
 /// Where and when an instruction was issued.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +45,7 @@ impl<'a> Sm<'a> {
                 let (end, why) = self.shared(issue, instr);
                 (end + shared, why)
             }
-            Unit::Constant => (now + CONSTANT_CYCLES, Stall::ShortScoreboard),
+            Unit::Constant => self.constant(issue, instr),
             Unit::Shuffle => {
                 let done = self.take_lsu(issue, instr, 1);
                 (self.after(done, shared), Stall::ShortScoreboard)
@@ -102,6 +104,24 @@ impl<'a> Sm<'a> {
         let done = self.take_lsu(issue, instr, passes * wavefronts * self.rates.wavefront);
         let end = self.after(done, u64::from(self.work.arch.shared_cycles));
         (end, Stall::ShortScoreboard)
+    }
+
+    fn constant(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
+        let Issue { place, now, .. } = issue;
+        let (found, trace) = self.found(place);
+        let (sectors, addresses) = match found {
+            Found::Access(access, _) => (trace.sectors_of(access), lookups(access)),
+            _ => (&[][..], 1),
+        };
+        // Sectors are marked as a block's own, and as those of constants.
+        let lines = sectors
+            .iter()
+            .map(|s| constant_line((s & !PRIVATE & !CONSTANT) * 32));
+        let lines = instr.constant.into_iter().chain(lines);
+        let served = self.constants.load(lines, addresses, now, &mut self.fetch);
+        let (result, read) = CONSTANT_CYCLES[usize::from(instr.constant.is_none())];
+        self.read = served + read;
+        (served + result, Stall::ShortScoreboard)
     }
 
     fn global(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {

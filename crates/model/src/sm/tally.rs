@@ -19,6 +19,8 @@ pub(crate) enum Stall {
     Dispatch,
     /// The next instruction is not there yet.
     NoInstruction,
+    /// A constant that is an operand is not there yet.
+    ImcMiss,
     /// Other warps of the block have not come to the barrier.
     Barrier,
     /// No warp is left.
@@ -26,7 +28,7 @@ pub(crate) enum Stall {
 }
 
 /// Number of [`Stall`] values.
-const STALLS: usize = 9;
+const STALLS: usize = 10;
 
 /// What the replay counted.
 #[derive(Debug, Clone, Copy, Default)]

@@ -303,5 +303,4 @@ impl Translator<'_> {
 }
 
 #[cfg(test)]
-#[path = "cexpr_tests.rs"]
 mod tests;

@@ -236,6 +236,13 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
         );
     }
     let parameters = parameters(plan.sizes.iter());
+    nearest(plan, &parameters, text);
+    entrances(plan, &parameters, text);
+}
+
+/// The entry whose problem is nearest.
+fn nearest(plan: &Plan<'_>, parameters: &str, text: &mut String) {
+    let (lower, upper) = (&plan.lower, &plan.upper);
     let ruled = plan.size_rules.iter().any(|rules| !rules.is_empty());
     let among = if ruled {
         "\n * Only entries whose rules hold for the sizes asked. "
@@ -293,7 +300,6 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
          \x20 return best;\n\
          }\n",
     );
-    entrances(plan, &parameters, text);
 }
 
 /// The two functions that a caller uses.

@@ -11,12 +11,12 @@ use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
 use crate::expr::suggest;
 use crate::{
-    Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
+    Argument, Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, Reference, Sizes, SpaceError,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tuner_core::value::Value;
 
 /// Parameters and expressions that are checked, each for every problem.
@@ -44,6 +44,7 @@ pub(super) fn spec(
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut checker = Checker::new(source);
+    checker.places.source = Some(document.source.at.clone());
     let texts = document.parameters.unwrap_or_default();
     let parameters = checker.parameters(&texts, true);
     let derived = checker.derived(document.derived.as_ref());
@@ -58,17 +59,10 @@ pub(super) fn spec(
     let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
     let variables = checker.variables(document.variables, &arguments, folder);
     let launches = checker.launches(document.launches, &arguments, &variables);
-    let reference = match document.reference {
-        ReferenceWord::None => Some(Reference::None),
-        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
-    };
-    let (flops, bytes) = match document.metric {
-        Some(metric) => (
-            metric.flops.and_then(|flops| checker.formula(flops)),
-            metric.bytes.and_then(|bytes| checker.formula(bytes)),
-        ),
-        None => (None, None),
-    };
+    let holders = (&arguments[..], &variables[..]);
+    let reference = checker.whole_reference(document.reference, folder, holders);
+    let metric = document.metric.unwrap_or_default();
+    let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
     let mut gate = document.gate;
     let terms = gate.as_mut().and_then(|gate| gate.terms.take());
     let terms = terms.and_then(|terms| checker.formula(terms));
@@ -76,11 +70,11 @@ pub(super) fn spec(
     let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
     let compile = document.compile.unwrap_or_default();
     let options = checker.options(compile.options.unwrap_or_default());
+    let include = compile.include.unwrap_or_default();
     if problems.is_empty() {
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
     let baseline = checker.baseline(document.baseline);
-    checker.places.source = Some(document.source.at);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -105,20 +99,27 @@ pub(super) fn spec(
         terms,
         seeds,
         options,
-        include: compile
-            .include
-            .unwrap_or_default()
-            .into_iter()
-            .map(|include| folder.join(PathBuf::from(include)))
-            .collect(),
+        include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
         origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
     };
     checker.resolve_all(&spec);
-    if checker.errors.is_empty() {
-        Ok(spec)
-    } else {
-        Err(checker.errors)
+    let errors = checker.errors;
+    errors.is_empty().then_some(spec).ok_or(errors)
+}
+
+impl Checker<'_> {
+    /// The reference, or that there is none.
+    fn whole_reference(
+        &mut self,
+        word: ReferenceWord,
+        folder: &Path,
+        (arguments, variables): (&[Argument], &[Argument]),
+    ) -> Option<Reference> {
+        match word {
+            ReferenceWord::None => Some(Reference::None),
+            ReferenceWord::Some(text) => self.reference(*text, folder, arguments, variables),
+        }
     }
 }
 

@@ -128,6 +128,23 @@ impl Checker<'_> {
         self.composed(name, ty?, parts, known, folder)
     }
 
+    /// Adds the extent of a buffer's elements, where they are vectors or structs.
+    fn element_shape(&mut self, name: &str, ty: &Resolved, shape: &mut Vec<Expr>) {
+        let inner = match &ty.record {
+            Some(record) => record.size,
+            None => u64::from(ty.lanes),
+        };
+        if ty.record.is_some() || inner > 1 {
+            shape.extend(Expr::parse(&inner.to_string()).ok());
+        }
+        let pointers = |record: &Record| record.fields.iter().any(|field| field.pointer);
+        if ty.record.as_ref().is_some_and(pointers) {
+            let message = format!("the structs of the buffer `{name}` have pointers");
+            let help = "only a struct that is passed by value may have some";
+            self.error(message, 0..1, help);
+        }
+    }
+
     /// An argument or a variable of a type that is known.
     pub(super) fn composed(
         &mut self,
@@ -138,29 +155,10 @@ impl Checker<'_> {
         folder: &Path,
     ) -> Option<Argument> {
         let role = parts.role;
-        let pointers = |record: &Record| record.fields.iter().any(|field| field.pointer);
-        let mut shape: Vec<Expr> = parts
-            .shape
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|extent| self.formula(extent))
-            .collect();
+        let extents = parts.shape.unwrap_or_default().into_iter();
+        let mut shape: Vec<Expr> = extents.filter_map(|extent| self.formula(extent)).collect();
         if role != Role::Scalar {
-            let inner = match &ty.record {
-                Some(record) => record.size,
-                None => u64::from(ty.lanes),
-            };
-            if ty.record.is_some() || inner > 1 {
-                shape.extend(Expr::parse(&inner.to_string()).ok());
-            }
-            if ty.record.as_ref().is_some_and(pointers) {
-                let message = format!("the structs of the buffer `{name}` have pointers");
-                self.error(
-                    message,
-                    0..1,
-                    "only a struct that is passed by value may have some",
-                );
-            }
+            self.element_shape(&name, &ty, &mut shape);
         }
         let (fill, fill_sizes) = match &parts.fill {
             Some(fill) => {

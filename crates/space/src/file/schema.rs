@@ -223,7 +223,7 @@ pub(super) struct GateText {
 }
 
 /// Work of one run.
-#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MetricText {
     /// Floating-point operations.

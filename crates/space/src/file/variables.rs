@@ -1,6 +1,7 @@
 //! Checks of the template's variables.
 
 use super::check::Checker;
+use super::de::Spanned;
 use super::launch::Parts;
 use super::schema::{Ordered, VariableText};
 use crate::{Argument, Piece, PieceValue};
@@ -30,70 +31,77 @@ impl Checker<'_> {
         arguments: &[Argument],
         folder: &Path,
     ) -> Vec<Argument> {
-        let mut variables = Vec::new();
-        for (name, text) in texts.unwrap_or_default().0 {
-            let letter = |c: char| c == '_' || c == ':' || c.is_ascii_alphanumeric();
-            if name.value.is_empty() || !name.value.chars().all(letter) {
-                self.error(
-                    format!("`{}` cannot be a variable", name.value),
-                    name.at.clone(),
-                    "write its name as in the template, `space::name` in a namespace",
-                );
-                continue;
-            }
-            let at = name.at.clone();
-            if let Some(pointer) = &text.pointer {
-                if text.ty.is_some() || text.shape.is_some() || text.value.is_some() {
-                    let help = "keep `pointer` alone: its type is the argument's";
-                    self.error(format!("`{}` is a pointer", name.value), at, help);
-                    continue;
-                }
-                let to = (&pointer.value, &pointer.at);
-                if let Some(index) = self.pointed(&name.value, to.0, to.1, arguments) {
-                    self.places.variables.push(at);
-                    variables.push(address(name.value, index));
-                }
-                continue;
-            }
-            let Some(ty) = &text.ty else {
-                let help = "add `type: f32` with a `value` or a `shape`, or `pointer: ARGUMENT`";
-                self.error(format!("`{}` has no type", name.value), at, help);
-                continue;
-            };
-            let resolved = self.resolve_type(ty);
-            let role = match (&text.shape, &text.value) {
-                (Some(_), None) => Role::Input,
-                (None, Some(_)) if text.fill.is_none() => Role::Scalar,
-                _ => {
-                    self.error(
-                        format!("`{}` is either an array or one value", name.value),
-                        at,
-                        "write `shape` and perhaps `fill` for an array, `value` for one value",
-                    );
-                    continue;
-                }
-            };
-            let parts = Parts {
-                role,
-                shape: text.shape.map(|shape| shape.value),
-                fill: text.fill,
-                value: text.value,
-            };
-            let Some(resolved) = resolved else { continue };
-            let variable = self.composed(name.value, resolved, parts, arguments, folder);
-            if let Some(variable) = &variable
-                && matches!(variable.fill, Some(Fill::Kernel(_)))
-            {
-                let message = format!("the variable `{}` cannot have a generator", variable.name);
-                self.error(
-                    message,
-                    name.at,
-                    "fill an argument, and let the variable point to it",
-                );
-            }
-            variables.extend(variable);
+        let texts = texts.unwrap_or_default().0.into_iter();
+        texts
+            .filter_map(|(name, text)| self.variable(name, text, arguments, folder))
+            .collect()
+    }
+
+    /// One of them; `None` where it is wrong, which is noted.
+    fn variable(
+        &mut self,
+        name: Spanned<String>,
+        text: VariableText,
+        arguments: &[Argument],
+        folder: &Path,
+    ) -> Option<Argument> {
+        let letter = |c: char| c == '_' || c == ':' || c.is_ascii_alphanumeric();
+        if name.value.is_empty() || !name.value.chars().all(letter) {
+            self.error(
+                format!("`{}` cannot be a variable", name.value),
+                name.at.clone(),
+                "write its name as in the template, `space::name` in a namespace",
+            );
+            return None;
         }
-        variables
+        let at = name.at.clone();
+        if let Some(pointer) = &text.pointer {
+            if text.ty.is_some() || text.shape.is_some() || text.value.is_some() {
+                let help = "keep `pointer` alone: its type is the argument's";
+                self.error(format!("`{}` is a pointer", name.value), at, help);
+                return None;
+            }
+            let to = (&pointer.value, &pointer.at);
+            let index = self.pointed(&name.value, to.0, to.1, arguments)?;
+            self.places.variables.push(at);
+            return Some(address(name.value, index));
+        }
+        let Some(ty) = &text.ty else {
+            let help = "add `type: f32` with a `value` or a `shape`, or `pointer: ARGUMENT`";
+            self.error(format!("`{}` has no type", name.value), at, help);
+            return None;
+        };
+        let resolved = self.resolve_type(ty);
+        let role = match (&text.shape, &text.value) {
+            (Some(_), None) => Role::Input,
+            (None, Some(_)) if text.fill.is_none() => Role::Scalar,
+            _ => {
+                self.error(
+                    format!("`{}` is either an array or one value", name.value),
+                    at,
+                    "write `shape` and perhaps `fill` for an array, `value` for one value",
+                );
+                return None;
+            }
+        };
+        let parts = Parts {
+            role,
+            shape: text.shape.map(|shape| shape.value),
+            fill: text.fill,
+            value: text.value,
+        };
+        let variable = self.composed(name.value, resolved?, parts, arguments, folder);
+        if let Some(variable) = &variable
+            && matches!(variable.fill, Some(Fill::Kernel(_)))
+        {
+            let message = format!("the variable `{}` cannot have a generator", variable.name);
+            self.error(
+                message,
+                name.at,
+                "fill an argument, and let the variable point to it",
+            );
+        }
+        variable
     }
 }
 

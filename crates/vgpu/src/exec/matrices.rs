@@ -89,12 +89,7 @@ impl Cta<'_> {
             let base = w.address(&m.at, lane);
             let stride = u64::from(w.regs.r32[m.stride as usize][lane]);
             for (register, row) in m.data.iter().enumerate() {
-                let mut word = if m.store {
-                    w.regs.r32[*row as usize][lane]
-                } else {
-                    0
-                };
-                for sub in 0..m.fragment.per_register {
+                let place = |sub: usize| {
                     let (r, c) = m.fragment.element(lane, register, sub);
                     let (r, c) = (r as u64, c as u64);
                     let element = if m.row_major {
@@ -102,23 +97,58 @@ impl Cta<'_> {
                     } else {
                         c * stride + r
                     };
-                    let at = base + element * u64::from(bytes);
-                    let shift = sub as u32 * m.bits;
-                    if m.store {
-                        let touch = Touch::write(lane, bytes);
-                        if let Some(place) = self.touch(w, m.at.area, at, touch) {
-                            self.put(w, place, 0, bytes, u64::from(word >> shift));
-                        }
-                    } else if let Some(place) =
-                        self.touch(w, m.at.area, at, Touch::read(lane, bytes))
-                    {
-                        word |= (self.get(w, place, 0, bytes) as u32) << shift;
+                    base + element * u64::from(bytes)
+                };
+                let (first, subs) = (place(0), m.fragment.per_register);
+                let next_to = |sub| place(sub) == first + sub as u64 * u64::from(bytes);
+                if first.is_multiple_of(4) && subs as u32 * bytes == 4 && (1..subs).all(next_to) {
+                    // A register's elements lie in one word: half the accesses, and none of a part of it.
+                    self.wmma_element(w, m, (lane, *row), first, (0, 4));
+                } else {
+                    for sub in 0..subs {
+                        self.wmma_element(
+                            w,
+                            m,
+                            (lane, *row),
+                            place(sub),
+                            (sub as u32 * m.bits, bytes),
+                        );
                     }
                 }
-                if !m.store {
-                    w.regs.r32[*row as usize][lane] = word;
-                }
             }
+        }
+    }
+
+    /// Loads or stores the bytes of a lane's register from a bit on; the others of the register stay.
+    fn wmma_element(
+        &mut self,
+        w: &mut Warp,
+        m: &WmmaMem,
+        (lane, row): (usize, u32),
+        at: u64,
+        (shift, bytes): (u32, u32),
+    ) {
+        let touch = if m.store {
+            Touch::write(lane, bytes)
+        } else {
+            Touch::read(lane, bytes)
+        };
+        let found = self.touch(w, m.at.area, at, touch);
+        let (row, part) = (
+            row as usize,
+            u32::MAX >> (32 - 8 * bytes.clamp(1, 4)) << shift,
+        );
+        match (found, m.store) {
+            (Some(place), true) => {
+                let word = w.regs.r32[row][lane];
+                self.put(w, place, 0, bytes, u64::from(word >> shift));
+            }
+            (found, false) => {
+                let new = found.map_or(0, |place| self.get(w, place, 0, bytes) as u32);
+                let word = &mut w.regs.r32[row][lane];
+                *word = *word & !part | new << shift & part;
+            }
+            (None, true) => {}
         }
     }
 }

@@ -189,7 +189,6 @@ impl Cta<'_> {
     }
 
     fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
-        let clock = self.clocks.release(thread);
         // What a loop that tests the phase waits for may have come.
         self.version += 1;
         let Some(m) = self.mbarriers.get_mut(at) else {
@@ -198,7 +197,7 @@ impl Cta<'_> {
         let token = m.phase | (m.pending.max(0) as u64) << 32;
         m.bytes += bytes;
         m.pending -= i64::from(n);
-        join(&mut m.current, clock);
+        self.clocks.release_to(thread, &mut m.current);
         if drop {
             m.expected = m.expected.saturating_sub(n);
         }
@@ -227,7 +226,6 @@ impl Cta<'_> {
     /// A bulk copy has written its bytes; they are visible to whoever waits for the phase.
     pub(super) fn bulk_done(&mut self, at: u32, thread: usize, bytes: u32, words: Vec<u32>) {
         let segment = self.clocks.segment[thread];
-        let clock = self.clocks.release(thread);
         let Some(m) = self.mbarriers.get_mut(at) else {
             self.hazard(
                 HazardKind::Crashed,
@@ -238,7 +236,7 @@ impl Cta<'_> {
             );
             return;
         };
-        join(&mut m.current, clock);
+        self.clocks.release_to(thread, &mut m.current);
         m.in_flight.push(Flight {
             delivered: None,
             bytes,

@@ -44,7 +44,7 @@ pub(crate) struct Slots {
 pub(crate) type AluFn = fn(&mut Regs, &Slots, u32);
 
 /// File a register is in, and how an operand of it is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// 8 or 16 bits, kept zero-extended in the 32-bit file.
     R16,

@@ -14,7 +14,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
 use crate::hazard::global::OpenChunk;
-use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp};
+use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp, WIDE};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use crate::memory::Allocation;
 use gpu_arithmetic::host::vectorised;
@@ -319,6 +319,14 @@ impl Cta<'_> {
                 stamp = stamp.in_flight();
             }
             let first = (row.at[lane & 31] / 4) as usize;
+            if N == WIDE
+                && clocks.exact_readers
+                && let Ok(found) = shadow.access_wide(first, &kind.access(&stamp), clocks)
+            {
+                let of_each_word = found.map(|c| [(thread, row.at[lane & 31], c); WIDE]);
+                races.extend(of_each_word.into_iter().flatten());
+                return;
+            }
             for i in 0..N {
                 let cell = &mut shadow.cells(first, N)[i];
                 let right = if kind.write {

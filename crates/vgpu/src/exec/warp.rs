@@ -4,6 +4,10 @@ use super::cta::Context;
 use super::regs::Regs;
 use crate::lower::program::{Constant, NONE, Special};
 
+/// Full turns without a change of memory after which the states of a warp are compared: a warp that computes
+/// has a few, and a state is all its registers.
+const QUIET_TURNS: u32 = 3;
+
 /// Why a path does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -141,6 +145,10 @@ impl Warp {
             self.remembered = (0, version);
             self.turns_since = 0;
             self.patience = 1;
+            return;
+        }
+        if self.remembered.0 == 0 && self.turns_since < QUIET_TURNS {
+            self.turns_since += 1;
             return;
         }
         let now = (self.state(), version);

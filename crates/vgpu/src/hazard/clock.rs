@@ -37,14 +37,15 @@ pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
         // Mostly one of them has seen all that the other has: threads that wait for the same share one.
         Some(old) if old.iter().zip(clock.iter()).all(|(a, b)| a <= b) => *old = clock,
         Some(old) if clock.iter().zip(old.iter()).all(|(a, b)| a <= b) => {}
-        Some(old) => {
-            *old = old
-                .iter()
-                .zip(clock.iter())
-                .map(|(a, b)| *a.max(b))
-                .collect()
-        }
+        Some(old) => raise(Arc::make_mut(old), &clock),
         None => *all = Some(clock),
+    }
+}
+
+/// Takes the later of two entries, thread by thread.
+fn raise(all: &mut [u32], by: &[u32]) {
+    for (a, b) in all.iter_mut().zip(by) {
+        *a = (*a).max(*b);
     }
 }
 
@@ -146,6 +147,16 @@ impl Clocks {
         clock
     }
 
+    /// Adds what `thread` has seen and done to `all`; it enters a new segment.
+    pub(crate) fn release_to(&mut self, thread: usize, all: &mut Option<Clock>) {
+        match all.as_mut().and_then(Arc::get_mut) {
+            // Threads of a block arrive at the same place one after the other.
+            Some(all) => self.join_into(all, std::iter::once(thread)),
+            None => join(all, self.join_all(std::iter::once(thread))),
+        }
+        self.segment[thread] = self.tick();
+    }
+
     /// Adds what a release published to what `thread` has seen.
     pub(crate) fn acquire(&mut self, thread: usize, clock: &Clock) {
         self.partial = true;
@@ -161,27 +172,31 @@ impl Clocks {
     }
 
     fn join_all(&self, threads: impl Iterator<Item = usize>) -> Clock {
-        let mut out = vec![0; self.threads];
+        let mut all: Clock = std::iter::repeat_n(0, self.threads).collect();
+        if let Some(all) = Arc::get_mut(&mut all) {
+            self.join_into(all, threads);
+        }
+        all
+    }
+
+    fn join_into(&self, all: &mut [u32], threads: impl Iterator<Item = usize>) {
         let mut last: Option<&Clock> = None;
         for t in threads {
             if let Some(known) = &self.know[t]
                 && !last.is_some_and(|l| Arc::ptr_eq(l, known))
             {
-                for (o, k) in out.iter_mut().zip(known.iter()) {
-                    *o = (*o).max(*k);
-                }
+                raise(all, known);
                 last = Some(known);
             }
             let warp = t / 32;
             if self.warp_floor[warp] > self.floor {
                 let end = (warp * 32 + 32).min(self.threads);
-                for o in &mut out[warp * 32..end] {
+                for o in &mut all[warp * 32..end] {
                     *o = (*o).max(self.warp_floor[warp]);
                 }
             }
-            out[t] = out[t].max(self.segment[t] + 1);
+            all[t] = all[t].max(self.segment[t] + 1);
         }
-        out.into()
     }
 
     fn joined_foreign(&self, threads: &[usize]) -> Option<Arc<Vec<Acquired>>> {

@@ -2,7 +2,7 @@
 //! may race with, one a thread and kind.
 
 use super::past::{Past, Pasts};
-use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID};
+use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE};
 
 /// Histories of words, or of bytes where a word is kept byte by byte. The cell of a word that has one
 /// holds its number; one that ends is used again for another word.
@@ -65,16 +65,32 @@ impl Lists {
         if !known {
             return [cell; 4];
         }
+        self.copies(number, [0, 1, 2, 3].map(|byte| key + byte))
+            .map(|number| {
+                let mut cell = cell;
+                cell.write.segment = number;
+                cell
+            })
+    }
+
+    /// Ends the history of that number, if it is `key`'s, which four words share, and gives each of them
+    /// a copy; their numbers.
+    pub(super) fn part(&mut self, number: u32, key: u64) -> Option<[u32; WIDE]> {
+        self.of(number, key)?;
+        let first = key & u64::from(u32::MAX);
+        Some(self.copies(number, [0, 4, 8, 12].map(|byte| first + byte)))
+    }
+
+    /// Ends a history and begins copies of it for these keys; their numbers.
+    fn copies<const N: usize>(&mut self, number: u32, keys: [u64; N]) -> [u32; N] {
         let whole = self.histories[number as usize].clone();
         self.end(number);
-        [0, 1, 2, 3].map(|byte| {
-            let number = self.begin(key + byte, &Cell::default(), (0, 0));
+        keys.map(|key| {
+            let number = self.begin(key, &Cell::default(), (0, 0));
             let mut history = whole.clone();
-            history.key = key + byte;
+            history.key = key;
             self.histories[number as usize] = history;
-            let mut cell = cell;
-            cell.write.segment = number;
-            cell
+            number
         })
     }
 }
@@ -83,30 +99,58 @@ impl Lists {
 const NOBODY: u64 = u64::MAX;
 
 /// The last access of each kind by each thread (block, thread) since the last plain write.
+///
+/// Tiles of shared memory have one for each 16 bytes, and reading them goes through all: what a plain read
+/// looks at is in the first cache line, and its own place in the next.
 #[derive(Debug, Clone, Default)]
+#[repr(C, align(64))]
 pub(crate) struct History {
-    writes: Pasts<1>,
-    atomic_writes: Pasts<1>,
-    /// Most that have several are read once by each warp of a block.
-    reads: Pasts<8>,
-    atomic_reads: Pasts<1>,
     /// Whose it is: the word's address, or the byte's.
     key: u64,
+    writes: Pasts<1>,
+    /// Only few words have any.
+    atomics: Option<Box<Atomics>>,
     /// Accesses so far.
     count: u32,
-    /// Some atomic access was so towards its own block only.
-    narrow: bool,
     /// Highest segment of an access.
     pub(super) latest: u32,
+    /// Some atomic access was so towards its own block only.
+    narrow: bool,
+    /// Most that have several are read once by each warp of a block.
+    reads: Pasts<8>,
 }
+
+/// Atomic accesses of a history.
+#[derive(Debug, Clone, Default)]
+struct Atomics {
+    writes: Pasts<1>,
+    reads: Pasts<1>,
+}
+
+/// Accesses in two parts that follow each other.
+type Parts<'a> = (&'a [Past], &'a [Past]);
 
 impl History {
     fn clear(&mut self) {
         self.writes.clear();
-        self.atomic_writes.clear();
         self.reads.clear();
-        self.atomic_reads.clear();
+        if let Some(atomics) = &mut self.atomics {
+            atomics.writes.clear();
+            atomics.reads.clear();
+        }
         (self.count, self.narrow, self.latest) = (0, false, 0);
+    }
+
+    fn atomic_writes(&self) -> Parts<'_> {
+        self.atomics
+            .as_ref()
+            .map_or((&[], &[]), |a| a.writes.parts())
+    }
+
+    fn atomic_reads(&self) -> Parts<'_> {
+        self.atomics
+            .as_ref()
+            .map_or((&[], &[]), |a| a.reads.parts())
     }
 
     fn add(&mut self, block: u32, stamp: Stamp, write: bool) {
@@ -123,9 +167,9 @@ impl History {
         };
         match (write, stamp.is(STRONG)) {
             (true, false) => self.writes.add(new),
-            (true, true) => self.atomic_writes.add(new),
+            (true, true) => self.atomics.get_or_insert_default().writes.add(new),
             (false, false) => self.reads.add(new),
-            (false, true) => self.atomic_reads.add(new),
+            (false, true) => self.atomics.get_or_insert_default().reads.add(new),
         }
     }
 
@@ -139,8 +183,8 @@ impl History {
         ordered: impl Fn(u32, &Stamp) -> bool,
     ) -> Option<Conflict> {
         let found = self.find(a, block, ordered);
-        if a.write && a.observes {
-            self.atomic_writes.clear();
+        if let (true, Some(atomics)) = (a.write && a.observes, &mut self.atomics) {
+            atomics.writes.clear();
         }
         if !a.write || a.strong {
             self.add(block, Stamp::of(a), a.write);
@@ -157,9 +201,9 @@ impl History {
         // The order in which a race is looked for.
         let kinds = [
             (true, false, self.writes.parts()),
-            (true, true, self.atomic_writes.parts()),
+            (true, true, self.atomic_writes()),
             (false, false, self.reads.parts()),
-            (false, true, self.atomic_reads.parts()),
+            (false, true, self.atomic_reads()),
         ];
         // A read races with writes only.
         let kinds = if a.write { &kinds[..] } else { &kinds[..2] };
@@ -171,7 +215,7 @@ impl History {
             }
             // Atomic writes up to this place were seen by an atomic read that happens before.
             let seen = || {
-                let (readers, more) = self.atomic_reads.parts();
+                let (readers, more) = self.atomic_reads();
                 let readers = readers.iter().chain(more);
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
@@ -197,8 +241,8 @@ impl History {
     /// The cell of a word that has this history, which has that number: whether there are writes and
     /// reads in it.
     pub(super) fn marker(&self, number: u32) -> Cell {
-        let written = !self.writes.is_empty() || !self.atomic_writes.is_empty();
-        let read = !self.reads.is_empty() || !self.atomic_reads.is_empty();
+        let written = !self.writes.is_empty() || !self.atomic_writes().0.is_empty();
+        let read = !self.reads.is_empty() || !self.atomic_reads().0.is_empty();
         let valid = |is: bool| if is { VALID } else { 0 };
         Cell {
             write: Stamp {
@@ -215,7 +259,7 @@ impl History {
 
     /// The latest write.
     pub(super) fn last_write(&self) -> Option<Stamp> {
-        let parts = [self.writes.parts(), self.atomic_writes.parts()];
+        let parts = [self.writes.parts(), self.atomic_writes()];
         let writes = parts
             .into_iter()
             .flat_map(|(some, more)| some.iter().chain(more));

@@ -2,7 +2,7 @@
 
 mod block;
 
-pub(crate) use block::BlockShadow;
+pub(crate) use block::{BlockShadow, WIDE};
 
 use super::clock::Clocks;
 use super::history::Lists;
@@ -26,7 +26,7 @@ pub(super) const NARROW: u8 = 64;
 pub(super) const LISTED: u8 = 128;
 
 /// Who, when and where in the program.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) segment: u32,
     pub(crate) pc: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Stamp {
 /// Last write and the reads since. Several atomic writes, and several reads, are one stamp with
 /// `LANES` or `WARPS` where barriers of whole blocks and warps are all that orders anything; else
 /// they are kept one by one in a history.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(super) write: Stamp,
     pub(super) read: Stamp,

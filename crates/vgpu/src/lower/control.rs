@@ -102,6 +102,27 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
+    /// The rows of a function's registers. Those that are never needed at the same time share one, so that
+    /// what a warp works on stays in the host's caches.
+    fn rows_of_registers(&mut self, body: &Body<'_>) -> Vec<Option<(Kind, u32)>> {
+        let kinds: Vec<Option<Kind>> = body
+            .registers
+            .iter()
+            .map(|ty| ty.and_then(kind_of))
+            .collect();
+        let places = ptx::sharing::places(body, |reg| {
+            // Predicates are a word each.
+            kinds[reg.0 as usize].filter(|kind| *kind != Kind::P)
+        });
+        let mut rows = vec![None; kinds.len()];
+        let found = kinds.iter().zip(places).map(|(kind, place)| {
+            let kind = (*kind)?;
+            let row = rows[place.0 as usize].get_or_insert_with(|| self.new_row(kind));
+            Some((kind, *row))
+        });
+        found.collect()
+    }
+
     fn enter(&mut self, f: &'a Function<'a>, body: &'a Body<'a>) {
         let mut scope = Scope {
             entry: f.entry,
@@ -115,17 +136,7 @@ impl<'a> Lower<'a> {
         let unwritten = ptx::structs::unwritten(body).into_iter();
         scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
         scope.named_once = ptx::intent::named_once(body);
-        for ty in &body.registers {
-            let place = ty.and_then(kind_of).map(|kind| {
-                let row = match kind {
-                    Kind::R64 => self.row64(),
-                    Kind::P => self.new_pred(),
-                    _ => self.row32(),
-                };
-                (kind, row)
-            });
-            scope.registers.push(place);
-        }
+        scope.registers = self.rows_of_registers(body);
         if f.entry {
             let mut at = 0u32;
             for p in &f.params {

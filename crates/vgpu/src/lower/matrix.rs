@@ -52,6 +52,27 @@ fn flops(m: usize, n: usize, k: usize) -> u8 {
     (2 * m * n * k / 32 / 16).min(255) as u8
 }
 
+/// The form with types of D, A, B and C as PTX names them.
+fn typed(
+    m: &Mods<'_>,
+    (rows, columns, depth): (usize, usize, usize),
+    [d, a, b, c]: [&str; 4],
+) -> Lowered<Mma> {
+    let form = || {
+        Some(Mma {
+            m: rows,
+            n: columns,
+            k: depth,
+            a: element(a)?,
+            b: element(b)?,
+            c: accumulator(c)?,
+            d: accumulator(d)?,
+            saturate: m.has("satfinite"),
+        })
+    };
+    form().ok_or(Fail::Unsupported("these types"))
+}
+
 impl<'a> Lower<'a> {
     /// Matrix instructions; `false` when it is none.
     pub(super) fn matrix(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
@@ -142,19 +163,7 @@ impl<'a> Lower<'a> {
         if d == "f64" {
             return self.mma_f64(m, (rows, depth), [od, oa, ob, oc]);
         }
-        let form = (|| {
-            Some(Mma {
-                m: rows,
-                n: columns,
-                k: depth,
-                a: element(a)?,
-                b: element(b)?,
-                c: accumulator(c)?,
-                d: accumulator(d)?,
-                saturate: m.has("satfinite"),
-            })
-        })()
-        .ok_or(Fail::Unsupported("these types"))?;
+        let form = typed(m, (rows, columns, depth), [d, a, b, c])?;
         let counts = form
             .registers()
             .ok_or(Fail::Unsupported("this combination"))?;
@@ -327,19 +336,7 @@ impl<'a> Lower<'a> {
             [d, a, b, c] => (*d, *a, *b, *c),
             _ => return Err(Fail::Unsupported("")),
         };
-        let form = (|| {
-            Some(Wmma {
-                m: rows,
-                n: columns,
-                k: depth,
-                a: element(a)?,
-                b: element(b)?,
-                c: accumulator(c)?,
-                d: accumulator(d)?,
-                saturate: m.has("satfinite"),
-            })
-        })()
-        .ok_or(Fail::Unsupported("these types"))?;
+        let form = Wmma(typed(m, (rows, columns, depth), [d, a, b, c])?);
         let [fa, fb, fc, fd] = form
             .fragments()
             .ok_or(Fail::Unsupported("this combination"))?;

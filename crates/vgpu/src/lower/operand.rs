@@ -29,7 +29,7 @@ impl<'a> Lower<'a> {
         self.program.preds - 1
     }
 
-    fn new_row(&mut self, kind: Kind) -> u32 {
+    pub(super) fn new_row(&mut self, kind: Kind) -> u32 {
         match kind {
             Kind::R16 | Kind::R32 => self.row32(),
             Kind::R64 => self.row64(),

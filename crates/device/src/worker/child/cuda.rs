@@ -105,7 +105,7 @@ impl Cuda {
         let facts = gpu.facts().clone();
         let counts_energy = monitor.energy_mj().is_some();
         let mut session = GpuSession::new(gpu, Helpers::new(helpers.clone()), monitor);
-        if gpu::fake::asked_for().is_some_and(|fake| fake.compares_on_host) {
+        if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
         }
         if let Err(fault) = session.gpu_mut().kernel_facts(&helpers, PROBE, 32, 0) {
@@ -152,7 +152,7 @@ impl Served for Cuda {
             Err(Failure::Oracle(error)) => Response::Unusable(error.to_string()),
             Err(Failure::Pipe(error)) => return Err(error),
         };
-        Ok(match bench.session.gpu().spoiled() {
+        Ok(match bench.session.gpu().corrupted() {
             Some(error) if bench.session.gpu().is_device_fault() => {
                 Response::Lost(error.to_string())
             }
@@ -160,9 +160,9 @@ impl Served for Cuda {
         })
     }
 
-    fn spoiled(&self) -> Option<String> {
+    fn corrupted(&self) -> Option<String> {
         let gpu = self.open.as_ref()?.session.gpu();
-        gpu.spoiled().map(ToString::to_string)
+        gpu.corrupted().map(ToString::to_string)
     }
 }
 
@@ -497,7 +497,7 @@ impl OpenGpu {
 /// The constants of the protocol; on the tests' stand-in, whose clock is steady, shorter ones.
 fn settings() -> Settings {
     let usual = Settings::default();
-    match gpu::fake::asked_for() {
+    match gpu::stand_in::installed() {
         None => usual,
         Some(_) => Settings {
             warm_up_us: usual.warm_up_us / 20.0,

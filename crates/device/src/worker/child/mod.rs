@@ -30,7 +30,7 @@ trait Served {
     fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response>;
 
     /// Why this process cannot go on after its last answer, if so.
-    fn spoiled(&self) -> Option<String> {
+    fn corrupted(&self) -> Option<String> {
         None
     }
 }
@@ -60,8 +60,8 @@ fn serve(device: &mut dyn Served, parent: &Parent) -> io::Result<()> {
         let answer = device.answer(request, &mut |step| {
             reply(&replies, &Response::Begins(step))
         })?;
-        if let Some(why) = device.spoiled() {
-            reply(&replies, &Response::Spoiled(why))?;
+        if let Some(why) = device.corrupted() {
+            reply(&replies, &Response::Corrupted(why))?;
         }
         reply(&replies, &answer)?;
     }
@@ -107,8 +107,8 @@ fn gate<'a>(
     let mut last = None;
     let mut notes: Vec<String> = Vec::new();
     let mut warnings: Vec<Hazard> = Vec::new();
-    // Whether check problems, all of them run whole, vouch for the candidate.
-    let mut vouched = !job.checks.is_empty();
+    // Whether check problems, all of them run whole, passed.
+    let mut checked_whole = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
         begins(Step::Gate).map_err(Failure::Pipe)?;
         if number == job.checks.len() && !covers(&compared, plan) {
@@ -119,10 +119,10 @@ fn gate<'a>(
                 worst = larger(worst, evidence.max_error);
                 compared.extend(&evidence.compared);
                 if number < job.checks.len() {
-                    vouched &= !evidence.sampled;
+                    checked_whole &= !evidence.sampled;
                 }
                 if let Some(exhausted) = &evidence.budget_exhausted {
-                    if number < job.checks.len() || !vouched {
+                    if number < job.checks.len() || !checked_whole {
                         return Ok(Gated::Rejected(unfinished(exhausted, worst)));
                     }
                     notes.push(format!(

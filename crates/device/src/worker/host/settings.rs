@@ -1,6 +1,6 @@
 //! How a worker is started, how long its steps may take, and why it could not be used.
 
-use crate::gpu::fake;
+use crate::gpu::stand_in;
 use crate::step::Step;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Settings {
     /// # Errors
     /// The path of the running program is unknown.
     pub fn for_gpu(ordinal: u32, helpers: Code) -> std::io::Result<Self> {
-        let stand_in = fake::asked_for().is_some();
+        let stand_in = stand_in::installed().is_some();
         Ok(Self {
             helpers: Some(helpers),
             carry: if stand_in {

@@ -73,26 +73,8 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
         }
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(keys - 1),
-        Case::Ascending | Case::Descending => {
-            // One column carries a ramp of scores from 0 to 60 over the keys.
-            let sign = if case == Case::Ascending { 1.0 } else { -1.0 };
-            let step = sign * 60.0 / (4.0 * heads.scale * keys as f64);
-            let query = |i: u64| {
-                if i.is_multiple_of(depth) {
-                    4.0
-                } else {
-                    0.1 * q(i)
-                }
-            };
-            let key = |i: u64| {
-                if i.is_multiple_of(depth) {
-                    step * row(i) as f64
-                } else {
-                    k(i)
-                }
-            };
-            plain(form, query, key, v)
-        }
+        Case::Ascending => ramp(form, &heads, 1.0),
+        Case::Descending => ramp(form, &heads, -1.0),
         Case::Extremes => {
             let (most, least) = (extreme(form.element(2)), form.element(2).smallest_step());
             let most = most.min(extreme(form.output.element));
@@ -107,6 +89,28 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
         Case::Contained => return contained(form, &heads),
         Case::Integers | Case::Masked => return None,
     })
+}
+
+/// One column carries a ramp of scores from 0 to 60 over the keys, upwards or with `sign` downwards.
+fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> Built {
+    let (keys, depth) = (heads.keys, heads.depth);
+    let step = sign * 60.0 / (4.0 * heads.scale * keys as f64);
+    let first = |i: u64| i.is_multiple_of(depth);
+    let query = |i: u64| {
+        if first(i) {
+            4.0
+        } else {
+            0.1 * form.noise(0, i)
+        }
+    };
+    let key = |i: u64| {
+        if first(i) {
+            step * heads.place(i, keys).1 as f64
+        } else {
+            form.noise(1, i)
+        }
+    };
+    plain(form, query, key, |i| form.noise(2, i))
 }
 
 /// Inputs from the values of q, k and v; scales are 1.

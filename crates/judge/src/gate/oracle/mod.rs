@@ -294,31 +294,4 @@ pub(super) fn eighths(terms: f64) -> f64 {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    use super::*;
-    use tuner_core::fill::Fill;
-
-    pub(crate) fn input(name: &str, element: Element, shape: &[u64], seed: u64) -> Tensor {
-        let count = shape.iter().product();
-        let fill = Fill::Normal {
-            mean: 0.0,
-            std: 1.0,
-        };
-        let bytes = fill.bytes(element, seed, 0, count).into();
-        Tensor {
-            name: name.into(),
-            element,
-            shape: shape.to_vec(),
-            bytes,
-        }
-    }
-
-    pub(crate) fn output(name: &str, element: Element, shape: &[u64]) -> Tensor {
-        Tensor {
-            name: name.into(),
-            element,
-            shape: shape.to_vec(),
-            bytes: Arc::new([]),
-        }
-    }
-}
+mod tests;

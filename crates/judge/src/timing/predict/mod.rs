@@ -18,7 +18,7 @@ use tuner_core::units::Micros;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
-pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 7";
+pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 8";
 
 /// What stands beside a figure that should not be relied on.
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
@@ -166,16 +166,4 @@ pub fn resident_blocks(arch: &Arch, threads: u64, registers: u32, shared_bytes: 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fewer_registers_let_more_blocks_reside_until_another_limit_holds() {
-        let arch = Arch::by_name("l4").unwrap();
-        assert_eq!(resident_blocks(arch, 256, 255, 0), 1);
-        assert_eq!(resident_blocks(arch, 256, 128, 0), 2);
-        assert_eq!(resident_blocks(arch, 256, 32, 0), 6);
-        assert_eq!(resident_blocks(arch, 256, 32, 50_000), 2);
-        assert_eq!(resident_blocks(arch, 1024, 255, 0), 0);
-    }
-}
+mod tests;

@@ -1,0 +1,81 @@
+//! The driver's library, and which of its handles are alive.
+
+use super::PARAMETER_BYTES_MAX;
+use super::functions::{DriverAbsent, Functions};
+use crate::gpu::driver::*;
+use cudarc::driver::sys::CUfunction;
+use std::collections::{HashMap, HashSet};
+
+/// The kind of a living handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Context,
+    Module,
+    Stream,
+    Event,
+    Graph,
+    Exec,
+}
+
+/// The CUDA driver of this machine.
+pub struct CudaDriver {
+    pub(super) cuda: Functions,
+    pub(super) living: HashSet<(Kind, u64)>,
+    /// Living functions: their module, and the sizes of their parameters where the driver tells.
+    pub(super) kernels: HashMap<u64, (u64, Option<Vec<usize>>)>,
+}
+
+impl CudaDriver {
+    /// Opens the driver library. Nothing is called yet.
+    ///
+    /// # Errors
+    /// [`DriverAbsent`].
+    pub fn open() -> Result<Self, DriverAbsent> {
+        // By its versioned name: the plain one may be the toolkit's stub.
+        // SAFETY: loads the driver library, whose initialisers have no preconditions.
+        let library = unsafe { libloading::Library::new("libcuda.so.1") }
+            .map_err(|_| DriverAbsent::NoLibrary)?;
+        let cuda = Functions::load(&library)?;
+        // The functions are called as long as the process lives.
+        std::mem::forget(library);
+        Ok(Self {
+            cuda,
+            living: HashSet::new(),
+            kernels: HashMap::new(),
+        })
+    }
+
+    /// Refuses a handle that was never given out or is gone.
+    pub(super) fn alive(&self, call: &'static str, kind: Kind, handle: u64) -> Answer<()> {
+        if self.living.contains(&(kind, handle)) {
+            Ok(())
+        } else {
+            Err(CudaError::new(call, code::INVALID_HANDLE))
+        }
+    }
+
+    pub(super) fn kernel(&self, call: &'static str, function: Function) -> Answer<CUfunction> {
+        if self.kernels.contains_key(&function.0) {
+            Ok(function.0 as CUfunction)
+        } else {
+            Err(CudaError::new(call, code::INVALID_HANDLE))
+        }
+    }
+
+    /// Sizes of a kernel's parameters; `None` from drivers before CUDA 12.4.
+    pub(super) fn parameter_sizes(&self, function: CUfunction) -> Option<Vec<usize>> {
+        let info = self.cuda.cuFuncGetParamInfo?;
+        let mut sizes = Vec::new();
+        let (mut offset, mut size) = (0, 0);
+        while sizes.len() <= PARAMETER_BYTES_MAX {
+            // SAFETY: a living function; writes two integers.
+            match unsafe { info(function, sizes.len(), &raw mut offset, &raw mut size) } {
+                0 => sizes.push(size),
+                // An index past the last.
+                code::INVALID_VALUE => return Some(sizes),
+                _ => return None,
+            }
+        }
+        None
+    }
+}

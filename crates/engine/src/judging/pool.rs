@@ -1,0 +1,111 @@
+//! Judging outside of a run, several candidates at a time.
+
+use super::{Demand, KernelTask};
+use crate::error::EngineError;
+use crate::evaluator::{BoxError, Judged, Preparation};
+use crate::job::{JobError, engine_error, helpers};
+use crate::parallel::in_order_each;
+use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::activity;
+use tuner_core::judgement::Judgement;
+use tuner_core::plan::Plan;
+use tuner_device::DeviceSelector;
+use tuner_device::worker::host::{Settings, Worker};
+use tuner_kernel::compile::Compiler;
+use tuner_space::Config;
+
+/// Judges configurations outside of a run, several at a time.
+pub struct JudgePool<'a> {
+    /// Compiles them.
+    pub compiler: &'a Compiler,
+    /// What runs them, a virtual GPU or a real one, and its compile target; `None` stops after the
+    /// compile.
+    pub device: Option<(DeviceSelector, &'a str)>,
+    /// Configurations at a time.
+    pub threads: usize,
+    /// How hard they are looked at.
+    pub demand: Demand,
+}
+
+impl JudgePool<'_> {
+    /// Judges all, in their order, and looks at the plan of each that compiles.
+    ///
+    /// # Errors
+    /// The tools do not work, or a space's reference is wrong.
+    pub fn all<T: Send>(
+        &self,
+        items: &[(&KernelTask, &Config)],
+        look: impl Fn(&Plan) -> T + Sync,
+    ) -> Result<Vec<(Judged, Option<T>)>, JobError> {
+        let mut all = Vec::with_capacity(items.len());
+        self.each(items, look, |_, judged| all.push(judged))?;
+        Ok(all)
+    }
+
+    /// The same, each told with its index as soon as it and all before it are there.
+    ///
+    /// # Errors
+    /// As for [`JudgePool::all`].
+    pub fn each<T: Send>(
+        &self,
+        items: &[(&KernelTask, &Config)],
+        look: impl Fn(&Plan) -> T + Sync,
+        tell: impl FnMut(usize, (Judged, Option<T>)),
+    ) -> Result<(), JobError> {
+        let settings = self.settings()?;
+        let real = matches!(self.device, Some((DeviceSelector::Cuda(_), _)));
+        let worker = || {
+            let settings = settings.clone();
+            settings.map(|settings| Arc::new(Mutex::new(Worker::new(settings))))
+        };
+        // Each thread has a worker process of its own: one that dies takes one candidate. A real
+        // GPU has one worker, whatever the number of threads that compile for it.
+        let shared = worker().filter(|_| real);
+        let start = || shared.clone().or_else(worker);
+        let one = |(task, config): &(&KernelTask, &Config),
+                   worker: &mut Option<Arc<Mutex<Worker>>>| {
+            self.one(task, config, worker.as_deref(), &look)
+        };
+        in_order_each(items, self.threads, start, one, tell)
+            .map_err(|error| engine_error(EngineError::Device(error)))
+    }
+
+    fn settings(&self) -> Result<Option<Settings>, JobError> {
+        let settings = match &self.device {
+            None => return Ok(None),
+            Some((DeviceSelector::Cuda(ordinal), arch)) => {
+                Settings::for_gpu(*ordinal, helpers(self.compiler, arch)?)
+            }
+            Some((selector, _)) => Settings::for_device(&selector.to_string()),
+        };
+        Ok(Some(settings.map_err(anyhow::Error::from)?))
+    }
+
+    fn one<T>(
+        &self,
+        task: &KernelTask,
+        config: &Config,
+        worker: Option<&Mutex<Worker>>,
+        look: &impl Fn(&Plan) -> T,
+    ) -> Result<(Judged, Option<T>), BoxError> {
+        let work = match task.prepare(self.compiler, config)? {
+            Preparation::Judged(judged) => return Ok((*judged, None)),
+            Preparation::Ready { work, .. } => work,
+        };
+        let seen = work.timed().map(look);
+        let Some(worker) = worker else {
+            return Ok((work.judged(Judgement::ok(None).into()), seen));
+        };
+        let job = work.job(&self.demand);
+        let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match self.device {
+            Some((DeviceSelector::Cuda(_), _)) => {
+                let _doing = activity::begin("judging", task.timed.describe(config));
+                let found = worker.judge(job);
+                found.map_err(|error| task.blame(error.into()))?
+            }
+            _ => task.on_virtual((self.compiler, &mut worker), config, job)?,
+        };
+        Ok((work.judged(found), seen))
+    }
+}

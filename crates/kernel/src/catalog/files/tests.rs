@@ -1,0 +1,67 @@
+use super::{load_template, shown};
+use std::path::Path;
+
+fn write(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn included_files_enter_the_hash_and_those_of_the_installation_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernel = write(
+        dir.path(),
+        "t/kernel.cu",
+        "#include \"a.cuh\"\n#include <cuda_fp16.h>\n#include <b.cuh>\n",
+    );
+    write(dir.path(), "t/a.cuh", "#include \"sub/c.cuh\"\n");
+    write(dir.path(), "t/sub/c.cuh", "// c\n");
+    write(dir.path(), "include/b.cuh", "#include \"b.cuh\"\n");
+    let folders = [dir.path().join("include")];
+    let before = load_template(&kernel, &folders).unwrap();
+    let spelled: Vec<&str> = before
+        .headers
+        .iter()
+        .map(|header| header.spelled.as_str())
+        .collect();
+    assert_eq!(spelled, ["a.cuh", "sub/c.cuh", "b.cuh"]);
+    write(dir.path(), "t/sub/c.cuh", "// changed\n");
+    assert_ne!(load_template(&kernel, &folders).unwrap().hash, before.hash);
+}
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernel = write(
+        dir.path(),
+        "kernel.cu",
+        "#include \"x/a.cuh\"\n#include \"u.cuh\"\n",
+    );
+    write(dir.path(), "x/a.cuh", "#include \"u.cuh\"\n");
+    write(dir.path(), "x/u.cuh", "");
+    write(dir.path(), "u.cuh", "");
+    let error = load_template(&kernel, &[]).unwrap_err().to_string();
+    assert!(error.contains("u.cuh"), "{error}");
+}
+
+#[test]
+fn a_missing_or_binary_template_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("kernel.cu");
+    let error = load_template(&missing, &[]).unwrap_err().to_string();
+    assert!(error.contains("kernel.cu"), "{error}");
+    std::fs::write(&missing, [0x66, 0xff, 0xfe]).unwrap();
+    let error = load_template(&missing, &[]).unwrap_err().to_string();
+    assert!(error.contains("not UTF-8"), "{error}");
+}
+
+#[test]
+fn paths_are_shown_without_detours() {
+    assert_eq!(
+        shown(Path::new("search_spaces/../templates/./t/kernel.cu")),
+        "templates/t/kernel.cu"
+    );
+    assert_eq!(shown(Path::new("/nowhere/a/../b.cu")), "/nowhere/b.cu");
+}

@@ -1,0 +1,120 @@
+use super::{Surroundings, builtins_of};
+use std::path::Path;
+
+fn touch(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "").unwrap();
+}
+
+#[test]
+fn places_are_searched_in_the_documented_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for file in [
+        "toolkit/lib64/libnvrtc.so.12",
+        "linker/libnvrtc.so.12",
+        "local/cuda-12.4/lib64/libnvrtc.so.12",
+        "local/cuda-13.0/lib64/libnvrtc.so.13",
+        "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
+        "site/nvidia/cu13/lib/libnvrtc.so.13",
+        "site/nvidia/cu13/lib/libnvrtc.alt.so.13",
+        "project/.cuda/nvidia/cu13/lib/libnvrtc.so.13",
+        "home/.local/share/tuner/cuda/nvidia/cu13/lib/libnvrtc.so.13",
+    ] {
+        touch(&at(file));
+    }
+    let surroundings = Surroundings {
+        toolkits: vec![at("toolkit")],
+        linker_path: vec![at("linker")],
+        local: at("local"),
+        site_packages: vec![at("site")],
+        project: vec![at("project/.cuda")],
+        user: Some(at("home/.local/share/tuner/cuda")),
+        ..Surroundings::default()
+    };
+    let found: Vec<String> = surroundings
+        .candidates()
+        .iter()
+        .map(|candidate| {
+            candidate
+                .library
+                .strip_prefix(dir.path())
+                .unwrap()
+                .display()
+                .to_string()
+        })
+        .collect();
+    insta::assert_snapshot!(found.join("\n"), @r"
+        toolkit/lib64/libnvrtc.so.12
+        linker/libnvrtc.so.12
+        local/cuda-13.0/lib64/libnvrtc.so.13
+        local/cuda-12.4/lib64/libnvrtc.so.12
+        site/nvidia/cu13/lib/libnvrtc.so.13
+        site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
+        project/.cuda/nvidia/cu13/lib/libnvrtc.so.13
+        home/.local/share/tuner/cuda/nvidia/cu13/lib/libnvrtc.so.13
+        ");
+}
+
+#[test]
+fn an_explicit_place_is_the_only_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("a/libnvrtc.so.12");
+    touch(&library);
+    touch(&dir.path().join("linker/libnvrtc.so.13"));
+    for explicit in [
+        library.clone(),
+        dir.path().join("a"),
+        dir.path().join("absent"),
+    ] {
+        let expected = usize::from(explicit.exists());
+        let surroundings = Surroundings {
+            explicit: Some(explicit),
+            linker_path: vec![dir.path().join("linker")],
+            ..Surroundings::default()
+        };
+        assert_eq!(surroundings.candidates().len(), expected);
+    }
+}
+
+#[test]
+fn the_newest_library_of_a_folder_and_its_own_builtins_are_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in [
+        "libnvrtc.so",
+        "libnvrtc.so.12",
+        "libnvrtc.so.13",
+        "libnvrtc.so.13.0.88",
+        "libnvrtc-builtins.so.12.9",
+        "libnvrtc-builtins.so.13.0",
+    ] {
+        touch(&dir.path().join(name));
+    }
+    let surroundings = Surroundings {
+        linker_path: vec![dir.path().to_owned()],
+        ..Surroundings::default()
+    };
+    let found = surroundings.candidates();
+    assert_eq!(found[0].library, dir.path().join("libnvrtc.so.13.0.88"));
+    let builtins = |name: &str| builtins_of(&dir.path().join(name)).unwrap();
+    assert!(builtins("libnvrtc.so.13").ends_with("libnvrtc-builtins.so.13.0"));
+    assert!(builtins("libnvrtc.so.12").ends_with("libnvrtc-builtins.so.12.9"));
+}
+
+#[test]
+fn headers_are_found_beside_both_generations_of_wheels() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    touch(&at("new/nvidia/cu13/include/cuda_fp16.h"));
+    touch(&at("old/nvidia/cuda_runtime/include/cuda_fp16.h"));
+    let headers = |library: &str| Surroundings::default().headers_for(&at(library));
+    assert_eq!(
+        headers("new/nvidia/cu13/lib/libnvrtc.so.13"),
+        Some(at("new/nvidia/cu13/include"))
+    );
+    assert_eq!(
+        headers("old/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
+        Some(at("old/nvidia/cuda_runtime/include"))
+    );
+    assert_eq!(headers("none/lib/libnvrtc.so.12"), None);
+}

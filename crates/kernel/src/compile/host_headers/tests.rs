@@ -1,0 +1,30 @@
+use super::{Header, advice, beside, is_host_header, names};
+use std::collections::BTreeSet;
+
+#[test]
+fn each_name_is_there_once_and_gives_way_to_a_file_of_the_user() {
+    let all: BTreeSet<&str> = names().collect();
+    assert_eq!(all.len(), names().count());
+    assert!(is_host_header("stdint.h") && is_host_header("vector"));
+    assert!(!is_host_header("cuda_fp16.h"));
+    let own = Header {
+        spelled: "assert.h".into(),
+        path: "mine/assert.h".into(),
+        text: String::new(),
+    };
+    let given = beside(&[own]);
+    assert_eq!(given.len() + 1, all.len());
+    assert!(given.iter().all(|header| header.spelled != "assert.h"));
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_to_type() {
+    let log = "t.cu(1): catastrophic error: cannot open source file \"my/util.h\"\n\
+               t.cu(2): error: namespace \"std\" has no member \"vector\"\n";
+    let said = advice(log);
+    assert!(said.contains("compile: { include: [FOLDER] }"), "{said}");
+    assert!(said.contains("`std::vector` is host code"), "{said}");
+    assert!(advice("cannot open source file \"cub/cub.cuh\"").contains("make nvrtc"));
+    assert!(advice("cannot open source file \"curand_kernel.h\"").contains("nvidia-curand"));
+    assert_eq!(advice("t.cu(1): error: expected a \";\""), "");
+}

@@ -1,0 +1,135 @@
+//! The constant caches: one a scheduler for operands that are constants, one of the multiprocessor for
+//! loads of constants, both filled from the cache that instructions have too.
+//!
+//! What they do is after NVIDIA's Nsight Compute documentation ("Metrics decoder": IMC, IDC) and Huerta et
+//! al. (MICRO 2025; arXiv 2503.20481, sections 5.1.1 and 5.4): an operand that is not there holds its
+//! scheduler for four cycles and its warp until it comes, 79 cycles later if the next cache has it; a load
+//! goes once for each different address of its lanes (CUDA C++ Programming Guide, constant memory). Their
+//! size, 2 KiB in lines of 64 bytes, is that of the T4's constant cache (Jia et al., arXiv 1903.07486);
+//! that each of the two has it is an assumption.
+
+use super::fetch::Fetch;
+use super::queue::Unshared;
+
+/// Lines of 64 bytes that a cache holds.
+const LINES: usize = 32;
+/// Cycles for which an operand that is not there keeps its scheduler from issuing anything.
+pub(super) const HELD: u64 = 4;
+/// Cycles from one address of a load to the next: what the multiprocessor's shared structures take for
+/// a memory instruction (table 1 of the paper).
+const REQUEST: u64 = 2;
+
+/// Lines that were asked for, least recently used out first.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The line, when it is there, and when it was used last, in uses.
+    held: Vec<(u32, u64, u64)>,
+    uses: u64,
+}
+
+impl Lines {
+    /// When a line is there; it is asked for at `now` where it is not.
+    fn at(&mut self, line: u32, now: u64, beyond: &mut Fetch) -> u64 {
+        self.uses += 1;
+        if let Some(found) = self.held.iter_mut().find(|held| held.0 == line) {
+            found.2 = self.uses;
+            return found.1;
+        }
+        let there = beyond.constant(line, now);
+        if self.held.len() == LINES
+            && let Some(oldest) = (0..LINES).min_by_key(|place| self.held[*place].2)
+        {
+            self.held.swap_remove(oldest);
+        }
+        self.held.push((line, there, self.uses));
+        there
+    }
+}
+
+/// The constant caches of a multiprocessor, empty when a launch begins.
+#[derive(Debug)]
+pub(super) struct Constants {
+    immediate: Vec<Lines>,
+    indexed: Lines,
+    unit: Unshared,
+}
+
+impl Constants {
+    pub(super) fn new(schedulers: usize) -> Constants {
+        Constants {
+            immediate: (0..schedulers).map(|_| Lines::default()).collect(),
+            indexed: Lines::default(),
+            unit: Unshared::default(),
+        }
+    }
+
+    /// When a scheduler has the line of an operand that it asks for at `now`.
+    pub(super) fn operand(&mut self, core: usize, line: u32, now: u64, beyond: &mut Fetch) -> u64 {
+        self.immediate[core].at(line, now, beyond)
+    }
+
+    /// When a load issued at `now` has been served: the lines that its lanes ask for, and at how many
+    /// different addresses.
+    pub(super) fn load(
+        &mut self,
+        lines: impl Iterator<Item = u32>,
+        addresses: u64,
+        now: u64,
+        beyond: &mut Fetch,
+    ) -> u64 {
+        let busy = addresses.max(1) * REQUEST;
+        let begun = self.unit.take(now, now, busy);
+        let there = lines.map(|line| self.indexed.at(line, now, beyond)).max();
+        (begun + busy - REQUEST).max(there.unwrap_or(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgpu::Arch;
+
+    fn caches() -> (Constants, Fetch) {
+        let arch = Arch::by_name("a6000").unwrap();
+        (Constants::new(4), Fetch::new(arch, 100))
+    }
+
+    #[test]
+    fn an_operand_whose_line_the_next_cache_has_comes_as_late_as_was_measured() {
+        let (mut constants, mut fetch) = caches();
+        let first = constants.operand(0, 5, 0, &mut fetch);
+        assert!(first > 200, "from beyond: {first}");
+        assert_eq!(constants.operand(0, 5, 1000, &mut fetch), first);
+        // Another scheduler, and the cache of loads, have to ask for it: the paper's 79 cycles.
+        assert_eq!(constants.operand(1, 5, 2000, &mut fetch), 2079);
+        assert_eq!(constants.load([5].into_iter(), 1, 3000, &mut fetch), 3079);
+    }
+
+    #[test]
+    fn what_does_not_fit_misses_every_time() {
+        let (mut constants, mut fetch) = caches();
+        let mut pass = |lines: u32, now: u64| {
+            let late = (0..lines).filter(|line| {
+                let at = now + u64::from(*line) * 100;
+                constants.operand(0, *line, at, &mut fetch) > at
+            });
+            late.count()
+        };
+        pass(32, 0);
+        assert_eq!(pass(32, 10_000), 0);
+        assert_eq!(pass(33, 20_000), 1);
+        assert_eq!(pass(33, 30_000), 33);
+    }
+
+    #[test]
+    fn lanes_that_ask_for_different_addresses_are_served_one_after_the_other() {
+        let (mut constants, mut fetch) = caches();
+        let _ = constants.load([0, 1].into_iter(), 1, 0, &mut fetch);
+        assert_eq!(constants.load([0].into_iter(), 1, 1000, &mut fetch), 1000);
+        assert_eq!(
+            constants.load([0, 1].into_iter(), 32, 2000, &mut fetch),
+            2062
+        );
+        assert_eq!(constants.load([0].into_iter(), 1, 2000, &mut fetch), 2064);
+    }
+}

@@ -1,0 +1,308 @@
+//! Which registers of a function can take the same place, as their values are never needed at the same
+//! time.
+//!
+//! PTX gives nearly every value a register of its own: an unrolled kernel has thousands, of which a hundred
+//! or two hold something at a time. Live ranges are found over the control flow (backward data flow over
+//! basic blocks), taken as intervals of the text, and given places by a linear scan (Poletto and Sarkar,
+//! "Linear Scan Register Allocation", TOPLAS 1999). What a thread may read before it wrote it keeps a place
+//! of its own, so that it is what it was at the start.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers and instructions are numbered by the parser of the same function"
+)]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::hash::Hash;
+use std::ops::Range;
+
+use super::ast::{Body, Instruction, Operand, Reg};
+use super::intent::{labels, registers};
+
+/// Opcodes that set all of their first operand, and do nothing else with it.
+const SETTING: &[&str] = &[
+    "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt",
+    "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "ld", "ldmatrix", "ldu", "lg2", "lop3", "mad",
+    "mad24", "max", "min", "mma", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp",
+    "rem", "rsqrt", "sad", "selp", "set", "setp", "shf", "shfl", "shl", "shr", "sin", "slct",
+    "sqrt", "sub", "tanh", "wmma", "xor",
+];
+
+/// A set of registers, by number.
+#[derive(Clone)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(registers: usize) -> Self {
+        Self(vec![0; registers.div_ceil(64)])
+    }
+
+    fn has(&self, reg: Reg) -> bool {
+        self.0[reg.0 as usize / 64] >> (reg.0 % 64) & 1 == 1
+    }
+
+    fn add(&mut self, reg: Reg) {
+        self.0[reg.0 as usize / 64] |= 1 << (reg.0 % 64);
+    }
+
+    /// Adds those of `more` that are not in `but`; whether that were any.
+    fn add_all(&mut self, more: &Set, but: Option<&Set>) -> bool {
+        let mut grown = false;
+        for (at, word) in self.0.iter_mut().enumerate() {
+            let new = more.0[at] & !but.map_or(0, |but| but.0[at]) & !*word;
+            grown |= new != 0;
+            *word |= new;
+        }
+        grown
+    }
+
+    fn all(&self) -> impl Iterator<Item = usize> {
+        let words = self.0.iter().enumerate();
+        words.flat_map(|(at, word)| {
+            let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            set.map(move |bit| at * 64 + bit)
+        })
+    }
+}
+
+/// A straight piece of code, what it needs and sets, and where it goes on.
+struct Block {
+    range: Range<usize>,
+    needs: Set,
+    sets: Set,
+    /// First instructions of the blocks that may follow.
+    next: Vec<usize>,
+    live_out: Set,
+}
+
+/// For each register, the one whose place it takes: itself, or one that is never needed at the same time.
+/// `kind` says which are alike, and only those share; `None` for those that never do.
+pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option<K>) -> Vec<Reg> {
+    let mut places: Vec<Reg> = (0..body.registers.len() as u32).map(Reg).collect();
+    let Some(blocks) = blocks(body).map(live) else {
+        return places;
+    };
+    let mut free: HashMap<K, Vec<Reg>> = HashMap::new();
+    let mut taken: BinaryHeap<Reverse<(usize, Reg)>> = BinaryHeap::new();
+    for (Range { start, end }, reg) in intervals(body, &blocks) {
+        while taken.peek().is_some_and(|Reverse((end, _))| *end <= start)
+            && let Some(Reverse((_, place))) = taken.pop()
+        {
+            if let Some(kind) = kind(place) {
+                free.entry(kind).or_default().push(place);
+            }
+        }
+        let Some(kind) = kind(reg) else { continue };
+        let place = free.get_mut(&kind).and_then(Vec::pop).unwrap_or(reg);
+        places[reg.0 as usize] = place;
+        taken.push(Reverse((end, place)));
+    }
+    places
+}
+
+/// The basic blocks in the order of the text; `None` where a branch leads nowhere known.
+fn blocks(body: &Body<'_>) -> Option<Vec<Block>> {
+    let code = &body.instructions;
+    let label = labels(body);
+    let targets: Vec<Vec<usize>> = code
+        .iter()
+        .map(|i| targets(body, &label, i))
+        .collect::<Option<_>>()?;
+    let mut starts: BTreeSet<usize> = targets.iter().flatten().copied().collect();
+    starts.insert(0);
+    let parts = |at: &usize| ends(&code[*at]) || !targets[*at].is_empty();
+    starts.extend((0..code.len()).filter(parts).map(|at| at + 1));
+    starts.retain(|at| *at < code.len());
+    let last = starts.iter().skip(1).copied().chain([code.len()]);
+    let ranges = starts.iter().zip(last).map(|(start, end)| *start..end);
+    Some(ranges.map(|range| block(body, &targets, range)).collect())
+}
+
+fn block(body: &Body<'_>, targets: &[Vec<usize>], range: Range<usize>) -> Block {
+    let code = &body.instructions;
+    let set = || Set::new(body.registers.len());
+    let (mut needs, mut sets, live_out) = (set(), set(), set());
+    for i in &code[range.clone()] {
+        let (needed, given) = effects(i);
+        let before = needed.into_iter().filter(|reg| !sets.has(*reg));
+        before.for_each(|reg| needs.add(reg));
+        given.into_iter().for_each(|reg| sets.add(reg));
+    }
+    let mut next = targets[range.end - 1].clone();
+    let last = &code[range.end - 1];
+    let leaves = ends(last) && last.guard.is_none();
+    if !leaves && range.end < code.len() {
+        next.push(range.end);
+    }
+    Block {
+        range,
+        needs,
+        sets,
+        next,
+        live_out,
+    }
+}
+
+/// Whether control does not simply go on behind an instruction.
+fn ends(i: &Instruction<'_>) -> bool {
+    matches!(i.opcode, "bra" | "brx" | "ret" | "exit")
+}
+
+/// Where a branch may lead to; `None` if that is not known.
+fn targets(
+    body: &Body<'_>,
+    label: impl Fn(u32, &str) -> Option<usize>,
+    i: &Instruction<'_>,
+) -> Option<Vec<usize>> {
+    match (i.opcode, &i.operands[..]) {
+        ("bra", [Operand::Name(name, 0)]) => Some(vec![label(i.scope, name)?]),
+        ("brx", [_, Operand::Name(table, 0)]) => {
+            let (_, names) = body.tables.iter().find(|(name, _)| name == table)?;
+            names.iter().map(|name| label(i.scope, name)).collect()
+        }
+        ("bra" | "brx", _) => None,
+        _ => Some(Vec::new()),
+    }
+}
+
+/// The registers that an instruction may read, and those that it sets whatever they held.
+fn effects(i: &Instruction<'_>) -> (Vec<Reg>, Vec<Reg>) {
+    let (mut needs, mut sets) = (Vec::new(), Vec::new());
+    let mut operands = i.operands.iter();
+    let address = matches!(i.operands.first(), Some(Operand::Address(..)));
+    if SETTING.contains(&i.opcode) && i.guard.is_none() && !address {
+        operands
+            .next()
+            .into_iter()
+            .for_each(|first| registers(first, &mut sets));
+    }
+    operands.for_each(|operand| registers(operand, &mut needs));
+    needs.extend(i.guard.map(|(reg, _)| reg));
+    (needs, sets)
+}
+
+/// The blocks with what is needed behind each.
+fn live(mut blocks: Vec<Block>) -> Vec<Block> {
+    let numbers: HashMap<usize, usize> = blocks
+        .iter()
+        .enumerate()
+        .map(|(number, block)| (block.range.start, number))
+        .collect();
+    let mut grown = true;
+    while grown {
+        grown = false;
+        for at in (0..blocks.len()).rev() {
+            let mut live_out = std::mem::replace(&mut blocks[at].live_out, Set(Vec::new()));
+            for next in blocks[at]
+                .next
+                .iter()
+                .filter_map(|start| numbers.get(start))
+            {
+                // A block that is its own successor has its set in hand here.
+                if *next != at {
+                    let Block {
+                        needs,
+                        sets,
+                        live_out: behind,
+                        ..
+                    } = &blocks[*next];
+                    grown |= live_out.add_all(needs, None) | live_out.add_all(behind, Some(sets));
+                } else {
+                    grown |= live_out.add_all(&blocks[at].needs, None);
+                }
+            }
+            blocks[at].live_out = live_out;
+        }
+    }
+    blocks
+}
+
+/// From where to where in the text (to behind the last instruction) registers are needed, by their
+/// starts; without those that a thread may read before it wrote them.
+fn intervals(body: &Body<'_>, blocks: &[Block]) -> Vec<(Range<usize>, Reg)> {
+    let mut all: Vec<Option<Range<usize>>> = vec![None; body.registers.len()];
+    let mut needed = |reg: usize, at: usize| {
+        let known = all[reg].get_or_insert(at..at + 1);
+        *known = known.start.min(at)..known.end.max(at + 1);
+    };
+    let mut unset = Set::new(body.registers.len());
+    for block in blocks {
+        let Range { start, end } = block.range;
+        let mut live_in = block.needs.clone();
+        live_in.add_all(&block.live_out, Some(&block.sets));
+        live_in.all().for_each(|reg| needed(reg, start));
+        block.live_out.all().for_each(|reg| needed(reg, end - 1));
+        if start == 0 {
+            unset = live_in;
+        }
+        for (at, i) in body.instructions[start..end].iter().enumerate() {
+            let (needs, sets) = effects(i);
+            let both = needs.iter().chain(&sets);
+            both.for_each(|reg| needed(reg.0 as usize, start + at));
+        }
+    }
+    let numbered = (0u32..).map(Reg).zip(all);
+    let mut all: Vec<(Range<usize>, Reg)> = numbered
+        .filter(|(reg, _)| !unset.has(*reg))
+        .filter_map(|(reg, interval)| Some((interval?, reg)))
+        .collect();
+    all.sort_unstable_by_key(|(interval, reg)| (interval.start, *reg));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    /// The places of `%r0`, `%r1`, …
+    fn of(body: &str) -> Vec<u32> {
+        let text = format!(
+            ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .b32 %r<8>;\n.reg .pred %p<4>;\n.reg .b64 %rd<4>;\n{body}\nret;\n}}\n"
+        );
+        let ast = parse(&text).expect("valid PTX");
+        let body = ast.functions[0].body.as_ref().expect("a body");
+        let kind = |reg: Reg| body.registers[reg.0 as usize].map(crate::ast::Type::bytes);
+        let all = places(body, |reg| kind(reg).filter(|bytes| *bytes > 0));
+        all.iter().take(8).map(|reg| reg.0).collect()
+    }
+
+    #[test]
+    fn a_value_takes_the_place_of_one_that_is_no_longer_needed() {
+        let chain = "mov.u32 %r1, 1;\nadd.s32 %r2, %r1, 1;\nadd.s32 %r3, %r2, 1;\nadd.s32 %r4, %r3, 1;\n\
+            st.global.u32 [%rd1], %r4;";
+        assert_eq!(of(chain)[1..5], [1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_result_never_takes_the_place_of_its_own_source() {
+        let one = "mov.u32 %r1, 1;\nadd.s32 %r2, %r1, %r1;\nst.global.u32 [%rd1], %r2;";
+        assert_eq!(of(one)[1..3], [1, 2]);
+    }
+
+    #[test]
+    fn what_a_loop_carries_is_needed_to_its_end() {
+        let carried = "mov.u32 %r1, 0;\nmov.u32 %r2, 7;\nTOP:\nadd.s32 %r1, %r1, %r2;\n\
+            mov.u32 %r3, 5;\nst.global.u32 [%rd1], %r3;\nsetp.lt.s32 %p1, %r1, 64;\n@%p1 bra TOP;\n\
+            mov.u32 %r4, 1;\nst.global.u32 [%rd1], %r4;";
+        let places = of(carried);
+        assert_eq!(places[1..4], [1, 2, 3]);
+        assert_ne!(places[4], 4);
+    }
+
+    #[test]
+    fn what_may_be_read_before_it_is_written_keeps_its_place() {
+        let guarded = "mov.u32 %r1, 1;\nst.global.u32 [%rd1], %r1;\n@%p1 mov.u32 %r2, 3;\n\
+            st.global.u32 [%rd1], %r2;\nmov.u32 %r3, 4;\nst.global.u32 [%rd1], %r3;";
+        let places = of(guarded);
+        assert_eq!((places[2], places[3]), (2, 1));
+    }
+
+    #[test]
+    fn a_branch_around_a_definition_keeps_the_value_before_it() {
+        let around = "mov.u32 %r1, 1;\nsetp.eq.s32 %p1, %r1, 2;\n@%p1 bra SKIP;\nmov.u32 %r2, 9;\n\
+            st.global.u32 [%rd1], %r2;\nmov.u32 %r1, 3;\nSKIP:\nst.global.u32 [%rd1], %r1;";
+        assert_eq!(of(around)[1..3], [1, 2]);
+    }
+}

@@ -1,0 +1,88 @@
+//! What the stand-in's L2 cache holds: whole buffers, the latest used ones.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Figures of a stand-in that others may read while it is used.
+#[derive(Debug, Clone, Default)]
+pub struct Gauges {
+    /// Buffers of launches in graphs that the cache still held.
+    hits: Rc<Cell<u64>>,
+    /// Where the host is, microseconds.
+    host_us: Rc<Cell<f64>>,
+    /// What the device has worked, microseconds.
+    busy_us: Rc<Cell<f64>>,
+}
+
+impl Gauges {
+    /// Buffers that launches found in the cache as a whole.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits.get()
+    }
+
+    /// Time that has passed for the host, microseconds.
+    #[must_use]
+    pub fn host_us(&self) -> f64 {
+        self.host_us.get()
+    }
+
+    /// Time that the device has worked, microseconds.
+    #[must_use]
+    pub fn busy_us(&self) -> f64 {
+        self.busy_us.get()
+    }
+}
+
+/// The cache.
+pub(super) struct Cache {
+    bytes: u64,
+    /// Buffers by their first byte, the latest used first.
+    held: VecDeque<(u64, u64)>,
+    gauges: Gauges,
+}
+
+impl Cache {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self {
+            bytes,
+            held: VecDeque::new(),
+            gauges: Gauges::default(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn gauges(&self) -> Gauges {
+        self.gauges.clone()
+    }
+
+    pub(super) fn note(&self, host_us: f64, busy_us: f64) {
+        self.gauges.host_us.set(host_us);
+        self.gauges.busy_us.set(busy_us);
+    }
+
+    /// So many bytes of a buffer were used.
+    pub(super) fn touch(&mut self, buffer: u64, bytes: u64) {
+        self.held.retain(|(held, _)| *held != buffer);
+        self.held.push_front((buffer, bytes));
+        let mut room = self.bytes;
+        self.held.retain(|(_, bytes)| {
+            let fits = *bytes <= room;
+            // What lies behind one that does not fit was evicted by it.
+            room = if fits { room - bytes } else { 0 };
+            fits
+        });
+    }
+
+    /// A launch uses a buffer.
+    pub(super) fn launch_touches(&mut self, buffer: u64, bytes: u64) {
+        if self.held.iter().any(|(held, _)| *held == buffer) {
+            self.gauges.hits.set(self.gauges.hits.get() + 1);
+        }
+        self.touch(buffer, bytes);
+    }
+}

@@ -1,0 +1,54 @@
+use super::*;
+
+#[test]
+fn the_locale_says_which_characters_there_are() {
+    let with = |set: &[(&str, &str)]| {
+        let find = |name: &str| set.iter().find(|(known, _)| *known == name);
+        unicode(|name| find(name).map(|(_, value)| (*value).to_owned()))
+    };
+    assert!(with(&[]));
+    assert!(with(&[("LANG", "de_DE.UTF-8")]));
+    assert!(with(&[("LC_ALL", ""), ("LANG", "C.utf8")]));
+    assert!(!with(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+    assert!(!with(&[("LANG", "POSIX")]));
+}
+
+#[test]
+fn messages_and_verdicts_are_coloured_where_they_stand() {
+    let red = |text: &str| in_style(RED, text);
+    let text = "a.yaml:1:2: error: no\n 1 | x\n   | ^^\n  help: say error: no\n";
+    let expected = format!(
+        "a.yaml:1:2: {} no\n 1 | x\n   | {}\n  help: say {} no\n",
+        red("error:"),
+        red("^^"),
+        red("error:")
+    );
+    let expected = expected.replace(
+        &format!("help: say {}", red("error:")),
+        &format!("{} say error:", in_style(CYAN, "help:")),
+    );
+    assert_eq!(message(text), expected);
+    assert_eq!(
+        painted(" k  p  race  12\n\"ok\" \n  best     1 us\n"),
+        format!(
+            " k  p  {}  12\n\"ok\" \n  best     {}\n",
+            red("race"),
+            in_style(GREEN, "1 us")
+        )
+    );
+}
+
+#[test]
+fn of_each_kind_of_work_the_oldest_is_named() {
+    let one = |verb, object: &str| Activity {
+        verb,
+        object: object.to_owned(),
+        since: Instant::now() - Duration::from_millis(3500),
+    };
+    let all = [
+        one("compiling", "a"),
+        one("compiling", "b"),
+        one("judging", "c"),
+    ];
+    assert_eq!(doing(&all), "compiling 2: a (3 s), judging c (3 s)");
+}

@@ -1,0 +1,306 @@
+//! A toy device, and what drives a run on it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tuner_core::evidence::{Measured, Proof};
+use tuner_core::judgement::Judgement;
+use tuner_core::record::{Definition, DeviceKind, TaskKey, Verdict};
+use tuner_core::units::{ContentHash, Micros, Seed};
+use tuner_device::DeviceFacts;
+use tuner_engine as engine;
+use tuner_engine::{
+    BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Order, Plan, Preparation,
+    Report, StartPoint, Task, TrialEvent,
+};
+use tuner_space::{Config, Space};
+use tuner_store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
+
+/// A device whose results depend on the configuration only, and whose speed depends on nothing
+/// one could rely on.
+pub(super) struct Toy {
+    pub(super) facts: DeviceFacts,
+    pub(super) order: Order,
+    pub(super) instant: bool,
+    pub(super) may_hang: bool,
+    /// Candidates may be judged before their turn.
+    pub(super) early: bool,
+    pub(super) jitter: bool,
+    pub(super) fault: Fault,
+    /// Every look at other problems is put off; those with the second value of `p2` are wrong there.
+    pub(super) puts_off: bool,
+    pub(super) evaluated: AtomicU64,
+    pub(super) proven: AtomicU64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Fault {
+    None,
+    /// The device is lost at the n-th evaluation.
+    LostAt(u64),
+    PanicAt(u64),
+}
+
+impl Toy {
+    pub(super) fn new(order: Order, instant: bool) -> Self {
+        Self {
+            facts: DeviceFacts {
+                name: "toy".to_owned(),
+                kind: DeviceKind::Vgpu,
+                limits: None,
+                arch: String::new(),
+                driver: None,
+            },
+            order,
+            instant,
+            may_hang: false,
+            early: false,
+            jitter: true,
+            fault: Fault::None,
+            puts_off: false,
+            evaluated: AtomicU64::new(0),
+            proven: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn pause(&self, config: &Config, salt: u32) {
+        if self.jitter && !self.instant {
+            let sum: u32 = config.choices().iter().sum::<u32>() * 31 + salt;
+            std::thread::sleep(Duration::from_micros(u64::from(sum * 97 % 1500)));
+        }
+    }
+}
+
+pub(super) fn hash(config: &Config) -> ContentHash {
+    ContentHash::of([format!("{config:?}").as_bytes()])
+}
+
+/// The gate's proof, as far as the engine can tell.
+pub(super) struct Given;
+
+impl Proof for Given {}
+
+pub(super) fn judged(config: &Config, verdict: Verdict) -> Judged {
+    let sum: u32 = config.choices().iter().map(|choice| choice * choice).sum();
+    let time = Micros::new(f64::from(sum) + 10.0).unwrap();
+    let measured = (verdict == Verdict::Ok).then(|| Measured::predicted(&Given, time, "toy"));
+    let mut judged = Judged::without_device(hash(config), Judgement::new(verdict, ""));
+    judged.found.measured = measured;
+    judged.charged_us = u64::from(sum);
+    judged
+}
+
+impl Evaluator for Toy {
+    type Work = ();
+
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn order(&self) -> Order {
+        self.order
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Wall
+    }
+
+    fn instant(&self) -> bool {
+        self.instant
+    }
+
+    fn may_hang(&self) -> bool {
+        self.may_hang
+    }
+
+    fn judges_early(&self) -> bool {
+        self.early
+    }
+
+    fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<()>, BoxError> {
+        self.pause(config, 3);
+        Ok(if config.choices()[0] == 2 {
+            Preparation::Judged(Box::new(judged(config, Verdict::CompileFailed)))
+        } else {
+            Preparation::Ready {
+                facts: None,
+                candidate: hash(config),
+                work: (),
+            }
+        })
+    }
+
+    fn evaluate(&self, _task: usize, config: &Config, (): ()) -> Result<Judged, BoxError> {
+        self.pause(config, 7);
+        let count = self.evaluated.fetch_add(1, Ordering::SeqCst);
+        match self.fault {
+            Fault::LostAt(at) if at == count => return Err("the device fell off the bus".into()),
+            Fault::PanicAt(at) if at == count => panic!("planted"),
+            _ => {}
+        }
+        let verdict = if config.choices()[1] == 3 {
+            Verdict::Incorrect
+        } else {
+            Verdict::Ok
+        };
+        let judged = judged(config, verdict);
+        Ok(Judged {
+            put_off: self.puts_off && verdict == Verdict::Ok,
+            ..judged
+        })
+    }
+
+    fn prove(&self, _task: usize, config: &Config, judged: Judged) -> Result<Judged, BoxError> {
+        self.pause(config, 11);
+        self.proven.fetch_add(1, Ordering::SeqCst);
+        let verdict = if config.choices()[2] == 1 {
+            Verdict::Incorrect
+        } else {
+            Verdict::Ok
+        };
+        Ok(judged.proven(Judgement::new(verdict, "")))
+    }
+}
+
+pub(super) fn toy_space() -> Space {
+    super::space(&[6, 6, 6], &["p0 * p1 <= 20"])
+}
+
+pub(super) fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
+    let space = toy_space();
+    let tasks: Vec<Task> = names
+        .iter()
+        .map(|name| Task {
+            knowledge: tuner_search::Knowledge::default(),
+            key: TaskKey {
+                kernel: (*name).to_owned(),
+                problem: "p".to_owned(),
+                device: "toy".to_owned(),
+            },
+            space: space.clone(),
+            start: vec![StartPoint {
+                config: space.default_config(),
+                origin: "default",
+            }],
+        })
+        .collect();
+    let stored = names
+        .iter()
+        .map(|name| TaskStart {
+            kernel: (*name).to_owned(),
+            problem: "p".to_owned(),
+            sizes: Vec::new(),
+            template_hash: Some(ContentHash::of([b"template".as_slice()])),
+            reference_hash: None,
+            definition: Definition::default(),
+            default_config: Some(space.values(&space.default_config())),
+            space_path: None,
+            provenance: tuner_core::provenance::of_recording(),
+        })
+        .collect();
+    Plan {
+        id: None,
+        tasks,
+        start: RunStart {
+            device: DeviceStart {
+                name: "toy".to_owned(),
+                kind: DeviceKind::Vgpu,
+                arch: String::new(),
+                selector: "vgpu:toy".to_owned(),
+                recording: None,
+                environment: Vec::new(),
+            },
+            seed: Seed(7),
+            strategy: "evolve".to_owned(),
+            settings: serde_json::Value::Null,
+            tasks: stored,
+        },
+        resume: None,
+        limits,
+        jobs,
+        live: None,
+        objectives: None,
+    }
+}
+
+pub(super) fn evals(count: u64) -> Limits {
+    Limits {
+        evals: Some(count),
+        budget: None,
+        converged: None,
+    }
+}
+
+pub(super) struct Outcomes {
+    pub(super) result: Result<Report, EngineError>,
+    pub(super) trials: Vec<TrialEvent>,
+}
+
+impl Outcomes {
+    /// Kernel, configuration, verdict and origin in the order announced.
+    pub(super) fn story(&self) -> Vec<String> {
+        self.trials
+            .iter()
+            .map(|trial| {
+                let TrialEvent {
+                    kernel,
+                    sequence,
+                    config,
+                    verdict,
+                    time_us,
+                    origin,
+                    ..
+                } = trial;
+                format!("{kernel} {sequence} {config:?} {verdict} {time_us:?} {origin}")
+            })
+            .collect()
+    }
+}
+
+/// Runs a plan; `stop_after` asks for the end once that many results are announced.
+pub(super) fn drive(
+    db: &Path,
+    toy: Toy,
+    mut plan: Plan,
+    resume: bool,
+    stop_after: Option<usize>,
+) -> Outcomes {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let outcomes = runtime.block_on(async {
+        let store = Store::open(db).await.unwrap();
+        if resume {
+            plan.resume = Some(unfinished(&store, &plan).await);
+        }
+        let (sender, receiver) = watch::channel(false);
+        let mut trials = Vec::new();
+        let mut sink = |event: &Event| {
+            if let Event::Trial(trial) = event {
+                trials.push(trial.clone());
+                if stop_after == Some(trials.len()) {
+                    let _ = sender.send(true);
+                }
+            }
+        };
+        let result = engine::run(&Arc::new(toy), plan, &store, receiver, &mut sink).await;
+        store.close().await.unwrap();
+        Outcomes { result, trials }
+    });
+    runtime.shutdown_background();
+    outcomes
+}
+
+pub(super) async fn unfinished(store: &Store, plan: &Plan) -> StoredRun {
+    store.unfinished_run(&plan.start).await.unwrap().unwrap()
+}
+
+pub(super) fn run(toy: Toy, plan: Plan) -> Outcomes {
+    let dir = TempDir::new().unwrap();
+    drive(&dir.path().join("t.db"), toy, plan, false, None)
+}
