@@ -1,7 +1,7 @@
 //! The commit story, end to end.
 
 use crate::program::words;
-use crate::report::support::{commit, edit, git, json, project, run, tune};
+use crate::report::support::{commit, edit, git, json, project, run, tune, tune_some};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -63,10 +63,10 @@ fn results_follow_their_commits_and_edits_make_them_stale() {
             .contains(&format!("diff {expected}"))
     );
 
-    // A commit later the leaderboard of the first one is still there: this seed tries configurations
-    // that the first did not.
+    // A commit later the leaderboard of the first one is still there: nine configurations are more than
+    // the six that were tried before.
     let second = commit(folder);
-    tune(folder, "7");
+    tune_some(folder, 9, "7");
     assert_eq!(commits(&leaderboard(folder, &["--at", &second])).len(), 2);
     for name in [first.as_str(), &first[..8], "HEAD~1"] {
         let rows = leaderboard(folder, &["--at", name]);

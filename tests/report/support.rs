@@ -79,10 +79,16 @@ pub(crate) fn run(folder: &Path, arguments: &[&str], code: i32) -> (String, Stri
 
 /// Tunes the small problem a little.
 pub(crate) fn tune(folder: &Path, seed: &str) {
+    tune_some(folder, 6, seed);
+}
+
+/// Tries so many configurations.
+pub(crate) fn tune_some(folder: &Path, evals: u32, seed: &str) {
     // What a run tries depends on its seed alone.
-    let line =
-        "run scale --device vgpu:a100 --problem small --evals 6 --no-knowledge --db t.db --seed";
-    let arguments: Vec<&str> = line.split(' ').chain([seed]).collect();
+    let line = format!(
+        "run scale --device vgpu:a100 --problem small --evals {evals} --no-knowledge --db t.db --seed {seed}"
+    );
+    let arguments: Vec<&str> = line.split(' ').collect();
     run(folder, &arguments, 0);
 }
 
