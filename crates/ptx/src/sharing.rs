@@ -79,12 +79,13 @@ struct Block {
 /// `kind` says which are alike, and only those share; `None` for those that never do.
 pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option<K>) -> Vec<Reg> {
     let mut places: Vec<Reg> = (0..body.registers.len() as u32).map(Reg).collect();
-    let Some(blocks) = blocks(body).map(live) else {
+    let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
+    let Some(blocks) = blocks(body, &effects).map(live) else {
         return places;
     };
     let mut free: HashMap<K, Vec<Reg>> = HashMap::new();
     let mut taken: BinaryHeap<Reverse<(usize, Reg)>> = BinaryHeap::new();
-    for (Range { start, end }, reg) in intervals(body, &blocks) {
+    for (Range { start, end }, reg) in intervals(body, &effects, &blocks) {
         while taken.peek().is_some_and(|Reverse((end, _))| *end <= start)
             && let Some(Reverse((_, place))) = taken.pop()
         {
@@ -101,7 +102,7 @@ pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option
 }
 
 /// The basic blocks in the order of the text; `None` where a branch leads nowhere known.
-fn blocks(body: &Body<'_>) -> Option<Vec<Block>> {
+fn blocks(body: &Body<'_>, effects: &[Effects]) -> Option<Vec<Block>> {
     let code = &body.instructions;
     let label = labels(body);
     let targets: Vec<Vec<usize>> = code
@@ -115,18 +116,26 @@ fn blocks(body: &Body<'_>) -> Option<Vec<Block>> {
     starts.retain(|at| *at < code.len());
     let last = starts.iter().skip(1).copied().chain([code.len()]);
     let ranges = starts.iter().zip(last).map(|(start, end)| *start..end);
-    Some(ranges.map(|range| block(body, &targets, range)).collect())
+    Some(
+        ranges
+            .map(|range| block(body, effects, &targets, range))
+            .collect(),
+    )
 }
 
-fn block(body: &Body<'_>, targets: &[Vec<usize>], range: Range<usize>) -> Block {
+fn block(
+    body: &Body<'_>,
+    effects: &[Effects],
+    targets: &[Vec<usize>],
+    range: Range<usize>,
+) -> Block {
     let code = &body.instructions;
     let set = || Set::new(body.registers.len());
     let (mut needs, mut sets, live_out) = (set(), set(), set());
-    for i in &code[range.clone()] {
-        let (needed, given) = effects(i);
-        let before = needed.into_iter().filter(|reg| !sets.has(*reg));
-        before.for_each(|reg| needs.add(reg));
-        given.into_iter().for_each(|reg| sets.add(reg));
+    for (needed, given) in &effects[range.clone()] {
+        let before = needed.iter().filter(|reg| !sets.has(**reg));
+        before.for_each(|reg| needs.add(*reg));
+        given.iter().for_each(|reg| sets.add(*reg));
     }
     let mut next = targets[range.end - 1].clone();
     let last = &code[range.end - 1];
@@ -166,7 +175,9 @@ fn targets(
 }
 
 /// The registers that an instruction may read, and those that it sets whatever they held.
-fn effects(i: &Instruction<'_>) -> (Vec<Reg>, Vec<Reg>) {
+type Effects = (Vec<Reg>, Vec<Reg>);
+
+fn effects(i: &Instruction<'_>) -> Effects {
     let (mut needs, mut sets) = (Vec::new(), Vec::new());
     let mut operands = i.operands.iter();
     let address = matches!(i.operands.first(), Some(Operand::Address(..)));
@@ -219,7 +230,7 @@ fn live(mut blocks: Vec<Block>) -> Vec<Block> {
 
 /// From where to where in the text (to behind the last instruction) registers are needed, by their
 /// starts; without those that a thread may read before it wrote them.
-fn intervals(body: &Body<'_>, blocks: &[Block]) -> Vec<(Range<usize>, Reg)> {
+fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Range<usize>, Reg)> {
     let mut all: Vec<Option<Range<usize>>> = vec![None; body.registers.len()];
     let mut needed = |reg: usize, at: usize| {
         let known = all[reg].get_or_insert(at..at + 1);
@@ -235,9 +246,8 @@ fn intervals(body: &Body<'_>, blocks: &[Block]) -> Vec<(Range<usize>, Reg)> {
         if start == 0 {
             unset = live_in;
         }
-        for (at, i) in body.instructions[start..end].iter().enumerate() {
-            let (needs, sets) = effects(i);
-            let both = needs.iter().chain(&sets);
+        for (at, (needs, sets)) in effects[start..end].iter().enumerate() {
+            let both = needs.iter().chain(sets);
             both.for_each(|reg| needed(reg.0 as usize, start + at));
         }
     }

@@ -329,12 +329,7 @@ impl Cta<'_> {
             }
             for i in 0..N {
                 let cell = &mut shadow.cells(first, N)[i];
-                let right = if kind.write {
-                    cell.plain_write(&stamp, epoch)
-                } else {
-                    cell.plain_read(&stamp, epoch)
-                };
-                if !right
+                if !cell.plain(&stamp, kind.write, epoch)
                     && let Some(c) = shadow.access(first + i, 15, &kind.access(&stamp), clocks)
                 {
                     races.push((thread, row.at[lane & 31], c));

@@ -191,7 +191,7 @@ impl Cell {
     /// Records a plain read where the epoch shows that it is right. Else `false`, and nothing is
     /// changed: [`Cell::access`] must decide.
     #[inline(always)]
-    pub(crate) fn plain_read(&mut self, s: &Stamp, e: Epoch) -> bool {
+    fn plain_read(&mut self, s: &Stamp, e: Epoch) -> bool {
         if !self.written_before(s, e) {
             return false;
         }
@@ -218,7 +218,7 @@ impl Cell {
 
     /// The same for a plain write, or one of a `cp.async`.
     #[inline(always)]
-    pub(crate) fn plain_write(&mut self, s: &Stamp, e: Epoch) -> bool {
+    fn plain_write(&mut self, s: &Stamp, e: Epoch) -> bool {
         let r = &self.read;
         let several = r.flags & (LANES | WARPS) != 0;
         let read_before = r.segment < e.floor && !(several && e.exact_readers)
@@ -231,6 +231,16 @@ impl Cell {
             };
         }
         right
+    }
+
+    /// Records a plain access, a read or a write, where the epoch shows that it is right.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, s: &Stamp, write: bool, e: Epoch) -> bool {
+        if write {
+            self.plain_write(s, e)
+        } else {
+            self.plain_read(s, e)
+        }
     }
 
     /// Whether atomic writes that give back what they replace can do nothing here but take each

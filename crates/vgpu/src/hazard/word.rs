@@ -63,11 +63,7 @@ impl GlobalCell {
         let unwritten = self.cell.write.flags == 0;
         let unread = self.cell.read.flags == 0;
         if (unwritten || self.write_block == block) && (unread || self.read_block == block) {
-            let right = if write {
-                self.cell.plain_write(s, e)
-            } else {
-                self.cell.plain_read(s, e)
-            };
+            let right = self.cell.plain(s, write, e);
             if right {
                 *(if write {
                     &mut self.write_block

@@ -65,12 +65,7 @@ impl BlockShadow {
             return Err(());
         }
         let (stamp, epoch) = (Stamp::of(a), Epoch::of(clocks));
-        let right = if a.write {
-            cell.plain_write(&stamp, epoch)
-        } else {
-            cell.plain_read(&stamp, epoch)
-        };
-        let found = if right {
+        let found = if cell.plain(&stamp, a.write, epoch) {
             None
         } else {
             cell.access(a, clocks, wide_key(first), &mut self.lists)
