@@ -33,6 +33,18 @@ fn whatever_was_announced_survives_sigkill() {
 }
 
 #[test]
+fn a_run_whose_only_result_is_a_failure_has_stored_it() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    // The first draw of this seed is recorded as one that did not compile.
+    let limits = ["--evals", "1", "--seed", "20", "--strategy", "random"];
+    let announced = Announcing::start(&db, &limits).rest();
+    assert_eq!(announced.len(), 1);
+    assert_eq!(announced[0].1, "compile_failed");
+    assert_stored(&db, &announced);
+}
+
+#[test]
 fn a_killed_run_goes_on_where_it_was_and_judges_nothing_twice() {
     let dir = TempDir::new().unwrap();
     let (db, whole) = (dir.path().join("t.db"), dir.path().join("whole.db"));

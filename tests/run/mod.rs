@@ -9,11 +9,12 @@ mod objectives;
 mod replay;
 mod results;
 
+use sqlx::Connection as _;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use tuner_store::{LeaderboardQuery, Store};
+use tuner_store::Store;
 
 /// The project's recorded file.
 fn recorded() -> PathBuf {
@@ -124,26 +125,32 @@ fn report_pages(db: &Path, folder: &Path) -> String {
         .collect()
 }
 
-/// What a database holds: every judged configuration with its verdict.
+/// What a database holds: every judged configuration with its verdict, whether anything of its task
+/// passed or not (a task without a time has no board, so the boards cannot tell).
 pub(crate) fn stored(db: &Path) -> BTreeMap<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let store = Store::open_read(db).await.unwrap();
-        let mut found = BTreeMap::new();
-        for board in store.boards(&LeaderboardQuery::default()).await.unwrap() {
-            for candidate in store.candidates(&board).await.unwrap() {
-                let mut config = serde_json::Map::new();
-                for (name, value) in candidate.trial.config {
-                    config.insert(name, serde_json::to_value(value).unwrap());
-                }
-                let config = serde_json::Value::Object(config).to_string();
-                found.insert(config, candidate.trial.judgement.verdict.name().to_owned());
-            }
-        }
-        found
+        let _opens_as_any_command_does = Store::open_read(db).await.unwrap();
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(db);
+        let mut connection = sqlx::SqliteConnection::connect_with(&options)
+            .await
+            .unwrap();
+        let rows: Vec<(String, String)> = sqlx::query_as(
+            "SELECT c.config, v.verdict FROM verdicts v JOIN candidates c ON c.id = v.candidate
+             ORDER BY v.verdict = 'ok', v.id",
+        )
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+        connection.close().await.unwrap();
+        let judged = rows.into_iter().map(|(config, verdict)| {
+            let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+            (config.to_string(), verdict)
+        });
+        judged.collect()
     })
 }
 
