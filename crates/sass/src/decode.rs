@@ -200,10 +200,11 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
             invert,
             optional,
         } => {
+            let invert = invert.is_some_and(|bit| reader.bit(bit));
             let predicate = Predicate {
                 index: reader.get(*at, 3) as u8,
                 uniform: *uniform,
-                invert: invert.is_some_and(|bit| reader.bit(bit)),
+                invert,
             };
             if !(*optional && predicate.index == 7 && !predicate.invert) {
                 out.push(Operand::Predicate(predicate));
@@ -215,25 +216,13 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
             scale,
             optional,
         } => {
-            let length = bits.0.iter().map(|(_, length)| *length).sum();
-            let raw = reader.bits(bits);
-            let value = if *signed {
-                extend(raw, length)
-            } else {
-                raw as i64
-            };
+            let value = number(reader, bits, *signed);
             if !(*optional && value == 0) {
                 out.push(Operand::Immediate(value.wrapping_mul(i64::from(*scale))));
             }
         }
         Field::Target { relative, optional } => {
-            let high = reader.signed(34, 48);
-            let words = if reader.sm >= 90 {
-                high << 8 | reader.get(16, 8) as i64
-            } else {
-                high
-            };
-            let offset = words << 2;
+            let offset = branch_offset(reader);
             if *optional && offset == 0 {
                 return Some(());
             }
@@ -270,6 +259,27 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
         Field::Place(name) => out.push(place::read(reader, name)?),
     }
     Some(())
+}
+
+/// The distance of a branch, bytes from the next instruction; since sm_90 its low byte stands apart.
+fn branch_offset(reader: &mut Reader) -> i64 {
+    let high = reader.signed(34, 48);
+    let words = if reader.sm >= 90 {
+        high << 8 | reader.get(16, 8) as i64
+    } else {
+        high
+    };
+    words << 2
+}
+
+/// The number that a field holds, its sign extended where it has one.
+fn number(reader: &mut Reader, bits: &Bits, signed: bool) -> i64 {
+    let raw = reader.bits(bits);
+    if signed {
+        extend(raw, bits.0.iter().map(|(_, length)| *length).sum())
+    } else {
+        raw as i64
+    }
 }
 
 /// What the form puts where a source may be.

@@ -43,18 +43,7 @@ impl Cta<'_> {
         group: u32,
         here: u32,
     ) {
-        for lane in lanes(here & !group) {
-            if w.regs.r32[mask_row as usize][lane] >> lane & 1 == 0 {
-                let members = w.regs.r32[mask_row as usize][lane];
-                self.hazard(
-                    HazardKind::Crashed,
-                    w.index * 32 + lane,
-                    (Space::Generic, 0),
-                    NONE,
-                    || format!("the thread is not in its own member mask 0x{members:08x}"),
-                );
-            }
-        }
+        self.refuse_absent_callers(w, mask_row, here & !group);
         match op {
             WarpOp::Shfl {
                 mode,
@@ -77,17 +66,7 @@ impl Cta<'_> {
             } => {
                 let p = w.regs.preds[*source as usize];
                 let votes = (if *negated { !p } else { p }) & group;
-                let truth = match mode {
-                    0 => votes == group,
-                    1 => votes != 0,
-                    2 => votes == group || votes == 0,
-                    _ => {
-                        lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = votes);
-                        return;
-                    }
-                };
-                let d = &mut w.regs.preds[*dest as usize];
-                *d = if truth { *d | group } else { *d & !group };
+                vote(w, *mode, *dest, votes, group);
             }
             WarpOp::Match { all, dest, pred, a } => matching(w, *all, (*dest, *pred), *a, group),
             WarpOp::Redux {
@@ -105,6 +84,22 @@ impl Cta<'_> {
                 }
             }
             WarpOp::Barrier => self.warp_barrier(w, group),
+        }
+    }
+
+    /// Reports the lanes that execute the instruction and are not in the mask they give.
+    fn refuse_absent_callers(&mut self, w: &Warp, mask_row: u32, lanes_outside: u32) {
+        for lane in lanes(lanes_outside) {
+            let members = w.regs.r32[mask_row as usize][lane];
+            if members >> lane & 1 == 0 {
+                self.hazard(
+                    HazardKind::Crashed,
+                    w.index * 32 + lane,
+                    (Space::Generic, 0),
+                    NONE,
+                    || format!("the thread is not in its own member mask 0x{members:08x}"),
+                );
+            }
         }
     }
 
@@ -204,6 +199,21 @@ fn shuffle(
         *p = (*p & !group) | in_range;
     }
     stray
+}
+
+/// Writes what the lanes of a group voted: a truth for all, or (`ballot`) the votes themselves.
+fn vote(w: &mut Warp, mode: u8, dest: u32, votes: u32, group: u32) {
+    let truth = match mode {
+        0 => votes == group,
+        1 => votes != 0,
+        2 => votes == group || votes == 0,
+        _ => {
+            lanes(group).for_each(|l| w.regs.r32[dest as usize][l] = votes);
+            return;
+        }
+    };
+    let d = &mut w.regs.preds[dest as usize];
+    *d = if truth { *d | group } else { *d & !group };
 }
 
 fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u32) {

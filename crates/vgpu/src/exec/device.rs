@@ -33,17 +33,7 @@ impl Cta<'_> {
         self.last = found.index;
         if !self.aligned(w, Space::Global, at, &t) {
             if t.write {
-                let allocation = &allocations[found.index];
-                let words = [found.offset, found.offset + u64::from(t.bytes) - 1];
-                for word in words.map(|byte| (byte / 4) as usize) {
-                    if self.context.saves {
-                        self.context
-                            .save(&mut allocation.shadow.open(word), allocation);
-                    }
-                }
-                let init = &allocation.init;
-                (found.offset..found.offset + u64::from(t.bytes))
-                    .for_each(|b| init.mark_word((b / 4) as usize, 1 << (b % 4)));
+                self.written_askew(&allocations[found.index], found.offset, t.bytes);
             }
             return None;
         }
@@ -81,6 +71,23 @@ impl Cta<'_> {
             }
         }
         Some(Place::Global(found))
+    }
+
+    /// Marks the bytes of a misaligned store as written, so that a later load of them is not a second
+    /// report of the same mistake.
+    fn written_askew(&self, allocation: &Allocation, offset: u64, bytes: u32) {
+        let bytes = offset..offset + u64::from(bytes);
+        for word in [bytes.start, bytes.end - 1].map(|byte| (byte / 4) as usize) {
+            if self.context.saves {
+                self.context
+                    .save(&mut allocation.shadow.open(word), allocation);
+            }
+        }
+        bytes.for_each(|byte| {
+            allocation
+                .init
+                .mark_word((byte / 4) as usize, 1 << (byte % 4));
+        });
     }
 
     /// Checks an access to the bytes `mask` of a global word.

@@ -32,27 +32,17 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
         meeting,
         ..
     } = w.paths[path];
-    let index = w.index;
-    team.running = index;
-    if let Some(trace) = team.warp_trace() {
-        trace.open(pc);
-    }
+    team.running = w.index;
+    team.open_run(pc);
     loop {
         let inst = &code[pc as usize];
-        if inst.join && meeting != NONE {
-            let m = &w.meetings[meeting as usize];
-            if m.pc == pc && !m.call {
-                team.close_run(pc);
-                w.paths[path].state = State::Gone;
-                w.arrive(meeting, mask);
-                break;
-            }
+        if inst.join && meets(w, meeting, pc) {
+            team.close_run(pc);
+            w.paths[path].state = State::Gone;
+            w.arrive(meeting, mask);
+            break;
         }
-        let mut active = mask;
-        if inst.guard != NONE {
-            let p = w.regs.preds[inst.guard as usize];
-            active &= if inst.guard_negated { !p } else { p };
-        }
+        let active = mask & guarded(w, inst);
         ran += 1;
         if active == 0 {
             pc += 1;
@@ -65,26 +55,14 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
         }
         let count = u64::from(active.count_ones());
         lane_sum += count;
-        team.counters.by_class[inst.class as usize] += 1;
-        if inst.flops != 0 {
-            count_flops(team, inst, count);
-        }
+        count_class(team, inst, count);
         if skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc)) {
             pc += 1;
             continue;
         }
-        match &inst.op {
-            Op::Alu(f, slots) => {
-                f(&mut w.regs, slots, active);
-                pc += 1;
-                continue;
-            }
-            Op::FmaF32(slots) => {
-                fma(&mut w.regs, slots, active);
-                pc += 1;
-                continue;
-            }
-            _ => {}
+        if computed(w, inst, active) {
+            pc += 1;
+            continue;
         }
         team.pc = pc;
         w.paths[path].pc = pc;
@@ -93,9 +71,7 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
             Next::Jump(to) => {
                 team.close_run(pc + 1);
                 pc = to;
-                if let Some(trace) = team.warp_trace() {
-                    trace.open(pc);
-                }
+                team.open_run(pc);
                 if ran >= turn || team.polled {
                     w.paths[path].pc = pc;
                     break;
@@ -116,11 +92,51 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
     ran
 }
 
+/// Whether a path that comes to `pc` has reached its reconvergence point.
+#[inline]
+fn meets(w: &Warp, meeting: u32, pc: u32) -> bool {
+    if meeting == NONE {
+        return false;
+    }
+    let m = &w.meetings[meeting as usize];
+    m.pc == pc && !m.call
+}
+
+/// The lanes that an instruction's guard lets execute.
+#[inline]
+fn guarded(w: &Warp, inst: &Inst) -> u32 {
+    if inst.guard == NONE {
+        return FULL;
+    }
+    let p = w.regs.preds[inst.guard as usize];
+    if inst.guard_negated { !p } else { p }
+}
+
+/// Executes an instruction that reads and writes registers alone; whether it is one.
+#[inline]
+fn computed(w: &mut Warp, inst: &Inst, active: u32) -> bool {
+    match &inst.op {
+        Op::Alu(f, slots) => f(&mut w.regs, slots, active),
+        Op::FmaF32(slots) => fma(&mut w.regs, slots, active),
+        _ => return false,
+    }
+    true
+}
+
 /// Whether a load is one whose value nobody needs, and whose addresses are known well enough.
 fn seen(team: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
     inst.keep & UNUSED != 0
         && team.context.skip_unless == ADDRESSES
         && team.warp_trace().is_some_and(|trace| trace.knows(pc))
+}
+
+/// Counts an instruction by its class, and what it computes in `lanes` lanes.
+#[inline]
+fn count_class(team: &mut Cta<'_>, inst: &Inst, lanes: u64) {
+    team.counters.by_class[inst.class as usize] += 1;
+    if inst.flops != 0 {
+        count_flops(team, inst, lanes);
+    }
 }
 
 fn count_flops(team: &mut Cta<'_>, inst: &Inst, lanes: u64) {

@@ -385,6 +385,14 @@ impl Cta<'_> {
         self.trace.as_mut().map(|trace| &mut trace.warps[warp])
     }
 
+    /// A run of instructions begins at `start`.
+    #[inline]
+    pub(super) fn open_run(&mut self, start: u32) {
+        if let Some(trace) = self.warp_trace() {
+            trace.open(start);
+        }
+    }
+
     /// The run under way ends before `end`.
     #[inline]
     pub(super) fn close_run(&mut self, end: u32) {

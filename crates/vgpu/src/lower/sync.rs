@@ -1,6 +1,6 @@
 //! Barriers, fences, warp-wide operations, `mbarrier`.
 
-use super::program::{Area, Bar, Constant, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
+use super::program::{Area, Bar, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -281,44 +281,25 @@ impl<'a> Lower<'a> {
         };
         let ops = i.operands.as_slice();
         let missing = || Fail::Operand("operands are missing".to_owned());
-        let row = |l: &mut Self, o: Option<&Operand<'a>>| match o {
-            Some(o) => l.source(o, Kind::R32),
-            None => Ok(NONE),
-        };
         let (at, op) = match m.0.first().copied().unwrap_or_default() {
             "init" => (
                 ops.first(),
                 MbarOp::Init {
-                    count: row(self, ops.get(1))?,
+                    count: self.optional_word(ops.get(1))?,
                 },
             ),
             "inval" => (ops.first(), MbarOp::Inval),
-            kind @ ("arrive" | "arrive_drop") => {
-                let (state, rest) = match ops {
-                    [Operand::Address(..), ..] => (Data::Nothing, ops),
-                    [state, rest @ ..] => (self.data(state)?, rest),
-                    [] => return Err(missing()),
-                };
-                let value = row(self, rest.get(1))?;
-                let expecting = m.has("expect_tx");
-                let op = MbarOp::Arrive {
-                    count: if expecting { NONE } else { value },
-                    expect: if expecting { value } else { NONE },
-                    state,
-                    drop: kind == "arrive_drop",
-                };
-                (rest.first(), op)
-            }
+            kind @ ("arrive" | "arrive_drop") => self.mbarrier_arrive(ops, m, kind)?,
             "expect_tx" => (
                 ops.first(),
                 MbarOp::ExpectTx {
-                    bytes: row(self, ops.get(1))?,
+                    bytes: self.optional_word(ops.get(1))?,
                 },
             ),
             "complete_tx" => (
                 ops.first(),
                 MbarOp::CompleteTx {
-                    bytes: row(self, ops.get(1))?,
+                    bytes: self.optional_word(ops.get(1))?,
                 },
             ),
             "test_wait" | "try_wait" => {
@@ -354,7 +335,34 @@ impl<'a> Lower<'a> {
         };
         let at = self.address(at.ok_or_else(missing)?, area)?;
         self.push(Op::Mbar(at, Box::new(op)), Class::Sync);
-        let _ = Constant::Value(0);
         Ok(())
+    }
+
+    /// The barrier's address and what an arrival does, which may give a state or not.
+    fn mbarrier_arrive<'o>(
+        &mut self,
+        ops: &'o [Operand<'a>],
+        m: &Mods<'_>,
+        kind: &str,
+    ) -> Lowered<(Option<&'o Operand<'a>>, MbarOp)> {
+        let (state, rest) = match ops {
+            [Operand::Address(..), ..] => (Data::Nothing, ops),
+            [state, rest @ ..] => (self.data(state)?, rest),
+            [] => return Err(Fail::Operand("operands are missing".to_owned())),
+        };
+        let value = self.optional_word(rest.get(1))?;
+        let expecting = m.has("expect_tx");
+        let op = MbarOp::Arrive {
+            count: if expecting { NONE } else { value },
+            expect: if expecting { value } else { NONE },
+            state,
+            drop: kind == "arrive_drop",
+        };
+        Ok((rest.first(), op))
+    }
+
+    /// The row of an operand that may be left out.
+    fn optional_word(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
+        operand.map_or(Ok(NONE), |operand| self.source(operand, Kind::R32))
     }
 }

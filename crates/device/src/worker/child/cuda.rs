@@ -6,8 +6,10 @@
 
 mod again;
 mod comparison;
+mod task;
 
 use again::look_again;
+use task::Task;
 
 use super::host_data::references;
 use super::{Begins, Failure, Gated, Served, gate, reply};
@@ -18,16 +20,13 @@ use crate::gpu::meter::Spent;
 use crate::gpu::nvml::{EnergyCounter as _, Monitor};
 use crate::gpu::session::GpuSession;
 use crate::step::Step;
-use crate::worker::protocol::{
-    IncumbentPlan, Job, MeasureRequest, Opened, RelativeTime, Request, Response,
-};
+use crate::worker::protocol::{Job, MeasureRequest, Opened, RelativeTime, Request, Response};
 use std::io;
 use std::time::{Duration, Instant};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan};
 use tuner_core::record::Verdict;
-use tuner_core::units::ContentHash;
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::references::References;
@@ -37,20 +36,12 @@ use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::energy;
-use tuner_judge::timing::executor::{
-    Incumbent, Raced, Timed, TimingSession, race_candidate, settle,
-};
-use tuner_judge::timing::plan::{Runner, Settings};
+use tuner_judge::timing::executor::{Raced, Timed, race_candidate, settle};
+use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
 /// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
 const PROBE: &str = "tuner_null";
-/// Timing sessions kept, one for each kernel and problem that a run alternates between, as long as
-/// the GPU's memory has room.
-const SESSIONS_KEPT: usize = 64;
-/// A session is given up where less than this share of the memory is free: one in so many.
-const MEMORY_SHARE: u64 = 4;
-
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
@@ -64,14 +55,6 @@ struct OpenGpu {
     references: References,
     calibration: Option<Calibration>,
     timed: Vec<Task>,
-}
-
-/// One kernel and problem in this process: its reference is loaded and warm.
-struct Task {
-    reference: ContentHash,
-    subject: Subject,
-    timing: TimingSession,
-    incumbent: Option<(ContentHash, Subject)>,
 }
 
 impl Cuda {
@@ -386,111 +369,6 @@ impl OpenGpu {
                 Err(why)
             }
         }
-    }
-
-    /// Makes the winner of a duel the incumbent, and forgets any other candidate.
-    fn take_in(
-        &mut self,
-        task: usize,
-        plan: &Plan,
-        candidate: Subject,
-        timed: Timed,
-    ) -> (Measured, RelativeTime) {
-        let task = &mut self.timed[task];
-        if timed.replaces_incumbent {
-            if let Some((_, old)) = task
-                .incumbent
-                .replace((plan.work(&plan.code.cubin), candidate))
-            {
-                self.session.drop_subject(old);
-            }
-            task.timing.set_incumbent(Some(timed.as_incumbent()));
-        } else {
-            self.session.drop_subject(candidate);
-        }
-        let standing = RelativeTime {
-            ratio: timed.ratio,
-            replaces_incumbent: timed.replaces_incumbent,
-        };
-        (timed.measured, standing)
-    }
-
-    /// The timing session of the reference, warmed up where it is new here. Gives its index.
-    fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Judgement> {
-        let key = reference.work(&reference.code.cubin);
-        if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
-            return Ok(known);
-        }
-        while !self.timed.is_empty() && (self.timed.len() >= SESSIONS_KEPT || self.is_tight()?) {
-            let old = self.timed.remove(0);
-            self.session.drop_subject(old.subject);
-            if let Some((_, incumbent)) = old.incumbent {
-                self.session.drop_subject(incumbent);
-            }
-        }
-        let calibration = self.calibration()?;
-        let subject = self.session.load_subject(reference, seed)?;
-        let timing = TimingSession::begin(
-            &mut self.session,
-            subject,
-            Some(key.clone()),
-            Some(calibration),
-            settings(),
-        );
-        match timing {
-            Ok(timing) => {
-                self.timed.push(Task {
-                    reference: key,
-                    subject,
-                    timing,
-                    incumbent: None,
-                });
-                Ok(self.timed.len() - 1)
-            }
-            Err(fault) => {
-                self.session.drop_subject(subject);
-                Err(fault)
-            }
-        }
-    }
-
-    /// Whether the GPU's memory is nearly full.
-    fn is_tight(&mut self) -> Result<bool, Judgement> {
-        let (free, all) = self.session.gpu_mut().memory()?;
-        Ok(free < all / MEMORY_SHARE)
-    }
-
-    /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
-    fn meet(
-        &mut self,
-        task: usize,
-        rival: Option<&IncumbentPlan>,
-        seed: u64,
-    ) -> Result<(), Judgement> {
-        let key = rival.map(|rival| rival.plan.work(&rival.plan.code.cubin));
-        let known = self.timed[task].incumbent.as_ref().map(|(key, _)| key);
-        if known == key.as_ref() {
-            return Ok(());
-        }
-        if let Some((_, old)) = self.timed[task].incumbent.take() {
-            self.session.drop_subject(old);
-        }
-        self.timed[task].timing.set_incumbent(None);
-        let (Some(rival), Some(key)) = (rival, key) else {
-            return Ok(());
-        };
-        let subject = self.session.load_subject(&rival.plan, seed)?;
-        let task = &mut self.timed[task];
-        let unit = task.timing.reference().session_us;
-        task.timing.set_incumbent(Some(Incumbent {
-            runner: Runner {
-                subject,
-                launches: settings().launches(rival.ratio * unit),
-            },
-            ratio: rival.ratio,
-        }));
-        task.incumbent = Some((key, subject));
-        Ok(())
     }
 }
 
