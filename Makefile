@@ -10,6 +10,8 @@
 # nats   get a nats-server into .nats, for the tests of fleets
 
 CARGO ?= cargo
+# Many tests wait for a clock or another process: one more than there are cores keeps the cores busy.
+TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .PHONY: run install test nightly bench lint nvrtc nats
 
@@ -22,7 +24,7 @@ install: nvrtc
 	target/release/tuner man --output "$(or $(PREFIX),$(CARGO_HOME),$(HOME)/.cargo)/share/man/man1"
 
 test: nvrtc nats
-	$(CARGO) test --workspace --locked
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
 
 nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
