@@ -241,7 +241,8 @@ fn compare(
     stored: Vec<u64>,
 ) -> Compared {
     let mut found = Compared::default();
-    // The largest number of each buffer, and the largest difference.
+    // The largest finite number of each buffer (a maximum of nothing is infinite, and may be stored
+    // beside sums), and the largest difference.
     let mut sizes: BTreeMap<u32, (f32, f32)> = BTreeMap::new();
     let mut differ = |(index, at): (u32, u32), ptx: u32, machine: u32, ulps: u32| {
         found.count += 1;
@@ -259,7 +260,9 @@ fn compare(
         let ptx = memory.words(place.0 as usize)[place.1 as usize].load(Relaxed);
         let (a, b) = (f32::from_bits(ptx), f32::from_bits(*machine));
         let (largest, apart) = sizes.entry(place.0).or_default();
-        *largest = largest.max(a.abs()).max(b.abs());
+        for number in [a, b].map(f32::abs).into_iter().filter(|n| n.is_finite()) {
+            *largest = largest.max(number);
+        }
         if ptx != *machine {
             let difference = (a - b).abs();
             *apart = if difference.is_nan() {
@@ -407,6 +410,24 @@ mod tests {
             kept: Vec::new(),
         };
         assert!(found.rounds(1.0 / 2048.0) && !found.rounds(0.0));
+    }
+
+    #[test]
+    fn an_infinite_number_beside_them_does_not_make_small_differences_large() {
+        let mut memory = GlobalMemory::new(1 << 20);
+        let sums = memory.alloc(12, "sums").unwrap();
+        let bytes = |words: [f32; 3]| words.map(f32::to_le_bytes).concat();
+        memory.write(sums, 0, &bytes([f32::NEG_INFINITY, 8.0, 0.25]));
+        let found = |last: f32| {
+            let left = [f32::NEG_INFINITY, 8.0, last];
+            let left = (0u32..).zip(left.map(f32::to_bits));
+            let left = left.map(|(at, word)| ((sums.index() as u32, at), word));
+            compare(&memory, &left.collect(), Vec::new())
+        };
+        let near = found(0.250_01);
+        assert!(near.ulps > MAX_ULPS && near.rounds(0.0), "{near:?}");
+        assert!(!found(0.26).rounds(0.0));
+        assert!(!found(f32::INFINITY).rounds(0.0));
     }
 
     #[test]
