@@ -133,6 +133,24 @@ fn a_file_that_compiles_as_it_is_stays_where_it_is() {
 }
 
 #[test]
+fn a_file_beside_the_folder_that_is_to_be_made_is_found_from_it() {
+    // Below the folder that the command is given in, and beside it.
+    for (file, here) in [("cuda/k.cuh", "."), ("cuda/k.cuh", "work")] {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path().join(here);
+        std::fs::create_dir_all(&here).unwrap();
+        std::fs::create_dir(dir.path().join("cuda")).unwrap();
+        std::fs::copy(data("device_only.cuh"), dir.path().join(file)).unwrap();
+        let way = dir.path().join(file);
+        let said = ended(tuner(&here).arg("adopt").arg(&way));
+        said.says(0, &["the template includes"]);
+        let template = std::fs::read_to_string(here.join("adopted/doubled.cu")).unwrap();
+        has(&template, &["#include \"../", "cuda/k.cuh\""]);
+        assert_eq!(verdict(&here, "doubled").0, "unchecked");
+    }
+}
+
+#[test]
 fn launches_that_stand_in_macros_and_dispatch_over_template_arguments_are_read() {
     let dir = tempfile::tempdir().unwrap();
     adopt(dir.path(), "binding.cu", &[], 0);

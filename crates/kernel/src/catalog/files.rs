@@ -103,10 +103,15 @@ impl Loader<'_> {
     }
 
     fn resolve(&self, spelled: &str, quoted: bool, including: &Path) -> Option<PathBuf> {
-        let beside = including
-            .parent()
-            .filter(|_| quoted)
-            .map(|folder| folder.join(spelled));
+        let beside =
+            including
+                .parent()
+                .filter(|_| quoted)
+                .map(|folder| match folder.join(spelled) {
+                    path if folder.as_os_str().is_empty() || folder.is_dir() => path,
+                    // A folder that is yet to be made: the system follows no `..` out of it.
+                    path => absolute(&path),
+                });
         let elsewhere = self.include_dirs.iter().map(|folder| folder.join(spelled));
         beside
             .into_iter()
