@@ -432,12 +432,4 @@ fn number(rest: &mut &'static str) -> Option<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::read;
-
-    #[test]
-    fn every_line_of_the_table_can_be_read() {
-        let (_, bad) = read(include_str!("encodings.txt"));
-        assert!(bad.is_empty(), "{bad:#?}");
-    }
-}
+mod tests;
