@@ -180,7 +180,7 @@ impl<'a> Block<'a> {
             moved += self.advance(w, counts)?;
             // The others come first next time.
             let warp = &mut self.warps[w];
-            if warp.current < warp.paths.len() {
+            if warp.current + 1 < warp.paths.len() {
                 let path = warp.paths.remove(warp.current);
                 warp.paths.push(path);
             }

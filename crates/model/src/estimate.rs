@@ -2,7 +2,7 @@
 
 use super::code::{self, Instr, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
-use super::sample::Traces;
+use super::sample::{Traces, Unequal};
 use super::sm::{Outcome, PORT, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;
@@ -112,16 +112,7 @@ pub fn estimate(
         local_hit_share: traffic.local_hit_share,
     };
     let outcome = Sm::new(&work).run();
-    let cycles = whole(&outcome, &work, mine as f64 * unequal.mean);
-    // The heaviest block, beside others like the sampled one.
-    let resident_time = match outcome.waves[0].0 {
-        0 => outcome.cycles as f64 * here as f64 / outcome.progress.max(1e-6),
-        first => first as f64,
-    };
-    let cycles = match unequal.most > 1.0 {
-        true => cycles.max(resident_time * unequal.most),
-        false => cycles,
-    };
+    let cycles = with_heaviest(&outcome, &work, mine as f64, unequal);
     let floor = floor(arch, &code, &traces.counters, blocks, &traffic);
     let modelled = cycles / clock * 1e6;
     let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
@@ -162,6 +153,20 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
         doubts.push("contention of atomics was compared with no recording".to_owned());
     }
     doubts
+}
+
+/// Cycles for so many blocks of a multiprocessor, of which some do more than the mean: no fewer than
+/// the heaviest takes, beside others like the sampled one.
+fn with_heaviest(outcome: &Outcome, work: &Work<'_>, blocks: f64, unequal: Unequal) -> f64 {
+    let cycles = whole(outcome, work, blocks * unequal.mean);
+    if unequal.most <= 1.0 {
+        return cycles;
+    }
+    let resident_time = match outcome.waves[0].0 {
+        0 => outcome.cycles as f64 * work.resident as f64 / outcome.progress.max(1e-6),
+        first => first as f64,
+    };
+    cycles.max(resident_time * unequal.most)
 }
 
 /// Cycles for all blocks of a multiprocessor, from those that were replayed.

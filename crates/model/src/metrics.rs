@@ -45,13 +45,17 @@ impl Estimate {
     /// in Nsight Compute: `idle_*` are shares of scheduler cycles without an issue, by what the
     /// warp that was next waited for.
     pub fn metrics(&self, arch: &Arch) -> Vec<(&'static str, f64)> {
+        let slots = self.replayed_cycles.max(1) as f64 * f64::from(arch.schedulers);
+        let mut all = self.of_instructions(slots);
+        all.extend(self.of_memory());
+        all.extend(self.of_idle_cycles(slots));
+        all
+    }
+
+    /// What was executed, and how busy the pipes were in so many issue slots.
+    fn of_instructions(&self, slots: f64) -> Vec<(&'static str, f64)> {
         let t = &self.tally;
-        let cycles = self.replayed_cycles.max(1) as f64;
-        let slots = cycles * f64::from(arch.schedulers);
-        let sum = |n: u64| n as f64 * self.scale;
         let unit = |u: Unit| self.by_unit[u as usize];
-        let percent = |part: f64, whole: f64| 100.0 * part / whole.max(1e-9);
-        let idle = |s: Stall| percent(t.stalled[s as usize] as f64, slots);
         let lsu = [
             Unit::Global,
             Unit::CopyAsync,
@@ -87,6 +91,14 @@ impl Estimate {
                 "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
                 percent(t.pipe_cycles[TENSOR] as f64, slots),
             ),
+        ]
+    }
+
+    /// What went through the caches and memory.
+    fn of_memory(&self) -> Vec<(&'static str, f64)> {
+        let t = &self.tally;
+        let sum = |n: u64| n as f64 * self.scale;
+        vec![
             (
                 "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
                 sum(t.l1_sectors),
@@ -117,6 +129,14 @@ impl Estimate {
                 100.0 - percent(t.dram_sectors, t.l2_sectors).min(100.0),
             ),
             ("dram__bytes.sum", t.dram_sectors * 32.0 * self.scale),
+        ]
+    }
+
+    /// Shares of the issue slots in which nothing was issued, by what the warp that was next waited
+    /// for.
+    fn of_idle_cycles(&self, slots: f64) -> Vec<(&'static str, f64)> {
+        let idle = |s: Stall| percent(self.tally.stalled[s as usize] as f64, slots);
+        vec![
             ("idle_wait_pct", idle(Stall::Wait)),
             ("idle_long_scoreboard_pct", idle(Stall::LongScoreboard)),
             ("idle_short_scoreboard_pct", idle(Stall::ShortScoreboard)),
@@ -128,4 +148,8 @@ impl Estimate {
             ("idle_barrier_pct", idle(Stall::Barrier)),
         ]
     }
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    100.0 * part / whole.max(1e-9)
 }

@@ -264,28 +264,36 @@ impl<'a> Sm<'a> {
         }
         let mut end = under_way.max(self.after(done, arch.l1_cycles.into()));
         if missed > 0 {
-            let bytes = missed as f64 * 32.0;
-            let tally = &mut self.out.tally;
-            tally.l2_sectors += missed as f64;
-            tally.l2_cycles += bytes / self.work.l2_rate;
-            let served = self.l2.take(done, bytes);
-            end = end.max(self.after(served, arch.l2_cycles.into()));
-            // Sectors that the L2 cache has not are counted off in fractions.
-            self.misses += fetched;
-            if self.misses >= 1.0 {
-                let whole = self.misses.floor();
-                self.misses -= whole;
-                let tally = &mut self.out.tally;
-                tally.dram_sectors += whole;
-                tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
-                let served = self.dram.take(done, whole * 32.0);
-                end = end.max(self.after(served, arch.dram_cycles.into()));
-            }
+            end = end.max(self.fetch(done, missed, fetched));
             for sector in sectors.iter().filter(|_| !write) {
                 self.l1.arrives(moved(sector), end);
             }
         }
         end
+    }
+
+    /// Sectors that L1 misses come from L2, and so many of them, a fraction, from memory; gives the
+    /// cycle at which the last is there.
+    fn fetch(&mut self, done: u64, missed: u64, from_memory: f64) -> u64 {
+        let arch = self.work.arch;
+        let bytes = missed as f64 * 32.0;
+        let tally = &mut self.out.tally;
+        tally.l2_sectors += missed as f64;
+        tally.l2_cycles += bytes / self.work.l2_rate;
+        let served = self.l2.take(done, bytes);
+        let end = self.after(served, arch.l2_cycles.into());
+        // Fractions are counted off by the whole sector.
+        self.misses += from_memory;
+        if self.misses < 1.0 {
+            return end;
+        }
+        let whole = self.misses.floor();
+        self.misses -= whole;
+        let tally = &mut self.out.tally;
+        tally.dram_sectors += whole;
+        tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
+        let served = self.dram.take(done, whole * 32.0);
+        end.max(self.after(served, arch.dram_cycles.into()))
     }
 }
 
