@@ -232,39 +232,24 @@ impl<'a> Block<'a> {
                     Ok(())
                 }
                 Op::Nothing => Ok(()),
-                Op::Control(control) => {
-                    warp.paths[warp.current].pc = pc;
-                    if let Some(to) = jump(warp, control, on, mask, pc)? {
-                        let polls = to <= pc && program.polls(pc);
-                        let length = u64::from(pc + 1 - to.min(pc));
-                        if to != pc + 1
-                            && let Some(trace) = &mut warp.trace
-                        {
-                            trace.close(pc + 1);
-                            trace.open(to);
-                        }
+                Op::Control(control) => match follow(warp, program, control, (on, mask, pc), done)?
+                {
+                    Follow::On(to) => {
                         pc = to;
                         mask = warp.paths[warp.current].mask;
                         warp.registers.active = mask;
-                        // Who waits for others lets them go on, after each question.
-                        let more = done < TURN || warp.paths.len() == 1 && done < 16 * TURN;
-                        if more && !polls {
-                            continue;
-                        }
-                        self.works |= !polls || done > length;
-                        warp.paths[warp.current].pc = pc;
-                        if let Some(trace) = &mut warp.trace {
-                            trace.close(pc);
-                        }
+                        continue;
+                    }
+                    Follow::Later { works } => {
+                        self.works |= works;
                         return Ok(done);
                     }
-                    if let Some(trace) = &mut warp.trace {
-                        trace.close(pc + 1);
+                    Follow::Waits => {
+                        self.works |= !matches!(control, Control::Yield) || !program.polls(pc);
+                        self.waits(w, control, on);
+                        return Ok(done);
                     }
-                    self.works |= !matches!(control, Control::Yield) || !program.polls(pc);
-                    self.waits(w, control, on);
-                    return Ok(done);
-                }
+                },
                 _ if on == 0 => Ok(()),
                 Op::Constants(run, from) => {
                     warp.note_constants(*from, on);
@@ -361,4 +346,53 @@ fn stopped(pc: u32, what: String) -> Fault {
         address: pc * 16,
         what,
     }
+}
+
+/// What a path does after a control instruction.
+enum Follow {
+    /// Goes on at that instruction.
+    On(u32),
+    /// Goes on in its next turn; whether it does more than wait for others.
+    Later { works: bool },
+    /// Waits, or has ended.
+    Waits,
+}
+
+/// Follows a control instruction of the current path at `pc`, executed by the lanes `on` of `mask`, the
+/// last of `done` in this turn.
+#[inline]
+fn follow(
+    warp: &mut Warp,
+    program: &Program,
+    control: &Control,
+    (on, mask, pc): (u32, u32, u32),
+    done: u64,
+) -> Result<Follow, Fault> {
+    warp.paths[warp.current].pc = pc;
+    let Some(to) = jump(warp, control, on, mask, pc)? else {
+        if let Some(trace) = &mut warp.trace {
+            trace.close(pc + 1);
+        }
+        return Ok(Follow::Waits);
+    };
+    let polls = to <= pc && program.polls(pc);
+    let length = u64::from(pc + 1 - to.min(pc));
+    if to != pc + 1
+        && let Some(trace) = &mut warp.trace
+    {
+        trace.close(pc + 1);
+        trace.open(to);
+    }
+    // Who waits for others lets them go on, after each question.
+    let more = done < TURN || warp.paths.len() == 1 && done < 16 * TURN;
+    if more && !polls {
+        return Ok(Follow::On(to));
+    }
+    warp.paths[warp.current].pc = to;
+    if let Some(trace) = &mut warp.trace {
+        trace.close(to);
+    }
+    Ok(Follow::Later {
+        works: !polls || done > length,
+    })
 }
