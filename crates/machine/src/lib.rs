@@ -150,15 +150,7 @@ impl Machine {
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
         };
-        let all: u64 = launch
-            .grid
-            .iter()
-            .map(|extent| u64::from(*extent))
-            .product();
-        let blocks: Vec<u64> = match &launch.blocks {
-            BlockSet::All => (0..all).collect(),
-            BlockSet::List(list) => list.clone(),
-        };
+        let blocks = numbers(launch);
         let shared =
             self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED;
         if shared > MAX_SHARED {
@@ -290,6 +282,15 @@ impl Machine {
 
 /// Instructions of a block before the others have a turn.
 const SLICE: u64 = 1 << 22;
+
+/// The numbers of the blocks that a launch asks for.
+fn numbers(launch: &Launch) -> Vec<u64> {
+    let extents = launch.grid.iter().map(|extent| u64::from(*extent));
+    match &launch.blocks {
+        BlockSet::All => (0..extents.product()).collect(),
+        BlockSet::List(list) => list.clone(),
+    }
+}
 
 /// Runs the blocks; the words that they stored are noted also where one is stopped.
 fn run_blocks(
