@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{Execution, Machine, MachineError};
-use sass::{Instruction, Unknown};
 use std::sync::atomic::Ordering::Relaxed;
 use vgpu::Arch;
 use vgpu::Module;
@@ -29,8 +28,8 @@ pub struct Difference {
 pub enum Proof {
     /// The machine code did what the PTX did: both left the same global memory.
     Same(Box<Execution>),
-    /// They did the same but for rounding: the PTX leaves it to the assembler whether a product and
-    /// a sum are rounded once or twice (`mul.f32` without `.rn`), and it rounds once.
+    /// They did the same but for rounding that the PTX leaves open: sums by atomics, functions of angles,
+    /// products that the assembler rounds otherwise than [`Module::load_contracted`] has them.
     Rounded {
         /// What the machine code did.
         execution: Box<Execution>,
@@ -54,33 +53,6 @@ const MAX_ULPS: u32 = 64;
 /// Largest difference that rounding explains where numbers of this buffer's largest magnitude cancel,
 /// over that magnitude: 64 units of the last place of a single.
 const MAX_CANCELLED: f32 = 64.0 / 16_777_216.0;
-
-/// The same where the kernel rounds numbers to a shorter format on its way: numbers one unit of the last place
-/// of a single apart may round to neighbours, half a unit of the shorter format's last place away from
-/// either. Zero where it does not.
-fn narrowed(code: &[Result<Instruction, Unknown>]) -> f32 {
-    let shortest = code.iter().flatten().map(|i| {
-        let mut formats = i.modifiers.iter().filter_map(|m| match *m {
-            "E5M2" => Some(1.0 / 8.0),
-            "E4M3" => Some(1.0 / 16.0),
-            "BF16" => Some(1.0 / 256.0),
-            "F16" | "TF32" => Some(1.0 / 2048.0),
-            "F32" | "F64" => Some(0.0),
-            _ => None,
-        });
-        // The format of the result stands first; half precision may not be named.
-        match i.opcode {
-            "F2FP" if i.has("UNPACK_B") => 0.0,
-            "F2FP" => formats
-                .next()
-                .filter(|step| *step > 0.0)
-                .unwrap_or(1.0 / 2048.0),
-            "F2F" => formats.next().unwrap_or(0.0),
-            _ => 0.0,
-        }
-    });
-    shortest.fold(0.0, f32::max)
-}
 
 /// How far two words are apart in units of the last place: as a single, or as two halves of either
 /// format, whichever is nearer.
@@ -162,7 +134,7 @@ pub fn prove(
     template: &Launch,
 ) -> Result<(LaunchReport, Proof), MachineError> {
     let begun = Begun::of(machine, module, memory, template);
-    prove_begun(begun, machine, module, memory, (arch, template))
+    prove_begun(begun, module, memory, (arch, template))
 }
 
 /// The same where the machine code was executed already.
@@ -171,7 +143,6 @@ pub fn prove(
 /// A launch that is refused.
 pub fn prove_begun(
     begun: Begun,
-    machine: &Machine,
     module: &Module,
     memory: &mut GlobalMemory,
     (arch, template): (&Arch, &Launch),
@@ -190,7 +161,7 @@ pub fn prove_begun(
         return Ok((report, Proof::Unfinished(execution)));
     }
     let found = compare(memory, &after, stored);
-    let rounding = found.rounds(narrowed(machine.code())) && module.leaves_rounding_open();
+    let rounding = found.rounds() && module.leaves_rounding_open();
     let proof = match found.count {
         0 => Proof::Same(execution),
         words if rounding => Proof::Rounded {
@@ -226,9 +197,9 @@ struct Compared {
 }
 
 impl Compared {
-    /// Whether rounding explains all of it, on the way to a format of that precision as well.
-    fn rounds(&self, narrowed: f32) -> bool {
-        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED.max(narrowed)
+    /// Whether rounding explains all of it.
+    fn rounds(&self) -> bool {
+        self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED
     }
 }
 
@@ -386,33 +357,6 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_were_rounded_to_a_shorter_format_on_their_way_may_be_its_neighbours() {
-        let code = |cubin: &[u8], entry| Machine::load(cubin, entry).unwrap();
-        let none = code(
-            include_bytes!("../../model/tests/model/blocks.cubin"),
-            "turn",
-        );
-        assert_eq!(narrowed(none.code()), 0.0);
-        let bfloats = sass::Cubin::read(include_bytes!("../tests/machine/rare.89.cubin")).unwrap();
-        let all = bfloats
-            .kernels
-            .values()
-            .map(|kernel| narrowed(&kernel.code));
-        let found: std::collections::BTreeSet<u32> = all
-            .map(|step| if step > 0.0 { (1.0 / step) as u32 } else { 0 })
-            .collect();
-        assert!(found.contains(&0) && found.contains(&256), "{found:?}");
-        // A sum of 60 whose terms were halves, a neighbour apart: rounding there, a fault elsewhere.
-        let found = Compared {
-            count: 1,
-            ulps: 2400,
-            relative: 0.01 / 60.0,
-            kept: Vec::new(),
-        };
-        assert!(found.rounds(1.0 / 2048.0) && !found.rounds(0.0));
-    }
-
-    #[test]
     fn an_infinite_number_beside_them_does_not_make_small_differences_large() {
         let mut memory = GlobalMemory::new(1 << 20);
         let sums = memory.alloc(12, "sums").unwrap();
@@ -425,9 +369,9 @@ mod tests {
             compare(&memory, &left.collect(), Vec::new())
         };
         let near = found(0.250_01);
-        assert!(near.ulps > MAX_ULPS && near.rounds(0.0), "{near:?}");
-        assert!(!found(0.26).rounds(0.0));
-        assert!(!found(f32::INFINITY).rounds(0.0));
+        assert!(near.ulps > MAX_ULPS && near.rounds(), "{near:?}");
+        assert!(!found(0.26).rounds());
+        assert!(!found(f32::INFINITY).rounds());
     }
 
     #[test]

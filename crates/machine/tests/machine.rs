@@ -106,12 +106,15 @@ fn launched(entry: &str, memory: &mut GlobalMemory) -> Launch {
 }
 
 fn both(gpu: &str, ptx: &str, cubin: &[u8], entry: &str) -> Proof {
-    let module = Module::load(ptx).unwrap();
+    proven(gpu, &Module::load(ptx).unwrap(), cubin, entry)
+}
+
+fn proven(gpu: &str, module: &Module, cubin: &[u8], entry: &str) -> Proof {
     let machine = Machine::load(cubin, entry).unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
     let launch = launched(entry, &mut memory);
     let arch = Arch::by_name(gpu).unwrap();
-    prove(&machine, &module, &mut memory, arch, &launch)
+    prove(&machine, module, &mut memory, arch, &launch)
         .unwrap()
         .1
 }
@@ -145,6 +148,20 @@ fn rare_instructions_and_calls_end_with_the_same_bits_on_both_levels() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
+    let ptx = include_str!("machine/contracted.89.ptx");
+    let cubin = include_bytes!("machine/contracted.89.cubin");
+    let plain = proven("l4", &Module::load(ptx).unwrap(), cubin, "weights");
+    assert!(matches!(plain, Proof::Differs(..)));
+    let module = Module::load_contracted(ptx).unwrap();
+    let contracted = proven("l4", &module, cubin, "weights");
+    let Proof::Same(execution) = contracted else {
+        panic!("not the same")
+    };
+    assert!(execution.by_opcode.contains_key("FFMA"));
 }
 
 fn executed(entry: &str) -> Box<Execution> {

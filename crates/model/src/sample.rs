@@ -260,7 +260,7 @@ fn executed_block(
             Err(other) => return Ok(Err(Withheld::Machine(other))),
         }
     }
-    let (report, proof) = match prove_begun(found, machine, module, memory, (arch, whole)) {
+    let (report, proof) = match prove_begun(found, module, memory, (arch, whole)) {
         Ok(found) => found,
         Err(MachineError::Launch(refused)) => return Err(refused),
         Err(other) => return Ok(Err(Withheld::Machine(other))),

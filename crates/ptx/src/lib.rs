@@ -7,6 +7,7 @@ pub mod ast;
 pub mod lexer;
 mod parser;
 mod body;
+pub mod contract;
 pub mod intent;
 pub mod sharing;
 pub mod skeleton;

@@ -92,7 +92,7 @@ fn loads(i: &Instruction<'_>) -> bool {
 }
 
 /// Registers that an instruction sets: those of its first operand, unless that is an address.
-fn sets(i: &Instruction<'_>) -> Vec<Reg> {
+pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let none = matches!(
         i.opcode,
@@ -107,7 +107,7 @@ fn sets(i: &Instruction<'_>) -> Vec<Reg> {
 }
 
 /// Registers that it reads; of those that it sets too, none.
-fn reads(i: &Instruction<'_>) -> Vec<Reg> {
+pub(super) fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let skip = usize::from(!sets(i).is_empty());
     let sources = i.operands.iter().skip(skip);

@@ -150,7 +150,21 @@ impl Module {
     /// Reads PTX text. An instruction that is not supported is an error only for the entries that
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
-        let ast = ptx::parse(ptx)?;
+        Module::lowered(ptx, ptx::parse(ptx)?)
+    }
+
+    /// The same, where products are rounded as the assembler rounds them: together with the sum that
+    /// they go into, if the PTX leaves that open.
+    ///
+    /// # Errors
+    /// Those of [`Module::load`].
+    pub fn load_contracted(ptx: &str) -> Result<Module, LoadError> {
+        let mut ast = ptx::parse(ptx)?;
+        ptx::contract::contract(&mut ast);
+        Module::lowered(ptx, ast)
+    }
+
+    fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
         let (globals, index) = globals(&ast)?;
         let mut entries = Vec::new();

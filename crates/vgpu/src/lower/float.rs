@@ -6,10 +6,13 @@ use crate::lower::{Mods, Picked};
 use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half, map1, map2, map3};
 use gpu_arithmetic::{Round, approx, double as d, single as s};
 use ptx::ast::Type;
+use ptx::contract::{FROM, LESS};
 
 /// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
 const FTZ: u32 = 4;
 const SAT: u32 = 8;
+/// A product or an addend is subtracted: a contracted `sub`.
+const NEGATED: u32 = 16;
 
 /// The rounding mode in the low bits.
 #[inline(always)]
@@ -29,7 +32,9 @@ fn flags(m: &Mods<'_>) -> u32 {
         () if m.has("rp") => 3,
         () => 0,
     };
-    round | if m.has("ftz") { FTZ } else { 0 } | if m.has("sat") { SAT } else { 0 }
+    let flag = |set: bool, bit: u32| if set { bit } else { 0 };
+    let negated = m.has(LESS) || m.has(FROM);
+    round | flag(m.has("ftz"), FTZ) | flag(m.has("sat"), SAT) | flag(negated, NEGATED)
 }
 
 /// Flushes an operand when the instruction says so.
@@ -91,6 +96,10 @@ fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
         "add" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::add_rn(s::ftz(a), s::ftz(b)))),
         "sub" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::sub_rn(s::ftz(a), s::ftz(b)))),
         "mul" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::mul_rn(s::ftz(a), s::ftz(b)))),
+        "fma" if m.has(LESS) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
+            fin(s::fma(fl(a, k), fl(b, k), -fl(c, k), Round::Rn), k)),
+        "fma" if m.has(FROM) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
+            fin(s::fma(-fl(a, k), fl(b, k), fl(c, k), Round::Rn), k)),
         "fma" | "mad" if k == FTZ => rows!(|a, b, c| s::fma_rn_lanes::<true>(a, b, c)),
         "fma" if k == SAT => rows!(|a, b, c| s::sat_lanes(&s::fma_rn_lanes::<false>(a, b, c))),
         "fma" if k == SAT | FTZ => {
@@ -163,6 +172,12 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
         "add" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::add(a, b, round(k))),
         "sub" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::sub(a, b, round(k))),
         "mul" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::mul(a, b, round(k))),
+        "fma" if m.has(LESS) => {
+            alu!(|a: F64, b: F64, c: F64| -> F64 d::fma(a, b, -c, Round::Rn))
+        }
+        "fma" if m.has(FROM) => {
+            alu!(|a: F64, b: F64, c: F64| -> F64 d::fma(-a, b, c, Round::Rn))
+        }
         "fma" | "mad" => alu!(k = [0]; |a: F64, b: F64, c: F64| -> F64 d::fma(a, b, c, round(k))),
         "div" => alu!(k = [0, FTZ]; |a: F64, b: F64| -> F64 d::div(a, b, round(k))),
         "rcp" if m.has("approx") => alu!(|a: F64| -> F64 approx::rcp_f64(a)),

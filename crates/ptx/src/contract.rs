@@ -1,0 +1,228 @@
+//! Products that are rounded together with the sum that they go into.
+//!
+//! A `mul` and an `add` or `sub` without `.rn` leave it open whether the product is rounded before it is
+//! added: "the code may be optimised, in particular `mul`/`add` sequences may be fused" (PTX ISA, `add`,
+//! `mul`). The assembler fuses them where both stand in one basic block. Here the syntax tree is rewritten as
+//! it does: a product that goes into sums alone is gone. One that something else reads as well stays, and so
+//! do its sums: NVRTC 13.0 was seen to do both, and the executions of its machine code, which must leave the
+//! same bits, hold us to it.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "instructions are numbered by the pass that found them in the same body"
+)]
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::ast::{Ast, Body, Instruction, Operand, Reg};
+use super::skeleton::{reads, sets};
+
+/// Modifier of an `fma` whose addend is subtracted; PTX itself has none.
+pub const LESS: &str = "less";
+/// Modifier of an `fma` whose product is subtracted.
+pub const FROM: &str = "from";
+
+/// Rewrites all functions.
+pub fn contract(ast: &mut Ast<'_>) {
+    for body in ast.functions.iter_mut().filter_map(|f| f.body.as_mut()) {
+        contract_body(body);
+    }
+}
+
+/// A product that may still go into a sum: its place, flushing and factors.
+struct Product<'a> {
+    at: usize,
+    modifiers: Vec<&'a str>,
+    factors: [Operand<'a>; 2],
+}
+
+/// A sum with a product rounded in it.
+struct Fused<'a> {
+    /// The product: its register and place.
+    product: (Reg, usize),
+    sum: Instruction<'a>,
+}
+
+fn contract_body(body: &mut Body<'_>) {
+    let sums = sums(body);
+    let mut read: HashMap<Reg, usize> = HashMap::new();
+    for reg in body.instructions.iter().flat_map(reads) {
+        *read.entry(reg).or_default() += 1;
+    }
+    // A product stays, and its sums as they are, if one of its reads is no sum.
+    let mut into: HashMap<(Reg, usize), usize> = HashMap::new();
+    for found in sums.values().flatten() {
+        *into.entry(found.product).or_default() += 1;
+    }
+    into.retain(|(reg, _), count| read.get(reg) == Some(count));
+    let taken: HashMap<usize, Fused<'_>> = (sums.into_iter())
+        .filter_map(|(at, both)| {
+            let mut whole = both.into_iter().filter(|f| into.contains_key(&f.product));
+            let (first, other) = (whole.next()?, whole.next());
+            // Of two products one is left, and what it goes into elsewhere as well.
+            if let Some(other) = other {
+                into.remove(&other.product);
+            }
+            Some((at, first))
+        })
+        .collect();
+    let mut gone = HashSet::new();
+    for (at, fused) in taken {
+        if into.contains_key(&fused.product) {
+            gone.insert(fused.product.1);
+            body.instructions[at] = fused.sum;
+        }
+    }
+    remove(body, &gone);
+}
+
+/// The sums of products of the same basic block, by place: of each product of a sum.
+fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
+    let starts: HashSet<usize> = body.labels.iter().map(|(_, _, at)| *at).collect();
+    let mut open: HashMap<Reg, Product<'a>> = HashMap::new();
+    let mut sums = BTreeMap::new();
+    for (at, instruction) in body.instructions.iter().enumerate() {
+        if starts.contains(&at) {
+            open.clear();
+        }
+        let both = [(1, 2, LESS), (2, 1, FROM)];
+        let found = both.map(|(product, addend, sign)| {
+            let [product, addend] = [product, addend].map(|place| instruction.operands.get(place));
+            let Some(Operand::Reg(reg)) = product else {
+                return None;
+            };
+            let product = open.get(reg).filter(|_| product != addend)?;
+            let sum = fused(instruction, product, addend?, sign)?;
+            Some(Fused {
+                product: (*reg, product.at),
+                sum,
+            })
+        });
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        if !found.is_empty() {
+            sums.insert(at, found);
+        }
+        let set = sets(instruction);
+        open.retain(|reg, product| {
+            let changed = |of: &Operand<'_>| matches!(of, Operand::Reg(reg) if set.contains(reg));
+            !set.contains(reg) && !product.factors.iter().any(changed)
+        });
+        if let Some((reg, factors)) = product(instruction) {
+            let modifiers = instruction.modifiers.clone();
+            open.insert(
+                reg,
+                Product {
+                    at,
+                    modifiers,
+                    factors,
+                },
+            );
+        }
+        if ENDS.contains(&instruction.opcode) {
+            open.clear();
+        }
+    }
+    sums
+}
+
+/// What a basic block ends with, for certain or perhaps.
+const ENDS: [&str; 6] = ["bra", "brx", "call", "ret", "exit", "trap"];
+
+/// Whether rounding is left open: no mode is named.
+fn open_rounding(i: &Instruction<'_>) -> bool {
+    let types = ["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"];
+    let known = |m: &&str| *m == "ftz" || types.contains(m);
+    i.modifiers.iter().all(known) && i.modifiers.iter().any(|m| types.contains(m))
+}
+
+/// Register and factors of a product, if no guard decides whether there is one.
+fn product<'a>(i: &Instruction<'a>) -> Option<(Reg, [Operand<'a>; 2])> {
+    let [Operand::Reg(to), a, b] = i.operands.as_slice() else {
+        return None;
+    };
+    let kept = |of: &Operand<'_>| *of != Operand::Reg(*to);
+    let plain = i.opcode == "mul" && i.guard.is_none() && open_rounding(i);
+    (plain && kept(a) && kept(b)).then(|| (*to, [a.clone(), b.clone()]))
+}
+
+/// A sum with a product of the same rounding in it; of a difference `sign` says which part is subtracted.
+fn fused<'a>(
+    i: &Instruction<'a>,
+    product: &Product<'a>,
+    addend: &Operand<'a>,
+    sign: &'static str,
+) -> Option<Instruction<'a>> {
+    let signed = i.opcode == "sub";
+    let sums = i.opcode == "add" || signed && !i.modifiers.iter().any(|m| m.contains("16"));
+    if !sums || !open_rounding(i) || product.modifiers != i.modifiers {
+        return None;
+    }
+    let mut sum = i.clone();
+    sum.opcode = "fma";
+    sum.modifiers.insert(0, "rn");
+    sum.modifiers.extend(signed.then_some(sign));
+    let [x, y] = product.factors.clone();
+    sum.operands = vec![i.operands.first()?.clone(), x, y, addend.clone()];
+    Some(sum)
+}
+
+/// Takes instructions out; labels stay where they are.
+fn remove(body: &mut Body<'_>, gone: &HashSet<usize>) {
+    for (_, _, at) in &mut body.labels {
+        *at -= gone.iter().filter(|gone| **gone < *at).count();
+    }
+    let mut at = 0;
+    body.instructions.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    /// Opcodes of a kernel of these instructions, contracted.
+    fn contracted(code: &str) -> Vec<String> {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n\
+             .reg .f32 %f<20>;\n.reg .pred %p<2>;\n{code}\nret;\n}}\n"
+        );
+        let mut ast = parse(&text).unwrap();
+        contract(&mut ast);
+        let body = ast.functions[0].body.as_ref().unwrap();
+        let name = |i: &Instruction<'_>| [&[i.opcode], i.modifiers.as_slice()].concat().join(".");
+        let mut all: Vec<String> = body.instructions.iter().map(name).collect();
+        all.pop();
+        all
+    }
+
+    #[test]
+    fn a_product_that_goes_into_sums_alone_is_rounded_with_them() {
+        let sum = "mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;";
+        assert_eq!(contracted(sum), ["fma.rn.f32"]);
+        let both = "mul.f32 %f1, %f2, %f3; sub.f32 %f4, %f1, %f5; sub.f32 %f6, %f5, %f1;";
+        assert_eq!(contracted(both), ["fma.rn.f32.less", "fma.rn.f32.from"]);
+        let read = "mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5; max.f32 %f6, %f1, %f4;";
+        assert_eq!(contracted(read), ["mul.f32", "add.f32", "max.f32"]);
+        let two = "mul.f32 %f1, %f2, %f3; mul.f32 %f4, %f5, %f6; add.f32 %f7, %f1, %f4;";
+        assert_eq!(contracted(two), ["mul.f32", "fma.rn.f32"]);
+    }
+
+    #[test]
+    fn a_named_rounding_a_changed_factor_and_another_block_keep_the_product() {
+        for kept in [
+            "mul.rn.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
+            "mul.f32 %f1, %f2, %f3; add.rn.f32 %f4, %f1, %f5;",
+            "mul.f32 %f1, %f2, %f3; mov.f32 %f2, %f5; add.f32 %f4, %f1, %f5;",
+            "mul.f32 %f1, %f2, %f3; $a: add.f32 %f4, %f1, %f5;",
+            "@%p1 mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
+            "mul.ftz.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
+        ] {
+            assert!(
+                !contracted(kept).iter().any(|name| name.starts_with("fma")),
+                "{kept}"
+            );
+        }
+    }
+}
