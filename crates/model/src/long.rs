@@ -17,11 +17,11 @@ use vgpu::memory::GlobalMemory;
 use vgpu::{Arch, Arg, Module};
 
 /// Instructions of the beginning.
-pub(super) const FIRST: u64 = 1_000_000;
+pub(super) const FIRST: u64 = 500_000;
 /// Instructions up to which a block is executed whole.
 const LONG: f64 = 3_000_000.0;
 /// Instructions of a shorter block at most.
-const SHORT: u64 = 250_000;
+const SHORT: u64 = 125_000;
 /// How far the third length may be from the line through the first two.
 const STRAIGHT: f64 = 0.01;
 

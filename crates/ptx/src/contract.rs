@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::ast::{Ast, Body, Instruction, Operand, Reg};
+use super::ast::{Ast, Body, Instruction, Operand, Reg, Type};
 use super::skeleton::{reads, sets};
 
 /// Modifier of an `fma` whose addend is subtracted; PTX itself has none.
@@ -28,11 +28,29 @@ pub fn contract(ast: &mut Ast<'_>) {
     }
 }
 
-/// A product that may still go into a sum: its place, flushing and factors.
+/// A product that may still go into a sum: its place, flushing and factors, and which of them holds another
+/// value by now.
 struct Product<'a> {
     at: usize,
     modifiers: Vec<&'a str>,
     factors: [Operand<'a>; 2],
+    changed: Option<usize>,
+}
+
+impl Product<'_> {
+    /// Notes that registers are set; whether it can still be worked out, one factor being kept.
+    fn after(&mut self, set: &[Reg]) -> bool {
+        for (place, factor) in self.factors.iter().enumerate() {
+            if matches!(factor, Operand::Reg(reg) if set.contains(reg)) {
+                if self.changed.is_some_and(|changed| changed != place) {
+                    return false;
+                }
+                self.changed = Some(place);
+            }
+        }
+        // Types of which a copy is one `mov`.
+        self.changed.is_none() || self.modifiers.iter().any(|m| matches!(*m, "f32" | "f64"))
+    }
 }
 
 /// A sum with a product rounded in it.
@@ -40,6 +58,8 @@ struct Fused<'a> {
     /// The product: its register and place.
     product: (Reg, usize),
     sum: Instruction<'a>,
+    /// The factor that holds another value by now.
+    changed: Option<usize>,
 }
 
 fn contract_body(body: &mut Body<'_>) {
@@ -54,7 +74,7 @@ fn contract_body(body: &mut Body<'_>) {
         *into.entry(found.product).or_default() += 1;
     }
     into.retain(|(reg, _), count| read.get(reg) == Some(count));
-    let taken: HashMap<usize, Fused<'_>> = (sums.into_iter())
+    let taken: BTreeMap<usize, Fused<'_>> = (sums.into_iter())
         .filter_map(|(at, both)| {
             let mut whole = both.into_iter().filter(|f| into.contains_key(&f.product));
             let (first, other) = (whole.next()?, whole.next());
@@ -66,13 +86,35 @@ fn contract_body(body: &mut Body<'_>) {
         })
         .collect();
     let mut gone = HashSet::new();
-    for (at, fused) in taken {
-        if into.contains_key(&fused.product) {
-            gone.insert(fused.product.1);
-            body.instructions[at] = fused.sum;
+    let mut kept = HashMap::new();
+    for (at, mut fused) in taken {
+        if !into.contains_key(&fused.product) {
+            continue;
         }
+        let (_, product) = fused.product;
+        gone.insert(product);
+        if let Some(factor) = fused.changed {
+            let copy =
+                *(kept.entry((product, factor))).or_insert_with(|| keep(body, product, factor));
+            fused.sum.operands[1 + factor] = Operand::Reg(copy);
+        }
+        body.instructions[at] = fused.sum;
     }
+    gone.retain(|product| !kept.keys().any(|(at, _)| at == product));
     remove(body, &gone);
+}
+
+/// Has a product's place hold a copy of one of its factors instead.
+fn keep(body: &mut Body<'_>, product: usize, factor: usize) -> Reg {
+    let instruction = &mut body.instructions[product];
+    let copy = Reg(body.registers.len() as u32);
+    body.registers
+        .push(instruction.modifiers.iter().find_map(|m| Type::parse(m)));
+    instruction.opcode = "mov";
+    instruction.modifiers.retain(|m| *m != "ftz");
+    let value = instruction.operands[1 + factor].clone();
+    instruction.operands = vec![Operand::Reg(copy), value];
+    copy
 }
 
 /// The sums of products of the same basic block, by place: of each product of a sum.
@@ -95,6 +137,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
             Some(Fused {
                 product: (*reg, product.at),
                 sum,
+                changed: product.changed,
             })
         });
         let found: Vec<_> = found.into_iter().flatten().collect();
@@ -102,10 +145,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
             sums.insert(at, found);
         }
         let set = sets(instruction);
-        open.retain(|reg, product| {
-            let changed = |of: &Operand<'_>| matches!(of, Operand::Reg(reg) if set.contains(reg));
-            !set.contains(reg) && !product.factors.iter().any(changed)
-        });
+        open.retain(|reg, product| !set.contains(reg) && product.after(&set));
         if let Some((reg, factors)) = product(instruction) {
             let modifiers = instruction.modifiers.clone();
             open.insert(
@@ -114,6 +154,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
                     at,
                     modifiers,
                     factors,
+                    changed: None,
                 },
             );
         }
@@ -205,16 +246,18 @@ mod tests {
         assert_eq!(contracted(both), ["fma.rn.f32.less", "fma.rn.f32.from"]);
         let read = "mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5; max.f32 %f6, %f1, %f4;";
         assert_eq!(contracted(read), ["mul.f32", "add.f32", "max.f32"]);
+        let changed = "mul.f32 %f1, %f2, %f3; mov.f32 %f3, %f5; add.f32 %f4, %f1, %f3;";
+        assert_eq!(contracted(changed), ["mov.f32", "mov.f32", "fma.rn.f32"]);
         let two = "mul.f32 %f1, %f2, %f3; mul.f32 %f4, %f5, %f6; add.f32 %f7, %f1, %f4;";
         assert_eq!(contracted(two), ["mul.f32", "fma.rn.f32"]);
     }
 
     #[test]
-    fn a_named_rounding_a_changed_factor_and_another_block_keep_the_product() {
+    fn a_named_rounding_changed_factors_and_another_block_keep_the_product() {
         for kept in [
             "mul.rn.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
             "mul.f32 %f1, %f2, %f3; add.rn.f32 %f4, %f1, %f5;",
-            "mul.f32 %f1, %f2, %f3; mov.f32 %f2, %f5; add.f32 %f4, %f1, %f5;",
+            "mul.f32 %f1, %f2, %f3; mov.f32 %f2, %f5; mov.f32 %f3, %f5; add.f32 %f4, %f1, %f5;",
             "mul.f32 %f1, %f2, %f3; $a: add.f32 %f4, %f1, %f5;",
             "@%p1 mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
             "mul.ftz.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;",
