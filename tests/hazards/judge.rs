@@ -169,7 +169,8 @@ fn wanted(spec: &LaunchSpec, stage: &Stage) -> Launch {
 }
 
 /// Executes all launches as machine code and as PTX; an error says where they differ.
-pub(crate) fn prove(case: &Case, module: &Module, cubin: &[u8]) -> Result<(), String> {
+pub(crate) fn prove(case: &Case, ptx: &str, cubin: &[u8]) -> Result<(), String> {
+    let module = &Module::load_contracted(ptx).map_err(|error| error.to_string())?;
     let mut stage = Stage::set(case);
     for spec in &case.launches {
         let machine = Machine::load(cubin, &spec.entry).map_err(|error| error.to_string())?;
@@ -179,7 +180,9 @@ pub(crate) fn prove(case: &Case, module: &Module, cubin: &[u8]) -> Result<(), St
         let proof =
             sass_machine::prove(&machine, module, &mut stage.memory, arch_of(case), &wanted);
         match proof.map_err(|error| error.to_string())?.1 {
-            Proof::Same(_) | Proof::Rounded { .. } => {}
+            Proof::Same(_) => {}
+            // Sines and cosines, whose angles the machine code divides by 2π first.
+            Proof::Rounded { ulps: 0..=4, .. } if case.name == "fast_math" => {}
             Proof::NotAvailable(error) => return Err(error.to_string()),
             other => return Err(format!("{other:?}").chars().take(300).collect()),
         }

@@ -355,7 +355,7 @@ fn kernels_of_a_folder_end_with_the_same_bits_on_both_levels() {
             }
             let text = std::fs::read_to_string(file.with_extension("ptx")).unwrap();
             let cubin = std::fs::read(file.with_extension("cubin")).unwrap();
-            let module = match Module::load(&text) {
+            let module = match Module::load_contracted(&text) {
                 Ok(module) => module,
                 Err(error) => {
                     *counts.entry(error.to_string()).or_default() += 1;
