@@ -1,6 +1,6 @@
 //! `.f64` arithmetic.
 
-use crate::harness::{Kind, Q, accept};
+use crate::harness::{Kind, Q, R, accept, run, run_contracted};
 use crate::models::{d, sum_error};
 
 const D: (crate::harness::W, Kind) = (Q, Kind::F64);
@@ -144,5 +144,36 @@ fn double_directed_sums_and_products_bracket_the_exact_ones() {
                 same64(step(r, (-r).mul_add(r, a)), got)
             },
         );
+    }
+}
+
+#[test]
+fn contracted_products_are_rounded_once_with_what_is_added_or_subtracted() {
+    // (1 + e)^2 is 1 + 2e + e^2: the last term is lost where the product is rounded.
+    let single = 1.0f32 + 2f32.powi(-20);
+    let bits = |x: f32| u64::from(x.to_bits());
+    let wide = 1.0f64 + 2f64.powi(-40);
+    let product = single.mul_add(single, 0.0);
+    let rest = single.mul_add(single, -product);
+    let (wide_product, wide_rest) = (wide * wide, wide.mul_add(wide, -(wide * wide)));
+    assert!(rest != 0.0 && wide_rest != 0.0);
+    for (sum, sign) in [
+        ("sub.f32 {d}, %r5, {c};", 1.0),
+        ("sub.f32 {d}, {c}, %r5;", -1.0),
+    ] {
+        let snippet = format!("mul.f32 %r5, {{a}}, {{b}}; {sum}");
+        let rows = [vec![bits(single), bits(single), bits(product)]];
+        let plain = run(&snippet, R, &[R, R, R], &rows)[0];
+        let once = run_contracted(&snippet, R, &[R, R, R], &rows)[0];
+        assert_eq!(
+            [plain, once],
+            [bits(0.0), bits(sign as f32 * rest)],
+            "{sum}"
+        );
+        let snippet = snippet.replace("f32", "f64").replace("%r5", "%q5");
+        let rows = [vec![wide.to_bits(), wide.to_bits(), wide_product.to_bits()]];
+        let plain = run(&snippet, Q, &[Q, Q, Q], &rows)[0];
+        let once = run_contracted(&snippet, Q, &[Q, Q, Q], &rows)[0];
+        assert_eq!([plain, once], [0, (sign * wide_rest).to_bits()], "{sum}");
     }
 }

@@ -79,10 +79,21 @@ fn kernel(snippet: &str, d: W, sources: &[W]) -> String {
 pub(crate) fn run(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
     let text = kernel(snippet, d, sources);
     let module = Module::load(&text).unwrap_or_else(|e| panic!("{snippet}: {e}"));
+    applied(&module, snippet, sources, rows)
+}
+
+/// The same, with products rounded as the assembler rounds them.
+pub(crate) fn run_contracted(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
+    let text = kernel(snippet, d, sources);
+    let module = Module::load_contracted(&text).unwrap_or_else(|e| panic!("{snippet}: {e}"));
+    applied(&module, snippet, sources, rows)
+}
+
+fn applied(module: &Module, snippet: &str, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
     let blocks = rows.len().div_ceil(BLOCK);
     let mut words: Vec<u64> = rows.iter().flatten().copied().collect();
     words.resize(blocks * BLOCK * sources.len(), 0);
-    launch_words(&module, "k", blocks, BLOCK, &words, blocks * BLOCK, snippet)
+    launch_words(module, "k", blocks, BLOCK, &words, blocks * BLOCK, snippet)
 }
 
 /// Launches `entry(out, in)` of 64-bit words and returns `out`.
