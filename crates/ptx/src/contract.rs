@@ -38,10 +38,10 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Notes that registers are set; whether it can still be worked out, one factor being kept.
-    fn after(&mut self, set: &[Reg]) -> bool {
+    /// Notes that a register is set; whether it can still be worked out, one factor being kept.
+    fn after(&mut self, set: Reg) -> bool {
         for (place, factor) in self.factors.iter().enumerate() {
-            if matches!(factor, Operand::Reg(reg) if set.contains(reg)) {
+            if *factor == Operand::Reg(set) {
                 if self.changed.is_some_and(|changed| changed != place) {
                     return false;
                 }
@@ -50,6 +50,36 @@ impl Product<'_> {
         }
         // Types of which a copy is one `mov`.
         self.changed.is_none() || self.modifiers.iter().any(|m| matches!(*m, "f32" | "f64"))
+    }
+}
+
+/// The products of a basic block so far, by their registers.
+#[derive(Default)]
+struct Open<'a> {
+    products: HashMap<Reg, Product<'a>>,
+    /// Products, by a register that is or was one of their factors: what sets it looks at no others.
+    with_factor: HashMap<Reg, Vec<Reg>>,
+}
+
+impl<'a> Open<'a> {
+    fn add(&mut self, register: Reg, product: Product<'a>) {
+        for factor in &product.factors {
+            if let Operand::Reg(factor) = factor {
+                self.with_factor.entry(*factor).or_default().push(register);
+            }
+        }
+        self.products.insert(register, product);
+    }
+
+    /// A register is set.
+    fn set(&mut self, register: Reg) {
+        self.products.remove(&register);
+        for name in self.with_factor.get(&register).into_iter().flatten() {
+            let product = self.products.get_mut(name);
+            if product.is_some_and(|product| !product.after(register)) {
+                self.products.remove(name);
+            }
+        }
     }
 }
 
@@ -86,7 +116,8 @@ fn contract_body(body: &mut Body<'_>) {
         })
         .collect();
     let mut gone = HashSet::new();
-    let mut kept = HashMap::new();
+    // Copies of factors, by product: one factor of a product may change.
+    let mut kept: HashMap<usize, Reg> = HashMap::new();
     for (at, mut fused) in taken {
         if !into.contains_key(&fused.product) {
             continue;
@@ -94,13 +125,12 @@ fn contract_body(body: &mut Body<'_>) {
         let (_, product) = fused.product;
         gone.insert(product);
         if let Some(factor) = fused.changed {
-            let copy =
-                *(kept.entry((product, factor))).or_insert_with(|| keep(body, product, factor));
+            let copy = *(kept.entry(product)).or_insert_with(|| keep(body, product, factor));
             fused.sum.operands[1 + factor] = Operand::Reg(copy);
         }
         body.instructions[at] = fused.sum;
     }
-    gone.retain(|product| !kept.keys().any(|(at, _)| at == product));
+    gone.retain(|product| !kept.contains_key(product));
     remove(body, &gone);
 }
 
@@ -120,11 +150,11 @@ fn keep(body: &mut Body<'_>, product: usize, factor: usize) -> Reg {
 /// The sums of products of the same basic block, by place: of each product of a sum.
 fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
     let starts: HashSet<usize> = body.labels.iter().map(|(_, _, at)| *at).collect();
-    let mut open: HashMap<Reg, Product<'a>> = HashMap::new();
+    let mut open = Open::default();
     let mut sums = BTreeMap::new();
     for (at, instruction) in body.instructions.iter().enumerate() {
         if starts.contains(&at) {
-            open.clear();
+            open = Open::default();
         }
         let both = [(1, 2, LESS), (2, 1, FROM)];
         let found = both.map(|(product, addend, sign)| {
@@ -132,7 +162,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
             let Some(Operand::Reg(reg)) = product else {
                 return None;
             };
-            let product = open.get(reg).filter(|_| product != addend)?;
+            let product = open.products.get(reg).filter(|_| product != addend)?;
             let sum = fused(instruction, product, addend?, sign)?;
             Some(Fused {
                 product: (*reg, product.at),
@@ -144,22 +174,20 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
         if !found.is_empty() {
             sums.insert(at, found);
         }
-        let set = sets(instruction);
-        open.retain(|reg, product| !set.contains(reg) && product.after(&set));
-        if let Some((reg, factors)) = product(instruction) {
-            let modifiers = instruction.modifiers.clone();
-            open.insert(
-                reg,
-                Product {
-                    at,
-                    modifiers,
-                    factors,
-                    changed: None,
-                },
-            );
+        for register in sets(instruction) {
+            open.set(register);
+        }
+        if let Some((register, factors)) = product(instruction) {
+            let product = Product {
+                at,
+                modifiers: instruction.modifiers.clone(),
+                factors,
+                changed: None,
+            };
+            open.add(register, product);
         }
         if ENDS.contains(&instruction.opcode) {
-            open.clear();
+            open = Open::default();
         }
     }
     sums
@@ -208,8 +236,10 @@ fn fused<'a>(
 
 /// Takes instructions out; labels stay where they are.
 fn remove(body: &mut Body<'_>, gone: &HashSet<usize>) {
+    let mut places: Vec<usize> = gone.iter().copied().collect();
+    places.sort_unstable();
     for (_, _, at) in &mut body.labels {
-        *at -= gone.iter().filter(|gone| **gone < *at).count();
+        *at -= places.partition_point(|gone| *gone < *at);
     }
     let mut at = 0;
     body.instructions.retain(|_| {
