@@ -128,11 +128,9 @@ fn a_run_whose_reference_was_edited_is_not_resumed() {
 
 /// Sets the state of all runs in `a.db`.
 fn set_state(folder: &Path, state: &str) -> bool {
-    use sqlx::Connection as _;
-    let path = format!("sqlite://{}", folder.join("a.db").display());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut connection = sqlx::SqliteConnection::connect(&path).await.expect("opens");
+        let mut connection = crate::rig::database::connected(&folder.join("a.db")).await;
         let done = sqlx::query("UPDATE runs SET state = ?")
             .bind(state.to_owned())
             .execute(&mut connection)

@@ -1,6 +1,6 @@
 //! `tuner sync`: two databases that know the same afterwards, however often.
 
-use sqlx::{Connection as _, Row as _};
+use sqlx::Row as _;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -44,10 +44,7 @@ fn all(db: &Path) -> Vec<String> {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(db);
-        let mut connection = sqlx::SqliteConnection::connect_with(&options)
-            .await
-            .unwrap();
+        let mut connection = crate::rig::database::connected(db).await;
         let rows = sqlx::query(question)
             .fetch_all(&mut connection)
             .await

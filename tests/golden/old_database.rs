@@ -59,11 +59,7 @@ fn a_report_of_an_old_database_is_the_same() {
 
 /// What every verdict of the database says and of which candidate, one a line, oldest first.
 async fn verdicts(path: &Path) -> String {
-    use sqlx::Connection as _;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-    let mut connection = sqlx::SqliteConnection::connect_with(&options)
-        .await
-        .unwrap();
+    let mut connection = crate::rig::database::connected(path).await;
     let rows: Vec<String> = sqlx::query_scalar(
         "SELECT format('%s %s %s %s %s %s %s %s', k.name, p.name, d.name,
                 lower(hex(c.hash)), v.sequence, v.verdict, v.max_error, v.origin)

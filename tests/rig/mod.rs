@@ -1,5 +1,6 @@
 //! Finds the program of `main.rs` in this folder.
 
+pub(crate) mod database;
 pub(crate) mod executable;
 
 use std::path::{Path, PathBuf};

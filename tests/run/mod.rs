@@ -134,10 +134,7 @@ pub(crate) fn stored(db: &Path) -> BTreeMap<String, String> {
         .unwrap();
     runtime.block_on(async {
         let _opens_as_any_command_does = Store::open_read(db).await.unwrap();
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(db);
-        let mut connection = sqlx::SqliteConnection::connect_with(&options)
-            .await
-            .unwrap();
+        let mut connection = crate::rig::database::connected(db).await;
         let rows: Vec<(String, String)> = sqlx::query_as(
             "SELECT c.config, v.verdict FROM verdicts v JOIN candidates c ON c.id = v.candidate
              ORDER BY v.verdict = 'ok', v.id",

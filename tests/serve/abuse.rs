@@ -1,7 +1,6 @@
 //! Requests and surroundings that must not take the daemon down, and secrets that are none.
 
 use super::{Daemon, RECORDED, recorded_folder, serve, wait_for};
-use sqlx::Connection as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,10 +8,9 @@ use tempfile::TempDir;
 
 /// Runs a statement on the database of a daemon that does not run.
 fn sql(db: &Path, text: &'static str) -> u64 {
-    let path = format!("sqlite://{}", db.display());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let mut connection = sqlx::SqliteConnection::connect(&path).await.unwrap();
+        let mut connection = crate::rig::database::connected(db).await;
         let done = sqlx::query(text).execute(&mut connection).await.unwrap();
         done.rows_affected()
     })

@@ -164,16 +164,12 @@ fn names_that_look_like_markup_are_shown_as_text() {
 
 /// Gives a failed candidate of the database a hazard at that line, as the virtual GPU would have.
 fn plant_hazard(db: &std::path::Path, file: &str, line: u32) -> String {
-    use sqlx::Connection as _;
     let hazard = json!({
         "kind": "race", "detail": "two threads write the same word", "file": file, "line": line,
         "block": [0, 1, 0], "thread": [32, 0, 0], "address": "0x40 of tile",
     });
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(db);
-        let mut connection = sqlx::SqliteConnection::connect_with(&options)
-            .await
-            .unwrap();
+        let mut connection = crate::rig::database::connected(db).await;
         let (verdict, hash): (i64, String) = sqlx::query_as(
             "SELECT v.id, lower(hex(c.hash)) FROM verdicts v JOIN candidates c ON c.id = v.candidate
              WHERE v.verdict <> 'ok' ORDER BY v.id DESC LIMIT 1",

@@ -7,7 +7,7 @@
 use super::{Daemon, RECORDED, recorded_folder, request, serve, wait_for};
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
-use sqlx::{Connection as _, Row as _};
+use sqlx::Row as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -180,10 +180,7 @@ fn listen(daemon: &Daemon, told: &Told, over: &AtomicBool) {
 fn judge(db: &Path, told: &Told, evals: u64) -> u64 {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(db);
-        let mut connection = sqlx::SqliteConnection::connect_with(&options)
-            .await
-            .unwrap();
+        let mut connection = crate::rig::database::connected(db).await;
         let whole: String = sqlx::query_scalar("PRAGMA integrity_check")
             .fetch_one(&mut connection)
             .await

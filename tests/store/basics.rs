@@ -268,12 +268,8 @@ async fn a_long_detail_is_kept_whole_in_little_room() {
     }
     store.close().await.unwrap();
     // As another program reads it: the beginning stands in the table of verdicts.
-    use sqlx::Connection as _;
     let path = directory.path().join("tuner.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
-    let mut connection = sqlx::SqliteConnection::connect_with(&options)
-        .await
-        .unwrap();
+    let mut connection = crate::rig::database::connected(&path).await;
     let sizes = "SELECT max(length(v.detail)), max(length(l.body)) FROM verdicts v
                  JOIN long_details l ON l.verdict = v.id";
     let (plain, packed): (i64, i64) = sqlx::query_as(sizes)

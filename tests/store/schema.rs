@@ -2,15 +2,11 @@
 
 #[tokio::test]
 async fn the_migrations_make_the_schema_that_is_written_down() {
-    use sqlx::Connection as _;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tuner.db");
     let store = tuner_store::Store::open(&path).await.unwrap();
     store.close().await.unwrap();
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
-    let mut connection = sqlx::SqliteConnection::connect_with(&options)
-        .await
-        .unwrap();
+    let mut connection = crate::rig::database::connected(&path).await;
     let columns: Vec<(String, String)> = sqlx::query_as(
         "SELECT t.name || iif(l.strict, ' (strict)', ''),
                 group_concat(c.name || ' ' || c.type || iif(c.pk, ' key', '')

@@ -89,6 +89,23 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts an instruction of a warp, and the operations of its lanes; of a matrix instruction one
+    /// stands for 16.
+    #[inline]
+    pub(crate) fn count(&mut self, class: Class, flops: u64) {
+        self.by_class[class as usize] += 1;
+        if flops == 0 {
+            return;
+        }
+        match class {
+            Class::Fp32 => self.fp32_flops += flops,
+            Class::Fp16 => self.fp16_flops += flops,
+            Class::Fp64 => self.fp64_flops += flops,
+            Class::Tensor => self.tensor_flops += flops * 16,
+            _ => {}
+        }
+    }
+
     /// What `factor` blocks like these would count: everything but the blocks themselves.
     pub fn scaled(self, factor: f64) -> Counters {
         if factor == 1.0 {

@@ -103,20 +103,24 @@ impl Loader<'_> {
     }
 
     fn resolve(&self, spelled: &str, quoted: bool, including: &Path) -> Option<PathBuf> {
-        let beside =
-            including
-                .parent()
-                .filter(|_| quoted)
-                .map(|folder| match folder.join(spelled) {
-                    path if folder.as_os_str().is_empty() || folder.is_dir() => path,
-                    // A folder that is yet to be made: the system follows no `..` out of it.
-                    path => absolute(&path),
-                });
+        let beside = including.parent().filter(|_| quoted);
+        let beside = beside.map(|folder| below(folder, spelled));
         let elsewhere = self.include_dirs.iter().map(|folder| folder.join(spelled));
         beside
             .into_iter()
             .chain(elsewhere)
             .find(|path| path.is_file())
+    }
+}
+
+/// The path of an include from its folder. The system follows no `..` out of one that is yet to be made, so
+/// that its path is worked out instead.
+fn below(folder: &Path, spelled: &str) -> PathBuf {
+    let path = folder.join(spelled);
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        path
+    } else {
+        absolute(&path)
     }
 }
 

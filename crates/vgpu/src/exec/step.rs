@@ -55,7 +55,8 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
         }
         let count = u64::from(active.count_ones());
         lane_sum += count;
-        count_class(team, inst, count);
+        let flops = count * u64::from(inst.flops);
+        team.counters.count(inst.class, flops);
         if skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc)) {
             pc += 1;
             continue;
@@ -128,28 +129,6 @@ fn seen(team: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
     inst.keep & UNUSED != 0
         && team.context.skip_unless == ADDRESSES
         && team.warp_trace().is_some_and(|trace| trace.knows(pc))
-}
-
-/// Counts an instruction by its class, and what it computes in `lanes` lanes.
-#[inline]
-fn count_class(team: &mut Cta<'_>, inst: &Inst, lanes: u64) {
-    team.counters.by_class[inst.class as usize] += 1;
-    if inst.flops != 0 {
-        count_flops(team, inst, lanes);
-    }
-}
-
-fn count_flops(team: &mut Cta<'_>, inst: &Inst, lanes: u64) {
-    use crate::counters::Class;
-    let n = lanes * u64::from(inst.flops);
-    let c = &mut team.counters;
-    match inst.class {
-        Class::Fp32 => c.fp32_flops += n,
-        Class::Fp16 => c.fp16_flops += n,
-        Class::Fp64 => c.fp64_flops += n,
-        Class::Tensor => c.tensor_flops += n * 16,
-        _ => {}
-    }
 }
 
 fn fma(r: &mut Regs, s: &Slots, mask: u32) {

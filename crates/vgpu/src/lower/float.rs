@@ -11,7 +11,8 @@ use ptx::contract::{FROM, LESS};
 /// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
 const FTZ: u32 = 4;
 const SAT: u32 = 8;
-/// A product or an addend is subtracted: a contracted `sub`.
+/// A product or an addend is subtracted: a contracted `sub`. In the constant, so that it is not taken for
+/// the plain `fma`, which has none.
 const NEGATED: u32 = 16;
 
 /// The rounding mode in the low bits.
