@@ -38,6 +38,7 @@ mod kernels;
 mod licences;
 mod mistakes;
 mod planted;
+mod predicted;
 mod program;
 mod readme;
 mod report;

@@ -6,6 +6,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use vgpu::exec::launch::ALL_MET;
 
 /// An atomic operation, lane by lane.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,10 @@ impl Memory<'_> {
         for lane in lanes(mask) {
             let [low, high, ..] = self.load(w, a.at.window, lane, at[lane], bytes)?;
             let old = u64::from(high) << 32 | u64::from(low);
-            let [b, c] = values.map(|row| row[lane]);
+            let [mut b, c] = values.map(|row| row[lane]);
+            if self.meets_alone == Some(at[lane]) && a.op == AtomOp::Add {
+                b = ALL_MET.into();
+            }
             let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
             let new = apply(a.op, a.ty, old, b & cut, c & cut);
             let value = [new as u32, (new >> 32) as u32, 0, 0];

@@ -59,6 +59,7 @@ pub(super) struct Setting<'a> {
     pub(super) traced: bool,
     /// As in [`Memory`].
     pub(super) barriers_count_bytes: bool,
+    pub(super) meets_alone: Option<u64>,
 }
 
 /// How often each instruction was executed.

@@ -149,6 +149,7 @@ impl Machine {
             local_bytes: self.local_bytes() as usize,
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
+            meets_alone: meeting.and_then(|buffer| launch.meets_alone(memory.address(buffer))),
         };
         let blocks = numbers(launch);
         let shared =
@@ -319,6 +320,7 @@ fn run_blocks(
             global: memory,
             shared: vec![0; shared],
             barriers_count_bytes: setting.barriers_count_bytes,
+            meets_alone: setting.meets_alone,
             journal: Vec::new(),
             last: 0,
         };

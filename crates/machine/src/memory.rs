@@ -91,6 +91,8 @@ pub(super) struct Memory<'a> {
     pub(super) shared: Vec<u8>,
     /// Barriers in shared memory count bytes too: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
+    /// The word at which a block that runs alone meets its grid ([`vgpu::exec::launch::Launch::meets_alone`]).
+    pub(super) meets_alone: Option<u64>,
     pub(super) journal: Vec<Written>,
     /// The allocation of the last access: the next one is most often there.
     pub(super) last: usize,

@@ -115,6 +115,18 @@ impl Begun {
             .map_or(0, |execution| execution.warp_instructions)
     }
 
+    /// Whether most of what it executed was asking whether it may go on: it waits for what another block
+    /// does. (Passes of such loops are once in a trace.)
+    pub fn waits(&self) -> bool {
+        let Ok(execution) = &self.found else {
+            return false;
+        };
+        let warps = execution.traces.iter().flat_map(|block| &block.warps);
+        let runs = warps.flat_map(|warp| &warp.runs);
+        let passed: u64 = runs.map(|run| u64::from(run.end - run.start)).sum();
+        !execution.traces.is_empty() && 2 * passed < self.instructions()
+    }
+
     /// What the first block's warps did, where the launch asked for it.
     pub fn trace(&self) -> Option<&BlockTrace> {
         self.found.as_ref().ok()?.traces.first()

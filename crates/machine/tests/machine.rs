@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
-use sass_machine::{Execution, Machine, Proof, prove};
+use sass_machine::{Begun, Execution, Machine, Proof, prove};
+use vgpu::exec::launch::BlockSet;
 use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
 
 /// GPU, PTX and machine code of `machine/forms.cu`.
@@ -162,6 +163,32 @@ fn products_are_rounded_with_their_sums_as_the_assembler_rounds_them() {
         panic!("not the same")
     };
     assert!(execution.by_opcode.contains_key("FFMA"));
+}
+
+#[test]
+fn a_block_that_waits_for_others_is_told_from_one_that_works() {
+    let ptx = include_str!("machine/waiting.89.ptx");
+    let cubin = include_bytes!("machine/waiting.89.cubin");
+    let machine = Machine::load(cubin, "waiting").unwrap();
+    let mut memory = GlobalMemory::new(1 << 30);
+    let buffers = [512_usize, 4, 16, 512].map(|bytes| {
+        let buffer = memory.alloc(bytes as u64, "buffer").unwrap();
+        memory.write(buffer, 0, &vec![0; bytes]);
+        Arg::Buffer(buffer)
+    });
+    let mut launch = Launch::new("waiting", [4, 1, 1], [32, 1, 1], buffers.to_vec());
+    launch.instruction_budget = 1 << 16;
+    launch.blocks = BlockSet::List(vec![1]);
+    launch.trace = true;
+    let alone = Begun::of(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    assert!(alone.stopped() && alone.waits());
+
+    let (_, ptx, cubin) = FORMS[3];
+    let machine = Machine::load(cubin, "integers").unwrap();
+    let mut memory = GlobalMemory::new(1 << 30);
+    let launch = launched("integers", &mut memory);
+    let working = Begun::of(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    assert!(working.ended() && !working.waits());
 }
 
 fn executed(entry: &str) -> Box<Execution> {

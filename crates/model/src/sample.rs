@@ -240,7 +240,14 @@ fn executed_block(
     arch: &Arch,
     whole: &Launch,
 ) -> Result<Result<Block, Withheld>, LaunchError> {
-    let mut found = Begun::of(machine, module, memory, &some_of(whole, FIRST));
+    let first = some_of(whole, FIRST);
+    let mut found = Begun::of(machine, module, memory, &first);
+    // A block that waits for others does so for ever here, where it is alone.
+    let whole = if found.stopped() && found.waits() {
+        &first
+    } else {
+        whole
+    };
     if found.stopped() && whole.instruction_budget > FIRST {
         match long(machine, module, memory, arch, (whole, &found)) {
             Ok(Some(long)) => {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::access::{Place, Touch};
 use super::cta::Cta;
+use super::launch::ALL_MET;
 use super::order::Publishing;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
@@ -62,7 +63,10 @@ impl Cta<'_> {
             let Some(place) = self.touch(w, a.at.area, at, touch) else {
                 continue;
             };
-            let (b, c) = (w.value(a.b, lane), w.value(a.c, lane));
+            let (mut b, c) = (w.value(a.b, lane), w.value(a.c, lane));
+            if self.context.meets_alone == Some(at) && a.op == AtomOp::Add {
+                b = ALL_MET.into();
+            }
             let old = self.modify(w, place, bytes, |old| apply(a.op, a.ty, old, b, c));
             self.observe(thread, name, publishing);
             self.version += u64::from(apply(a.op, a.ty, old, b, c) != old);

@@ -22,6 +22,8 @@ pub(super) struct Work<'a> {
     pub(super) globals: Vec<u64>,
     /// Address of what a cooperative launch is given, or 0.
     pub(super) workspace: u64,
+    /// [`Launch::meets_alone`].
+    pub(super) meets_alone: Option<u64>,
 }
 
 /// How blocks run in one attempt.
@@ -94,6 +96,7 @@ impl Work<'_> {
             grid: launch.grid,
             block: launch.block,
             workspace: self.workspace,
+            meets_alone: self.meets_alone,
             threads: launch.block.iter().product::<u32>() as usize,
             dynamic_shared: launch.dynamic_shared_bytes,
             fresh_state: fresh_state(self.program, launch.dynamic_shared_bytes),

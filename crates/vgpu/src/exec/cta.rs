@@ -38,6 +38,8 @@ pub(super) struct Context<'a> {
     pub(super) block: [u32; 3],
     /// Address of what a cooperative grid meets at; 0 where the launch is not cooperative.
     pub(super) workspace: u64,
+    /// The word of it at which one block counts as all.
+    pub(super) meets_alone: Option<u64>,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
     /// State of a block's shared memory at its beginning.

@@ -330,11 +330,13 @@ pub fn launch(
         false => None,
     };
     memory.launches += 1;
+    let address = workspace.map_or(0, |buffer| memory.address(buffer));
     let work = Work {
         program,
         arch,
         launch,
-        workspace: workspace.map_or(0, |buffer| memory.address(buffer)),
+        workspace: address,
+        meets_alone: launch.meets_alone(address),
         params,
         globals,
     };
@@ -360,7 +362,19 @@ pub fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
     Ok(buffer)
 }
 
+/// What the last block of a grid that comes to a meeting adds to the word: the bit by which the others
+/// know that all are there (`sync_grids` of cooperative groups).
+pub const ALL_MET: u32 = 1 << 31;
+
 impl Launch {
+    /// Address of the word at which the grid meets, where one block of several runs and all are to
+    /// meet: the others count as there already, whatever the one adds.
+    pub fn meets_alone(&self, workspace: u64) -> Option<u64> {
+        let one_of_many = matches!(&self.blocks, BlockSet::List(list) if list.len() == 1)
+            && self.grid.iter().any(|extent| *extent > 1);
+        (self.cooperative && one_of_many).then_some(workspace + 4)
+    }
+
     /// Blocks to run.
     pub(super) fn chosen(&self) -> u64 {
         match &self.blocks {
