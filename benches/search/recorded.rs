@@ -1,6 +1,6 @@
 //! Recorded spaces made harder: with knowledge that misleads, and with most configurations failing.
 
-use super::scores::{Counted, Problem, Table};
+use super::scores::{Counted, Problem, Table, sum};
 use std::collections::HashMap;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -44,14 +44,24 @@ fn source(name: &str, recording: &Recording, change: impl Fn(&Config, f64) -> f6
     Knowledge::new(recording.space(), &[told])
 }
 
-/// The recorded times of another kernel, laid over this one's configurations in their order: as regular
-/// as times are, and about something else. `None` where all files are of one kernel.
-fn unrelated(recording: &Recording, files: &[Recording]) -> Option<Knowledge> {
-    let own = files
-        .iter()
-        .position(|file| file.content() == recording.content())?;
-    let mut others = files.iter().cycle().skip(own).take(files.len());
-    let other = others.find(|file| file.kernel() != recording.kernel())?;
+/// One source for each other kernel: its first file's times, laid over this one's configurations in their
+/// order, as regular as times are and about something else. (A single one may order them by chance.)
+fn unrelated(recording: &Recording, files: &[Recording]) -> Vec<Knowledge> {
+    let mut kernels = vec![recording.kernel()];
+    let mut others: Vec<&Recording> = Vec::new();
+    for file in files {
+        if !kernels.contains(&file.kernel()) {
+            kernels.push(file.kernel());
+            others.push(file);
+        }
+    }
+    others
+        .into_iter()
+        .map(|other| laid_over(recording, other))
+        .collect()
+}
+
+fn laid_over(recording: &Recording, other: &Recording) -> Knowledge {
     let times: Vec<f64> = other
         .configs()
         .into_iter()
@@ -59,16 +69,16 @@ fn unrelated(recording: &Recording, files: &[Recording]) -> Option<Knowledge> {
         .collect();
     let configs = recording.configs();
     let places: HashMap<&Config, usize> = configs.iter().copied().zip(0..).collect();
-    Some(source("unrelated", recording, |config, us| {
+    source("unrelated", recording, |config, us| {
         let place = places
             .get(config)
             .map(|at| at * times.len() / configs.len());
         place.and_then(|at| times.get(at)).copied().unwrap_or(us)
-    }))
+    })
 }
 
 /// Mean scores without knowledge, and with one source that is random, the reverse of the truth, or of an
-/// unrelated kernel.
+/// unrelated kernel (the mean over several).
 pub(super) fn misled(files: &[Recording], seeds: u64) {
     let ways = ["nothing known", "random", "inverted", "unrelated"];
     let mut table = Table::new(ways.map(str::to_owned));
@@ -76,16 +86,20 @@ pub(super) fn misled(files: &[Recording], seeds: u64) {
         let problem = problem(recording);
         table.add(problem.name, |way| {
             let known = match way {
-                "random" => source(way, recording, |config, _| {
+                "random" => vec![source(way, recording, |config, _| {
                     1.0 + 100.0 * chance(config.choices())
-                }),
-                "unrelated" => unrelated(recording, files).unwrap_or_default(),
-                "inverted" => source(way, recording, |_, us| 1e6 / us),
-                _ => Knowledge::default(),
+                })],
+                "unrelated" => unrelated(recording, files),
+                "inverted" => vec![source(way, recording, |_, us| 1e6 / us)],
+                _ => vec![Knowledge::default()],
             };
-            problem.mean(seeds, Counted::All, |seed| {
-                evolve_knowing(problem.space, seed, &[], Settings::default(), &known)
-            })
+            let each = known.iter().map(|known| {
+                problem.mean(seeds, Counted::All, |seed| {
+                    evolve_knowing(problem.space, seed, &[], Settings::default(), known)
+                })
+            });
+            let sums = each.fold([0.0; 6], sum);
+            sums.map(|sum| sum / known.len() as f64)
         });
     }
     table.finish();
