@@ -345,6 +345,14 @@ impl Guided {
         if let Some(config) = self.ask_second() {
             return Some(Wish::fixed(config, "second"));
         }
+        // Many in flight: the model knows of no result yet, and would ask for extreme ones alone.
+        if !self.knowing() && self.archive.told() == 0 {
+            let weighed = true;
+            return Some(Wish {
+                weighed,
+                ..Wish::fixed(self.typical()?, "explore")
+            });
+        }
         let uniform = self.rng.random_bool(self.settings.explore);
         let promising = if uniform { None } else { self.promising() };
         let (config, origin) = match promising {

@@ -29,7 +29,7 @@ impl Guided {
     /// That of some uniform draws which tells most of the others: it takes most of their variance
     /// away (active learning after Cohn, 1996). Configurations far apart are extreme ones, and extreme
     /// ones are slow on many kernels.
-    fn typical(&mut self) -> Option<Config> {
+    pub(super) fn typical(&mut self) -> Option<Config> {
         let mut process = Process::new(self.scales[0].shape());
         let proposed: Vec<Point> = self
             .places()

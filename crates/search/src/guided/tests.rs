@@ -52,3 +52,23 @@ fn values_that_say_nothing_of_their_neighbours_are_learned_one_by_one() {
         "{apart:.3} {ordered:.3}"
     );
 }
+
+/// Of the choices of what is proposed after the opening while no result is known, the share that is the
+/// first or the last value of its parameter. Uniform draws have 0.4.
+fn extreme_share(seed: u64) -> f64 {
+    let space = space();
+    let mut search = evolve_with(&space, Seed(seed), &[], Settings::default());
+    let asked: Vec<Vec<u32>> = (0..24)
+        .map(|_| search.ask().unwrap().config.choices().to_vec())
+        .collect();
+    let later = asked[Settings::default().opening..].concat();
+    let extreme = later.iter().filter(|choice| [0, 4].contains(*choice));
+    extreme.count() as f64 / later.len() as f64
+}
+
+#[test]
+fn proposals_without_any_result_avoid_the_ends_of_parameters() {
+    let shares: Vec<f64> = (1..=8).map(extreme_share).collect();
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    assert!(mean < 0.58, "{mean} {shares:?}");
+}
