@@ -10,8 +10,8 @@
 # nats   get a nats-server into .nats, for the tests of fleets
 
 CARGO ?= cargo
-# Many tests wait for a clock or another process: one more than there are cores keeps the cores busy.
-TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Many tests wait for a clock or another process: two more than there are cores keep the cores busy.
+TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .PHONY: run install test nightly bench lint nvrtc nats
 

@@ -19,6 +19,7 @@ mod cuda;
 mod declarations;
 mod device_gate;
 mod defects;
+mod doc_examples;
 mod doctor;
 mod engine;
 mod errors;
