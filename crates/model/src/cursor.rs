@@ -73,9 +73,4 @@ impl Cursor {
             None => self.done = true,
         }
     }
-
-    /// Share of the way that was passed.
-    pub(super) fn progress(&self, trace: &WarpTrace) -> f64 {
-        self.step as f64 / trace.executed.max(1) as f64
-    }
 }

@@ -65,7 +65,7 @@ pub struct Floor {
 }
 
 /// Instructions replayed a launch at most.
-const BUDGET: u64 = 500_000;
+const BUDGET: u64 = 1_000_000;
 
 /// Predicts one launch from traces of some of its blocks. `None` without traces, and for a block
 /// that no multiprocessor holds.
@@ -103,7 +103,7 @@ pub fn estimate(
         trace: &traces.main,
         active,
         resident: here as usize,
-        blocks: mine.min(here * 3) as usize,
+        blocks: mine as usize,
         budget: BUDGET,
         l1_bytes,
         l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(PORT),
@@ -158,34 +158,33 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
 /// Cycles for so many blocks of a multiprocessor, of which some do more than the mean: no fewer than
 /// the heaviest takes, beside others like the sampled one.
 fn with_heaviest(outcome: &Outcome, work: &Work<'_>, blocks: f64, unequal: Unequal) -> f64 {
-    let cycles = whole(outcome, work, blocks * unequal.mean);
+    let cycles = whole(outcome, blocks * unequal.mean);
     if unequal.most <= 1.0 {
         return cycles;
     }
-    let resident_time = match outcome.waves[0].0 {
-        0 => outcome.cycles as f64 * work.resident as f64 / outcome.progress.max(1e-6),
-        first => first as f64,
+    let resident_time = match outcome.first_wave {
+        None => outcome.cycles as f64 * work.resident as f64 / outcome.progress.max(1e-6),
+        Some(first) => first as f64,
     };
     cycles.max(resident_time * unequal.most)
 }
 
 /// Cycles for all blocks of a multiprocessor, from those that were replayed.
-fn whole(outcome: &Outcome, work: &Work<'_>, blocks: f64) -> f64 {
+fn whole(outcome: &Outcome, blocks: f64) -> f64 {
     let cycles = outcome.cycles as f64;
     let done = outcome.done as f64;
-    if outcome.done < work.blocks {
-        // Cut short: at the rate so far.
+    if outcome.cut_short {
+        // At the rate so far.
         return cycles * blocks / outcome.progress.max(1e-6);
     }
     if done >= blocks {
         return cycles;
     }
-    // The blocks of later waves take the place of those before, one by one: at the rate at which
-    // the second wave went, unless what serves all warps is slower. (What the memory still has to
-    // do when the last instruction is issued belongs to all waves.)
+    // The blocks of later waves take the place of those before, one by one: at the rate of the last
+    // wave, unless what serves all warps is slower. (What the memory still has to do when the last
+    // instruction is issued belongs to all waves.)
     let tally = &outcome.tally;
-    let [(from, before), (to, after)] = outcome.waves;
-    let issue = (to as f64 - from as f64) / (after - before).max(0.5);
+    let issue = outcome.cycles_per_block.unwrap_or(0.0);
     let served = tally
         .dram_cycles
         .max(tally.l2_cycles)

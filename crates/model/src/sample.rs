@@ -162,12 +162,10 @@ pub fn trace(
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
     let (chosen, unequal) = representative(module, memory, arch, template)?;
     let sharing = survey(module, memory, arch, template, (chosen, together))?;
-    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let one = |block: u64, budget: u64| Launch {
+    let whole = Launch {
         trace: true,
-        ..some(template, vec![block], budget)
+        ..some(template, vec![chosen], template.instruction_budget)
     };
-    let whole = one(chosen, template.instruction_budget);
     let block = match executed_block(machine, module, memory, arch, &whole)? {
         Ok(block) => block,
         Err(withheld) => return Ok(Sampled::Withheld(withheld)),
@@ -201,8 +199,7 @@ pub fn trace(
     ];
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
-            let report = launch(module, memory, arch, &one(place, BESIDE * warps))?;
-            *trace = report.traces.into_iter().next();
+            *trace = beginning(module, memory, arch, template, place)?;
         }
     }
     Ok(Sampled::Traced(Box::new(Traces {
@@ -219,6 +216,23 @@ pub fn trace(
         sharing,
         decided_by,
     })))
+}
+
+/// What the neighbour of the sampled block does at first.
+fn beginning(
+    module: &Module,
+    memory: &mut GlobalMemory,
+    arch: &Arch,
+    template: &Launch,
+    block: u64,
+) -> Result<Option<BlockTrace>, LaunchError> {
+    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
+    let neighbour = Launch {
+        trace: true,
+        ..some(template, vec![block], BESIDE * warps)
+    };
+    let report = launch(module, memory, arch, &neighbour)?;
+    Ok(report.traces.into_iter().next())
 }
 
 /// What the sampled block did.

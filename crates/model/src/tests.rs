@@ -113,6 +113,33 @@ fn an_unrolled_loop_over_atoms_is_replayed_as_it_was_executed_whatever_is_left_o
 }
 
 #[test]
+fn a_replay_that_is_cut_short_goes_by_instructions_where_one_warp_does_most_of_the_work() {
+    let shape = Shape {
+        grid: [108 * 16, 1, 1],
+        threads: 128,
+        registers: 32,
+        shared_bytes: 0,
+    };
+    let us = |atoms: i32, cut: bool| {
+        let given = [Bytes(1 << 18), Int(atoms), Single(0.25), Bytes(1 << 20)];
+        let (mut traces, _) = replayed("coulomb", [4, 4, 2], [16, 8, 1], &given);
+        for warp in &mut traces.main.warps[1..] {
+            warp.runs.truncate(1);
+        }
+        let arch = Arch::by_name("a100").unwrap();
+        let machine = Machine::load(CUBIN, "coulomb").unwrap();
+        let found = estimate(arch, &machine, traces, &shape).unwrap();
+        assert_eq!(found.tally.issued >= 1_000_000, cut);
+        found.us
+    };
+    let (whole, cut) = (us(1024, false), us(16384, true));
+    assert!(
+        (cut / whole / 16.0 - 1.0).abs() < 0.1,
+        "{whole} and {cut} us"
+    );
+}
+
+#[test]
 fn odd_tiles_side_by_side_load_and_store_what_was_executed() {
     for (channels, samples) in [(19, 1000), (4, 576), (1, 31), (23, 289)] {
         let given = [

@@ -182,10 +182,10 @@ fn an_unrolled_loop_is_followed_whatever_its_trip_count() {
 }
 
 #[test]
-fn waves_beyond_those_that_are_replayed_go_at_the_rate_of_the_second() {
+fn waves_beyond_those_that_are_replayed_go_at_the_rate_of_the_last() {
     let a_wave = 58 * predicted("l4", 64, 58).resident;
     let cycles = |waves: u32| predicted("l4", 64, a_wave * waves).cycles;
-    // Three are replayed whole; of nine six follow, and each takes what the second took.
+    // At steady rates some of nine waves are not replayed, and each takes what those before took.
     let (one, three, nine) = (cycles(1), cycles(3), cycles(9));
     let each = (three - one) / 2.0;
     let follow = (nine - three) / 6.0;

@@ -6,6 +6,7 @@
 
 mod constants;
 mod fetch;
+mod outcome;
 mod paths;
 mod ports;
 mod queue;
@@ -19,6 +20,8 @@ use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
 use constants::{Constants, HELD};
 use fetch::{Fetch, LINE};
+pub(crate) use outcome::Outcome;
+use outcome::Wave;
 use paths::Issue;
 use ports::Ports;
 use queue::{Queue, Unshared};
@@ -38,7 +41,7 @@ pub(super) struct Work<'a> {
     pub(super) active: f64,
     /// Blocks resident at once.
     pub(super) resident: usize,
-    /// Blocks to run one after the other.
+    /// Blocks that the multiprocessor has to execute.
     pub(super) blocks: usize,
     /// Instructions after which the replay stops.
     pub(super) budget: u64,
@@ -52,24 +55,6 @@ pub(super) struct Work<'a> {
     pub(super) first_miss: f64,
     /// Share of the sectors of local memory that the L2 cache has.
     pub(super) local_hit_share: f64,
-}
-
-/// How far the replay came.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Outcome {
-    /// Cycles until the end, or until the budget was spent.
-    pub(super) cycles: u64,
-    /// Cycles at which the last instruction was issued.
-    pub(super) issued: u64,
-    /// When as many blocks as fit at once had issued everything, and when twice as many had: the
-    /// cycle, and the blocks' worth of instructions passed by then. (The youngest go first, so that
-    /// others are far from their beginning.)
-    pub(super) waves: [(u64, f64); 2],
-    /// Blocks done.
-    pub(super) done: usize,
-    /// Instructions passed, of those of all blocks that were started.
-    pub(super) progress: f64,
-    pub(super) tally: Tally,
 }
 
 struct Warp {
@@ -125,6 +110,10 @@ pub(super) struct Sm<'a> {
     /// When the last change of all is made.
     changed: u64,
     started: usize,
+    /// Blocks to start: all, until the waves are steady.
+    limit: usize,
+    /// The last wave that ended while blocks were still started.
+    wave: Option<Wave>,
     out: Outcome,
 }
 
@@ -163,13 +152,16 @@ impl<'a> Sm<'a> {
             words: BySector::default(),
             changed: 0,
             started: 0,
+            limit: work.blocks,
+            wave: None,
             out: Outcome::default(),
         }
     }
 
-    /// Runs until all blocks are done or the budget is spent.
+    /// Runs until all blocks are done or the budget is spent. Once two successive waves went at the same
+    /// rate no more blocks are started.
     pub(super) fn run(mut self) -> Outcome {
-        for slot in 0..self.work.resident.min(self.work.blocks) {
+        for slot in 0..self.work.resident.min(self.limit) {
             self.slots.push((0, 0));
             self.start(slot, 0);
         }
@@ -193,25 +185,16 @@ impl<'a> Sm<'a> {
         self.finish()
     }
 
-    /// Blocks done, and of those under way what their warps have passed, those that ended included.
+    /// Instructions issued, in units of a block's. (Not a mean of the warps' progress: one of them may do
+    /// most of a block's work.)
     fn progress(&self) -> f64 {
-        let warps = self.work.trace.warps.len() as f64;
-        let mut progress = self.out.done as f64;
-        for warp in self.warps.iter().filter(|w| w.slot != usize::MAX) {
-            let trace = &self.work.trace.warps[warp.index];
-            progress += warp.cursor.progress(trace) / warps;
-        }
-        for (left, _) in &self.slots {
-            if *left > 0 {
-                progress += (warps - *left as f64) / warps;
-            }
-        }
-        progress
+        let runs = self.work.trace.warps.iter().flat_map(|warp| &warp.runs);
+        let block: u64 = runs.map(|run| u64::from(run.end - run.start)).sum();
+        self.out.tally.issued as f64 / block.max(1) as f64
     }
 
     fn finish(mut self) -> Outcome {
         self.out.progress = self.progress();
-        self.out.issued = self.out.cycles;
         for core in &self.cores {
             if let Some((since, why)) = core.asleep {
                 self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
@@ -221,7 +204,8 @@ impl<'a> Sm<'a> {
         let drained = (self.l2.end.max(self.dram.end) as u64)
             .max(self.lsu.end)
             .max(self.changed);
-        if self.out.done == self.work.blocks {
+        self.out.cut_short = self.out.done < self.limit;
+        if !self.out.cut_short {
             self.out.cycles = self.out.cycles.max(drained);
         }
         self.out
@@ -450,14 +434,29 @@ impl<'a> Sm<'a> {
             return;
         }
         self.out.done += 1;
-        for wave in 0..2 {
-            if self.out.done == self.work.resident * (wave + 1) {
-                self.out.waves[wave] = (now, self.progress());
-            }
+        if self.out.done.is_multiple_of(self.work.resident) {
+            self.end_wave(now);
         }
-        if self.started < self.work.blocks {
+        if self.started < self.limit {
             self.start(slot, now + 1);
         }
+    }
+
+    /// Notes the end of a wave.
+    fn end_wave(&mut self, cycle: u64) {
+        self.out.first_wave.get_or_insert(cycle);
+        if self.started >= self.limit {
+            // Fewer blocks run together from here on.
+            return;
+        }
+        let wave = Wave::new(cycle, self.progress(), self.wave);
+        if let Some(before) = self.wave {
+            self.out.cycles_per_block = Some(wave.cycles_per_block);
+            if wave.is_steady(before) {
+                self.limit = self.started;
+            }
+        }
+        self.wave = Some(wave);
     }
 }
 

@@ -18,7 +18,7 @@ use tuner_core::units::Micros;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
-pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 10";
+pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 11";
 
 /// What stands beside a figure that should not be relied on.
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
