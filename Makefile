@@ -24,7 +24,19 @@ install: nvrtc
 	target/release/tuner man --output "$(or $(PREFIX),$(CARGO_HOME),$(HOME)/.cargo)/share/man/man1"
 
 test: nvrtc nats
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-run
+	@$(MAKE) --no-print-directory --keep-going -j2 test-program test-crates
+	$(CARGO) test --workspace --locked --doc
+
+# Most tests of the program wait, so those of the crates run beside them; what they say is printed at their end.
+.PHONY: test-program test-crates
+test-program:
+	@MAKEFLAGS= RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --test program
+
+test-crates:
+	@log=$$(mktemp); \
+	MAKEFLAGS= $(CARGO) test --workspace --locked --lib --bins --test '[!p]*' >"$$log" 2>&1; code=$$?; \
+	cat "$$log"; rm -f "$$log"; exit $$code
 
 nightly: nvrtc nats
 	$(CARGO) test --release --locked --test program readme:: -- --ignored

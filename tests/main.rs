@@ -53,6 +53,7 @@ mod space_schema;
 mod space_sets;
 mod store;
 mod sync;
+mod test_targets;
 mod timing;
 mod user_kernels;
 mod virtual_run;

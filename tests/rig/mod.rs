@@ -22,6 +22,14 @@ pub(crate) fn program() -> &'static Path {
         }
         let mut build = Command::new(env!("CARGO"));
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        // What `cargo test` tells of the package under test: build scripts that look at these variables would
+        // run again, and all that depends on them would be compiled again.
+        for (name, _) in std::env::vars_os() {
+            let of = |prefix: &str| name.to_string_lossy().starts_with(prefix);
+            if of("CARGO_PKG_") || of("CARGO_MANIFEST_") {
+                build.env_remove(name);
+            }
+        }
         // With the features of the whole workspace, as `make test` builds it: nothing is compiled twice.
         build.args([
             "build",
