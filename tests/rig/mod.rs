@@ -26,7 +26,7 @@ pub(crate) fn program() -> &'static Path {
         // run again, and all that depends on them would be compiled again.
         for (name, _) in std::env::vars_os() {
             let of = |prefix: &str| name.to_string_lossy().starts_with(prefix);
-            if of("CARGO_PKG_") || of("CARGO_MANIFEST_") {
+            if of("CARGO_PKG_") || of("CARGO_MANIFEST_") || name == "OUT_DIR" {
                 build.env_remove(name);
             }
         }
