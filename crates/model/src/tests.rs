@@ -140,6 +140,36 @@ fn a_replay_that_is_cut_short_goes_by_instructions_where_one_warp_does_most_of_t
 }
 
 #[test]
+fn waves_are_replayed_until_two_in_a_row_go_at_the_same_rate() {
+    let given = [Bytes(8192), Int(64), Single(0.25), Bytes(1 << 20)];
+    let (traces, _) = replayed("coulomb", [4, 4, 2], [16, 8, 1], &given);
+    let block: u64 = traces.by_unit.iter().sum();
+    let arch = Arch::by_name("a100").unwrap();
+    let machine = Machine::load(CUBIN, "coulomb").unwrap();
+    let of = |waves: u32| {
+        let shape = Shape {
+            grid: [108 * 8 * waves, 1, 1],
+            threads: 128,
+            registers: 64,
+            shared_bytes: 0,
+        };
+        let found = estimate(arch, &machine, traces.clone(), &shape).unwrap();
+        assert_eq!(found.resident, 8);
+        (found.tally.issued / block / 8, found.cycles)
+    };
+    let ((two, _), (few, short), (many, long)) = (of(2), of(10), of(40));
+    assert_eq!(two, 2);
+    assert!(
+        (3..10).contains(&few) && many == few,
+        "{few} and {many} waves"
+    );
+    assert!(
+        (long / short / 4.0 - 1.0).abs() < 0.05,
+        "{short} and {long} cycles"
+    );
+}
+
+#[test]
 fn odd_tiles_side_by_side_load_and_store_what_was_executed() {
     for (channels, samples) in [(19, 1000), (4, 576), (1, 31), (23, 289)] {
         let given = [

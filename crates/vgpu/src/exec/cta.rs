@@ -1,6 +1,7 @@
 //! What the warps of a block share: memory, barriers, clocks, hazards found.
 
-use std::collections::{BTreeSet, HashMap};
+use crate::table::Table;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -50,7 +51,7 @@ pub(super) struct Context<'a> {
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
-    pub(super) variables: Mutex<HashMap<u64, Arc<Variable>>>,
+    pub(super) variables: Mutex<Table<u64, Arc<Variable>>>,
     pub(super) waits: Mutex<Waits>,
     /// Held while an atomic changes two words.
     pub(super) wide: Mutex<()>,
@@ -206,7 +207,7 @@ pub(super) struct Cta<'a> {
     pub(super) barriers: Vec<Barrier>,
     pub(super) mbarriers: Mbarriers,
     /// Synchronisation variables in shared memory.
-    pub(super) variables: HashMap<u64, Arc<Variable>>,
+    pub(super) variables: Table<u64, Arc<Variable>>,
     pub(super) counters: Counters,
     pub(super) found: Collector,
     /// What is worth a warning only.
@@ -254,7 +255,7 @@ impl<'a> Cta<'a> {
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
             mbarriers: Mbarriers::default(),
-            variables: HashMap::new(),
+            variables: Table::default(),
             counters: Counters {
                 blocks: 1,
                 ..Counters::default()

@@ -1,7 +1,6 @@
 //! Shadow of global memory: cells that the blocks of a launch share, and what the words held before
 //! the launch, so that it can be done again.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -10,6 +9,7 @@ use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp,
 pub(crate) use super::word::GlobalView;
 use super::word::{GlobalCell, MANY};
 use crate::memory::init::InitMap;
+use crate::table::{Numbers, Table};
 
 /// Words a chunk of global shadow covers.
 const CHUNK: usize = 1024;
@@ -17,11 +17,11 @@ const CHUNK: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCells {
     words: Vec<GlobalCell>,
-    split: HashMap<u32, [GlobalCell; 4]>,
+    split: Table<u32, [GlobalCell; 4]>,
     /// Histories, where blocks run together.
     lists: Lists,
     /// Words of which every access is remembered.
-    watched: HashSet<u32>,
+    watched: Numbers<u32>,
     saved: Saved,
 }
 
@@ -101,7 +101,7 @@ impl GlobalShadow {
     pub(crate) fn forget(&self) {
         for chunk in self.chunks.iter().filter_map(OnceLock::get) {
             let mut cells = chunk.open();
-            cells.watched = HashSet::new();
+            cells.watched = Numbers::default();
             cells.lists = Lists::default();
         }
     }

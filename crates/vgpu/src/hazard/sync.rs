@@ -4,7 +4,7 @@
 //! read-modify-write that follows it (8.9.2, observation order); it synchronises with an acquire
 //! where the scope of each takes in the other's thread (8.9.4, 8.7 morally strong).
 
-use std::collections::HashMap;
+use crate::table::Table;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{Clock, join};
@@ -50,7 +50,7 @@ struct History {
     /// Releases so far, and those that a write has overwritten: nobody reads their values any more.
     releases: usize,
     overwritten: usize,
-    by_block: HashMap<u32, OfBlock>,
+    by_block: Table<u32, OfBlock>,
 }
 
 /// Releases of a block that a variable remembers.

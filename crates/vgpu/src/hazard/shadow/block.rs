@@ -1,6 +1,6 @@
 //! The shadow of a block's shared memory.
 
-use std::collections::HashMap;
+use crate::table::Table;
 
 use super::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, Stamp, VALID};
 use crate::hazard::clock::Clocks;
@@ -25,7 +25,7 @@ fn wide_key(word: usize) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct BlockShadow {
     cells: Vec<Cell>,
-    split: HashMap<u32, [Cell; 4]>,
+    split: Table<u32, [Cell; 4]>,
     lists: Lists,
 }
 
