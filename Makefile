@@ -6,6 +6,7 @@
 #          fault of the file system; some hours
 # bench  the figures of docs/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
+# style  the same without the licences, which are one of the tests
 # nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none
 # nats   get a nats-server into .nats, for the tests of fleets
 
@@ -13,7 +14,7 @@ CARGO ?= cargo
 # Many tests wait for a clock or another process: two more than there are cores keep the cores busy.
 TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
-.PHONY: run install test nightly bench lint nvrtc nats
+.PHONY: run install test nightly bench lint style nvrtc nats
 
 run: nvrtc
 	$(CARGO) build --release --locked
@@ -49,11 +50,13 @@ nightly: nvrtc nats
 bench: nvrtc
 	$(CARGO) bench --workspace --locked
 
-lint:
+lint: style
+	$(CARGO) test --workspace --locked --test program licences::
+
+style:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
-	$(CARGO) test --workspace --locked --test program licences::
 
 nvrtc:
 	@scripts/get-nvrtc
