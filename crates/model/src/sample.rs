@@ -129,18 +129,19 @@ pub(super) fn some(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
     launch
 }
 
-/// The first loads of some blocks.
+/// What some blocks do in their warps' first `each` instructions, as far as `depth` has it executed.
 pub(super) fn beginnings(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
     blocks: Vec<u64>,
-    budget: u64,
+    (each, depth): (u64, Depth),
 ) -> Result<Vec<BlockTrace>, LaunchError> {
-    let mut launched = some(template, blocks, budget);
+    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
+    let mut launched = some(template, blocks, each * warps);
     launched.trace = true;
-    launched.depth = Depth::Addresses;
+    launched.depth = depth;
     Ok(launch(module, memory, arch, &launched)?.traces)
 }
 
@@ -199,7 +200,9 @@ pub fn trace(
     ];
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
-            *trace = beginning(module, memory, arch, template, place)?;
+            let wanted = (BESIDE, Depth::Whole);
+            let traces = beginnings(module, memory, arch, template, vec![place], wanted)?;
+            *trace = traces.into_iter().next();
         }
     }
     Ok(Sampled::Traced(Box::new(Traces {
@@ -216,23 +219,6 @@ pub fn trace(
         sharing,
         decided_by,
     })))
-}
-
-/// What the neighbour of the sampled block does at first.
-fn beginning(
-    module: &Module,
-    memory: &mut GlobalMemory,
-    arch: &Arch,
-    template: &Launch,
-    block: u64,
-) -> Result<Option<BlockTrace>, LaunchError> {
-    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let neighbour = Launch {
-        trace: true,
-        ..some(template, vec![block], BESIDE * warps)
-    };
-    let report = launch(module, memory, arch, &neighbour)?;
-    Ok(report.traces.into_iter().next())
 }
 
 /// What the sampled block did.

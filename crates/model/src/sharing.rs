@@ -11,7 +11,7 @@ use super::sectors::{BySector, Sectors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use vgpu::Arch;
 use vgpu::Module;
-use vgpu::exec::launch::{Launch, LaunchError};
+use vgpu::exec::launch::{Depth, Launch, LaunchError};
 use vgpu::exec::trace::{BlockTrace, FIRST_LOADS};
 use vgpu::memory::GlobalMemory;
 
@@ -78,9 +78,8 @@ pub(super) fn survey(
     }
     let first = (chosen / wave * wave).min(blocks - wave);
     let list = drawn(wave).into_iter().map(|at| first + at).collect();
-    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let budget = BEGINNING * warps;
-    let traces = beginnings(module, memory, arch, template, list, budget)?;
+    let wanted = (BEGINNING, Depth::Addresses);
+    let traces = beginnings(module, memory, arch, template, list, wanted)?;
     Ok(share(&traces, wave))
 }
 

@@ -112,6 +112,13 @@ fn an_unrolled_loop_over_atoms_is_replayed_as_it_was_executed_whatever_is_left_o
     }
 }
 
+/// A launch of this shape, all of whose blocks do what the traces hold.
+fn coulomb_of(shape: &Shape, traces: Traces) -> Estimate {
+    let arch = Arch::by_name("a100").unwrap();
+    let machine = Machine::load(CUBIN, "coulomb").unwrap();
+    estimate(arch, &machine, traces, shape).unwrap()
+}
+
 #[test]
 fn a_replay_that_is_cut_short_goes_by_instructions_where_one_warp_does_most_of_the_work() {
     let shape = Shape {
@@ -126,9 +133,7 @@ fn a_replay_that_is_cut_short_goes_by_instructions_where_one_warp_does_most_of_t
         for warp in &mut traces.main.warps[1..] {
             warp.runs.truncate(1);
         }
-        let arch = Arch::by_name("a100").unwrap();
-        let machine = Machine::load(CUBIN, "coulomb").unwrap();
-        let found = estimate(arch, &machine, traces, &shape).unwrap();
+        let found = coulomb_of(&shape, traces);
         assert_eq!(found.tally.issued >= 1_000_000, cut);
         found.us
     };
@@ -144,8 +149,6 @@ fn waves_are_replayed_until_two_in_a_row_go_at_the_same_rate() {
     let given = [Bytes(8192), Int(64), Single(0.25), Bytes(1 << 20)];
     let (traces, _) = replayed("coulomb", [4, 4, 2], [16, 8, 1], &given);
     let block: u64 = traces.by_unit.iter().sum();
-    let arch = Arch::by_name("a100").unwrap();
-    let machine = Machine::load(CUBIN, "coulomb").unwrap();
     let of = |waves: u32| {
         let shape = Shape {
             grid: [108 * 8 * waves, 1, 1],
@@ -153,7 +156,7 @@ fn waves_are_replayed_until_two_in_a_row_go_at_the_same_rate() {
             registers: 64,
             shared_bytes: 0,
         };
-        let found = estimate(arch, &machine, traces.clone(), &shape).unwrap();
+        let found = coulomb_of(&shape, traces.clone());
         assert_eq!(found.resident, 8);
         (found.tally.issued / block / 8, found.cycles)
     };

@@ -15,7 +15,7 @@ pub mod hazard;
 pub mod counters;
 pub mod exec;
 mod module;
-mod table;
+pub mod table;
 
 pub use arch::Arch;
 pub use counters::Counters;
