@@ -6,7 +6,7 @@ use super::{CliError, CommandResult, output};
 use crate::{atomic, exit};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
-use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::entry::StoredTrial;
 use tuner_core::record::{TimingKind, Verdict};
 use tuner_report::export;
 use tuner_report::export::ExportError;
@@ -120,7 +120,7 @@ async fn convert(
     store: &Store,
     boards: &[Board],
 ) -> Result<String, CliError> {
-    let entries: Vec<Entry> = boards.iter().filter_map(Board::entry).collect();
+    let entries = store.entries(boards).await.map_err(store_error)?;
     let text = match args.to {
         Target::Header => {
             let limited = export::own_sizes_only(kernel, &entries).map_err(usage)?;

@@ -38,12 +38,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    let boards = block_on(read(args))?;
-    let (measured, others): (Vec<Board>, Vec<Board>) = boards
-        .into_iter()
-        .partition(|board| board.timing == TimingKind::Measured);
-    if measured.is_empty() {
-        let why = if others.is_empty() {
+    let (boards, entries) = block_on(read(args))?;
+    if entries.is_empty() {
+        let why = if boards.is_empty() {
             "no candidate passed"
         } else {
             "all times are predicted, or recorded by others; only those measured here are recorded"
@@ -54,12 +51,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return Ok(exit::NOTHING_PASSED);
     }
     let mut files: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
-    for board in &measured {
-        let (device, kernel) = (board.key.device.clone(), board.key.kernel.clone());
-        files
-            .entry((device, kernel))
-            .or_default()
-            .extend(board.entry());
+    for entry in entries {
+        let (device, kernel) = (entry.best.device.clone(), entry.best.kernel.clone());
+        files.entry((device, kernel)).or_default().push(entry);
     }
     for ((device, kernel), entries) in files {
         write(args, &kernel, &device, &entries)?;
@@ -67,12 +61,19 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-async fn read(args: &Args) -> Result<Vec<Board>, CliError> {
+/// The boards that were asked for, and what is recorded: of those with measured times.
+async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
     let store = args.selection.open().await?;
     let kernels = kernels_named(&args.kernels)?;
     let boards = args.selection.boards(&store, &kernels, Some(1)).await?;
+    let measured: Vec<Board> = boards
+        .iter()
+        .filter(|board| board.timing == TimingKind::Measured)
+        .cloned()
+        .collect();
+    let entries = store.entries(&measured).await.map_err(store_error)?;
     store.close().await.map_err(store_error)?;
-    Ok(boards)
+    Ok((boards, entries))
 }
 
 fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(), CliError> {

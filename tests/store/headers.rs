@@ -23,11 +23,7 @@ pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entr
         finished(&store, start, &trials).await;
     }
     let boards = store.boards(&LeaderboardQuery::default()).await.unwrap();
-    boards
-        .iter()
-        .map(tuner_store::Board::entry)
-        .map(Option::unwrap)
-        .collect()
+    store.entries(&boards).await.unwrap()
 }
 
 fn sized(kind: DeviceKind, problem: &str, n: i64, causal: i64) -> RunStart {

@@ -1,7 +1,9 @@
 //! Measured times with their evidence: stored to the bit, published, compared across runs and with
 //! peers.
 
-use crate::store::support::{config, fresh, hash, key, proven_time, start, submitted, timed};
+use crate::store::support::{
+    config, first_rows, fresh, hash, key, proven_time, start, submitted, timed,
+};
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::record::{DeviceKind, OtherMode, TimingEvidence, TrialRecord};
@@ -77,8 +79,8 @@ async fn rows_of_different_runs_tie_by_their_ratio_to_the_reference() {
         .map(|row| (row.rank, row.tied_with_best))
         .collect();
     assert_eq!(ties, [(1, true), (1, true), (3, false)]);
-    let top = store.top(&LeaderboardQuery::default()).await.unwrap();
-    assert_eq!(top[0].board.rows, rows);
+    let first = first_rows(&store).await;
+    assert_eq!(first, rows);
 }
 
 #[tokio::test]
@@ -106,8 +108,8 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
     let times: Vec<f64> = rows.iter().map(|row| row.time_us_p50).collect();
     assert_eq!(times, [9.51, 10.0]);
     assert_eq!(rows[0].samples, 20);
-    let top = store.top(&LeaderboardQuery::default()).await.unwrap();
-    assert_eq!(top[0].board.rows, rows);
+    let first = first_rows(&store).await;
+    assert_eq!(first, rows);
     // A later race of the same candidate is no better than its final time.
     submitted(&store, &start, &[measured(&start, 0, 32, 100.0, 0.08)]).await;
     let rows = store
@@ -115,8 +117,8 @@ async fn what_was_timed_again_at_the_end_is_what_counts() {
         .await
         .unwrap();
     assert_eq!(rows[1].time_us_p50, 10.0);
-    let top = store.top(&LeaderboardQuery::default()).await.unwrap();
-    assert_eq!(top[0].board.rows, rows);
+    let first = first_rows(&store).await;
+    assert_eq!(first, rows);
     let stranger = config(128, 8);
     let record = measured(&start, 0, 32, 100.0, 0.1).measurement.unwrap();
     assert!(
@@ -188,4 +190,20 @@ async fn a_predicted_time_is_never_compared_with_a_peer() {
         .await
         .unwrap();
     assert_eq!(rows[0].speedup_vs_baseline, None);
+}
+
+#[tokio::test]
+async fn a_row_is_compared_with_the_default_wherever_that_stands() {
+    let (_directory, store) = fresh().await;
+    let start = start(DeviceKind::Cuda);
+    // The default, a tile of 32, comes last and is the slowest.
+    let others = (0..40_u32).map(|at| (i64::from(at) + 100, 10.0 + f64::from(at)));
+    let trials: Vec<TrialRecord> = (0..)
+        .zip(others.chain([(32, 100.0)]))
+        .map(|(sequence, (tile, us))| timed(&start, sequence, config(tile, 0), us))
+        .collect();
+    submitted(&store, &start, &trials).await;
+    let rows = first_rows(&store).await;
+    assert_eq!(rows.len(), 20);
+    assert_eq!(rows[0].speedup_vs_default, Some(10.0));
 }

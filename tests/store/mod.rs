@@ -11,3 +11,4 @@ mod origins;
 mod random_lookups;
 mod schema;
 pub(crate) mod support;
+mod withdrawn;

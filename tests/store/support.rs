@@ -3,12 +3,15 @@
 use tuner_core::evidence::{Measured, Proof};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{
-    Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard, Measurement,
-    ParameterDefinition, Provenance, TaskKey, TimingKind, TrialRecord, Verdict,
+    Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard,
+    LeaderboardRow, Measurement, ParameterDefinition, Provenance, TaskKey, TimingKind, TrialRecord,
+    Verdict,
 };
 use tuner_core::units::{ContentHash, Micros, Seed};
 use tuner_core::value::Value;
-use tuner_store::{DeviceStart, RecordingSource, RunEnd, RunId, RunStart, Store, TaskStart};
+use tuner_store::{
+    DeviceStart, LeaderboardQuery, RecordingSource, RunEnd, RunId, RunStart, Store, TaskStart,
+};
 
 pub(crate) fn hash(text: &str) -> ContentHash {
     ContentHash::of([text.as_bytes()])
@@ -204,4 +207,13 @@ pub(crate) fn failed(
         measurement: None,
         ..timed(start, sequence, config, 1.0)
     }
+}
+
+/// The rows that a page asks for: those of boards that are cut off.
+pub(crate) async fn first_rows(store: &Store) -> Vec<LeaderboardRow> {
+    let query = LeaderboardQuery {
+        top: Some(20),
+        ..LeaderboardQuery::default()
+    };
+    store.leaderboard(&query).await.unwrap()
 }

@@ -74,7 +74,8 @@ const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem,
      JOIN devices d ON d.id = r.device
      JOIN problems p ON p.id = t.problem
      JOIN kernels k ON k.id = p.kernel
-     WHERE v.verdict = 'ok' AND (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
+     WHERE v.verdict = 'ok' AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)
+       AND (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
        AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
        AND (?5 IS NULL OR r.selector = ?5)
        AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
@@ -230,9 +231,10 @@ pub(super) async fn time_lines(
     let mut lines = Vec::with_capacity(tasks.len());
     for task in &tasks {
         let steps = sqlx::query_as(
-            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2, m.p50_us, NULL) AS p50_us,
-                v.charged_us
-             FROM verdicts v LEFT JOIN times m ON m.verdict = v.id
+            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2, coalesce(f.p50_us, m.p50_us), NULL)
+                    AS p50_us, v.charged_us
+             FROM verdicts v LEFT JOIN measurements m ON m.verdict = v.id
+             LEFT JOIN final_times f ON f.verdict = v.id
              WHERE v.task = ?1 ORDER BY v.sequence IS NULL, v.sequence, v.id",
         )
         .bind(task.try_get::<i64, _>("task")?)

@@ -6,7 +6,7 @@
 
 use super::baselines::peer;
 use super::rank::{Timed, places};
-use super::rows::{Config, TRIAL_COLUMNS, config_from_text, trial_from_row};
+use super::rows::{Config, TRIAL_COLUMNS, config_from_text, hash_from_bytes, trial_from_row};
 use super::run::RecordingSource;
 use super::times::{TimeRow, best_times};
 use sqlx::query::QueryAs;
@@ -15,10 +15,11 @@ use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, FromRow, Row as _, SqlSafeStr, Sqlite, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use tuner_core::entry::Entry;
 use tuner_core::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
 };
-use tuner_core::units::Seed;
+use tuner_core::units::{ContentHash, Seed};
 
 /// Which devices a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +89,8 @@ pub struct Board {
     pub driver: Option<String>,
     /// Ranked rows, best first.
     pub rows: Vec<LeaderboardRow>,
-    /// Every timed configuration, as JSON text, with its median in microseconds, best first.
-    times: Vec<(String, f64)>,
+    /// Identity of each row's candidate.
+    pub candidates: Vec<ContentHash>,
     pub(super) problem_id: i64,
     pub(super) device_id: i64,
 }
@@ -98,26 +99,6 @@ pub struct Board {
 fn capability(arch: &str) -> Option<u32> {
     let digits = arch.strip_prefix("sm_")?;
     digits.trim_end_matches(['a', 'f']).parse().ok()
-}
-
-impl Board {
-    /// The best row and what an export says around it; `None` when no row was asked for.
-    #[must_use]
-    pub fn entry(&self) -> Option<tuner_core::entry::Entry> {
-        Some(tuner_core::entry::Entry {
-            best: self.rows.first()?.clone(),
-            sizes: self.sizes.clone(),
-            environment: self.environment.clone(),
-            cc: capability(&self.arch),
-            definition: self.definition.clone(),
-            driver: self.driver.clone(),
-            times: self
-                .times
-                .iter()
-                .filter_map(|(config, us)| Some((config_from_text(config).ok()?, *us)))
-                .collect(),
-        })
-    }
 }
 
 /// How many candidates of a kernel, problem and device got a verdict.
@@ -270,23 +251,89 @@ pub(super) async fn boards(
         let default = group.default_config.clone();
         let mut board = described(group);
         let place = (board.problem_id, board.device_id);
-        let times = best_times(connection, place, board.timing, query.commits_text()).await?;
-        let default_us = default.and_then(|default| {
-            let row = times.iter().find(|row| row.config == default)?;
-            Some(row.p50_us)
-        });
-        let top = query.top.unwrap_or(usize::MAX);
-        add_rows(connection, &mut board, &times, default_us, top).await?;
+        let commits = query.commits_text();
+        // The place of a row depends on the rows above it alone; results of one commit are few.
+        let limit = query.top.filter(|_| commits.is_none());
+        let times = best_times(connection, place, board.timing, commits, limit).await?;
+        let default_us = default_time(connection, &board, &times, default, limit).await?;
+        add_rows(connection, &mut board, &times, default_us, query.top).await?;
         if query.code_sizes {
             for (row, time) in board.rows.iter_mut().zip(&times) {
                 row.code_bytes = code_bytes(connection, time.verdict).await?;
             }
         }
-        let times = times.into_iter().map(|row| (row.config, row.p50_us));
-        board.times = times.collect();
         boards.push(board);
     }
     Ok(boards)
+}
+
+/// The best time of the default configuration on a board, microseconds. `limit`: as many of the times
+/// were read at most.
+async fn default_time(
+    connection: &mut SqliteConnection,
+    board: &Board,
+    times: &[TimeRow],
+    config: Option<String>,
+    limit: Option<usize>,
+) -> Result<Option<f64>, sqlx::Error> {
+    let Some(config) = config else {
+        return Ok(None);
+    };
+    let read = times.iter().find(|time| time.config == config);
+    if read.is_some() || limit.is_none_or(|limit| times.len() < limit) {
+        return Ok(read.map(|time| time.p50_us));
+    }
+    // The default is tried first: it is among the first results of a task, unless others recorded them.
+    let tried: (i64, Option<f64>) = sqlx::query_as(
+        "SELECT count(*), min(b.p50_us) FROM tasks t JOIN runs r ON r.id = t.run
+         JOIN verdicts v ON v.task = t.id AND v.sequence < 16
+         JOIN candidates c ON c.id = v.candidate
+         LEFT JOIN best_times b ON b.candidate = c.id AND b.device = r.device AND b.kind = ?4
+         WHERE t.problem = ?1 AND c.config = ?2 AND r.device = ?3",
+    )
+    .bind(board.problem_id)
+    .bind(&config)
+    .bind(board.device_id)
+    .bind(Text(board.timing))
+    .fetch_one(&mut *connection)
+    .await?;
+    if tried.0 > 0 {
+        return Ok(tried.1);
+    }
+    sqlx::query_scalar(
+        "SELECT b.p50_us FROM best_times b JOIN candidates c ON c.id = b.candidate
+         WHERE b.problem = ?1 AND c.config = ?2 AND b.device = ?3 AND b.kind = ?4",
+    )
+    .bind(board.problem_id)
+    .bind(config)
+    .bind(board.device_id)
+    .bind(Text(board.timing))
+    .fetch_optional(connection)
+    .await
+}
+
+/// What an export says around the best row of a board; `None` where it has no row.
+pub(super) async fn entry(
+    connection: &mut SqliteConnection,
+    board: &Board,
+) -> Result<Option<Entry>, sqlx::Error> {
+    let Some(best) = board.rows.first() else {
+        return Ok(None);
+    };
+    let place = (board.problem_id, board.device_id);
+    let times = best_times(connection, place, board.timing, None, None).await?;
+    let times = times
+        .iter()
+        .filter_map(|time| Some((config_from_text(&time.config).ok()?, time.p50_us)));
+    Ok(Some(Entry {
+        best: best.clone(),
+        sizes: board.sizes.clone(),
+        environment: board.environment.clone(),
+        cc: capability(&board.arch),
+        definition: board.definition.clone(),
+        driver: board.driver.clone(),
+        times: times.collect(),
+    }))
 }
 
 /// Length of the machine code of a judged candidate, where it was kept.
@@ -304,14 +351,15 @@ async fn code_bytes(
     Ok(found.flatten().filter(|bytes| *bytes > 0))
 }
 
-/// Adds the rows of the first `top` of a board's times.
-pub(super) async fn add_rows(
+/// Adds the rows of the first `top` of a board's times, or of all.
+async fn add_rows(
     connection: &mut SqliteConnection,
     board: &mut Board,
     times: &[TimeRow],
     default_us: Option<f64>,
-    top: usize,
+    top: Option<usize>,
 ) -> Result<(), sqlx::Error> {
+    let top = top.unwrap_or(usize::MAX);
     let timed: Vec<Timed> = times.iter().map(TimeRow::timed).collect();
     let place = (board.problem_id, board.device_id);
     let peer = peer(connection, place, board.timing).await?;
@@ -327,6 +375,7 @@ pub(super) async fn add_rows(
             board.driver = driver;
         }
         board.rows.push(row);
+        board.candidates.push(hash_from_bytes(&time.hash));
     }
     Ok(())
 }
@@ -347,7 +396,7 @@ pub(super) fn described(group: GroupRow) -> Board {
         space_path: group.space_path.map(PathBuf::from),
         reference_hash: group.reference_hash,
         rows: Vec::new(),
-        times: Vec::new(),
+        candidates: Vec::new(),
         problem_id: group.problem_id,
         device_id: group.device_id,
     }
@@ -469,7 +518,8 @@ pub(super) async fn candidates(
     let sql = format!(
         "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
          WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
-         ORDER BY c.id, v.verdict <> 'ok', m.p50_us, iif(m.kind IS NULL, -v.id, v.id)"
+         ORDER BY c.id, v.verdict <> 'ok' OR EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id),
+             p50_us, iif(m.kind IS NULL, -v.id, v.id)"
     );
     let rows = sqlx::query(AssertSqlSafe(sql))
         .bind(board.problem_id)

@@ -24,8 +24,8 @@ mod resume;
 mod rows;
 mod run;
 mod runs;
-mod times;
 mod sync;
+mod times;
 mod top;
 mod writer;
 
@@ -41,7 +41,7 @@ pub use run::{
 };
 pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{Synced, pull};
-pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, RankedBoard};
+pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue};
 
 use ack::closed;
 use error::At as _;
@@ -51,6 +51,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
+use tuner_core::entry::Entry;
 use tuner_core::evidence::Measured;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
@@ -265,13 +266,26 @@ impl Store {
         Ok(boards.into_iter().flat_map(|board| board.rows).collect())
     }
 
-    /// The leaderboard with what an export needs beside each group's rows.
+    /// The leaderboard, and each group's rows with what they are of.
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn boards(&self, query: &LeaderboardQuery) -> Result<Vec<Board>, StoreError> {
         let reader = &mut *self.reader().await?;
         leaderboard::boards(reader, query).await.at(&self.path)
+    }
+
+    /// What exports say of boards: the best row of each that has one, and every time.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn entries(&self, boards: &[Board]) -> Result<Vec<Entry>, StoreError> {
+        let reader = &mut *self.reader().await?;
+        let mut entries = Vec::with_capacity(boards.len());
+        for board in boards {
+            entries.extend(leaderboard::entry(reader, board).await.at(&self.path)?);
+        }
+        Ok(entries)
     }
 
     /// How many candidates got which verdict.

@@ -298,24 +298,29 @@ async fn run_trials(
     failed: bool,
     limit: u32,
 ) -> Result<Vec<RunTrial>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
-            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config, m.p50_us, m.p90_us,
-            x.registers, nullif(x.sass_bytes, 0) AS code_bytes,
-            w.energy_mj
-         FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
+    sqlx::query_as(RUN_TRIALS)
+        .bind(id.as_str())
+        .bind(failed)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
+}
+
+/// The latest results of a run: first which, then what is known of them.
+pub(super) const RUN_TRIALS: &str =
+    "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
+            substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
+            coalesce(f.p50_us, m.p50_us) AS p50_us, coalesce(f.p90_us, m.p90_us) AS p90_us,
+            x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj
+         FROM (SELECT v.id FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
+             WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3) latest
+         JOIN verdicts v ON v.id = latest.id JOIN tasks t ON t.id = v.task
          JOIN candidates c ON c.id = v.candidate JOIN problems p ON p.id = t.problem
-         JOIN kernels k ON k.id = p.kernel LEFT JOIN times m ON m.verdict = v.id
+         JOIN kernels k ON k.id = p.kernel LEFT JOIN measurements m ON m.verdict = v.id
+         LEFT JOIN final_times f ON f.verdict = v.id
          LEFT JOIN compilations x ON x.candidate = c.id
          LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
-         WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3",
-    )
-    .bind(id.as_str())
-    .bind(failed)
-    .bind(limit)
-    .fetch_all(connection)
-    .await
-}
+         ORDER BY v.id DESC";
 
 async fn run_task(
     connection: &mut SqliteConnection,

@@ -1,11 +1,10 @@
-//! What the dashboard asks of millions of results: the first rows of a leaderboard, one candidate,
-//! what a parameter's values are worth. All but the last are index scans.
+//! What the dashboard asks of millions of results: one candidate, what a parameter's values are worth,
+//! the devices. All but the second are index scans.
 
 use super::Store;
 use super::error::{At as _, StoreError};
-use super::leaderboard::{Board, LeaderboardQuery, add_rows, described, newest};
-use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, hash_from_bytes, trial_from_row};
-use super::times::first_times;
+use super::leaderboard::{LeaderboardQuery, described, newest};
+use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, trial_from_row};
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use std::collections::BTreeMap;
@@ -14,19 +13,21 @@ use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
 /// Verdicts of one candidate that are given, latest first.
-const ATTEMPTS: i64 = 20;
+const MAX_ATTEMPTS: i64 = 20;
+
+/// The verdicts on a candidate, latest first. Problems outside, candidates inside: the index begins
+/// with the problem.
+const ATTEMPTS_OF: &str =
+    "SELECT v.id, k.name AS kernel, k.template_hash, p.name AS problem, p.sizes,
+            r.name AS run, d.name AS device, d.kind, o.git_commit, o.dirty, o.driver, v.judged_at
+         FROM problems p CROSS JOIN candidates c ON c.problem = p.id AND c.hash = ?
+         JOIN kernels k ON k.id = p.kernel JOIN verdicts v ON v.candidate = c.id
+         JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
+         JOIN devices d ON d.id = r.device JOIN provenance o ON o.id = v.provenance
+         ORDER BY v.id DESC LIMIT ?";
 
 /// Candidates that decide what a parameter's values are worth, at most; more are sampled evenly.
 const EFFECT_SAMPLE: i64 = 20_000;
-
-/// The first rows of a board, with their candidates.
-#[derive(Debug, Clone)]
-pub struct RankedBoard {
-    /// The board; its rows are the first only.
-    pub board: Board,
-    /// Identity of each row's candidate.
-    pub candidates: Vec<ContentHash>,
-}
 
 /// One verdict on a candidate, and where it was given.
 #[derive(Debug, Clone)]
@@ -116,15 +117,6 @@ pub struct DeviceRow {
 }
 
 impl Store {
-    /// The first rows of every board that the query selects (`top` of it, 50 where it has none).
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn top(&self, query: &LeaderboardQuery) -> Result<Vec<RankedBoard>, StoreError> {
-        let reader = &mut *self.reader().await?;
-        top(reader, query).await.at(&self.path)
-    }
-
     /// A candidate by its identity; `None` where it is unknown.
     ///
     /// # Errors
@@ -163,69 +155,15 @@ impl Store {
     }
 }
 
-async fn top(
-    connection: &mut SqliteConnection,
-    query: &LeaderboardQuery,
-) -> Result<Vec<RankedBoard>, sqlx::Error> {
-    let limit = i64::try_from(query.top.unwrap_or(50)).unwrap_or(i64::MAX);
-    let mut boards = Vec::new();
-    for group in newest(connection, query).await? {
-        let default = group.default_config.clone();
-        let mut board = described(group);
-        // The rank of a row depends on the rows above it alone.
-        let place = (board.problem_id, board.device_id);
-        let times = first_times(connection, place, board.timing, limit).await?;
-        let default_us = default_time(connection, &board, default).await?;
-        add_rows(connection, &mut board, &times, default_us, usize::MAX).await?;
-        let candidates = times.iter().map(|time| hash_from_bytes(&time.hash));
-        boards.push(RankedBoard {
-            candidates: candidates.collect(),
-            board,
-        });
-    }
-    Ok(boards)
-}
-
-/// The best time of the default configuration on a board, microseconds.
-async fn default_time(
-    connection: &mut SqliteConnection,
-    board: &Board,
-    config: Option<String>,
-) -> Result<Option<f64>, sqlx::Error> {
-    // The default is tried first: it is among the first results of a task, or has none.
-    sqlx::query_scalar(
-        "SELECT min(b.p50_us) FROM tasks t JOIN runs r ON r.id = t.run
-         JOIN verdicts v ON v.task = t.id AND v.sequence < 16
-         JOIN candidates c ON c.id = v.candidate
-         JOIN best_times b ON b.candidate = c.id AND b.device = r.device AND b.kind = ?4
-         WHERE t.problem = ?1 AND c.config = ?2 AND r.device = ?3",
-    )
-    .bind(board.problem_id)
-    .bind(config)
-    .bind(board.device_id)
-    .bind(Text(board.timing))
-    .fetch_one(connection)
-    .await
-}
-
 async fn candidate(
     connection: &mut SqliteConnection,
     hash: &ContentHash,
 ) -> Result<Option<CandidatePage>, sqlx::Error> {
-    // Problems outside, candidates inside: the index begins with the problem.
-    let rows = sqlx::query(
-        "SELECT v.id, k.name AS kernel, k.template_hash, p.name AS problem, p.sizes,
-            r.name AS run, d.name AS device, d.kind, o.git_commit, o.dirty, o.driver, v.judged_at
-         FROM problems p CROSS JOIN candidates c ON c.problem = p.id AND c.hash = ?
-         JOIN kernels k ON k.id = p.kernel JOIN verdicts v ON v.candidate = c.id
-         JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
-         JOIN devices d ON d.id = r.device JOIN provenance o ON o.id = v.provenance
-         ORDER BY v.id DESC LIMIT ?",
-    )
-    .bind(hash_bytes(hash))
-    .bind(ATTEMPTS)
-    .fetch_all(&mut *connection)
-    .await?;
+    let rows = sqlx::query(ATTEMPTS_OF)
+        .bind(hash_bytes(hash))
+        .bind(MAX_ATTEMPTS)
+        .fetch_all(&mut *connection)
+        .await?;
     let Some(first) = rows.first() else {
         return Ok(None);
     };
@@ -344,3 +282,6 @@ fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
         _ => a.to_string().cmp(&b.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,6 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tuner_core::entry::Entry;
 use tuner_core::files;
 use tuner_core::record::{Hazard, TimingKind};
 use tuner_core::units::ContentHash;
@@ -67,10 +66,12 @@ pub(super) async fn leaderboard(
 ) -> Result<impl IntoResponse, Problem> {
     let query = query.query()?;
     let answer = app.cached(format!("leaderboard {query:?}"), async {
-        let boards = app.read(async move |store| store.top(&query).await).await?;
+        let boards = app
+            .read(async move |store| store.boards(&query).await)
+            .await?;
         let entries: Vec<LeaderboardEntry> = boards
             .into_iter()
-            .flat_map(|ranked| ranked.board.rows.into_iter().zip(ranked.candidates))
+            .flat_map(|board| board.rows.into_iter().zip(board.candidates))
             .map(|(row, candidate)| LeaderboardEntry {
                 row,
                 candidate: candidate.to_string(),
@@ -301,16 +302,17 @@ pub(super) async fn header(
         timings: Vec::new(),
         commits: None,
     };
-    let boards = app.read(async move |store| store.boards(&board).await);
-    let boards = boards.await?;
-    let wanted = |board: &&Board| query.allow_predicted || board.timing != TimingKind::Predicted;
-    let entries: Vec<Entry> = boards
-        .iter()
-        .filter(wanted)
-        .filter_map(Board::entry)
-        .collect();
+    let wanted =
+        move |board: &Board| query.allow_predicted || board.timing != TimingKind::Predicted;
+    let found = app.read(async move |store| {
+        let mut boards = store.boards(&board).await?;
+        let any = !boards.is_empty();
+        boards.retain(wanted);
+        Ok((any, store.entries(&boards).await?))
+    });
+    let (any, entries) = found.await?;
     if entries.is_empty() {
-        let why = if boards.is_empty() {
+        let why = if !any {
             "no result matches; /api/v1/leaderboard names kernels, problems and devices"
         } else {
             "there are only predicted times; measure on a GPU, or add allow_predicted=true"

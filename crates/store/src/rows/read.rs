@@ -10,13 +10,18 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compilation, Measurement, TrialRecord};
 use tuner_core::units::{ContentHash, Micros};
 
-/// Columns that [`trial_from_row`] reads, with the joins they need.
+/// Columns that [`trial_from_row`] reads, with the joins they need. The times are those of the view
+/// `times`, written out: SQLite makes all rows of a view that stands behind LEFT JOIN and is a join.
 pub(crate) const TRIAL_COLUMNS: &str =
     "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.charged_us,
         v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
         x.arch, x.registers, x.spill_bytes, x.stack_bytes, x.shared_bytes, x.compile_us,
-        x.ptx_bytes, x.sass_bytes, m.kind,
-        m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.protocol, m.reused, m.samples_us,
+        x.ptx_bytes, x.sass_bytes, m.kind, m.reused,
+        coalesce(f.p50_us, m.p50_us) AS p50_us, coalesce(f.p90_us, m.p90_us) AS p90_us,
+        coalesce(f.ci_low_us, m.ci_low_us) AS ci_low_us,
+        coalesce(f.ci_high_us, m.ci_high_us) AS ci_high_us,
+        coalesce(f.protocol, m.protocol) AS protocol,
+        coalesce(f.samples_us, m.samples_us) AS samples_us,
         e.cache, e.launches, e.cycles, e.clock_mhz, e.reference, e.reference_us, e.ratios, e.flags,
         e.other_cache, e.other_p50_us, e.other_p90_us, e.other_low_us, e.other_high_us,
         e.other_samples, e.gate, w.energy_mj, w.energy_low_mj, w.energy_high_mj, w.energies_mj,
@@ -29,8 +34,10 @@ pub(crate) const TRIAL_COLUMNS: &str =
      JOIN problems p ON p.id = c.problem
      JOIN kernels k ON k.id = p.kernel
      LEFT JOIN compilations x ON x.candidate = c.id
-     LEFT JOIN times m ON m.verdict = v.id
-     LEFT JOIN timing_evidence e ON e.verdict = v.id AND e.stage = m.stage
+     LEFT JOIN measurements m ON m.verdict = v.id
+     LEFT JOIN final_times f ON f.verdict = v.id
+     LEFT JOIN timing_evidence e ON e.verdict = v.id
+         AND e.stage = iif(f.verdict IS NULL, 'race', 'final')
      LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
      LEFT JOIN counters n ON n.verdict = v.id
      LEFT JOIN long_details l ON l.verdict = v.id ";
