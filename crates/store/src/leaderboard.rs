@@ -8,7 +8,7 @@ use super::baselines::peer;
 use super::rank::{Timed, places};
 use super::rows::{Config, TRIAL_COLUMNS, config_from_text, hash_from_bytes, trial_from_row};
 use super::run::RecordingSource;
-use super::times::{TimeRow, best_times};
+use super::times::{TimeRow, best_times, default_time};
 use sqlx::query::QueryAs;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Text;
@@ -265,51 +265,6 @@ pub(super) async fn boards(
         boards.push(board);
     }
     Ok(boards)
-}
-
-/// The best time of the default configuration on a board, microseconds. `limit`: as many of the times
-/// were read at most.
-async fn default_time(
-    connection: &mut SqliteConnection,
-    board: &Board,
-    times: &[TimeRow],
-    config: Option<String>,
-    limit: Option<usize>,
-) -> Result<Option<f64>, sqlx::Error> {
-    let Some(config) = config else {
-        return Ok(None);
-    };
-    let read = times.iter().find(|time| time.config == config);
-    if read.is_some() || limit.is_none_or(|limit| times.len() < limit) {
-        return Ok(read.map(|time| time.p50_us));
-    }
-    // The default is tried first: it is among the first results of a task, unless others recorded them.
-    let tried: (i64, Option<f64>) = sqlx::query_as(
-        "SELECT count(*), min(b.p50_us) FROM tasks t JOIN runs r ON r.id = t.run
-         JOIN verdicts v ON v.task = t.id AND v.sequence < 16
-         JOIN candidates c ON c.id = v.candidate
-         LEFT JOIN best_times b ON b.candidate = c.id AND b.device = r.device AND b.kind = ?4
-         WHERE t.problem = ?1 AND c.config = ?2 AND r.device = ?3",
-    )
-    .bind(board.problem_id)
-    .bind(&config)
-    .bind(board.device_id)
-    .bind(Text(board.timing))
-    .fetch_one(&mut *connection)
-    .await?;
-    if tried.0 > 0 {
-        return Ok(tried.1);
-    }
-    sqlx::query_scalar(
-        "SELECT b.p50_us FROM best_times b JOIN candidates c ON c.id = b.candidate
-         WHERE b.problem = ?1 AND c.config = ?2 AND b.device = ?3 AND b.kind = ?4",
-    )
-    .bind(board.problem_id)
-    .bind(config)
-    .bind(board.device_id)
-    .bind(Text(board.timing))
-    .fetch_optional(connection)
-    .await
 }
 
 /// What an export says around the best row of a board; `None` where it has no row.
