@@ -120,3 +120,30 @@ async fn a_final_time_of_a_wrong_candidate_does_not_rank() {
     stored.unwrap();
     assert_eq!(ranked(&store).await, []);
 }
+
+#[tokio::test]
+async fn a_run_does_not_show_a_candidate_as_its_best_that_a_later_run_found_wrong() {
+    let (_directory, store) = fresh().await;
+    let start = start(DeviceKind::Cuda);
+    let slow = timed(&start, 0, config(128, 0), 14.0);
+    let fast = timed(&start, 1, config(32, 0), 10.0);
+    let right = timed(&start, 2, config(64, 0), 12.0);
+    let run = submitted(&store, &start, &[slow, fast, right]).await;
+    let falls = async || {
+        let tasks = store.run_tasks(&run).await.unwrap();
+        let curve: Vec<f64> = tasks[0].curve.iter().map(|point| point.us).collect();
+        let board = &store.boards(&LeaderboardQuery::default()).await.unwrap()[0];
+        let lines = store.time_lines(board).await.unwrap();
+        let times: Vec<Option<f64>> = lines[0].steps.iter().map(|step| step.p50_us).collect();
+        (curve, tasks[0].best_config.clone(), times)
+    };
+    let (curve, best, times) = falls().await;
+    assert_eq!((curve, best), (vec![14.0, 10.0], Some(config(32, 0))));
+    assert_eq!(times, [Some(14.0), Some(10.0), Some(12.0)]);
+
+    let found = failed(&start, 0, config(32, 0), Verdict::Race);
+    finished(&store, &start, &[found]).await;
+    let (curve, best, times) = falls().await;
+    assert_eq!((curve, best), (vec![14.0, 12.0], Some(config(64, 0))));
+    assert_eq!(times, [Some(14.0), None, Some(12.0)]);
+}

@@ -189,7 +189,7 @@ pub struct Step {
     /// The judgement.
     #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
-    /// Median, µs, where it has a time.
+    /// Median, µs, where it has a time and no later judgement found the candidate wrong.
     pub p50_us: Option<f64>,
     /// Device-side cost, µs.
     pub charged_us: u64,
@@ -231,8 +231,9 @@ pub(super) async fn time_lines(
     let mut lines = Vec::with_capacity(tasks.len());
     for task in &tasks {
         let steps = sqlx::query_as(
-            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2, coalesce(f.p50_us, m.p50_us), NULL)
-                    AS p50_us, v.charged_us
+            "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2
+                    AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id),
+                    coalesce(f.p50_us, m.p50_us), NULL) AS p50_us, v.charged_us
              FROM verdicts v LEFT JOIN measurements m ON m.verdict = v.id
              LEFT JOIN final_times f ON f.verdict = v.id
              WHERE v.task = ?1 ORDER BY v.sequence IS NULL, v.sequence, v.id",

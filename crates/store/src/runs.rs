@@ -76,7 +76,7 @@ pub struct RunTask {
     pub default_us: Option<f64>,
     /// How many candidates got which verdict.
     pub verdicts: BTreeMap<Verdict, u64>,
-    /// The best-so-far curve.
+    /// The best-so-far curve, without candidates that a later judgement found to be wrong.
     pub curve: Vec<CurvePoint>,
     /// What its candidates cost on the device's virtual clock, microseconds.
     pub charged_us: u64,
@@ -341,7 +341,8 @@ async fn run_task(
             SELECT v.sequence, m.p50_us, v.candidate, min(m.p50_us) OVER (
                 ORDER BY v.sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
             FROM verdicts v JOIN measurements m ON m.verdict = v.id
-            WHERE v.task = ? AND v.sequence IS NOT NULL AND v.verdict = 'ok')
+            WHERE v.task = ? AND v.sequence IS NOT NULL AND v.verdict = 'ok'
+              AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id))
          WHERE before IS NULL OR p50_us < before ORDER BY sequence",
     )
     .bind(task)
