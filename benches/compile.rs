@@ -9,10 +9,10 @@
 
 use std::path::PathBuf;
 use std::time::Instant;
+use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Source, Template,
-    render,
+    CompileOutcome, Compiler, CompilerSettings, Isolation, Source, Template, render,
 };
 
 const COMPILES: i64 = 24;
@@ -20,19 +20,8 @@ const COMPILES: i64 = 24;
 fn source(template: &Template, number: i64) -> Source {
     // Different in a macro that nothing uses, so that each is a source of its own.
     let macros = [("NUMBER".to_owned(), Value::Int(number))];
-    let launches = [LaunchShape {
-        entry: "gemm_f32".to_owned(),
-        dynamic_shared: 0,
-    }];
-    render(
-        template,
-        Binding {
-            macros: &macros,
-            options: &[],
-            launches: &launches,
-        },
-        "sm_90",
-    )
+    let launch = PlanLaunch::new("gemm_f32", [1; 3], [1; 3], Vec::new());
+    render(template, &macros, &[], &[launch], "sm_90")
 }
 
 fn compile_all(compiler: &Compiler, sources: &[Source], threads: usize) -> f64 {

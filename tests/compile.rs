@@ -7,8 +7,8 @@ use std::time::Duration;
 use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, Image, Isolation, LaunchShape, Source,
-    Surroundings, Template, render,
+    CompileOutcome, Compiler, CompilerSettings, Image, Isolation, Source, Surroundings, Template,
+    render,
 };
 
 const SCALE: &str = r#"
@@ -40,16 +40,11 @@ fn source(text: &str, factor: i64) -> Source {
 fn source_for(text: &str, factor: i64, arch: &str, entry: &str) -> Source {
     let template = Template::new("templates/scale/kernel.cu", text, Vec::new(), Vec::new());
     let macros = [("FACTOR".to_owned(), Value::Int(factor))];
-    let launches = [LaunchShape {
-        entry: entry.to_owned(),
-        dynamic_shared: 100,
-    }];
-    let binding = Binding {
-        macros: &macros,
-        options: &[],
-        launches: &launches,
+    let launch = PlanLaunch {
+        shared_bytes: 100,
+        ..PlanLaunch::new(entry, [1; 3], [1; 3], Vec::new())
     };
-    render(&template, binding, arch)
+    render(&template, &macros, &[], &[launch], arch)
 }
 
 fn image(outcome: CompileOutcome) -> std::sync::Arc<Image> {
@@ -225,19 +220,8 @@ fn included_files_come_from_memory_and_cuda_headers_from_the_installation() {
     };
     let template = Template::new("templates/scale/kernel.cu", text, vec![header], Vec::new());
     let macros = [("FACTOR".to_owned(), Value::Int(2))];
-    let launches = [LaunchShape {
-        entry: "scale".into(),
-        dynamic_shared: 0,
-    }];
-    let source = render(
-        &template,
-        Binding {
-            macros: &macros,
-            options: &[],
-            launches: &launches,
-        },
-        "sm_89",
-    );
+    let launch = PlanLaunch::new("scale", [1; 3], [1; 3], Vec::new());
+    let source = render(&template, &macros, &[], &[launch], "sm_89");
     let compiled = image(compiler(None).compile(&source).unwrap());
     assert!(
         compiled.ptx.contains("\"templates/scale/twice.cuh\""),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tuner_core::plan::PlanLaunch;
 use tuner_kernel::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
+    CompileOutcome, Compiler, CompilerSettings, Isolation, Template, render,
 };
 
 use super::case::Case;
@@ -33,20 +34,15 @@ impl Compilers {
     pub(crate) fn code(&self, case: &Case) -> Result<(Arc<str>, Arc<[u8]>), String> {
         let file = format!("{}.cu", case.name);
         let template = Template::new(&file, &case.text, case.headers.clone(), vec![]);
-        let launches: Vec<LaunchShape> = case
+        let launches: Vec<PlanLaunch> = case
             .launches
             .iter()
-            .map(|launch| LaunchShape {
-                entry: launch.entry.clone(),
-                dynamic_shared: u64::from(launch.shared),
+            .map(|launch| PlanLaunch {
+                shared_bytes: launch.shared,
+                ..PlanLaunch::new(&*launch.entry, [1; 3], [1; 3], Vec::new())
             })
             .collect();
-        let binding = Binding {
-            macros: &[],
-            options: &case.options,
-            launches: &launches,
-        };
-        let source = render(&template, binding, &case.arch);
+        let source = render(&template, &[], &case.options, &launches, &case.arch);
         match self.0.compile(&source).map_err(|e| e.to_string())? {
             CompileOutcome::Compiled(image) => Ok((image.ptx.clone(), image.cubin.clone())),
             refused => Err(format!("{refused:?}")),

@@ -4,10 +4,11 @@ use crate::store::support::{config, finished, fresh, start, timed};
 use std::path::Path;
 use std::process::Command;
 use tuner_core::entry::Entry;
+use tuner_core::plan::PlanLaunch;
 use tuner_core::record::{ConstraintDefinition, DeviceKind, LaunchDefinition, ParameterDefinition};
 use tuner_core::value::Value;
 use tuner_kernel::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, Isolation, LaunchShape, Template, render,
+    CompileOutcome, Compiler, CompilerSettings, Isolation, Template, render,
 };
 use tuner_report::export;
 use tuner_store::{LeaderboardQuery, RunStart};
@@ -314,20 +315,9 @@ pub(crate) fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileO
     let text = format!("{header}\n{kernel}");
     let template = Template::new("kernel.cu", text.as_str(), Vec::new(), Vec::new());
     let options: Vec<String> = define.split(' ').map(str::to_owned).collect();
-    let launches = [LaunchShape {
-        entry: "copy".to_owned(),
-        dynamic_shared: 0,
-    }];
-    let binding = Binding {
-        macros: &[],
-        options: &options,
-        launches: &launches,
-    };
-    Some(
-        compiler
-            .compile(&render(&template, binding, "sm_90"))
-            .unwrap(),
-    )
+    let launch = PlanLaunch::new("copy", [1; 3], [1; 3], Vec::new());
+    let source = render(&template, &[], &options, &[launch], "sm_90");
+    Some(compiler.compile(&source).unwrap())
 }
 
 #[tokio::test]

@@ -6,10 +6,11 @@ use super::unit::{Kind, Unit};
 use super::{AdoptError, Settings};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::catalog;
 use tuner_kernel::compile;
-use tuner_kernel::compile::{Binding, Compiler, LaunchShape, Source, is_host_header, render};
+use tuner_kernel::compile::{Compiler, Source, is_host_header, render};
 use tuner_kernel::declarations::{Parameter, signature};
 
 /// Compiles until what the source lacks is all there.
@@ -188,17 +189,9 @@ fn source(
         .iter()
         .map(|each| (each.name.clone(), Value::Int(each.default)))
         .collect();
-    let launches = [LaunchShape {
-        entry: plan.filled_entry(),
-        dynamic_shared: 0,
-    }];
+    let launch = PlanLaunch::new(plan.filled_entry(), [1; 3], [1; 3], Vec::new());
     let options = [DEVICE_DEFAULT.to_owned()];
-    let binding = Binding {
-        macros: &macros,
-        options: &options,
-        launches: &launches,
-    };
-    render(&template, binding, settings.arch)
+    render(&template, &macros, &options, &[launch], settings.arch)
 }
 
 /// Whether a header can be included.

@@ -2,10 +2,7 @@
 
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};
-use crate::compile::{
-    Binding, CompileError, CompileOutcome, Compiler, Image, LaunchShape, Source, render,
-    render_bound,
-};
+use crate::compile::{CompileError, CompileOutcome, Compiler, Image, Source, render, render_bound};
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::fill::Fill;
@@ -304,20 +301,14 @@ impl PlanBuilder {
         let Some((template, launch)) = found else {
             return wrong("the space names no reference".to_owned());
         };
-        let macros = &bound.macros;
         let options: Vec<String> = bound
             .options
             .iter()
             .filter(|option| !is_fast_math(option))
             .cloned()
             .collect();
-        let launches = [LaunchShape::of(launch)];
-        let binding = Binding {
-            macros,
-            options: &options,
-            launches: &launches,
-        };
-        let source = render(template, binding, &self.arch);
+        let launches = std::slice::from_ref(launch);
+        let source = render(template, &bound.macros, &options, launches, &self.arch);
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
@@ -356,13 +347,12 @@ impl PlanBuilder {
             .arguments
             .iter()
             .filter_map(|argument| match &argument.fill {
-                Fill::Kernel(entry) if argument.role.is_filled() => Some(LaunchShape {
-                    entry: entry.to_string(),
-                    dynamic_shared: 0,
-                }),
+                Fill::Kernel(entry) if argument.role.is_filled() => {
+                    Some(PlanLaunch::new(&**entry, [1; 3], [1; 3], Vec::new()))
+                }
                 _ => None,
             });
-        let launches: Vec<LaunchShape> = entries.collect();
+        let launches: Vec<PlanLaunch> = entries.collect();
         if launches.is_empty() {
             return Ok(Ok(None));
         }
@@ -373,12 +363,9 @@ impl PlanBuilder {
                 return Ok(Err((Verdict::CompileFailed, why)));
             }
         };
-        let binding = Binding {
-            macros: &bound.macros,
-            options: &bound.options,
-            launches: &launches,
-        };
-        let source = render(&self.kernel.template, binding, &self.arch);
+        let (macros, options) = (&bound.macros, &bound.options);
+        let template = &self.kernel.template;
+        let source = render(template, macros, options, &launches, &self.arch);
         Ok(match compiler.compile(&source)? {
             CompileOutcome::Compiled(image) => Ok(Some(code(&image))),
             other => {

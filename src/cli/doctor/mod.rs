@@ -11,11 +11,12 @@ use anyhow::Context as _;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tuner_core::plan::PlanLaunch;
 use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
-    Binding, CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, LaunchShape, Nvrtc,
-    Surroundings, Template, install_command, render,
+    CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, Nvrtc, Surroundings,
+    Template, install_command, render,
 };
 use tuner_store as store;
 use tuner_store::Store;
@@ -257,16 +258,8 @@ fn trial_compile() -> Finding {
         Vec::new(),
         Vec::new(),
     );
-    let launches = [LaunchShape {
-        entry: "doctor".to_owned(),
-        dynamic_shared: 0,
-    }];
-    let binding = Binding {
-        macros: &[],
-        options: &[],
-        launches: &launches,
-    };
-    let source = render(&template, binding, "sm_80");
+    let launch = PlanLaunch::new("doctor", [1; 3], [1; 3], Vec::new());
+    let source = render(&template, &[], &[], &[launch], "sm_80");
     let outcome = Compiler::new(settings)
         .map_err(|error| error.to_string())
         .and_then(|compiler| compiler.compile(&source).map_err(|error| error.to_string()));

@@ -5,11 +5,9 @@ use super::driver::{Function, LaunchConfig};
 use super::session::GpuSession;
 use std::collections::HashMap;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::Code;
+use tuner_core::plan::{Code, PlanLaunch};
 use tuner_kernel::build::code;
-use tuner_kernel::compile::{
-    Binding, CompileError, CompileOutcome, Compiler, LaunchShape, Template, render,
-};
+use tuner_kernel::compile::{CompileError, CompileOutcome, Compiler, Template, render};
 
 /// Source of the kernels.
 const SOURCE: &str = concat!(include_str!("helpers.cu"), include_str!("scan.cu"));
@@ -67,16 +65,8 @@ pub fn compile(
     arch: &str,
 ) -> Result<Code, HelpersError> {
     let template = Template::new(name, source, Vec::new(), Vec::new());
-    let launches = [LaunchShape {
-        entry: first.to_owned(),
-        dynamic_shared: 0,
-    }];
-    let binding = Binding {
-        macros: &[],
-        options: &[],
-        launches: &launches,
-    };
-    match compiler.compile(&render(&template, binding, arch))? {
+    let launch = PlanLaunch::new(first, [1; 3], [1; 3], Vec::new());
+    match compiler.compile(&render(&template, &[], &[], &[launch], arch))? {
         CompileOutcome::Compiled(image) => Ok(code(&image)),
         other => Err(HelpersError::Refused {
             arch: arch.to_owned(),

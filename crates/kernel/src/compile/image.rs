@@ -404,9 +404,11 @@ fn facts_of(
             .spill_bytes
             .max(kernel.spill_store + kernel.spill_load);
         facts.stack_bytes = facts.stack_bytes.max(kernel.stack);
-        facts.shared_bytes = facts
-            .shared_bytes
-            .max(kernel.static_shared.saturating_add(launch.dynamic_shared));
+        facts.shared_bytes = facts.shared_bytes.max(
+            kernel
+                .static_shared
+                .saturating_add(launch.shared_bytes.into()),
+        );
     }
     Ok(facts)
 }

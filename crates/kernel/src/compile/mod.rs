@@ -31,7 +31,7 @@ pub use host_headers::is_host_header;
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};
-pub use render::{Binding, LaunchShape, Source, render, render_bound};
+pub use render::{Source, render, render_bound};
 pub use resources::{KernelResources, parse_log};
 
 pub use template::{Header, MacroDefault, Template, included_names};

@@ -10,37 +10,6 @@ use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::Bound;
 
-/// A kernel that a candidate launches, as far as the compiler needs to know it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaunchShape {
-    /// The `__global__` function: its name, or a C++ expression that names it.
-    pub entry: String,
-    /// Dynamic shared memory of the launch, bytes a block.
-    pub dynamic_shared: u64,
-}
-
-impl LaunchShape {
-    /// What the compiler needs to know of a bound launch.
-    #[must_use]
-    pub fn of(launch: &PlanLaunch) -> Self {
-        Self {
-            entry: launch.entry.clone(),
-            dynamic_shared: u64::from(launch.shared_bytes),
-        }
-    }
-}
-
-/// What a bound configuration contributes to its source.
-#[derive(Debug, Clone, Copy)]
-pub struct Binding<'a> {
-    /// Parameters, derived values and problem sizes, in the order they are defined.
-    pub macros: &'a [(String, Value)],
-    /// The search space's own compiler options, parameters substituted.
-    pub options: &'a [String],
-    /// The launches.
-    pub launches: &'a [LaunchShape],
-}
-
 /// One compilation unit: everything NVRTC is given, and nothing else decides the outcome.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -59,7 +28,7 @@ pub struct Source {
     /// Target, such as `sm_90`.
     pub arch: String,
     /// The launches, for the check that their kernels exist and for shared memory.
-    pub launches: Vec<LaunchShape>,
+    pub launches: Vec<PlanLaunch>,
     defines: String,
 }
 
@@ -89,20 +58,27 @@ impl Source {
     }
 }
 
-/// Renders a bound configuration for one target (`sm_90`). Pure.
+/// Renders a source for one target (`sm_90`): `macros` are defined in their order, `options` are the
+/// search space's own with parameters substituted. Pure.
 #[must_use]
-pub fn render(template: &Template, binding: Binding<'_>, arch: &str) -> Source {
-    let defines = define_block(binding.macros);
+pub fn render(
+    template: &Template,
+    macros: &[(String, Value)],
+    options: &[String],
+    launches: &[PlanLaunch],
+    arch: &str,
+) -> Source {
+    let defines = define_block(macros);
     let name = template.name.to_string();
     let line = format!("#line 1 {}\n", quoted(&name));
     Source {
         text: format!("{defines}{line}{}", template.text),
-        options: options::compose(arch, binding.options),
+        options: options::compose(arch, options),
         include_dirs: template.include_dirs.to_vec(),
         headers: template.headers.to_vec(),
         template_hash: template.hash.clone(),
-        arch: options::target(arch, binding.options).to_owned(),
-        launches: binding.launches.to_vec(),
+        arch: options::target(arch, options).to_owned(),
+        launches: launches.to_vec(),
         name,
         defines,
     }
@@ -111,13 +87,8 @@ pub fn render(template: &Template, binding: Binding<'_>, arch: &str) -> Source {
 /// Renders what [`KernelSpec::bind`](tuner_space::KernelSpec::bind) made of a configuration.
 #[must_use]
 pub fn render_bound(template: &Template, bound: &Bound, arch: &str) -> Source {
-    let launches: Vec<LaunchShape> = bound.launches.iter().map(LaunchShape::of).collect();
-    let binding = Binding {
-        macros: &bound.macros,
-        options: &bound.options,
-        launches: &launches,
-    };
-    render(template, binding, arch)
+    let (macros, options) = (&bound.macros, &bound.options);
+    render(template, macros, options, &bound.launches, arch)
 }
 
 /// `#define NAME value`, one a line. Booleans are 1 and 0, so that `#if` and `if constexpr` both

@@ -1,4 +1,4 @@
-use super::{Binding, Source, render};
+use super::{Source, render};
 use crate::compile::Template;
 use tuner_core::value::Value;
 
@@ -9,12 +9,7 @@ fn source(macros: &[(&str, Value)], text: &str, options: &[&str]) -> Source {
         .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect();
     let options: Vec<_> = options.iter().map(ToString::to_string).collect();
-    let binding = Binding {
-        macros: &macros,
-        options: &options,
-        launches: &[],
-    };
-    render(&template, binding, "sm_90")
+    render(&template, &macros, &options, &[], "sm_90")
 }
 
 #[test]
