@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use tuner_core::plan::PlanLaunch;
-use tuner_kernel::compile::{
-    CompileOutcome, Compiler, CompilerSettings, Isolation, Template, render,
-};
+use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation, Template, render};
 
 use super::case::Case;
 
@@ -44,8 +42,8 @@ impl Compilers {
             .collect();
         let source = render(&template, &[], &case.options, &launches, &case.arch);
         match self.0.compile(&source).map_err(|e| e.to_string())? {
-            CompileOutcome::Compiled(image) => Ok((image.ptx.clone(), image.cubin.clone())),
-            refused => Err(format!("{refused:?}")),
+            Ok(image) => Ok((image.ptx.clone(), image.cubin.clone())),
+            Err(failed) => Err(failed.to_string()),
         }
     }
 }

@@ -239,36 +239,33 @@ impl PlanBuilder {
         compiler: &Compiler,
         compile: impl Fn(&Source, &Bound) -> Result<CompileOutcome, CompileError>,
     ) -> Result<Result<Built, Unbuilt>, CompileError> {
-        let unbuilt = |candidate: Option<&ContentHash>, verdict, detail: String| {
-            Err(Unbuilt {
-                candidate: candidate.cloned(),
-                judgement: Judgement::new(verdict, detail),
-            })
+        let unbuilt = |candidate, judgement| {
+            Ok(Err(Unbuilt {
+                candidate,
+                judgement,
+            }))
         };
         let bound = match self.binder.bind(config) {
             Ok(bound) => bound,
             Err(error) => {
                 let why = self.kernel.spec.explain_unbound(&error, &self.problem);
-                return Ok(unbuilt(None, Verdict::LaunchFailed, why.to_string()));
+                let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
+                return unbuilt(None, judgement);
             }
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
-        let outcome = compile(&source, &bound)?;
-        if let Some((verdict, detail)) = outcome.failure() {
-            return Ok(unbuilt(Some(&candidate), verdict, detail));
-        }
-        let CompileOutcome::Compiled(image) = outcome else {
-            let why = "the compiler gave no code".to_owned();
-            return Ok(unbuilt(Some(&candidate), Verdict::CompileFailed, why));
+        let image = match compile(&source, &bound)? {
+            Ok(image) => image,
+            Err(failed) => return unbuilt(Some(candidate), failed),
         };
         let reference = match self.reference(compiler)? {
             Ok(reference) => reference,
-            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
+            Err(failed) => return unbuilt(Some(candidate), failed),
         };
         let generators = match self.generators(&bound, compiler)? {
             Ok(generators) => generators,
-            Err((verdict, detail)) => return Ok(unbuilt(Some(&candidate), verdict, detail)),
+            Err(failed) => return unbuilt(Some(candidate), failed),
         };
         let mut plan = self.plan(bound, &image, reference);
         plan.generators = generators;
@@ -286,8 +283,8 @@ impl PlanBuilder {
     fn reference(
         &self,
         compiler: &Compiler,
-    ) -> Result<Result<PlanReference, (Verdict, String)>, CompileError> {
-        let wrong = |why: String| Ok(Err((Verdict::CompileFailed, why)));
+    ) -> Result<Result<PlanReference, Judgement>, CompileError> {
+        let wrong = |why: String| Ok(Err(Judgement::new(Verdict::CompileFailed, why)));
         match &self.kernel.spec.reference {
             Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
             Reference::None => return Ok(Ok(PlanReference::None)),
@@ -310,7 +307,7 @@ impl PlanBuilder {
         let launches = std::slice::from_ref(launch);
         let source = render(template, &bound.macros, &options, launches, &self.arch);
         Ok(match compiler.compile(&source)? {
-            CompileOutcome::Compiled(image) => Ok(PlanReference::Kernel {
+            Ok(image) => Ok(PlanReference::Kernel {
                 code: code(&image),
                 launch: PlanLaunch {
                     entry: image.symbol(&launch.entry),
@@ -321,18 +318,17 @@ impl PlanBuilder {
                     Reference::Oracle(_) | Reference::None => None,
                 },
             }),
-            other => Err(match other.failure() {
-                Some((Verdict::NotJudged, why)) => (Verdict::NotJudged, why),
-                failure => {
-                    let why = failure.map(|(_, detail)| detail).unwrap_or_default();
-                    let yaml = shown(&self.kernel.path);
-                    let text = format!(
-                        "error: {yaml}: the reference kernel does not compile on problem `{}`: {why}",
-                        self.problem
+            Err(mut failed) => {
+                if failed.verdict != Verdict::NotJudged {
+                    failed.detail = format!(
+                        "error: {}: the reference kernel does not compile on problem `{}`: {}",
+                        shown(&self.kernel.path),
+                        self.problem,
+                        failed.detail
                     );
-                    (Verdict::CompileFailed, text)
                 }
-            }),
+                Err(failed)
+            }
         })
     }
 
@@ -342,7 +338,7 @@ impl PlanBuilder {
         &self,
         bound: &Bound,
         compiler: &Compiler,
-    ) -> Result<Result<Option<Code>, (Verdict, String)>, CompileError> {
+    ) -> Result<Result<Option<Code>, Judgement>, CompileError> {
         let entries = bound
             .arguments
             .iter()
@@ -360,21 +356,19 @@ impl PlanBuilder {
             Ok(bound) => bound,
             Err(error) => {
                 let why = format!("the default configuration: {error}");
-                return Ok(Err((Verdict::CompileFailed, why)));
+                return Ok(Err(Judgement::new(Verdict::CompileFailed, why)));
             }
         };
         let (macros, options) = (&bound.macros, &bound.options);
         let template = &self.kernel.template;
         let source = render(template, macros, options, &launches, &self.arch);
-        Ok(match compiler.compile(&source)? {
-            CompileOutcome::Compiled(image) => Ok(Some(code(&image))),
-            other => {
-                let (verdict, why) = other
-                    .failure()
-                    .unwrap_or((Verdict::CompileFailed, String::new()));
-                Err((verdict, format!("the generators do not compile: {why}")))
-            }
-        })
+        let outcome = compiler.compile(&source)?;
+        Ok(outcome
+            .map(|image| Some(code(&image)))
+            .map_err(|failed| Judgement {
+                detail: format!("the generators do not compile: {}", failed.detail),
+                ..failed
+            }))
     }
 
     /// Compiles the reference alone. The inner error says what is wrong with it, for the user as it
@@ -387,7 +381,7 @@ impl PlanBuilder {
         compiler: &Compiler,
     ) -> Result<Result<(), String>, CompileError> {
         let reference = self.reference(compiler)?;
-        Ok(reference.map(|_| ()).map_err(|(_, why)| why))
+        Ok(reference.map(|_| ()).map_err(|failed| failed.detail))
     }
 
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {

@@ -15,8 +15,8 @@ use tuner_core::plan::PlanLaunch;
 use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
-    CompileOutcome, Compiler, CompilerSettings, DiskCache, Isolation, Nvrtc, Surroundings,
-    Template, install_command, render,
+    Compiler, CompilerSettings, DiskCache, Isolation, Nvrtc, Surroundings, Template,
+    install_command, render,
 };
 use tuner_store as store;
 use tuner_store::Store;
@@ -268,17 +268,11 @@ fn trial_compile() -> Finding {
         install_command()
     );
     match outcome {
-        Ok(CompileOutcome::Compiled(image)) => {
+        Ok(Ok(image)) => {
             let ms = image.facts.compile_us / 1000;
             Finding::ok("trial compile", format!("a kernel for sm_80 in {ms} ms"))
         }
-        Ok(other) => {
-            let detail = other
-                .failure()
-                .map(|(_, detail)| detail)
-                .unwrap_or_default();
-            Finding::missing("trial compile", detail, fix)
-        }
+        Ok(Err(failed)) => Finding::missing("trial compile", failed.detail, fix),
         Err(detail) => Finding::missing("trial compile", detail, fix),
     }
 }

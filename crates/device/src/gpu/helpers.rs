@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, PlanLaunch};
 use tuner_kernel::build::code;
-use tuner_kernel::compile::{CompileError, CompileOutcome, Compiler, Template, render};
+use tuner_kernel::compile::{CompileError, Compiler, Template, render};
 
 /// Source of the kernels.
 const SOURCE: &str = concat!(include_str!("helpers.cu"), include_str!("scan.cu"));
@@ -67,13 +67,10 @@ pub fn compile(
     let template = Template::new(name, source, Vec::new(), Vec::new());
     let launch = PlanLaunch::new(first, [1; 3], [1; 3], Vec::new());
     match compiler.compile(&render(&template, &[], &[], &[launch], arch))? {
-        CompileOutcome::Compiled(image) => Ok(code(&image)),
-        other => Err(HelpersError::Refused {
+        Ok(image) => Ok(code(&image)),
+        Err(failed) => Err(HelpersError::Refused {
             arch: arch.to_owned(),
-            detail: other
-                .failure()
-                .map(|(_, detail)| detail)
-                .unwrap_or_default(),
+            detail: failed.detail,
         }),
     }
 }

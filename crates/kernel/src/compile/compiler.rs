@@ -92,7 +92,6 @@ pub struct Compiler {
     cache: Option<DiskCache>,
     pool: Option<Pool>,
     memory_bytes: u64,
-    deadline: Duration,
 }
 
 impl Compiler {
@@ -121,7 +120,6 @@ impl Compiler {
                 .map(|folder| DiskCache::new(folder, settings.cache_bytes_max)),
             pool,
             memory_bytes: settings.memory_bytes,
-            deadline: settings.deadline,
         })
     }
 
@@ -144,7 +142,7 @@ impl Compiler {
     pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
         match self.raw(source, |ptx| ptx)? {
             Ok(result) => self.interpreted(result, source),
-            Err(outcome) => Ok(outcome),
+            Err(failed) => Ok(Err(failed)),
         }
     }
 
@@ -160,18 +158,11 @@ impl Compiler {
         result: RawResult,
         source: &Source,
     ) -> Result<CompileOutcome, CompileError> {
-        result
-            .interpret(source, &self.nvrtc.version(), self.memory_bytes)
-            .map_err(CompileError)
+        result.interpret(source, &self.nvrtc.version(), self.memory_bytes)
     }
 
-    /// The cached result, or a new one, of which `keep` says what is kept of the PTX. The inner
-    /// error is an outcome that has no result.
-    pub(super) fn raw(
-        &self,
-        source: &Source,
-        keep: impl FnOnce(Vec<u8>) -> Vec<u8>,
-    ) -> Result<Result<RawResult, CompileOutcome>, CompileError> {
+    /// The cached result, or a new one, of which `keep` says what is kept of the PTX.
+    pub(super) fn raw(&self, source: &Source, keep: impl FnOnce(Vec<u8>) -> Vec<u8>) -> PoolReply {
         let request = self.request(source);
         let key = self.cache_key(source, &request);
         if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
@@ -179,7 +170,7 @@ impl Compiler {
         }
         let mut result = match self.run(&request)? {
             Ok(result) => result,
-            Err(outcome) => return Ok(Err(outcome)),
+            failed => return Ok(failed),
         };
         result.ptx = keep(result.ptx);
         if let Some(cache) = &self.cache {
@@ -188,25 +179,14 @@ impl Compiler {
         Ok(Ok(result))
     }
 
-    /// Runs NVRTC. The inner error is an outcome that has no result.
-    fn run(&self, request: &Request) -> Result<Result<RawResult, CompileOutcome>, CompileError> {
+    /// Runs NVRTC.
+    fn run(&self, request: &Request) -> PoolReply {
         let Some(pool) = &self.pool else {
             let folder = std::env::current_dir()
                 .map_err(|error| CompileError(format!("no working directory: {error}")))?;
             return Ok(Ok(worker::compile(&self.nvrtc, request, &folder)));
         };
-        match pool.compile(request) {
-            PoolReply::Done(result) => Ok(Ok(result)),
-            PoolReply::TimedOut => Ok(Err(CompileOutcome::TimedOut {
-                after: self.deadline,
-            })),
-            PoolReply::OutOfMemory => Ok(Err(CompileOutcome::OutOfMemory {
-                limit: self.memory_bytes,
-            })),
-            PoolReply::Crashed(how) => Ok(Err(CompileOutcome::Crashed { how })),
-            PoolReply::Lost(how) => Ok(Err(CompileOutcome::Lost { how })),
-            PoolReply::Broken(why) => Err(CompileError(why)),
-        }
+        pool.compile(request)
     }
 
     fn request(&self, source: &Source) -> Request {

@@ -1,18 +1,17 @@
 //! The compiler's product, and the outcomes of a compile.
 
+use super::compiler::CompileError;
 use super::cubin;
 use super::host_headers;
-use super::nvrtc::Compiled;
 use super::render::{Source, quoted};
-use super::resources::{KernelResources, messages_of, parse_log, shortened};
+use super::resources::{KernelResources, messages_of, parse_log};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compilation, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_process::ATTEMPTS;
 
 /// A compiled candidate. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -31,37 +30,10 @@ pub struct Image {
     pub log: String,
 }
 
-/// How a compile ended. A failure is a value: no candidate can end a run.
-#[derive(Debug, Clone)]
-pub enum CompileOutcome {
-    /// Machine code came out.
-    Compiled(Arc<Image>),
-    /// The source was refused.
-    Failed {
-        /// The compiler's messages, with the template's own path and lines.
-        log: String,
-    },
-    /// No end within the deadline; the worker was killed.
-    TimedOut {
-        /// The deadline.
-        after: Duration,
-    },
-    /// Over the memory limit; the worker was killed.
-    OutOfMemory {
-        /// The limit, bytes.
-        limit: u64,
-    },
-    /// The compiler crashed and took its worker along.
-    Crashed {
-        /// How the worker ended.
-        how: String,
-    },
-    /// Its workers were lost, again and again, through no fault of the source.
-    Lost {
-        /// How the last one was.
-        how: String,
-    },
-}
+/// How a compile ended. A failure is a value: no candidate can end a run. Whatever ends a compile,
+/// it is the candidate that did not compile: `timeout` and the like are verdicts about running. Only
+/// a worker that was lost from outside is none of its faults.
+pub type CompileOutcome = Result<Arc<Image>, Judgement>;
 
 impl Image {
     /// A launch's kernel by its name in the code.
@@ -72,35 +44,17 @@ impl Image {
     }
 }
 
-impl CompileOutcome {
-    /// The judgement and its detail, where no image came out. Whatever ends a compile, it is the
-    /// candidate that did not compile: `timeout` and the like are verdicts about running. Only a
-    /// worker that was lost from outside is none of its faults.
-    #[must_use]
-    pub fn failure(&self) -> Option<(Verdict, String)> {
-        let detail = match self {
-            Self::Compiled(_) => return None,
-            Self::Failed { log } => log.trim_end().to_owned(),
-            Self::TimedOut { after } => {
-                format!(
-                    "the compiler did not end within {} s and was killed",
-                    after.as_secs_f64()
-                )
-            }
-            Self::OutOfMemory { limit } => {
-                format!(
-                    "the compiler needed more than {} MiB and was killed",
-                    limit >> 20
-                )
-            }
-            Self::Crashed { how } => format!("the compiler crashed: {how}"),
-            Self::Lost { how } => {
-                let detail = format!("the compile worker was lost {ATTEMPTS} times: {how}");
-                return Some((Verdict::NotJudged, detail));
-            }
-        };
-        Some((Verdict::CompileFailed, detail))
-    }
+/// The source was refused; `log` has the template's own path and lines.
+fn refused(log: &str) -> Judgement {
+    Judgement::new(Verdict::CompileFailed, log.trim_end())
+}
+
+/// The compiler grew over its limit and was killed.
+pub(super) fn over_memory(limit: u64) -> Judgement {
+    let mib = limit >> 20;
+    refused(&format!(
+        "the compiler needed more than {mib} MiB and was killed"
+    ))
 }
 
 /// What crosses the pipe and lies in the cache: a compile's result before it is read for one
@@ -137,46 +91,11 @@ pub(super) enum RawStatus {
 }
 
 impl RawResult {
-    pub(super) fn new(compiled: Compiled, names: &[String], folder: &Path, took: Duration) -> Self {
-        let mut lowered = Vec::new();
-        let (status, ptx, cubin, log) = match compiled {
-            Compiled::Done {
-                ptx,
-                cubin,
-                log,
-                lowered: names_in_code,
-            } => {
-                lowered = names_in_code;
-                let ptx = restore_paths(&ptx, names, folder);
-                (RawStatus::Compiled, ptx.into_bytes(), cubin, log)
-            }
-            Compiled::Refused { log } => (RawStatus::Refused, Vec::new(), Vec::new(), log),
-            Compiled::OutOfMemory => (
-                RawStatus::OutOfMemory,
-                Vec::new(),
-                Vec::new(),
-                String::new(),
-            ),
-        };
-        let log = shortened(log);
-        let compile_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        Self {
-            head: RawHead {
-                status,
-                log,
-                compile_us,
-                lowered,
-            },
-            ptx,
-            cubin,
-        }
-    }
-
-    /// NVRTC could not do its work.
-    pub(super) fn broken(why: String) -> Self {
+    /// A result without code.
+    pub(super) fn new(status: RawStatus, log: String) -> Self {
         let head = RawHead {
-            status: RawStatus::Broken,
-            log: why,
+            status,
+            log,
             compile_us: 0,
             lowered: Vec::new(),
         };
@@ -200,72 +119,64 @@ impl RawResult {
         source: &Source,
         nvrtc_version: &str,
         memory_limit: u64,
-    ) -> Result<CompileOutcome, String> {
+    ) -> Result<CompileOutcome, CompileError> {
         match self.head.status {
-            RawStatus::Broken => return Err(self.head.log),
-            RawStatus::OutOfMemory => {
-                return Ok(CompileOutcome::OutOfMemory {
-                    limit: memory_limit,
-                });
-            }
+            RawStatus::Broken => return Err(CompileError::new(self.head.log)),
+            RawStatus::OutOfMemory => return Ok(Err(over_memory(memory_limit))),
             RawStatus::Refused => {
                 let log = messages_of(&self.head.log);
                 let advice = host_headers::advice(&log);
-                return Ok(CompileOutcome::Failed {
-                    log: format!("{log}{advice}"),
-                });
+                return Ok(Err(refused(&format!("{log}{advice}"))));
             }
             RawStatus::Compiled => {}
         }
         if self.cubin.is_empty() {
-            let log = format!(
-                "{} yields no machine code: name a real target, such as sm_90\n",
+            return Ok(Err(refused(&format!(
+                "{} yields no machine code: name a real target, such as sm_90",
                 source.arch
-            );
-            return Ok(CompileOutcome::Failed { log });
+            ))));
         }
-        let machine = cubin::read(&self.cubin)?;
+        let machine = cubin::read(&self.cubin).map_err(CompileError::new)?;
         let code = Described {
             hash: machine.hash,
             sass_bytes: machine.text_bytes,
             kernels: reconcile(parse_log(&self.head.log), &machine.registers),
         };
-        Ok(match self.image(source, code, nvrtc_version)? {
-            Ok(image) => CompileOutcome::Compiled(Arc::new(image)),
-            Err(log) => CompileOutcome::Failed { log },
-        })
+        let image = self.image(source, code, nvrtc_version);
+        Ok(image.map(Arc::new).map_err(|log| refused(&log)))
     }
 
-    /// The image of a source that compiled. The inner error is why its kernels cannot be launched.
+    /// The image of a source that compiled, or why its kernels cannot be launched.
     pub(super) fn image(
         self,
         source: &Source,
         code: Described,
         nvrtc_version: &str,
-    ) -> Result<Result<Image, String>, String> {
+    ) -> Result<Image, String> {
         let kernels = code.kernels;
-        let symbols = match symbols(source, &self.head.lowered, &kernels) {
-            Ok(symbols) => symbols,
-            Err(log) => return Ok(Err(log)),
+        let symbols = symbols(source, &self.head.lowered, &kernels)?;
+        let mut facts = Compilation {
+            template_hash: source.template_hash.clone(),
+            cubin_hash: code.hash,
+            nvrtc_version: nvrtc_version.to_owned(),
+            arch: source.arch.clone(),
+            registers: 0,
+            spill_bytes: 0,
+            stack_bytes: 0,
+            shared_bytes: 0,
+            compile_us: self.head.compile_us,
+            ptx_bytes: self.ptx.len() as u64,
+            sass_bytes: code.sass_bytes,
         };
-        let facts = match facts_of(source, &symbols, &kernels, code.hash, nvrtc_version) {
-            Ok(facts) => Compilation {
-                compile_us: self.head.compile_us,
-                ptx_bytes: self.ptx.len() as u64,
-                sass_bytes: code.sass_bytes,
-                ..facts
-            },
-            Err(log) => return Ok(Err(log)),
-        };
-        let ptx = String::from_utf8(self.ptx).map_err(|error| error.to_string())?;
-        Ok(Ok(Image {
-            ptx: ptx.into(),
+        add_figures(&mut facts, source, &symbols, &kernels)?;
+        Ok(Image {
+            ptx: (&*String::from_utf8_lossy(&self.ptx)).into(),
             cubin: self.cubin.into(),
             facts,
             kernels,
             symbols,
             log: messages_of(&self.head.log),
-        }))
+        })
     }
 }
 
@@ -370,27 +281,13 @@ fn plain_name(symbol: &str) -> Option<String> {
     (!name.contains(['<', ' '])).then(|| last.to_owned())
 }
 
-/// The figures of the kernels that the candidate launches.
-fn facts_of(
+/// The figures of the kernels that the candidate launches, the largest of each.
+fn add_figures(
+    facts: &mut Compilation,
     source: &Source,
     symbols: &BTreeMap<String, String>,
     kernels: &BTreeMap<String, KernelResources>,
-    cubin_hash: ContentHash,
-    nvrtc_version: &str,
-) -> Result<Compilation, String> {
-    let mut facts = Compilation {
-        template_hash: source.template_hash.clone(),
-        cubin_hash,
-        nvrtc_version: nvrtc_version.to_owned(),
-        arch: source.arch.clone(),
-        registers: 0,
-        spill_bytes: 0,
-        stack_bytes: 0,
-        shared_bytes: 0,
-        compile_us: 0,
-        ptx_bytes: 0,
-        sass_bytes: 0,
-    };
+) -> Result<(), String> {
     for launch in &source.launches {
         let symbol = symbols.get(&launch.entry);
         let Some(kernel) = symbol.and_then(|symbol| kernels.get(symbol)) else {
@@ -410,13 +307,13 @@ fn facts_of(
                 .saturating_add(launch.shared_bytes.into()),
         );
     }
-    Ok(facts)
+    Ok(())
 }
 
 /// NVRTC makes the paths of `.file` directives absolute, from the folder the compile ran in.
 /// Puts the files' own paths back, so that hazards name them as diagnostics do and the PTX does
 /// not depend on where it was compiled.
-fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
+pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
     let pairs: Vec<(String, String)> = names
         .iter()
         .map(|name| (quoted(&folder.join(name).to_string_lossy()), quoted(name)))

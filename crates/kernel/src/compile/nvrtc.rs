@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
 
 use super::discover::{Candidate, Surroundings, builtins_of, install_command, libraries_beside};
+use super::image::{RawResult, RawStatus};
 use super::template::Header;
 use cudarc::nvrtc::sys::{nvrtcProgram, nvrtcResult};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
@@ -48,29 +49,6 @@ type Name = unsafe extern "C" fn(Code) -> *const c_char;
 pub struct NvrtcMissing {
     /// Where was looked, and what went wrong with what was found.
     pub tried: Vec<String>,
-}
-
-/// What NVRTC made of a source.
-#[derive(Debug, Clone)]
-pub(super) enum Compiled {
-    /// It compiled.
-    Done {
-        /// The PTX text.
-        ptx: String,
-        /// The machine code; empty when the target is a `compute_XX`.
-        cubin: Vec<u8>,
-        /// Warnings and the assembler's report.
-        log: String,
-        /// The name expressions, each with the name that its kernel has in the code.
-        lowered: Vec<(String, String)>,
-    },
-    /// It was refused.
-    Refused {
-        /// The compiler's messages.
-        log: String,
-    },
-    /// The compiler ran out of memory and said so.
-    OutOfMemory,
 }
 
 /// NVRTC itself is broken: not the source's fault.
@@ -271,7 +249,7 @@ impl Nvrtc {
         headers: &[Header],
         options: &[String],
         expressions: &[String],
-    ) -> Result<Compiled, NvrtcError> {
+    ) -> Result<RawResult, NvrtcError> {
         let all = |texts: &mut dyn Iterator<Item = &String>| -> Result<Vec<CString>, NulError> {
             texts.map(|text| CString::new(text.as_str())).collect()
         };
@@ -287,7 +265,7 @@ impl Nvrtc {
         };
         let Ok((text, name, texts, spelled, options, expressions)) = strings() else {
             let log = format!("{name}: the source or an option contains a NUL byte; remove it");
-            return Ok(Compiled::Refused { log });
+            return Ok(RawResult::new(RawStatus::Refused, log));
         };
         let program = Program::create(self, &text, &name, &texts, &spelled)?;
         for expression in &expressions {
@@ -307,22 +285,25 @@ impl Nvrtc {
         const INVALID_OPTION: Code = nvrtcResult::NVRTC_ERROR_INVALID_OPTION as Code;
         const BUILTINS: Code = nvrtcResult::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE as Code;
         match code {
-            SUCCESS => Ok(Compiled::Done {
-                ptx: text_of(program.fetch("nvrtcGetPTX", self.ptx_size, self.ptx)?),
-                cubin: program.fetch("nvrtcGetCUBIN", self.cubin_size, self.cubin)?,
-                log,
-                lowered: program.lowered(&expressions)?,
-            }),
-            COMPILATION | INVALID_OPTION => Ok(Compiled::Refused { log }),
-            OUT_OF_MEMORY => Ok(Compiled::OutOfMemory),
+            SUCCESS => {
+                let mut result = RawResult::new(RawStatus::Compiled, log);
+                let ptx = program.fetch("nvrtcGetPTX", self.ptx_size, self.ptx)?;
+                result.ptx = text_of(ptx).into_bytes();
+                result.cubin = program.fetch("nvrtcGetCUBIN", self.cubin_size, self.cubin)?;
+                result.head.lowered = program.lowered(&expressions)?;
+                Ok(result)
+            }
+            COMPILATION | INVALID_OPTION => Ok(RawResult::new(RawStatus::Refused, log)),
+            OUT_OF_MEMORY => Ok(RawResult::new(RawStatus::OutOfMemory, String::new())),
             BUILTINS => Err(NvrtcError::Builtins {
                 library: self.library.display().to_string(),
                 log,
             }),
             // An internal error of the compiler is about this source: another one may well pass.
-            other => Ok(Compiled::Refused {
-                log: format!("{}NVRTC: {}\n", log, self.name_of(other)),
-            }),
+            other => {
+                let log = format!("{}NVRTC: {}\n", log, self.name_of(other));
+                Ok(RawResult::new(RawStatus::Refused, log))
+            }
         }
     }
 

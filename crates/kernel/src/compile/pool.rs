@@ -1,12 +1,15 @@
 //! The pool: compile workers that wait for work, started when there is some, replaced when they
 //! hang, crash, grow or have served for long.
 
-use super::image::RawResult;
+use super::compiler::CompileError;
+use super::image::{RawResult, over_memory};
 use super::worker::{Hello, Request, WORKER_COMMAND};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
+use tuner_core::record::Verdict;
 use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
 /// A worker is replaced after this many compiles, so that leaks in the compiler stay small.
@@ -28,22 +31,9 @@ pub(super) struct PoolSettings {
     pub(super) memory_bytes: u64,
 }
 
-/// How a request ended.
-#[derive(Debug)]
-pub(super) enum PoolReply {
-    /// The worker answered.
-    Done(RawResult),
-    /// It did not answer in time.
-    TimedOut,
-    /// It grew too large.
-    OutOfMemory,
-    /// It died of what it compiled.
-    Crashed(String),
-    /// It was lost each time, through no fault of the source.
-    Lost(String),
-    /// It could not be started: the machine's fault, not the source's.
-    Broken(String),
-}
+/// How a request ended; the inner error where the worker did not answer. The outer one is the
+/// machine's fault, not the source's.
+pub(super) type PoolReply = Result<Result<RawResult, Judgement>, CompileError>;
 
 /// The pool. Dropping it ends the workers.
 pub(super) struct Pool {
@@ -80,10 +70,7 @@ impl Pool {
 
     /// Compiles one request; blocks until a worker has answered or was given up.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
-        let request = match to_json(request) {
-            Ok(bytes) => bytes,
-            Err(error) => return PoolReply::Broken(error.to_string()),
-        };
+        let request = to_json(request).map_err(|error| CompileError::new(error.to_string()))?;
         let lock = || self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut places = self
             .freed
@@ -111,21 +98,31 @@ impl Pool {
                 Ok(worker) => worker,
                 Err(error) => {
                     let why = start_error(&self.settings.program, &error);
-                    return PoolReply::Broken(format!("no compile worker: {why}"));
+                    return Err(CompileError::new(format!("no compile worker: {why}")));
                 }
             };
-            match worker.compile(request, &self.settings) {
+            let detail = match worker.compile(request, &self.settings) {
                 Ok(result) => {
                     *slot = Some(worker).filter(|worker| worker.served < COMPILES_PER_WORKER);
-                    return PoolReply::Done(result);
+                    return Ok(Ok(result));
                 }
-                Err(Failure::Late) => return PoolReply::TimedOut,
-                Err(Failure::OverMemory) => return PoolReply::OutOfMemory,
-                Err(failure) if failure.is_from_outside() => lost = failure.to_string(),
-                Err(failure) => return PoolReply::Crashed(failure.to_string()),
-            }
+                Err(Failure::Late) => format!(
+                    "the compiler did not end within {} s and was killed",
+                    self.settings.deadline.as_secs_f64()
+                ),
+                Err(Failure::OverMemory) => {
+                    return Ok(Err(over_memory(self.settings.memory_bytes)));
+                }
+                Err(failure) if failure.is_from_outside() => {
+                    lost = failure.to_string();
+                    continue;
+                }
+                Err(failure) => format!("the compiler crashed: {failure}"),
+            };
+            return Ok(Err(Judgement::new(Verdict::CompileFailed, detail)));
         }
-        PoolReply::Lost(lost)
+        let detail = format!("the compile worker was lost {ATTEMPTS} times: {lost}");
+        Ok(Err(Judgement::new(Verdict::NotJudged, detail)))
     }
 }
 

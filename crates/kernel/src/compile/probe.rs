@@ -6,7 +6,7 @@
 //! and where they stand are kept. Candidates themselves are compiled as ever.
 
 use super::compiler::{CompileError, Compiler};
-use super::image::{CompileOutcome, RawStatus};
+use super::image::RawStatus;
 use super::options;
 use super::render::Source;
 use super::resources::messages_of;
@@ -62,7 +62,7 @@ impl Compiler {
         let shorten = |ptx: Vec<u8>| shortened(&String::from_utf8_lossy(&ptx)).into_bytes();
         let result = match self.raw(asked, shorten)? {
             Ok(result) => result,
-            Err(outcome) => return Ok(gave_up(&outcome)),
+            Err(failed) => return Ok(Probe::GaveUp { why: failed.detail }),
         };
         match result.head.status {
             RawStatus::Compiled => Ok(Probe::Kernels(kernels(&String::from_utf8_lossy(
@@ -76,15 +76,6 @@ impl Compiler {
             }),
             RawStatus::Broken => Err(CompileError::new(result.head.log)),
         }
-    }
-}
-
-fn gave_up(outcome: &CompileOutcome) -> Probe {
-    Probe::GaveUp {
-        why: outcome
-            .failure()
-            .map(|(_, detail)| detail)
-            .unwrap_or_default(),
     }
 }
 

@@ -62,7 +62,7 @@ impl Compiler {
             sass_bytes: 0,
             kernels: names.map(|name| (name, resources)).collect(),
         };
-        let Ok(Ok(image)) = result.image(source, code, &self.nvrtc().version()) else {
+        let Ok(image) = result.image(source, code, &self.nvrtc().version()) else {
             return Ok(None);
         };
         let fits = |launch: &PlanLaunch| {
@@ -70,7 +70,7 @@ impl Compiler {
             bound.is_some_and(|bound| launch.threads() <= *bound)
         };
         let all_fit = launches.iter().all(fits);
-        Ok(all_fit.then(|| CompileOutcome::Compiled(image.into())))
+        Ok(all_fit.then(|| Ok(image.into())))
     }
 }
 

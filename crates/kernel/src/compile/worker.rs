@@ -3,10 +3,11 @@
 //! NVRTC can hang, crash, or eat memory on a hostile source, so it runs in processes that can be
 //! killed.
 
-use super::discover::{Candidate, Surroundings};
+use super::discover::Surroundings;
 use super::host_headers;
-use super::image::RawResult;
+use super::image::{RawResult, RawStatus, restore_paths};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
+use super::resources::shortened;
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -53,10 +54,15 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         &request.options,
         &request.expressions,
     );
-    match result {
-        Ok(compiled) => RawResult::new(compiled, &request.names, folder, started.elapsed()),
-        Err(error) => RawResult::broken(error.to_string()),
-    }
+    let mut result = match result {
+        Ok(result) => result,
+        Err(error) => return RawResult::new(RawStatus::Broken, error.to_string()),
+    };
+    let ptx = String::from_utf8_lossy(&result.ptx);
+    result.ptx = restore_paths(&ptx, &request.names, folder).into_bytes();
+    result.head.log = shortened(result.head.log);
+    result.head.compile_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    result
 }
 
 /// The body of `tuner compile-worker`: serves requests until its standard input closes.
@@ -77,7 +83,7 @@ pub fn serve() -> io::Result<()> {
                 let request: Request = from_json(&request)?;
                 compile(nvrtc, &request, Path::new("/"))
             }
-            Err(missing) => RawResult::broken(missing.to_string()),
+            Err(missing) => RawResult::new(RawStatus::Broken, missing.to_string()),
         };
         let head = to_json(&result.head)?;
         parent
@@ -99,12 +105,8 @@ fn limit_address_space(bytes: u64) {
 }
 
 fn load(library: &Path) -> Result<Nvrtc, NvrtcMissing> {
-    let explicit = Candidate {
-        library: library.to_owned(),
-        origin: String::new(),
-    };
     Nvrtc::find(&Surroundings {
-        explicit: Some(explicit.library),
+        explicit: Some(library.to_owned()),
         ..Surroundings::default()
     })
 }

@@ -1,4 +1,4 @@
-use super::{RawResult, restore_paths};
+use super::{RawResult, RawStatus, restore_paths};
 use std::path::Path;
 
 #[test]
@@ -17,7 +17,7 @@ fn parts_that_are_no_result_are_refused() {
         None
     );
     assert_eq!(RawResult::from_parts(vec![Vec::new()]), None);
-    let result = RawResult::broken("why".into());
+    let result = RawResult::new(RawStatus::Broken, "why".into());
     let head = serde_json::to_vec(&result.head).unwrap();
     let parts = vec![head, result.ptx.clone(), result.cubin.clone()];
     assert_eq!(RawResult::from_parts(parts), Some(result));
