@@ -8,7 +8,7 @@ use super::places;
 use super::source::{File, is_name};
 use crate::compile::Template;
 use std::collections::BTreeSet;
-use tuner_space::{Diagnostic, Diagnostics, KernelSpec, suggest};
+use tuner_space::{Diagnostic, Diagnostics, KernelSpec, nearest_or_all};
 
 /// Refuses variables that the template has not, and kernels that read textures.
 ///
@@ -38,13 +38,10 @@ pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
             ),
             at.clone(),
         );
-        items.push(item.help(match suggest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if known.is_empty() => "the template has none".to_owned(),
-            None => {
-                let known: Vec<&str> = known.iter().copied().collect();
-                format!("it has {}", known.join(", "))
-            }
+        let known: Vec<&str> = known.iter().copied().collect();
+        items.push(item.help(match known.is_empty() {
+            true => "the template has none".to_owned(),
+            false => nearest_or_all(name, &known, "it has"),
         }));
     }
     match items.is_empty() {

@@ -132,3 +132,13 @@ pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<
         .min()
         .map(|(_, name)| name)
 }
+
+/// What to type instead of a mistyped name: the known name nearest to it, or all of them behind
+/// `these`, such as `the sizes are`.
+#[must_use]
+pub fn nearest_or_all(typed: &str, known: &[&str], these: &str) -> String {
+    match suggest(typed, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("{these} {}", known.join(", ")),
+    }
+}

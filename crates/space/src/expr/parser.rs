@@ -6,7 +6,7 @@
 
 use super::lexer::{Token, tokens};
 use super::ops::{FUNCTIONS, Op};
-use super::{ExprError, suggest, val::Val};
+use super::{ExprError, nearest_or_all, val::Val};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -448,19 +448,13 @@ impl<'t> Parser<'t> {
         let Some((_, op, fewest, most)) = FUNCTIONS.iter().find(|(known, ..)| *known == name)
         else {
             let error = ExprError::new(self.text, at, format!("unknown function `{name}`"));
-            let known = FUNCTIONS.iter().map(|(known, ..)| *known);
             // What others call it.
             let other = ["cdiv", "ceildiv", "divup", "div_up", "div_ceil"];
             if other.contains(&name) {
                 return Err(error.help("write `ceil_div(a, b)`"));
             }
-            return Err(match suggest(name, known.clone()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!(
-                    "the functions are {}",
-                    known.collect::<Vec<_>>().join(", ")
-                )),
-            });
+            let known = FUNCTIONS.map(|(known, ..)| known);
+            return Err(error.help(nearest_or_all(name, &known, "the functions are")));
         };
         if !self.take("(") {
             return Err(self.unexpected());

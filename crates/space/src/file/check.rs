@@ -9,7 +9,7 @@ use super::origin::{Origin, Places};
 use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
 use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
-use crate::expr::suggest;
+use crate::expr::nearest_or_all;
 use crate::{
     Argument, Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, Reference, Sizes, SpaceError,
@@ -153,10 +153,7 @@ impl<'s> Checker<'s> {
         for name in names.iter().filter(|name| !known.contains(&name.value)) {
             let mut sizes: Vec<&str> = known.iter().map(String::as_str).collect();
             sizes.sort_unstable();
-            let help = match suggest(&name.value, sizes.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the sizes are {}", sizes.join(", ")),
-            };
+            let help = nearest_or_all(&name.value, &sizes, "the sizes are");
             let message = format!("`{}` is no size of a problem", name.value);
             self.error(message, name.at.clone(), help);
         }
@@ -371,14 +368,8 @@ impl<'s> Checker<'s> {
             let mut values = Vec::new();
             for (name, value) in seed.0 {
                 let Some(parameter) = known.get(name.value.as_str()) else {
-                    let near = suggest(&name.value, names());
-                    let help = match near {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!(
-                            "the parameters are {}",
-                            names().collect::<Vec<_>>().join(", ")
-                        ),
-                    };
+                    let names: Vec<&str> = names().collect();
+                    let help = nearest_or_all(&name.value, &names, "the parameters are");
                     self.error(format!("unknown parameter `{}`", name.value), name.at, help);
                     continue;
                 };

@@ -8,7 +8,7 @@ use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, ReferenceTex
 use super::texts::ValueText;
 use super::types::Resolved;
 use super::variables::passed;
-use crate::expr::suggest;
+use crate::expr::nearest_or_all;
 use crate::{Argument, Expr, Launch, Record, Reference};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -274,16 +274,10 @@ impl Checker<'_> {
     }
 
     fn argument_index(&mut self, name: Spanned<String>, arguments: &[Argument]) -> Option<usize> {
-        let names = || arguments.iter().map(|argument| argument.name.as_str());
-        let found = names().position(|known| known == name.value);
+        let names: Vec<&str> = arguments.iter().map(|known| known.name.as_str()).collect();
+        let found = names.iter().position(|known| *known == name.value);
         if found.is_none() && !arguments.is_empty() {
-            let help = match suggest(&name.value, names()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "the arguments are {}",
-                    names().collect::<Vec<_>>().join(", ")
-                ),
-            };
+            let help = nearest_or_all(&name.value, &names, "the arguments are");
             self.error(format!("unknown argument `{}`", name.value), name.at, help);
         }
         found

@@ -4,7 +4,7 @@ use super::de::{Spanned, from_node};
 use super::node::{Kind, Node};
 use super::schema::Ordered;
 use crate::Diagnostic;
-use crate::expr::suggest;
+use crate::expr::nearest_or_all;
 use serde::Deserialize;
 
 /// Entries of these sections may use those before them, so that checking them takes more than time in
@@ -99,10 +99,7 @@ impl<'n> Sections<'n> {
             if !keys.iter().any(|known| is_key(key, known)) {
                 let name = &source[key.span()];
                 let error = Diagnostic::new(format!("unknown key `{name}`"), key.span());
-                errors.push(match suggest(name, keys.iter().copied()) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("the keys here are {}", keys.join(", "))),
-                });
+                errors.push(error.help(nearest_or_all(name, keys, "the keys here are")));
             }
         }
         Ok(Self {

@@ -5,7 +5,7 @@ use super::de::Spanned;
 use super::fills::FillText;
 use super::schema::{Formula, FormulaText, Ordered};
 use super::texts::{FieldText, TypeText, ValueText};
-use crate::expr::suggest;
+use crate::expr::{nearest_or_all, suggest};
 use crate::{Argument, Expr, Piece, PieceValue, Record, RecordField};
 use std::ops::Range;
 use std::path::Path;
@@ -261,14 +261,10 @@ impl Checker<'_> {
         for (field, _) in &given.0 {
             if !record.fields.iter().any(|known| known.name == field.value) {
                 let names: Vec<&str> = record.fields.iter().map(|it| &*it.name).collect();
-                let near = suggest(&field.value, names.iter().copied());
                 self.error(
                     format!("the struct `{name}` has no field `{}`", field.value),
                     field.at.clone(),
-                    near.map_or_else(
-                        || format!("its fields are {}", names.join(", ")),
-                        |near| format!("did you mean `{near}`?"),
-                    ),
+                    nearest_or_all(&field.value, &names, "its fields are"),
                 );
             }
         }
@@ -378,10 +374,9 @@ impl Checker<'_> {
         self.error(
             format!("`{name}` points to `{to}`, which is no buffer declared before it"),
             at.clone(),
-            match suggest(to, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if names.is_empty() => "declare the buffer above it".to_owned(),
-                None => format!("the buffers above it are {}", names.join(", ")),
+            match names.is_empty() {
+                true => "declare the buffer above it".to_owned(),
+                false => nearest_or_all(to, &names, "the buffers above it are"),
             },
         );
         None
