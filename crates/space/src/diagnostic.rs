@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// One thing wrong with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Diagnostic {
     /// What is wrong, a lowercase fragment.
     pub message: String,

@@ -2,15 +2,16 @@
 
 use super::node::{Kind, Node};
 use crate::Diagnostic;
-use crate::expr::suggest;
+use crate::expr::{nearest_or_all, suggest};
+use serde::de::value::SeqDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A value with the bytes it was read from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(rename = "$tuner::Spanned")]
 pub(super) struct Spanned<T> {
     pub(super) value: T,
     pub(super) at: Range<usize>,
@@ -24,58 +25,26 @@ pub(super) fn from_node<'de, T: serde::Deserialize<'de>>(
     node: &'de Node,
     source: &'de str,
 ) -> Result<T, Diagnostic> {
-    T::deserialize(Reader { node, source }).map_err(|error| Diagnostic {
-        message: error.message,
-        help: error.help,
-        at: Some(error.at.unwrap_or_else(|| node.span())),
-    })
+    T::deserialize(Reader { node, source }).map_err(|error| placed(error, node))
 }
 
-#[derive(Debug)]
-pub(super) struct Error {
-    message: String,
-    help: Option<String>,
-    at: Option<Range<usize>>,
+/// An error that stands at this node, unless it knows a place inside of it.
+fn placed(mut error: Diagnostic, node: &Node) -> Diagnostic {
+    error.at.get_or_insert_with(|| node.span());
+    error
 }
 
-impl Error {
-    fn new(message: String) -> Self {
-        Self {
-            message,
-            help: None,
-            at: None,
-        }
-    }
-
-    fn at(mut self, node: &Node) -> Self {
-        self.at.get_or_insert_with(|| node.span());
-        self
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-fn names(names: &[&str]) -> String {
-    names.join(", ")
-}
-
-impl de::Error for Error {
+// While a file is read, an error has no place until the reader of its node adds it.
+impl de::Error for Diagnostic {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(message.to_string())
+        Self::of_file(message.to_string())
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         let (expected, help) = wanted(&expected.to_string(), &unexpected);
         Self {
-            message: format!("expected {expected}, found {}", found(unexpected)),
             help,
-            at: None,
+            ..Self::of_file(format!("expected {expected}, found {}", found(unexpected)))
         }
     }
 
@@ -84,40 +53,26 @@ impl de::Error for Error {
     }
 
     fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
-        Self::new(format!("expected {expected}, found {length} elements"))
+        Self::of_file(format!("expected {expected}, found {length} elements"))
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        let near = suggest(variant, expected.iter().copied());
-        Self {
-            message: format!("`{variant}` is none of {}", names(expected)),
-            help: Some(match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "write one of these".to_owned(),
-            }),
-            at: None,
-        }
+        let error = Self::of_file(format!("`{variant}` is none of {}", expected.join(", ")));
+        error.help(match suggest(variant, expected.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write one of these".to_owned(),
+        })
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let help = match suggest(field, expected.iter().copied()) {
-            _ if field == "<<" => "YAML 1.2 has no merge keys: write the entries out".to_owned(),
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the keys here are {}", names(expected)),
-        };
-        Self {
-            message: format!("unknown key `{field}`"),
-            help: Some(help),
-            at: None,
-        }
+        Self::of_file(format!("unknown key `{field}`")).help(match field {
+            "<<" => "YAML 1.2 has no merge keys: write the entries out".to_owned(),
+            _ => nearest_or_all(field, expected, "the keys here are"),
+        })
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self {
-            message: format!("the key `{field}` is missing"),
-            help: Some(format!("add `{field}: …`")),
-            at: None,
-        }
+        Self::of_file(format!("the key `{field}` is missing")).help(format!("add `{field}: …`"))
     }
 }
 
@@ -167,7 +122,7 @@ struct Reader<'de> {
 }
 
 impl<'de> Reader<'de> {
-    fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
         match &self.node.kind {
             Kind::Null => visitor.visit_unit(),
             Kind::Bool(value) => visitor.visit_bool(*value),
@@ -185,94 +140,92 @@ impl<'de> Reader<'de> {
             }),
         }
     }
+
+    /// A scalar as a name.
+    fn name(self, node: &'de Node) -> &'de str {
+        match &node.kind {
+            Kind::Text(value) => value,
+            _ => self.source.get(node.span()).unwrap_or_default(),
+        }
+    }
 }
 
 impl<'de> Deserializer<'de> for Reader<'de> {
-    type Error = Error;
+    type Error = Diagnostic;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.any(visitor).map_err(|error| error.at(self.node))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
+        self.any(visitor).map_err(|error| placed(error, self.node))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
         match self.node.kind {
             Kind::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
-        .map_err(|error| error.at(self.node))
+        .map_err(|error| placed(error, self.node))
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        if name == SPANNED {
-            let span = self.node.span();
-            let place = Place {
-                fields: [span.start, span.end].into_iter(),
-                reader: Some(self),
-            };
-            return visitor.visit_seq(place);
-        }
-        visitor
-            .visit_newtype_struct(self)
-            .map_err(|error| error.at(self.node))
-    }
-
+    /// A word; no enumeration of a file's holds more.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
         _variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Diagnostic> {
         let result = match &self.node.kind {
             Kind::Text(value) => visitor.visit_enum((&**value).into_deserializer()),
             Kind::Map(entries) => match &entries[..] {
-                [(key, value)] => visitor.visit_enum(Variant {
-                    key,
-                    value,
-                    source: self.source,
-                }),
-                _ => Err(Error::new(format!(
+                [(key, value)] => {
+                    let read = visitor.visit_enum(self.name(key).into_deserializer());
+                    let read = read.map_err(|error| placed(error, key))?;
+                    match value.kind {
+                        Kind::Null => Ok(read),
+                        _ => Err(Diagnostic::new(
+                            "this takes no value: write its name alone",
+                            value.span(),
+                        )),
+                    }
+                }
+                _ => Err(Diagnostic::of_file(format!(
                     "expected one key here, found {}",
                     entries.len()
                 ))),
             },
             _ => self.any(visitor),
         };
-        result.map_err(|error| error.at(self.node))
+        result.map_err(|error| placed(error, self.node))
     }
 
     /// Derived types would take a list as their fields in order; a file names its keys.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, Diagnostic> {
         match &self.node.kind {
-            Kind::Map(_) => self.deserialize_any(visitor),
-            other => Err(Error {
-                message: format!("expected a mapping of keys, found {}", other.name()),
-                help: Some(format!("the keys here are {}", names(fields))),
-                at: Some(self.node.span()),
+            _ if name == SPANNED => visitor.visit_seq(Place {
+                reader: self,
+                is_read: false,
             }),
+            Kind::Map(_) => self.deserialize_any(visitor),
+            other => {
+                let message = format!("expected a mapping of keys, found {}", other.name());
+                let error = Diagnostic::new(message, self.node.span());
+                Err(error.help(format!("the keys here are {}", fields.join(", "))))
+            }
         }
     }
 
     /// A key may look like a number; it is a name all the same.
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let result: Result<V::Value, Error> = match &self.node.kind {
-            Kind::Text(value) => visitor.visit_borrowed_str(value),
-            _ => visitor.visit_str(self.source.get(self.node.span()).unwrap_or_default()),
-        };
-        result.map_err(|error| error.at(self.node))
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
+        let result = visitor.visit_borrowed_str(self.name(self.node));
+        result.map_err(|error: Diagnostic| placed(error, self.node))
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map ignored_any
+        unit_struct newtype_struct seq tuple tuple_struct map ignored_any
     }
 }
 
@@ -282,12 +235,12 @@ struct Items<'de> {
 }
 
 impl<'de> de::SeqAccess<'de> for Items<'de> {
-    type Error = Error;
+    type Error = Diagnostic;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Error> {
+    ) -> Result<Option<T::Value>, Diagnostic> {
         let source = self.source;
         self.items
             .next()
@@ -307,12 +260,12 @@ struct Entries<'de> {
 }
 
 impl<'de> de::MapAccess<'de> for Entries<'de> {
-    type Error = Error;
+    type Error = Diagnostic;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Error> {
+    ) -> Result<Option<K::Value>, Diagnostic> {
         let Some((key, value)) = self.entries.next() else {
             return Ok(None);
         };
@@ -329,118 +282,36 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
         })
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Diagnostic> {
         let source = self.source;
         match self.value.take() {
             Some(node) => seed.deserialize(Reader { node, source }),
-            None => Err(Error::new(
-                "a value was asked for before its key".to_owned(),
-            )),
+            None => Err(Diagnostic::of_file("a value was asked for before its key")),
         }
     }
 }
 
-struct Variant<'de> {
-    key: &'de Node,
-    value: &'de Node,
-    source: &'de str,
-}
-
-impl<'de> de::EnumAccess<'de> for Variant<'de> {
-    type Error = Error;
-    type Variant = Reader<'de>;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(
-        self,
-        seed: V,
-    ) -> Result<(V::Value, Reader<'de>), Error> {
-        let reader = |node| Reader {
-            node,
-            source: self.source,
-        };
-        Ok((seed.deserialize(reader(self.key))?, reader(self.value)))
-    }
-}
-
-impl<'de> de::VariantAccess<'de> for Reader<'de> {
-    type Error = Error;
-
-    fn unit_variant(self) -> Result<(), Error> {
-        match self.node.kind {
-            Kind::Null => Ok(()),
-            _ => Err(
-                Error::new("this takes no value: write its name alone".to_owned()).at(self.node),
-            ),
-        }
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
-        seed.deserialize(self)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_struct("", fields, visitor)
-    }
-}
-
-/// Start, end and value, as `Spanned` reads them.
+/// The value of a node and its place, as `Spanned` reads them.
 struct Place<'de> {
-    fields: std::array::IntoIter<usize, 2>,
-    reader: Option<Reader<'de>>,
+    reader: Reader<'de>,
+    is_read: bool,
 }
 
 impl<'de> de::SeqAccess<'de> for Place<'de> {
-    type Error = Error;
+    type Error = Diagnostic;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Error> {
-        match (self.fields.next(), self.reader) {
-            (Some(bound), _) => seed.deserialize(bound.into_deserializer()).map(Some),
-            (None, Some(reader)) => {
-                self.reader = None;
-                seed.deserialize(reader).map(Some)
-            }
-            (None, None) => Ok(None),
+    ) -> Result<Option<T::Value>, Diagnostic> {
+        if !std::mem::replace(&mut self.is_read, true) {
+            return seed.deserialize(self.reader).map(Some);
         }
-    }
-}
-
-impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Spanned<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Parts<T>(PhantomData<T>);
-
-        impl<'de, T: serde::Deserialize<'de>> Visitor<'de> for Parts<T> {
-            type Value = Spanned<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value with its place")
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(
-                self,
-                mut parts: A,
-            ) -> Result<Spanned<T>, A::Error> {
-                let missing = || de::Error::custom("a value without its place");
-                let start = parts.next_element()?.ok_or_else(missing)?;
-                let end = parts.next_element()?.ok_or_else(missing)?;
-                let value = parts.next_element()?.ok_or_else(missing)?;
-                Ok(Spanned {
-                    value,
-                    at: start..end,
-                })
-            }
-        }
-
-        deserializer.deserialize_newtype_struct(SPANNED, Parts(PhantomData))
+        let span = self.reader.node.span();
+        let bounds = SeqDeserializer::new([span.start, span.end].into_iter());
+        seed.deserialize(bounds).map(Some)
     }
 }
