@@ -5,9 +5,7 @@ use super::de::Spanned;
 use super::forms::{Forms, forms};
 use super::schema::{Formula, Key};
 use crate::Expr;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserialize};
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::data::DataFile;
@@ -141,16 +139,6 @@ fn bare<E: de::Error>(word: &str, example: &str) -> E {
     E::custom(format!(
         "`{word}` needs a value: write `fill: {{ {word}: {example} }}`"
     ))
-}
-
-impl JsonSchema for FillText {
-    fn schema_name() -> Cow<'static, str> {
-        "Fill".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        super::vocabulary::Fill::json_schema(generator)
-    }
 }
 
 impl Checker<'_> {

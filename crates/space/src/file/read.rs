@@ -20,10 +20,10 @@ const LIMITED: [&str; 5] = [
 const MAX_ENTRIES: usize = 10_000;
 
 /// Declares a file's sections: the type, its keys, and the reader of a tree that collects every
-/// error. Behind each key is the function of [`Sections`] that reads it.
+/// error. Behind each key stand the functions of [`Sections`] that find and read it.
 macro_rules! sections {
     ($(#[$attribute:meta])* $name:ident {
-        $($(#[$of_field:meta])* $field:ident: $ty:ty = $read:ident,)*
+        $($(#[$of_field:meta])* $field:ident: $ty:ty = $find:ident $read:ident,)*
     }) => {
         $(#[$attribute])*
         pub(super) struct $name {
@@ -37,7 +37,7 @@ macro_rules! sections {
             /// Reads a tree.
             pub(super) fn read(node: &Node, text: &str) -> Result<Self, Vec<Diagnostic>> {
                 let mut sections = Sections::new(node, text, Self::KEYS)?;
-                $(let $field: Option<_> = sections.$read(stringify!($field));)*
+                $(let $field = sections.$find(stringify!($field), Sections::$read);)*
                 sections.version();
                 let errors = std::mem::take(&mut sections.errors);
                 if errors.is_empty()
@@ -135,49 +135,30 @@ impl<'n> Sections<'n> {
         }
     }
 
-    fn read<T: Deserialize<'n>>(&mut self, node: &'n Node) -> Option<T> {
+    pub(super) fn one<T: Deserialize<'n>>(&mut self, _key: &str, node: &'n Node) -> Option<T> {
         from_node(node, self.source)
             .map_err(|error| self.errors.push(error))
             .ok()
     }
 
-    pub(super) fn required<T: Deserialize<'n>>(&mut self, key: &str) -> Option<T> {
+    pub(super) fn required<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+    ) -> Option<T> {
         let node = self.find(key, true)?;
-        self.read(node)
+        read(self, key, node)
     }
 
     /// `None` only where what stands there cannot be read.
-    pub(super) fn optional<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Option<T>> {
-        match self.find(key, false) {
-            None => Some(None),
-            Some(node) => self.read(node).map(Some),
-        }
-    }
-
-    pub(super) fn listed<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Vec<T>> {
-        let node = self.find(key, true)?;
-        self.list(key, node)
-    }
-
-    pub(super) fn maybe_listed<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Option<Vec<T>>> {
-        match self.find(key, false) {
-            None => Some(None),
-            Some(node) => self.list(key, node).map(Some),
-        }
-    }
-
-    pub(super) fn named<T: Deserialize<'n>>(&mut self, key: &str) -> Option<Ordered<T>> {
-        let node = self.find(key, true)?;
-        self.map(key, node)
-    }
-
-    pub(super) fn maybe_named<T: Deserialize<'n>>(
+    pub(super) fn optional<T>(
         &mut self,
         key: &str,
-    ) -> Option<Option<Ordered<T>>> {
+        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+    ) -> Option<Option<T>> {
         match self.find(key, false) {
             None => Some(None),
-            Some(node) => self.map(key, node).map(Some),
+            Some(node) => read(self, key, node).map(Some),
         }
     }
 
@@ -194,10 +175,15 @@ impl<'n> Sections<'n> {
     }
 
     /// A list, each element on its own.
-    fn list<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Vec<T>> {
+    pub(super) fn list<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Vec<T>> {
         match &node.kind {
             Kind::List(items) if self.too_many(key, node, items.len()) => None,
-            Kind::List(items) => Some(items.iter().filter_map(|item| self.read(item)).collect()),
+            Kind::List(items) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| self.one(key, item))
+                    .collect(),
+            ),
             _ => {
                 let error = Diagnostic::new(format!("`{key}` must be a list"), node.span());
                 self.errors
@@ -208,7 +194,11 @@ impl<'n> Sections<'n> {
     }
 
     /// A mapping from names, each entry on its own.
-    fn map<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Ordered<T>> {
+    pub(super) fn map<T: Deserialize<'n>>(
+        &mut self,
+        key: &str,
+        node: &'n Node,
+    ) -> Option<Ordered<T>> {
         let Kind::Map(entries) = &node.kind else {
             let error =
                 Diagnostic::new(format!("`{key}` must be a mapping from names"), node.span());
@@ -228,7 +218,7 @@ impl<'n> Sections<'n> {
                 },
                 at: name.span(),
             };
-            if let Some(value) = self.read(value) {
+            if let Some(value) = self.one(key, value) {
                 pairs.push((name, value));
             }
         }

@@ -2,15 +2,15 @@
 
 use super::de::Spanned;
 use super::fills::FillText;
+use super::forms::{AnyForm, Forms, forms};
 use super::node::Node;
 use super::read::{Sections, sections};
 use super::texts::{ReferenceWord, SizesText, TypeText, ValueText};
-use super::vocabulary::Role as RoleWords;
+use super::vocabulary::{Role as RoleWords, schema};
 use crate::{Diagnostic, SameValueWrites};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, Unexpected};
 use std::borrow::Cow;
-use std::fmt;
 use std::marker::PhantomData;
 use tuner_core::plan::Role;
 use tuner_core::value::Value;
@@ -26,44 +26,44 @@ sections! {
             dead_code,
             reason = "checked while the file is read; kept for the schema"
         )]
-        version: Spanned<u64> = required,
+        version: Spanned<u64> = required one,
         /// The kernel's name, as commands take it.
-        kernel: Spanned<String> = required,
+        kernel: Spanned<String> = required one,
         /// What it computes, in one line.
-        summary: Option<String> = optional,
+        summary: Option<String> = optional one,
         /// The template, relative to this file.
-        source: Spanned<String> = required,
+        source: Spanned<String> = required one,
         /// Problems that are tuned and ranked, each with its sizes.
-        problems: Ordered<Ordered<Scalar>> = named,
+        problems: Ordered<Ordered<Scalar>> = required map,
         /// Problems for correctness only, never timed.
-        check_problems: Option<Ordered<Ordered<Scalar>>> = maybe_named,
+        check_problems: Option<Ordered<Ordered<Scalar>>> = optional map,
         /// How the kernel is told the sizes: as macros (when left out), or as scalar arguments.
-        sizes: Option<SizesText> = optional,
+        sizes: Option<SizesText> = optional one,
         /// Tunable parameters; each is a macro for the template. May be left out or empty.
-        parameters: Option<Ordered<ParameterText>> = maybe_named,
+        parameters: Option<Ordered<ParameterText>> = optional map,
         /// Values computed from parameters and sizes, usable in every expression and as macros.
-        derived: Option<Ordered<Formula>> = maybe_named,
+        derived: Option<Ordered<Formula>> = optional map,
         /// What valid configurations satisfy.
-        constraints: Option<Vec<ConstraintText>> = maybe_listed,
+        constraints: Option<Vec<ConstraintText>> = optional list,
         /// The kernel's arguments, in order.
-        arguments: Vec<ArgumentText> = listed,
+        arguments: Vec<ArgumentText> = required list,
         /// `__constant__` and `__device__` variables of the template that are set before the first
         /// launch, by name.
-        variables: Option<Ordered<VariableText>> = maybe_named,
+        variables: Option<Ordered<VariableText>> = optional map,
         /// The launches, in order.
-        launches: Vec<LaunchText> = listed,
+        launches: Vec<LaunchText> = required list,
         /// What the result is compared with; `none` where only hazards are looked for.
-        reference: ReferenceWord = required,
+        reference: ReferenceWord = required one,
         /// Tolerances; without them the oracle's error model decides.
-        gate: Option<GateText> = optional,
+        gate: Option<GateText> = optional one,
         /// Work done, for throughput and physical limits.
-        metric: Option<MetricText> = optional,
+        metric: Option<MetricText> = optional one,
         /// Known good points; what is not named takes its default.
-        seeds: Option<Vec<Ordered<Scalar>>> = maybe_listed,
+        seeds: Option<Vec<Ordered<Scalar>>> = optional list,
         /// Options for the compiler.
-        compile: Option<CompileText> = optional,
+        compile: Option<CompileText> = optional one,
         /// An optional peer to compare with.
-        baseline: Option<BaselineText> = optional,
+        baseline: Option<BaselineText> = optional one,
     }
 }
 
@@ -77,15 +77,15 @@ sections! {
             dead_code,
             reason = "checked while the file is read; kept for the schema"
         )]
-        version: Option<Spanned<u64>> = optional,
+        version: Option<Spanned<u64>> = optional one,
         /// The space's name.
-        name: Option<String> = optional,
+        name: Option<String> = optional one,
         /// Tunable parameters.
-        parameters: Ordered<ParameterText> = named,
+        parameters: Ordered<ParameterText> = required map,
         /// Values computed from parameters.
-        derived: Option<Ordered<Formula>> = maybe_named,
+        derived: Option<Ordered<Formula>> = optional map,
         /// What valid configurations satisfy.
-        constraints: Option<Vec<ConstraintText>> = maybe_listed,
+        constraints: Option<Vec<ConstraintText>> = optional list,
     }
 }
 
@@ -255,18 +255,10 @@ pub(super) struct BaselineText {
 #[serde(transparent)]
 pub(super) struct Plain(pub(super) Value);
 
-impl JsonSchema for Plain {
-    fn schema_name() -> Cow<'static, str> {
-        "Value".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "An integer, a float, a boolean or a string.",
-            "type": ["integer", "number", "boolean", "string"],
-        })
-    }
-}
+schema!(Plain, "Value", _generator => json_schema!({
+    "description": "An integer, a float, a boolean or a string.",
+    "type": ["integer", "number", "boolean", "string"],
+}));
 
 /// A value with its place.
 pub(super) type Scalar = Spanned<Plain>;
@@ -278,51 +270,25 @@ pub(super) struct FormulaText(pub(super) String);
 /// An expression with its place.
 pub(super) type Formula = Spanned<FormulaText>;
 
-impl<'de> Deserialize<'de> for FormulaText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
+impl Forms for FormulaText {
+    const EXPECTED: &'static str = "an expression (text or a number)";
 
-        impl Visitor<'_> for Text {
-            type Value = FormulaText;
+    fn word<E: de::Error>(value: &str) -> Result<Self, E> {
+        Ok(Self(value.to_owned()))
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an expression (text or a number)")
-            }
-
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<FormulaText, E> {
-                Ok(FormulaText(value.to_string()))
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<FormulaText, E> {
-                Ok(FormulaText(value.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<FormulaText, E> {
-                Ok(FormulaText(format!("{value:?}")))
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<FormulaText, E> {
-                Ok(FormulaText(value.to_owned()))
-            }
-        }
-
-        deserializer.deserialize_any(Text)
+    fn number<E: de::Error>(value: String, _: Unexpected<'_>) -> Result<Self, E> {
+        Ok(Self(value))
     }
 }
 
-impl JsonSchema for FormulaText {
-    fn schema_name() -> Cow<'static, str> {
-        "Expression".into()
-    }
+forms!(FormulaText);
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A Python expression over parameters, derived values, problem sizes \
-                and DEVICE_SM_COUNT, DEVICE_SHARED_BYTES, DEVICE_CC, DEVICE_MAX_THREADS.",
-            "type": ["string", "integer", "number", "boolean"],
-        })
-    }
-}
+schema!(FormulaText, "Expression", _generator => json_schema!({
+    "description": "A Python expression over parameters, derived values, problem sizes \
+        and DEVICE_SM_COUNT, DEVICE_SHARED_BYTES, DEVICE_CC, DEVICE_MAX_THREADS.",
+    "type": ["string", "integer", "number", "boolean"],
+}));
 
 /// A mapping whose order means something.
 #[derive(Debug, Clone)]
@@ -337,51 +303,39 @@ impl<T> Default for Ordered<T> {
 /// A mapping's key: a name even where it looks like a number.
 pub(super) struct Key(String);
 
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
+impl Forms for Key {
+    const EXPECTED: &'static str = "a name";
 
-        impl Visitor<'_> for Name {
-            type Value = Key;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Key, E> {
-                Ok(Key(value.to_owned()))
-            }
-        }
-
-        deserializer.deserialize_identifier(Name)
+    fn word<E: de::Error>(name: &str) -> Result<Self, E> {
+        Ok(Self(name.to_owned()))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs<T>(PhantomData<T>);
+        deserializer.deserialize_identifier(AnyForm(PhantomData))
+    }
+}
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
-            type Value = Ordered<T>;
+impl<T: DeserializeOwned> Forms for Ordered<T> {
+    const EXPECTED: &'static str = "a mapping from names";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping from names")
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Ordered<T>, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(key) = map.next_key::<Spanned<Key>>()? {
-                    let name = Spanned {
-                        value: key.value.0,
-                        at: key.at,
-                    };
-                    pairs.push((name, map.next_value()?));
-                }
-                Ok(Ordered(pairs))
-            }
+    fn map<'de, A: de::MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<Key>>()? {
+            let name = Spanned {
+                value: key.value.0,
+                at: key.at,
+            };
+            pairs.push((name, map.next_value()?));
         }
+        Ok(Self(pairs))
+    }
+}
 
-        deserializer.deserialize_map(Pairs(PhantomData))
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyForm(PhantomData))
     }
 }
 

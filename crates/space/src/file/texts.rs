@@ -4,7 +4,7 @@ use super::de::Spanned;
 use super::fills::FillText;
 use super::forms::{Forms, forms};
 use super::schema::{Formula, FormulaText, Ordered, ReferenceText};
-use super::vocabulary::ElementType;
+use super::vocabulary::{ElementType, schema};
 use crate::{Sizes, suggest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -34,20 +34,14 @@ impl Forms for TypeText {
 
 forms!(TypeText);
 
-impl JsonSchema for TypeText {
-    fn schema_name() -> Cow<'static, str> {
-        "Type".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let fields = generator.subschema_for::<Ordered<FieldText>>();
-        let names = generator.subschema_for::<ElementType>();
-        json_schema!({
-            "anyOf": [names, fields],
-            "description": "A number, a vector of CUDA, or a struct by its fields in their order.",
-        })
-    }
-}
+schema!(TypeText, "Type", generator => {
+    let fields = generator.subschema_for::<Ordered<FieldText>>();
+    let names = generator.subschema_for::<ElementType>();
+    json_schema!({
+        "anyOf": [names, fields],
+        "description": "A number, a vector of CUDA, or a struct by its fields in their order.",
+    })
+});
 
 /// A field of a struct: its type, and what it is filled with.
 #[derive(Debug, Clone)]
@@ -99,27 +93,21 @@ impl<'de> Deserialize<'de> for FieldText {
     }
 }
 
-impl JsonSchema for FieldText {
-    fn schema_name() -> Cow<'static, str> {
-        "FieldType".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let fill = generator.subschema_for::<FillText>();
-        json_schema!({
-            "description": "A type such as f32, float4, f32[8] or pointer.",
-            "anyOf": [
-                { "type": "string" },
-                {
-                    "type": "object",
-                    "properties": { "type": { "type": "string" }, "fill": fill },
-                    "required": ["type"],
-                    "additionalProperties": false,
-                },
-            ],
-        })
-    }
-}
+schema!(FieldText, "FieldType", generator => {
+    let fill = generator.subschema_for::<FillText>();
+    json_schema!({
+        "description": "A type such as f32, float4, f32[8] or pointer.",
+        "anyOf": [
+            { "type": "string" },
+            {
+                "type": "object",
+                "properties": { "type": { "type": "string" }, "fill": fill },
+                "required": ["type"],
+                "additionalProperties": false,
+            },
+        ],
+    })
+});
 
 /// A value: one expression, several, or one for each field of a struct.
 #[derive(Debug, Clone)]
@@ -154,23 +142,17 @@ impl Forms for ValueText {
 
 forms!(ValueText);
 
-impl JsonSchema for ValueText {
-    fn schema_name() -> Cow<'static, str> {
-        "ScalarValue".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let one = generator.subschema_for::<FormulaText>();
-        json_schema!({
-            "description": "An expression; of a vector a list, of a struct one for each field.",
-            "anyOf": [
-                one,
-                { "type": "array", "items": one },
-                { "type": "object" },
-            ],
-        })
-    }
-}
+schema!(ValueText, "ScalarValue", generator => {
+    let one = generator.subschema_for::<FormulaText>();
+    json_schema!({
+        "description": "An expression; of a vector a list, of a struct one for each field.",
+        "anyOf": [
+            one,
+            { "type": "array", "items": one },
+            { "type": "object" },
+        ],
+    })
+});
 
 /// How the kernel is told the sizes: a word, or the names of those that are arguments.
 #[derive(Debug)]
@@ -204,25 +186,19 @@ impl Forms for SizesText {
 
 forms!(SizesText);
 
-impl JsonSchema for SizesText {
-    fn schema_name() -> Cow<'static, str> {
-        "Sizes".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "How a kernel is told the sizes of its problem.",
-            "oneOf": [
-                { "type": "string", "const": "macro", "description": "As macros." },
-                { "type": "string", "const": "argument", "description": "As scalar arguments: no \
-                    macro has their names, and one compilation serves all problems." },
-                { "type": "array", "items": { "type": "string" }, "description": "Those of the list \
-                    as scalar arguments, the others as macros: one compilation serves all problems \
-                    in which the others are equal." },
-            ],
-        })
-    }
-}
+schema!(SizesText, "Sizes", _generator => {
+    json_schema!({
+        "description": "How a kernel is told the sizes of its problem.",
+        "oneOf": [
+            { "type": "string", "const": "macro", "description": "As macros." },
+            { "type": "string", "const": "argument", "description": "As scalar arguments: no \
+                macro has their names, and one compilation serves all problems." },
+            { "type": "array", "items": { "type": "string" }, "description": "Those of the list \
+                as scalar arguments, the others as macros: one compilation serves all problems \
+                in which the others are equal." },
+        ],
+    })
+});
 
 /// A reference, or the word `none`.
 #[derive(Debug)]

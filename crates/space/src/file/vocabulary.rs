@@ -1,9 +1,25 @@
 //! What editors are told of the words that the core defines: the core knows of no schema, so their
 //! schemas stand here, beside the file that they belong to.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::fills::FillText;
+use schemars::json_schema;
 use serde_json::{Value, json};
-use std::borrow::Cow;
+
+/// Implements `JsonSchema` for a type, under the name by which other schemas refer to it.
+macro_rules! schema {
+    ($ty:ty, $name:literal, $generator:ident => $schema:expr) => {
+        impl schemars::JsonSchema for $ty {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(super) use schema;
 
 /// One of these words, each with its meaning.
 fn words(words: &[(&str, &str)]) -> Vec<Value> {
@@ -37,90 +53,69 @@ fn pair([(first, its), (second, meaning)]: [(&str, &str); 2]) -> Value {
 /// The schema of [`tuner_core::element::Element`].
 pub(super) struct ElementType;
 
-impl JsonSchema for ElementType {
-    fn schema_name() -> Cow<'static, str> {
-        "ElementType".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let elements: Vec<Value> = super::types::names()
-            .iter()
-            .map(|name| json!({ "type": "string", "const": name }))
-            .collect();
-        json_schema!({ "oneOf": elements, "description": "Numbers: IEEE f16, f32, f64, bf16, 8-bit floats (f8e4m3, f8e5m2), signed and unsigned \
-            integers of 8 to 64 bit, bool; and the vectors of CUDA by name." })
-    }
-}
+schema!(ElementType, "ElementType", _generator => {
+    let elements: Vec<Value> = super::types::names()
+        .iter()
+        .map(|name| json!({ "type": "string", "const": name }))
+        .collect();
+    json_schema!({ "oneOf": elements, "description": "Numbers: IEEE f16, f32, f64, bf16, 8-bit floats (f8e4m3, f8e5m2), signed and unsigned \
+        integers of 8 to 64 bit, bool; and the vectors of CUDA by name." })
+});
 
 /// The schema of [`tuner_core::plan::Role`].
 pub(super) struct Role;
 
-impl JsonSchema for Role {
-    fn schema_name() -> Cow<'static, str> {
-        "Role".into()
-    }
+schema!(Role, "Role", _generator => {
+    let roles = words(&[
+        ("input", "A buffer it reads and must not change."),
+        (
+            "output",
+            "A buffer it writes completely; compared with the reference.",
+        ),
+        (
+            "inout",
+            "A buffer that is filled, and that the kernel changes in place; compared with the \
+             reference, which begins with the same content.",
+        ),
+        ("scratch", "A buffer it may use as it likes; not compared."),
+        ("scalar", "A number passed by value."),
+    ]);
+    json_schema!({ "oneOf": roles, "description": "What the kernel does with an argument." })
+});
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let roles = words(&[
-            ("input", "A buffer it reads and must not change."),
-            (
-                "output",
-                "A buffer it writes completely; compared with the reference.",
-            ),
-            (
-                "inout",
-                "A buffer that is filled, and that the kernel changes in place; compared with the \
-                 reference, which begins with the same content.",
-            ),
-            ("scratch", "A buffer it may use as it likes; not compared."),
-            ("scalar", "A number passed by value."),
-        ]);
-        json_schema!({ "oneOf": roles, "description": "What the kernel does with an argument." })
-    }
-}
-
-/// The schema of [`tuner_core::fill::Fill`].
-pub(super) struct Fill;
-
-impl JsonSchema for Fill {
-    fn schema_name() -> Cow<'static, str> {
-        "Fill".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let normal = pair([
-            ("mean", "Mean."),
-            ("std", "Standard deviation, not negative."),
-        ]);
-        let uniform = pair([("min", "Smallest."), ("max", "Largest.")]);
-        let constant = json!({ "type": "number", "format": "double" });
-        let mut fills = vec![
-            keyed("normal", &normal, "Normally distributed numbers."),
-            keyed("uniform", &uniform, "Uniformly distributed numbers."),
-            keyed("constant", &constant, "The same number everywhere."),
-        ];
-        let text = json!({ "type": "string" });
-        let some = json!({ "type": "object" });
-        fills.extend([
-            keyed("sorted", &uniform, "Ascending numbers."),
-            keyed("sparse", &some, "Zero but for a share `rate` of the elements."),
-            keyed("boxes", &uniform, "Boxes: low corner, high corner."),
-            keyed(
-                "csr",
-                &some,
-                "A graph: `offsets: NNZ` for the row offsets, `rows` and `columns` for the indices.",
-            ),
-            keyed("file", &text, "A .npy file or raw numbers, relative to this file."),
-            keyed("kernel", &text, "A generator in the template."),
-        ]);
-        fills.extend(words(&[
-            ("arange", "0, 1, 2, …"),
-            ("zeros", "0 everywhere."),
-            ("permutation", "0, 1, 2, … in random order."),
-            ("sorted", "Ascending numbers: -1 to 1, whole ones 0 to 100."),
-            ("sparse", "Nine of ten elements are zero."),
-            ("boxes", "Boxes between 0 and 100."),
-        ]));
-        json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
-    }
-}
+schema!(FillText, "Fill", _generator => {
+    let normal = pair([
+        ("mean", "Mean."),
+        ("std", "Standard deviation, not negative."),
+    ]);
+    let uniform = pair([("min", "Smallest."), ("max", "Largest.")]);
+    let constant = json!({ "type": "number", "format": "double" });
+    let mut fills = vec![
+        keyed("normal", &normal, "Normally distributed numbers."),
+        keyed("uniform", &uniform, "Uniformly distributed numbers."),
+        keyed("constant", &constant, "The same number everywhere."),
+    ];
+    let text = json!({ "type": "string" });
+    let some = json!({ "type": "object" });
+    fills.extend([
+        keyed("sorted", &uniform, "Ascending numbers."),
+        keyed("sparse", &some, "Zero but for a share `rate` of the elements."),
+        keyed("boxes", &uniform, "Boxes: low corner, high corner."),
+        keyed(
+            "csr",
+            &some,
+            "A graph: `offsets: NNZ` for the row offsets, `rows` and `columns` for the indices.",
+        ),
+        keyed("file", &text, "A .npy file or raw numbers, relative to this file."),
+        keyed("kernel", &text, "A generator in the template."),
+    ]);
+    fills.extend(words(&[
+        ("arange", "0, 1, 2, …"),
+        ("zeros", "0 everywhere."),
+        ("permutation", "0, 1, 2, … in random order."),
+        ("sorted", "Ascending numbers: -1 to 1, whole ones 0 to 100."),
+        ("sparse", "Nine of ten elements are zero."),
+        ("boxes", "Boxes between 0 and 100."),
+    ]));
+    json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
+});
