@@ -23,6 +23,13 @@ macro_rules! say_part {
     };
 }
 
+/// Ends a command by the user's mistake: what is wrong, and the fix.
+macro_rules! refuse {
+    ($($text:tt)*) => {
+        return Err($crate::cli::usage(format_args!($($text)*)))
+    };
+}
+
 mod atomic;
 mod cli;
 mod exit;

@@ -1,7 +1,7 @@
 //! `tuner adopt`: somebody's CUDA file as a template and a search space.
 
 use super::terminal::Ticker;
-use super::{CliError, CommandResult, check};
+use super::{CliError, CommandResult, check, usage};
 use crate::{atomic, exit};
 use anyhow::Context as _;
 use std::collections::BTreeMap;
@@ -63,11 +63,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let names = match (&args.entry, args.kernel.as_slice()) {
         (Some(entry), given) => vec![named(entry, given)?],
-        (None, []) => tuner_adopt::kernels(&settings).map_err(error)?,
+        (None, []) => tuner_adopt::kernels(&settings)?,
         (None, given) => given.to_vec(),
     };
-    let compiler =
-        Compiler::new(CompilerSettings::default()).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let compiler = Compiler::new(CompilerSettings::default())?;
     let mut written = Vec::new();
     let mut last = None;
     for name in &names {
@@ -77,7 +76,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
                 fit(&adopted, Path::new(&path), &compiler)?;
                 written.push(path);
             }
-            Err(failed @ AdoptError::Compile(_)) => return Err(error(failed)),
+            Err(failed @ AdoptError::Compile(_)) => Err(failed)?,
             Err(failed) => {
                 if let Some(before) = last.replace(failed) {
                     say!("{before}");
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         }
     }
     match (written.is_empty(), last) {
-        (true, Some(failed)) => return Err(error(failed)),
+        (true, Some(failed)) => Err(failed)?,
         (false, Some(failed)) => say!("{failed}"),
         (_, None) => {}
     }
@@ -101,17 +100,10 @@ fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
     match given {
         [] => Ok(name.to_owned()),
         [only] if only == name => Ok(name.to_owned()),
-        _ => Err(CliError::Usage(format!(
-            "error: --entry {entry} is an instance of {name} alone\nhelp: leave --kernel out, or type \
+        _ => Err(usage(format!(
+            "--entry {entry} is an instance of {name} alone\nhelp: leave --kernel out, or type \
              --kernel {name}"
         ))),
-    }
-}
-
-fn error(error: AdoptError) -> CliError {
-    match error {
-        AdoptError::Compile(error) => CliError::Failed(error.into()),
-        other => CliError::Usage(other.to_string()),
     }
 }
 
@@ -124,10 +116,10 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
     let space = folder.join(format!("{}.yaml", adopted.kernel));
     for path in [&template, &space] {
         if path.exists() && !args.force {
-            return Err(CliError::Usage(format!(
-                "error: {} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
+            refuse!(
+                "{} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
                 catalog::shown(path)
-            )));
+            );
         }
     }
     let put = |path: &Path, text: &str| {

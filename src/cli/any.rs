@@ -3,7 +3,6 @@
 
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
-use super::results::{store_error, usage};
 use super::{CliError, progress};
 use crate::exit;
 use futures_util::future::join_all;
@@ -27,10 +26,10 @@ pub(super) fn run(
 ) -> CommandResult {
     let offers = fleet.offers();
     if offers.is_empty() {
-        return Err(usage(
+        refuse!(
             "no worker of the fleet lends a device for kernels; start one with `tuner worker --fleet \
-             URL --device cuda:0`, or look with `tuner status --fleet URL`",
-        ));
+             URL --device cuda:0`, or look with `tuner status --fleet URL`"
+        );
     }
     say!("the fleet lends {}", describe(&offers));
     let prepare = |device: &str| {
@@ -46,11 +45,10 @@ pub(super) fn run(
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
+        .build()?;
     let reports = runtime.block_on(async {
-        let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
-        let store = Store::open(db).await.map_err(store_error)?;
+        let shutdown = watch_signals(stopping)?;
+        let store = Store::open(db).await?;
         for (device, prepared) in &mut all {
             if resume {
                 prepared.resume_latest(&store).await?;
@@ -68,7 +66,7 @@ pub(super) fn run(
             (device.clone(), report)
         });
         let reports: Vec<(String, Result<Report, JobError>)> = join_all(runs).await;
-        store.close().await.map_err(store_error)?;
+        store.close().await?;
         Ok::<_, CliError>(reports)
     })?;
     runtime.shutdown_background();
@@ -102,7 +100,7 @@ fn conclude(reports: Vec<(String, Result<Report, JobError>)>) -> CommandResult {
             super::run::task_summary(&mut text, task);
         }
     }
-    super::output::print(&text).map_err(anyhow::Error::from)?;
+    super::output::print(&text)?;
     Ok(match (interrupted, passed) {
         (true, _) => exit::INTERRUPTED,
         (false, true) => exit::DONE,

@@ -1,6 +1,6 @@
 //! `tuner compile-worker` (hidden): the process that NVRTC runs in. Started by the compile pool.
 
-use super::{CliError, CommandResult};
+use super::CommandResult;
 use crate::exit;
 use anyhow::Context as _;
 
@@ -9,8 +9,6 @@ use anyhow::Context as _;
 /// # Errors
 /// When the pipes break; started by hand, at once.
 pub(crate) fn run() -> CommandResult {
-    tuner_kernel::compile::serve()
-        .context("this command is for the tuner itself")
-        .map_err(CliError::Failed)?;
+    tuner_kernel::compile::serve().context("this command is for the tuner itself")?;
     Ok(exit::DONE)
 }

@@ -1,10 +1,10 @@
 //! Finding the daemon of a database, and following a run that it carries out.
 
-use super::CliError;
 use super::events::EventLog;
 use super::failures::Failures;
 use super::progress::Progress;
-use super::results::{db_parser, store_error, usage};
+use super::results::db_parser;
+use super::{CliError, usage};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tuner_core::record::{DeviceKind, TaskKey};
@@ -54,15 +54,15 @@ pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
         None => match std::env::var("TUNER_TOKEN") {
             Ok(text) => ("the environment variable TUNER_TOKEN".to_owned(), text),
             Err(std::env::VarError::NotPresent) => return Ok(None),
-            Err(error) => return Err(usage(format!("TUNER_TOKEN: {error}"))),
+            Err(error) => refuse!("TUNER_TOKEN: {error}"),
         },
     };
     let token = text.trim();
     if token.is_empty() {
-        return Err(usage(format!(
+        refuse!(
             "{place} holds no token; put one there (`openssl rand -hex 32`), or leave it out to \
              work without a token"
-        )));
+        );
     }
     Ok(Some(token.to_owned()))
 }
@@ -78,10 +78,10 @@ fn secret(path: &Path) -> Result<String, CliError> {
     };
     let facts = std::fs::metadata(path).map_err(unreadable)?;
     if facts.is_file() && facts.permissions().mode() & 0o007 != 0 {
-        return Err(usage(format!(
+        refuse!(
             "{0}: everybody on this machine may read the token; type `chmod 600 {0}`",
             path.display()
-        )));
+        );
     }
     std::fs::read_to_string(path).map_err(unreadable)
 }
@@ -91,11 +91,11 @@ pub(super) async fn owner(db: &Path) -> Result<Option<DaemonRow>, CliError> {
     if !db.is_file() {
         return Ok(None);
     }
-    let store = Store::open_read(db).await.map_err(store_error)?;
+    let store = Store::open_read(db).await?;
     let row = store.daemon().await;
     let closed = store.close().await;
-    let row = row.map_err(store_error)?;
-    closed.map_err(store_error)?;
+    let row = row?;
+    closed?;
     Ok(row.filter(|row| row.alive))
 }
 
@@ -112,21 +112,13 @@ pub(super) async fn reach(
         Ok(_) => "another daemon answers there".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(CliError::Failed(anyhow::anyhow!(
+    Err(anyhow::anyhow!(
         "{}: the daemon at http://{} owns this database ({}), and cannot be reached: {why}. End \
          that process, or name another file with --db",
         db.display(),
         row.address,
         row.owner
-    )))
-}
-
-/// What a daemon's refusal means for the exit code.
-pub(super) fn client_error(error: ClientError) -> CliError {
-    match error {
-        ClientError::Refused { .. } | ClientError::Token { .. } => usage(error),
-        other => CliError::Failed(other.into()),
-    }
+    ))?
 }
 
 /// A client of the daemon behind `--server`, or of the one that owns the database.
@@ -151,8 +143,7 @@ pub(super) async fn follow(
     id: &str,
     events: &mut EventLog,
 ) -> Result<(RunView, Failures), CliError> {
-    let mut shutdown =
-        super::events::watch_signals(super::events::stopping).map_err(anyhow::Error::from)?;
+    let mut shutdown = super::events::watch_signals(super::events::stopping)?;
     let mut display = Display::default();
     let mut lost: Option<Instant> = None;
     let mut asked = false;
@@ -161,15 +152,15 @@ pub(super) async fn follow(
         let mut stream = match client.events(&path).await {
             Ok(stream) => stream,
             Err(error @ (ClientError::Refused { .. } | ClientError::Token { .. })) => {
-                return Err(client_error(error));
+                return Err(error.into());
             }
             Err(error) => {
                 let since = *lost.get_or_insert_with(Instant::now);
                 if since.elapsed() > COMES_BACK {
-                    return Err(CliError::Failed(anyhow::anyhow!(
+                    Err(anyhow::anyhow!(
                         "{error}. Run {id} is in its queue and goes on when it is back: \
                          `tuner status {id}`"
-                    )));
+                    ))?;
                 }
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 continue;
@@ -182,7 +173,7 @@ pub(super) async fn follow(
                     // Asked once: now its end is followed.
                     asked = true;
                     let path = format!("/api/v1/runs/{id}/stop");
-                    let _: Stopping = client.post(&path, &()).await.map_err(client_error)?;
+                    let _: Stopping = client.post(&path, &()).await?;
                     continue;
                 }
             };
@@ -214,11 +205,7 @@ impl Display {
         data: &str,
         log: &mut EventLog,
     ) -> Result<Option<RunView>, CliError> {
-        let odd = |error: serde_json::Error| {
-            CliError::Failed(anyhow::anyhow!(
-                "the daemon's events cannot be read: {error}"
-            ))
-        };
+        let odd = |error| anyhow::anyhow!("the daemon's events cannot be read: {error}");
         match name {
             "run_started" | "trial" | "run_finished" => {
                 let mut event: Event = serde_json::from_str(data).map_err(odd)?;
@@ -228,7 +215,7 @@ impl Display {
                 let view: RunView = serde_json::from_str(data).map_err(odd)?;
                 self.snapshot(&view);
             }
-            "end" => return serde_json::from_str(data).map(Some).map_err(odd),
+            "end" => return Ok(Some(serde_json::from_str(data).map_err(odd)?)),
             "shutdown" => say!("the daemon ends; the run goes on when it is back"),
             // `lag`: a snapshot follows.
             _ => {}
@@ -309,7 +296,7 @@ pub(super) fn failure(view: &RunView) -> Option<CliError> {
         if view.message.starts_with("error: ") {
             CliError::Usage(view.message.clone())
         } else {
-            CliError::Failed(anyhow::anyhow!("run {}: {}", view.id, view.message))
+            anyhow::anyhow!("run {}: {}", view.id, view.message).into()
         }
     })
 }

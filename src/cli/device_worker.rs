@@ -1,6 +1,6 @@
 //! `tuner device-worker`: the process a device lives in. Started by the tuner itself.
 
-use super::{CliError, CommandResult};
+use super::CommandResult;
 use crate::exit;
 use tuner_device::DeviceSelector;
 use tuner_device::vgpu::Limits;
@@ -21,16 +21,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let served = match &args.device {
         DeviceSelector::Vgpu(name) => {
-            let arch = ::vgpu::Arch::by_name(name).ok_or_else(|| {
-                CliError::Usage(format!("error: no virtual GPU is called `{name}`"))
-            })?;
+            let Some(arch) = ::vgpu::Arch::by_name(name) else {
+                refuse!("no virtual GPU is called `{name}`");
+            };
             child::run(arch, Limits::default())
         }
         DeviceSelector::Cuda(ordinal) => child::run_cuda(*ordinal),
         other => {
-            return Err(CliError::Usage(format!("error: no worker runs on {other}")));
+            refuse!("no worker runs on {other}");
         }
     };
-    served.map_err(anyhow::Error::from)?;
+    served?;
     Ok(exit::DONE)
 }

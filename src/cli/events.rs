@@ -1,6 +1,6 @@
 //! What `tuner run` does beside the run: the event log, and the signals that end it.
 
-use super::{CliError, terminal};
+use super::{CliError, terminal, usage};
 use crate::exit;
 use std::io::Write;
 use std::path::Path;
@@ -21,8 +21,8 @@ impl EventLog {
             None => None,
             Some(_) if stdout => Some(Box::new(std::io::stdout())),
             Some(path) => Some(Box::new(std::fs::File::create(path).map_err(|error| {
-                CliError::Usage(format!(
-                    "error: {}: cannot write events: {error}; name a writable file, or - for \
+                usage(format!(
+                    "{}: cannot write events: {error}; name a writable file, or - for \
                      standard output",
                     path.display()
                 ))

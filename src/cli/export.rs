@@ -1,9 +1,9 @@
 //! `tuner export`: the best configurations in the formats that others read.
 
-use super::results::{Selection, block_on, board_name, kernel_named, store_error, usage};
+use super::results::{Selection, block_on, board_name, kernel_named, write_file};
 use super::stale::{self, Present};
-use super::{CliError, CommandResult, output};
-use crate::{atomic, exit};
+use super::{CliError, CommandResult, output, usage};
+use crate::exit;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use tuner_core::entry::StoredTrial;
@@ -74,9 +74,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .as_deref()
         .filter(|path| *path != Path::new("-"))
     {
-        None => print_exactly(&text),
-        Some(path) => write(path, &text),
-    }?;
+        // Without a final newline of ours: a Kernel Tuner cache must end in `}`.
+        None => output::print_bytes(text.as_bytes())?,
+        Some(path) => {
+            write_file(path, &text)?;
+            say!("wrote {}", path.display());
+        }
+    }
     Ok(exit::DONE)
 }
 
@@ -85,7 +89,7 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
     let query = args.selection.query(Some(kernel), Some(1));
-    let mut found = store.boards(&query).await.map_err(store_error)?;
+    let mut found = store.boards(&query).await?;
     Present::default().mark(&mut found);
     let (boards, refused): (Vec<Board>, Vec<Board>) = found
         .into_iter()
@@ -110,7 +114,7 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
     }
     stale::warn(&boards);
     let text = convert(args, kernel, &store, &boards).await?;
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(Some(text))
 }
 
@@ -120,7 +124,7 @@ async fn convert(
     store: &Store,
     boards: &[Board],
 ) -> Result<String, CliError> {
-    let entries = store.entries(boards).await.map_err(store_error)?;
+    let entries = store.entries(boards).await?;
     let text = match args.to {
         Target::Header => {
             let limited = export::own_sizes_only(kernel, &entries).map_err(usage)?;
@@ -156,7 +160,7 @@ async fn convert(
 
 /// Every candidate of a board of which something is known.
 async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
-    let candidates = store.candidates(board).await.map_err(store_error)?;
+    let candidates = store.candidates(board).await?;
     let known = candidates
         .into_iter()
         .filter(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
@@ -165,16 +169,4 @@ async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliErr
         judged_at: candidate.judged_at,
     });
     Ok(judged.collect())
-}
-
-/// Without a final newline of ours: a Kernel Tuner cache must end in `}`.
-fn print_exactly(text: &str) -> Result<(), CliError> {
-    output::print_bytes(text.as_bytes()).map_err(|error| CliError::Failed(error.into()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    atomic::write(path, text.as_bytes())
-        .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))?;
-    say!("wrote {}", path.display());
-    Ok(())
 }

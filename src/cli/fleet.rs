@@ -1,7 +1,6 @@
 //! How commands name a fleet, and show themselves to it.
 
-use super::CliError;
-use super::results::usage;
+use super::{CliError, usage};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use tuner_core::units::counted;
 use tuner_engine::fleet::{Fleet, FleetView, PROTOCOL};
 use tuner_engine::parse_budget;
-use tuner_fleet::{Access, DEFAULT_NAME, FleetError, Hub, HubSettings, Names};
+use tuner_fleet::{Access, DEFAULT_NAME, Hub, HubSettings, Names};
 
 /// A fleet, and the ways to prove oneself that NATS has.
 #[derive(Debug, clap::Args)]
@@ -106,17 +105,8 @@ impl HubOptions {
                 .clamp(Duration::from_secs(1), tuner_fleet::PRESENCE),
             cubin_bytes: self.fleet_cache << 20,
         };
-        let hub = Hub::connect(settings, &|text| say!("{text}")).map_err(fleet_error)?;
+        let hub = Hub::connect(settings, &|text| say!("{text}"))?;
         Ok(Some(hub))
-    }
-}
-
-/// A fleet's failure as one of the command.
-pub(super) fn fleet_error(error: FleetError) -> CliError {
-    if error.is_usage() {
-        usage(error)
-    } else {
-        CliError::Failed(error.into())
     }
 }
 

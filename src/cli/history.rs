@@ -2,7 +2,6 @@
 
 use super::CliError;
 use super::output::{self, Format};
-use super::results::usage;
 use std::fmt::Write as _;
 use tuner_core::provenance;
 use tuner_store::{BestPeriod, Moment, Store};
@@ -10,8 +9,8 @@ use tuner_store::{BestPeriod, Moment, Store};
 /// The commits whose results stood at a commit: its own and those it contains. Without git, or of a
 /// commit that git does not know here, those stored whose hash begins with the name.
 pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>, CliError> {
-    let known = store.commits().await.map_err(super::results::store_error)?;
-    let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let known = store.commits().await?;
+    let folder = std::env::current_dir()?;
     if let Some((commit, contained)) = provenance::commits_of(&folder, name, &known) {
         if contained.is_empty() {
             say!(
@@ -29,14 +28,14 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
         .collect();
     if named.is_empty() {
         let listed: Vec<&str> = known.iter().map(|commit| short(commit)).collect();
-        return Err(usage(format!(
+        refuse!(
             "--at {name}: git knows no such commit here, and no result is of one; results are of {}",
             if listed.is_empty() {
                 "no commit".to_owned()
             } else {
                 listed.join(", ")
             }
-        )));
+        );
     }
     Ok(named)
 }

@@ -5,7 +5,7 @@
 )]
 
 use super::output::{self, Format};
-use super::results::{Selection, block_on, kernels_named, store_error};
+use super::results::{Selection, block_on, kernels_named};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
 use crate::exit;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if args.history {
         let periods = block_on(read_history(args))?;
         let text = history::text(args.format, &periods)?;
-        output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
+        output::print(&text)?;
         return Ok(exit::DONE);
     }
     let (mut boards, counts) = block_on(read(args))?;
@@ -81,12 +81,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let text = match args.format {
         Format::Json => {
             let rows: Vec<&LeaderboardRow> = boards.iter().flat_map(|board| &board.rows).collect();
-            serde_json::to_string_pretty(&rows).map_err(|error| CliError::Failed(error.into()))?
+            serde_json::to_string_pretty(&rows)?
         }
         Format::Table => tables(&boards),
         format => flat(format, &boards),
     };
-    output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
+    output::print(&text)?;
     say_part!("{}", summary(&counts));
     stale::warn(&boards);
     Ok(exit::DONE)
@@ -97,14 +97,14 @@ async fn read_history(args: &Args) -> Result<Vec<BestPeriod>, CliError> {
     let mut periods = Vec::new();
     for kernel in kernels_named(&args.kernels)? {
         let query = args.selection.query(kernel.as_deref(), None);
-        let found = store.history(&query).await.map_err(store_error)?;
+        let found = store.history(&query).await?;
         if found.is_empty() {
             let kernel = kernel.as_deref();
             args.selection.explain_nothing(&store, kernel).await?;
         }
         periods.extend(found);
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(periods)
 }
 
@@ -126,15 +126,15 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
         query.commits.clone_from(&commits);
         let found = match args.pareto {
             Some(objectives) => front_boards(&store, query.clone(), objectives).await?,
-            None => store.boards(&query).await.map_err(store_error)?,
+            None => store.boards(&query).await?,
         };
         if found.is_empty() {
             args.selection.explain_nothing(&store, kernel).await?;
         }
         boards.extend(found);
-        counts.extend(store.verdict_counts(&query).await.map_err(store_error)?);
+        counts.extend(store.verdict_counts(&query).await?);
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok((boards, counts))
 }
 
@@ -150,7 +150,7 @@ async fn front_boards(
         code_sizes: true,
         ..query
     };
-    let mut boards = store.boards(&query).await.map_err(store_error)?;
+    let mut boards = store.boards(&query).await?;
     for board in &mut boards {
         let point = |row: &LeaderboardRow| {
             let [first, second] = objectives.both().map(|each| each.of_row(row));

@@ -1,8 +1,8 @@
 //! `tuner man`: the manual, from the definitions of the commands.
 
-use super::results::usage;
-use super::{Cli, CommandResult, output};
-use crate::{atomic, exit};
+use super::results::write_file;
+use super::{Cli, CommandResult, output, usage};
+use crate::exit;
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use std::path::PathBuf;
@@ -36,9 +36,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             .map_err(|error| usage(format!("{}: cannot be made: {error}", folder.display())))?;
         for (name, page) in &pages {
             let path = folder.join(format!("{name}.1"));
-            atomic::write(&path, page).map_err(|error| {
-                usage(format!("{}: cannot be written: {error}", path.display()))
-            })?;
+            write_file(&path, page)?;
         }
         say!("wrote {} pages to {}", pages.len(), folder.display());
         return Ok(exit::DONE);
@@ -48,10 +46,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         None => "tuner".to_owned(),
     };
     let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
-        return Err(usage(format!(
+        refuse!(
             "there is no command `{}`; `tuner --help` lists them",
             args.command.as_deref().unwrap_or_default()
-        )));
+        );
     };
     output::print_bytes(page).context("cannot write to standard output")?;
     Ok(exit::DONE)

@@ -10,6 +10,7 @@ mod daemon;
 pub(crate) mod device_test;
 pub(crate) mod device_worker;
 pub(crate) mod doctor;
+mod error;
 mod events;
 mod failures;
 mod fit;
@@ -45,8 +46,9 @@ use crate::exit;
 use clap::{Parser, Subcommand};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use tuner_engine::job::JobError;
-use tuner_kernel::declarations::DeclarationError;
+
+pub(crate) use error::CliError;
+use error::{complete, usage};
 
 /// Auto-tuner for CUDA C++ kernel templates.
 #[derive(Debug, Parser)]
@@ -103,34 +105,6 @@ enum Command {
     DeviceWorker(device_worker::Args),
 }
 
-/// What a command can end with besides success.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CliError {
-    /// The user's mistake: bad usage or a bad input file. Exit code 2. The text is complete, with
-    /// place and fix, and is printed as it stands.
-    #[error("{0}")]
-    Usage(String),
-    /// The tuner itself failed. Exit code 1.
-    #[error(transparent)]
-    Failed(#[from] anyhow::Error),
-}
-
-impl From<JobError> for CliError {
-    fn from(error: JobError) -> Self {
-        match error {
-            JobError::Usage(text) | JobError::Device(text) => Self::Usage(text),
-            JobError::Store(error) => Self::Failed(error.into()),
-            JobError::Failed(error) => Self::Failed(error),
-        }
-    }
-}
-
-impl From<DeclarationError> for CliError {
-    fn from(error: DeclarationError) -> Self {
-        JobError::from(error).into()
-    }
-}
-
 /// The exit code of a command that did what it could.
 pub(crate) type CommandResult = Result<u8, CliError>;
 
@@ -160,11 +134,11 @@ pub fn main() -> ExitCode {
     let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
     tuner_core::panics::report_to(report.clone());
     let ended = catch_unwind(AssertUnwindSafe(|| run(cli.command))).unwrap_or_else(|_| {
-        Err(CliError::Failed(anyhow::anyhow!(
+        Err(anyhow::anyhow!(
             "the tuner panicked, which is a defect of it; please report it with {} (what was \
              announced is stored)",
             report.display()
-        )))
+        ))?
     });
     match ended {
         Ok(code) => ExitCode::from(code),
@@ -185,7 +159,7 @@ fn tables() -> Result<(), CliError> {
         return Ok(());
     };
     vgpu::arch::use_folder(std::path::Path::new(&folder))
-        .map_err(|error| CliError::Usage(format!("error: TUNER_ARCH_DIR: {error}")))
+        .map_err(|error| usage(format!("TUNER_ARCH_DIR: {error}")))
 }
 
 fn run(command: Command) -> CommandResult {

@@ -1,7 +1,7 @@
 //! `tuner new`: a kernel to start from.
 
-use super::results::{quoted, usage};
-use super::{CliError, CommandResult};
+use super::results::quoted;
+use super::{CliError, CommandResult, usage};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
 use tuner_kernel::catalog::{Catalog, shown};
@@ -38,21 +38,21 @@ const REFERENCE: &str = include_str!("../../templates/_skeleton/reference.cu");
 pub(crate) fn run(args: &Args) -> CommandResult {
     let name = &args.name;
     if !is_identifier(name) {
-        return Err(usage(format!(
+        refuse!(
             "`{name}` cannot be the name of a kernel's function; use letters, digits and `_`, \
              beginning with a letter, such as `{}`",
             repaired(name)
-        )));
+        );
     }
-    let here = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let here = std::env::current_dir()?;
     let project = Catalog::folder(&here).and_then(|spaces| spaces.parent().map(Path::to_owned));
     let root = args.output.clone().or(project).unwrap_or(here);
     let files = files(&root, name);
     if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
-        return Err(usage(format!(
+        refuse!(
             "{} is there already; choose another name, or move it away",
             shown(there)
-        )));
+        );
     }
     for (path, text) in &files {
         write(path, text)?;
@@ -61,10 +61,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let schema = root.join("search_spaces/schema.json");
     if !schema.exists() {
         let text = serde_json::to_string_pretty(&tuner_space::json_schema());
-        write(
-            &schema,
-            &format!("{}\n", text.map_err(anyhow::Error::from)?),
-        )?;
+        write(&schema, &format!("{}\n", text?))?;
     }
     let named = match &args.output {
         Some(_) => quoted(&shown(&files[0].0)),

@@ -1,6 +1,6 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, default_database, kernels_named, quoted, store_error};
+use super::results::{Selection, block_on, default_database, kernels_named, quoted};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
@@ -71,21 +71,20 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
         .filter(|board| board.timing == TimingKind::Measured)
         .cloned()
         .collect();
-    let entries = store.entries(&measured).await.map_err(store_error)?;
-    store.close().await.map_err(store_error)?;
+    let entries = store.entries(&measured).await?;
+    store.close().await?;
     Ok((boards, entries))
 }
 
 fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(), CliError> {
-    let failed = |error: anyhow::Error| CliError::Failed(error);
-    let text = export::json(kernel, entries).map_err(|error| failed(error.into()))?;
+    let text = export::json(kernel, entries)?;
     let beside = || default_database().parent().map(Path::to_owned);
     let folder = args.dir.clone().or_else(beside).unwrap_or_default();
     let directory = folder.join(export::target_name(device));
     let path = directory.join(format!("{}.json", file_name(kernel)));
     std::fs::create_dir_all(&directory)
         .and_then(|()| atomic::write(&path, text.as_bytes()))
-        .map_err(|error| failed(anyhow::anyhow!("{}: {error}", path.display())))?;
+        .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     say!("wrote {}", path.display());
     Ok(())
 }

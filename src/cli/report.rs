@@ -2,9 +2,9 @@
 
 mod gather;
 
-use super::results::{Selection, block_on, kernels_named, store_error, usage};
+use super::results::{Selection, block_on, kernels_named};
 use super::terminal::Ticker;
-use super::{CliError, CommandResult};
+use super::{CliError, CommandResult, usage};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
 use tuner_core::units::counted;
@@ -98,7 +98,7 @@ async fn read(args: &Args) -> Result<Option<Input>, CliError> {
         profile: !args.no_profile,
     };
     let subjects = gather::subjects(&store, boards, &wishes).await?;
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(Some(Input {
         database: args.selection.database().display().to_string(),
         gpu_price: args.gpu_price,

@@ -1,6 +1,7 @@
 //! What `leaderboard`, `export` and `record` share: which results are meant, and reading them.
 
-use super::CliError;
+use super::{CliError, usage};
+use crate::atomic;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::{self, Catalog};
 use tuner_store as store;
-use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store, StoreError};
+use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store};
 
 /// The database and which devices and problems of it.
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,7 @@ pub(super) fn default_database() -> PathBuf {
 /// The kernel whose results an argument means: a name, or a search space's file.
 pub(super) fn kernel_named(argument: &str) -> Result<String, CliError> {
     let here = std::env::current_dir().unwrap_or_default();
-    catalog::kernel_of(argument, &here).map_err(|error| CliError::Usage(error.to_string()))
+    Ok(catalog::kernel_of(argument, &here)?)
 }
 
 /// The same for several arguments; none means all kernels.
@@ -89,7 +90,7 @@ impl Selection {
         for kernel in kernels {
             let kernel = kernel.as_deref();
             let query = self.query(kernel, top);
-            let boards = store.boards(&query).await.map_err(store_error)?;
+            let boards = store.boards(&query).await?;
             if boards.is_empty() {
                 self.explain_nothing(store, kernel).await?;
             }
@@ -118,7 +119,7 @@ impl Selection {
 
     /// Opens the database to read.
     pub(super) async fn open(&self) -> Result<Store, CliError> {
-        Store::open_read(&self.db).await.map_err(store_error)
+        Ok(Store::open_read(&self.db).await?)
     }
 
     /// Says which of the names given stands for nothing, and what there is instead.
@@ -128,16 +129,11 @@ impl Selection {
         kernel: Option<&str>,
     ) -> Result<(), CliError> {
         let everything = LeaderboardQuery::default();
-        let counts = store
-            .verdict_counts(&everything)
-            .await
-            .map_err(store_error)?;
+        let counts = store.verdict_counts(&everything).await?;
         let keys: BTreeSet<&TaskKey> = counts.iter().map(|count| &count.key).collect();
         let db = self.db.display();
         if keys.is_empty() {
-            return Err(usage(format!(
-                "{db} has no results yet: `tuner run` makes some"
-            )));
+            refuse!("{db} has no results yet: `tuner run` makes some");
         }
         let of_kernel: Vec<&&TaskKey> = keys
             .iter()
@@ -145,31 +141,24 @@ impl Selection {
             .collect();
         if let (Some(kernel), true) = (kernel, of_kernel.is_empty()) {
             let known = listed(keys.iter().map(|key| key.kernel.as_str()));
-            return Err(usage(format!(
+            refuse!(
                 "{db} has no results of kernel `{kernel}`; it has {known}. `tuner run {kernel}` \
                  makes some"
-            )));
+            );
         }
         if let Some(problem) = &self.problem
             && !of_kernel.iter().any(|key| key.problem == *problem)
         {
             let known = listed(of_kernel.iter().map(|key| key.problem.as_str()));
-            return Err(usage(format!(
-                "no results of problem `{problem}`; there are {known}"
-            )));
+            refuse!("no results of problem `{problem}`; there are {known}");
         }
         let Some(device) = &self.device else {
             return Ok(());
         };
-        let counted = store
-            .verdict_counts(&self.query(kernel, None))
-            .await
-            .map_err(store_error)?;
+        let counted = store.verdict_counts(&self.query(kernel, None)).await?;
         if counted.is_empty() {
             let known = listed(of_kernel.iter().map(|key| key.device.as_str()));
-            return Err(usage(format!(
-                "no results on device `{device}`; there are {known}"
-            )));
+            refuse!("no results on device `{device}`; there are {known}");
         }
         Ok(())
     }
@@ -222,23 +211,16 @@ pub(super) fn board_name(board: &Board) -> String {
     format!("`{}` on `{}`", board.key.problem, board.key.device)
 }
 
-pub(super) fn usage(text: impl std::fmt::Display) -> CliError {
-    CliError::Usage(format!("error: {text}"))
-}
-
-pub(super) fn store_error(error: StoreError) -> CliError {
-    if error.is_bad_input() {
-        usage(error)
-    } else {
-        CliError::Failed(error.into())
-    }
+/// Writes a file that the user named.
+pub(super) fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
+    atomic::write(path, content.as_ref())
+        .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))
 }
 
 /// Runs what a command asks of the store.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| CliError::Failed(error.into()))?
+        .build()?
         .block_on(work)
 }

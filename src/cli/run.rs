@@ -5,7 +5,7 @@ use super::events::{EventLog, stopping, watch_signals};
 use super::failures::Failures;
 use super::fleet::HubOptions;
 use super::progress::{self, Progress};
-use super::results::{block_on, db_parser, default_database, quoted, store_error, usage};
+use super::results::{block_on, db_parser, default_database, quoted};
 use super::terminal::Ticker;
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, any, daemon, output, submit};
@@ -67,14 +67,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let _ticker = Ticker::start();
     let request = args.wanted.request();
-    let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let folder = std::env::current_dir()?;
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
         if args.fleet.fleet.fleet.is_some() {
-            return Err(usage(format!(
+            refuse!(
                 "the daemon at http://{} owns this database; start that one with --fleet, or name \
                  another file with --db",
                 row.address
-            )));
+            );
         }
         return by_daemon(args, &request, &folder, &row);
     }
@@ -90,11 +90,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
+        .build()?;
     let (report, failures) = runtime.block_on(async {
-        let shutdown = watch_signals(stopping).map_err(anyhow::Error::from)?;
-        let store = Store::open(&args.db).await.map_err(store_error)?;
+        let shutdown = watch_signals(stopping)?;
+        let store = Store::open(&args.db).await?;
         if args.resume {
             prepared.resume_latest(&store).await?;
         }
@@ -111,7 +110,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let report = prepared.execute(&store, shutdown, &mut sink).await;
         let closed = store.close().await;
         let report = report?;
-        closed.map_err(store_error)?;
+        closed?;
         Ok::<_, CliError>((report, progress.into_failures()))
     })?;
     // Threads that still compile a dropped candidate are not waited for.
@@ -128,7 +127,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
         let client = daemon::reach(row, &args.db, daemon::read_token(&args.token)?).await?;
         // A token that is wanted and missing is found out before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
-        known.map_err(daemon::client_error)?;
+        known?;
         say!("the daemon at http://{} carries this out", client.address());
         let taken_up = if args.resume {
             submit::take_up(&args.db, &request).await?
@@ -172,7 +171,7 @@ fn conclude(
     if events.is_stdout() {
         say_part!("{summary}");
     } else {
-        output::print(&summary).map_err(anyhow::Error::from)?;
+        output::print(&summary)?;
     }
     Ok(exit_code(report))
 }

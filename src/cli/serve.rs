@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tuner_kernel::catalog::Catalog;
 use tuner_serve as serve;
-use tuner_serve::{ServeError, Settings};
+use tuner_serve::Settings;
 use tuner_store as store;
 
 /// Run the daemon with its queue, HTTP API and dashboard
@@ -76,7 +76,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 pub(crate) fn run(args: &Args) -> CommandResult {
     raise_file_limit();
     let folders = if args.kernels.is_empty() {
-        let here = std::env::current_dir().map_err(anyhow::Error::from)?;
+        let here = std::env::current_dir()?;
         Catalog::folder(&here).into_iter().collect()
     } else {
         args.kernels.clone()
@@ -95,33 +95,23 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
+        .build()?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
         let tell =
             || tracing::info!("ending after the candidates on their devices (once more: at once)");
-        let ending = super::events::watch_signals(tell).map_err(anyhow::Error::from)?;
+        let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };
             // A closed standard output is no reason not to serve.
             let _ = output::print(&format!("dashboard: http://{address}{with}"));
         };
-        serve::serve(settings, ending, ready)
-            .await
-            .map_err(serve_error)
+        serve::serve(settings, ending, ready).await?;
+        Ok::<_, CliError>(())
     })?;
     // Threads that still compile a dropped candidate are not waited for.
     runtime.shutdown_background();
     Ok(exit::DONE)
-}
-
-fn serve_error(error: ServeError) -> CliError {
-    if error.is_usage() {
-        CliError::Usage(format!("error: {error}"))
-    } else {
-        CliError::Failed(error.into())
-    }
 }
 
 /// A thousand clients need a thousand file descriptors, and shells grant 1024.

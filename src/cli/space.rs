@@ -5,7 +5,7 @@
 )]
 
 use super::output::{self, Format};
-use super::{CliError, CommandResult};
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use anyhow::Context as _;
 use rand::SeedableRng as _;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use tuner_core::files;
 use tuner_core::record;
 use tuner_core::record::ConfigValues;
-use tuner_device::{DeviceSelector, SelectorError, gpu, limits};
+use tuner_device::{DeviceSelector, gpu, limits};
 use tuner_engine::job;
 use tuner_kernel::catalog::{Catalog, shown};
 use tuner_space::{BareSpace, BindError, DeviceLimits, Diagnostics, KernelSpec, Space};
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         say!("note: {note}");
     }
     match built.empty {
-        Some(empty) => Err(usage(&empty)),
+        Some(empty) => Err(empty.into()),
         None => Ok(exit::DONE),
     }
 }
@@ -118,16 +118,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 fn build(args: &Args) -> Result<Built, CliError> {
     let path = find(&args.file)?;
     let name = PathBuf::from(shown(&path));
-    let text = read(&path)
-        .map_err(|error| usage(&Diagnostics::of_file(name.display().to_string(), error)))?;
-    let selector: DeviceSelector = args
-        .device
-        .parse()
-        .map_err(|error: SelectorError| CliError::Usage(format!("error: {error}")))?;
+    let text =
+        read(&path).map_err(|error| Diagnostics::of_file(name.display().to_string(), error))?;
+    let selector: DeviceSelector = args.device.parse()?;
     if BareSpace::recognises(&text) {
         return bare(args, &name, &text);
     }
-    let spec = KernelSpec::parse(&text, &name).map_err(|error| usage(&error))?;
+    let spec = KernelSpec::parse(&text, &name)?;
     let (device, limits) = limits_of(&selector)?;
     let problem = match (&args.problem, spec.problems.first()) {
         (Some(name), _) => name.clone(),
@@ -136,8 +133,8 @@ fn build(args: &Args) -> Result<Built, CliError> {
     };
     let (space, build_ms) = timed(|| spec.space(&problem, &limits));
     let space = space.map_err(|error| match &error {
-        BindError::Space(error) => usage(&spec.explain_refused(error)),
-        other => CliError::Usage(format!("error: {}: {other}", name.display())),
+        BindError::Space(error) => spec.explain_refused(error).into(),
+        other => usage(format!("{}: {other}", name.display())),
     })?;
     Ok(Built {
         empty: spec.explain_empty(&space, &problem, &device),
@@ -148,15 +145,15 @@ fn build(args: &Args) -> Result<Built, CliError> {
 }
 
 fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
-    let bare = BareSpace::parse(text, name).map_err(|error| usage(&error))?;
+    let bare = BareSpace::parse(text, name)?;
     if let Some(problem) = &args.problem {
-        return Err(CliError::Usage(format!(
-            "error: {} has no problems: leave `--problem {problem}` out",
+        refuse!(
+            "{} has no problems: leave `--problem {problem}` out",
             name.display()
-        )));
+        );
     }
     let (space, build_ms) = timed(|| bare.space());
-    let space = space.map_err(|error| usage(&bare.explain_refused(&error)))?;
+    let space = space.map_err(|error| bare.explain_refused(&error))?;
     Ok(Built {
         empty: bare.explain_empty(&space),
         target: None,
@@ -182,23 +179,19 @@ fn limits_of(selector: &DeviceSelector) -> Result<(String, DeviceLimits), CliErr
             return Ok((gpu.name.clone(), gpu.limits()));
         }
         other => {
-            return Err(CliError::Usage(format!(
-                "error: the limits of {other} are not known here; type --device vgpu:NAME (one of: {}) or cuda:N",
+            refuse!(
+                "the limits of {other} are not known here; type --device vgpu:NAME (one of: {}) or cuda:N",
                 limits::names()
-            )));
+            );
         }
     };
     match limits::by_name(name) {
         Some(limits) => Ok((format!("vgpu:{name}"), limits)),
-        None => Err(CliError::Usage(format!(
-            "error: no virtual GPU is called `{name}`; choose one of: {}",
+        None => Err(usage(format!(
+            "no virtual GPU is called `{name}`; choose one of: {}",
             limits::names()
         ))),
     }
-}
-
-fn usage(error: &Diagnostics) -> CliError {
-    CliError::Usage(error.to_string())
 }
 
 /// The file itself, else the file of the kernel of that name.
@@ -208,12 +201,7 @@ fn find(file: &str) -> Result<PathBuf, CliError> {
         return Ok(path.to_owned());
     }
     let here = std::env::current_dir().context("finding the working directory")?;
-    let catalog = Catalog::find(&here);
-    let found = catalog
-        .as_ref()
-        .map_err(ToString::to_string)
-        .and_then(|catalog| catalog.file_of(file).map_err(|error| error.to_string()));
-    found.map(Path::to_owned).map_err(CliError::Usage)
+    Ok(Catalog::find(&here)?.file_of(file)?.to_owned())
 }
 
 /// The text of a file, unpacked where it is gzipped.

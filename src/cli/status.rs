@@ -1,11 +1,11 @@
 //! `tuner status`: what the daemon does.
 
-use super::daemon::{self, Place};
+use super::daemon::Place;
 use super::fleet::{self, FleetOptions};
 use super::output::{self, Format};
 use super::progress::{counts, time};
-use super::results::{block_on, store_error, usage};
-use super::{CliError, CommandResult};
+use super::results::block_on;
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use std::fmt::Write as _;
 use tuner_serve::client::Client;
@@ -59,36 +59,28 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => all(args, client).await,
         }
     })?;
-    output::print(&text).map_err(anyhow::Error::from)?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
 /// The fleet's workers, runs and queues.
 fn fleet(args: &Args, url: &str) -> CommandResult {
     let (access, names) = (args.fleet.access(url), args.fleet.names()?);
-    let view = block_on(async {
-        let view = tuner_fleet::look(&access, &names).await;
-        view.map_err(fleet::fleet_error)
-    })?;
+    let view = block_on(async { Ok(tuner_fleet::look(&access, &names).await?) })?;
     let text = match args.format {
-        Format::Json => serde_json::to_string_pretty(&view).map_err(anyhow::Error::from)?,
+        Format::Json => serde_json::to_string_pretty(&view)?,
         _ => fleet::show(&view),
     };
-    output::print(&text).map_err(anyhow::Error::from)?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
 async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
     let view: RunView = match client {
-        Some(client) => client
-            .get(&format!("/api/v1/runs/{id}"))
-            .await
-            .map_err(daemon::client_error)?,
+        Some(client) => client.get(&format!("/api/v1/runs/{id}")).await?,
         None => {
-            let store = Store::open_read(&args.place.db)
-                .await
-                .map_err(store_error)?;
-            let view = stored_run(&store, id).await.map_err(store_error)?;
+            let store = Store::open_read(&args.place.db).await?;
+            let view = stored_run(&store, id).await?;
             view.ok_or_else(|| usage(format!("there is no run `{id}`; `tuner status` lists them")))?
         }
     };
@@ -102,15 +94,13 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
     let runs = match client {
         Some(client) => {
             let path = format!("/api/v1/runs?limit={}", args.top);
-            let list: RunList = client.get(&path).await.map_err(daemon::client_error)?;
+            let list: RunList = client.get(&path).await?;
             list.runs
         }
         None => {
-            let store = Store::open_read(&args.place.db)
-                .await
-                .map_err(store_error)?;
+            let store = Store::open_read(&args.place.db).await?;
             say!("note: no daemon runs; `tuner serve` carries out what is queued");
-            stored_runs(&store, args.top).await.map_err(store_error)?
+            stored_runs(&store, args.top).await?
         }
     };
     if args.format == Format::Json {

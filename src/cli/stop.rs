@@ -1,7 +1,7 @@
 //! `tuner stop`: ends runs of the daemon.
 
 use super::daemon::{self, Place};
-use super::results::{block_on, store_error, usage};
+use super::results::block_on;
 use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => by_hand(args, &args.place.db).await,
         }
     })?;
-    output::print(&text).map_err(anyhow::Error::from)?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
@@ -59,10 +59,7 @@ async fn by_daemon(args: &Args, client: &Client) -> Result<String, CliError> {
     };
     for id in &runs {
         let path = format!("/api/v1/runs/{id}/stop");
-        let stopping: Stopping = client
-            .post(&path, &())
-            .await
-            .map_err(daemon::client_error)?;
+        let stopping: Stopping = client.post(&path, &()).await?;
         text.push_str(&said(&stopping.id, &stopping.state));
     }
     Ok(if text.is_empty() {
@@ -79,7 +76,7 @@ async fn open(client: &Client) -> Result<Vec<String>, CliError> {
         let mut before = String::new();
         loop {
             let path = format!("/api/v1/runs?state={state}{before}");
-            let list: RunList = client.get(&path).await.map_err(daemon::client_error)?;
+            let list: RunList = client.get(&path).await?;
             ids.extend(
                 list.runs
                     .into_iter()
@@ -97,40 +94,38 @@ async fn open(client: &Client) -> Result<Vec<String>, CliError> {
 
 async fn offline(args: &Args) -> Result<String, CliError> {
     if let Some(row) = daemon::owner(&args.place.db).await? {
-        return Err(usage(format!(
+        refuse!(
             "the daemon at {} is alive and stops its runs itself; leave --offline out",
             row.address
-        )));
+        );
     }
     cancelled(args, &args.place.db, true).await
 }
 
 async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
     if args.all {
-        return Err(usage(
-            "no daemon runs; name the runs that shall leave the queue",
-        ));
+        refuse!("no daemon runs; name the runs that shall leave the queue");
     }
     cancelled(args, db, false).await
 }
 
 /// Takes the runs out of the queue; with `begun`, those too that the database calls running.
 async fn cancelled(args: &Args, db: &Path, begun: bool) -> Result<String, CliError> {
-    let store = Store::open(db).await.map_err(store_error)?;
+    let store = Store::open(db).await?;
     let mut text = String::new();
     for id in &args.runs {
         let done = store.cancel_job(&RunId::from_text(id), begun).await;
-        if !done.map_err(store_error)? {
+        if !done? {
             let why = if begun {
                 format!("run `{id}` neither waits nor is under way")
             } else {
                 format!("no daemon runs, and run `{id}` is not queued")
             };
-            return Err(usage(format!("{why}; `tuner status` lists the runs")));
+            refuse!("{why}; `tuner status` lists the runs");
         }
         text.push_str(&said(id, "stopped"));
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(text)
 }
 

@@ -1,7 +1,7 @@
 //! `tuner submit`: a run for the daemon.
 
 use super::daemon::{self, TokenFile};
-use super::results::{block_on, db_parser, store_error};
+use super::results::{block_on, db_parser};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, output};
 use crate::exit;
@@ -46,21 +46,18 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => local(args).await,
         }
     })?;
-    output::print(&id).map_err(anyhow::Error::from)?;
+    output::print(&id)?;
     Ok(exit::DONE)
 }
 
 async fn remote(args: &Args, server: &str) -> Result<String, CliError> {
     let client = Client::new(server, daemon::read_token(&args.token)?);
-    let submitted: Submitted = client
-        .post("/api/v1/runs", &args.wanted.request())
-        .await
-        .map_err(daemon::client_error)?;
+    let submitted: Submitted = client.post("/api/v1/runs", &args.wanted.request()).await?;
     Ok(submitted.id)
 }
 
 async fn local(args: &Args) -> Result<String, CliError> {
-    let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let folder = std::env::current_dir()?;
     let request = job::absolute(&args.wanted.request(), &folder)?;
     let owner = daemon::owner(&args.db).await?;
     let id = enqueue(&args.db, &request, &folder).await?;
@@ -82,25 +79,25 @@ pub(super) async fn enqueue(
 ) -> Result<String, CliError> {
     let new = NewJob {
         device: job::device_key(request)?,
-        request: serde_json::to_string(request).map_err(anyhow::Error::from)?,
+        request: serde_json::to_string(request)?,
         folder: Some(folder.to_owned()),
     };
-    let store = Store::open(db).await.map_err(store_error)?;
+    let store = Store::open(db).await?;
     let queued = store.enqueue(new).await;
     let closed = store.close().await;
-    let id = queued.map_err(store_error)?;
-    closed.map_err(store_error)?;
+    let id = queued?;
+    closed?;
     Ok(id.to_string())
 }
 
 /// Queues the latest run with the same kernels, device and seed that did not reach its end again;
 /// `None`, with a note, where there is none.
 pub(super) async fn take_up(db: &Path, request: &job::Request) -> Result<Option<String>, CliError> {
-    let store = Store::open(db).await.map_err(store_error)?;
+    let store = Store::open(db).await?;
     let found = find_open(&store, request).await;
     let closed = store.close().await;
-    let found = found.map_err(store_error)?;
-    closed.map_err(store_error)?;
+    let found = found?;
+    closed?;
     if found.is_none() {
         say!("note: no unfinished run of the same kernels, device and seed: a new one begins");
     }

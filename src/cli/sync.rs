@@ -1,13 +1,13 @@
 //! `tuner sync`: results of two databases, each taken over by the other.
 
-use super::results::{block_on, db_parser, store_error};
-use super::{CommandResult, output};
+use super::results::{block_on, db_parser};
+use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tuner_core::units::counted;
 use tuner_store as store;
-use tuner_store::{StoreError, Synced};
+use tuner_store::Synced;
 
 /// Exchange results with another database
 ///
@@ -39,12 +39,12 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    let text = block_on(async { both(args).await.map_err(store_error) })?;
-    output::print(&text).map_err(anyhow::Error::from)?;
+    let text = block_on(both(args))?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
-async fn both(args: &Args) -> Result<String, StoreError> {
+async fn both(args: &Args) -> Result<String, CliError> {
     let mut text = String::new();
     if !args.push {
         let synced = store::pull(&args.db, &args.other).await?;

@@ -1,8 +1,7 @@
 //! `tuner worker`: lends this machine to a fleet.
 
-use super::fleet::{FleetOptions, fleet_error};
-use super::results::usage;
-use super::{CliError, CommandResult};
+use super::fleet::FleetOptions;
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,15 +46,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let Some(url) = &args.fleet.fleet else {
-        return Err(usage(
-            "a worker needs a fleet; type --fleet nats://HOST:4222",
-        ));
+        refuse!("a worker needs a fleet; type --fleet nats://HOST:4222");
     };
     let lent = lent(args)?;
     if matches!(lent, Lent::Compiler) && args.jobs == Some(0) {
-        return Err(usage(
-            "--compile-only with --jobs 0 does nothing; type --jobs 1 or more",
-        ));
+        refuse!("--compile-only with --jobs 0 does nothing; type --jobs 1 or more");
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let free = match lent {
@@ -72,16 +67,16 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
+        .build()?;
     let ended = runtime.block_on(async {
         let tell = || say!("leaving; what is in hand goes back (once more: at once)");
-        let stop = super::events::watch_signals(tell).map_err(anyhow::Error::from)?;
-        work(settings, stop).await.map_err(fleet_error)
+        let stop = super::events::watch_signals(tell)?;
+        work(settings, stop).await?;
+        Ok(exit::DONE)
     });
     // A candidate that was given back may still be in its process, which ends with this one.
     runtime.shutdown_background();
-    ended.map(|()| exit::DONE)
+    ended
 }
 
 fn lent(args: &Args) -> Result<Lent, CliError> {
@@ -97,12 +92,8 @@ fn lent(args: &Args) -> Result<Lent, CliError> {
             )),
         };
     };
-    match device.parse().map_err(usage)? {
-        DeviceSelector::Replay(file) => {
-            let recording = Recording::load(&file);
-            let recording = recording.map_err(|error| CliError::Usage(error.to_string()))?;
-            Ok(Lent::Recording(Arc::new(recording)))
-        }
+    match device.parse::<DeviceSelector>()? {
+        DeviceSelector::Replay(file) => Ok(Lent::Recording(Arc::new(Recording::load(&file)?))),
         selector @ (DeviceSelector::Cuda(_) | DeviceSelector::Vgpu(_)) => {
             Ok(Lent::Device(selector.to_string()))
         }

@@ -8,9 +8,9 @@ mod answer;
 
 use super::check::select::parse_config;
 use super::output::{self, Format};
-use super::results::{block_on, db_parser, store_error};
+use super::results::{block_on, db_parser};
 use super::terminal::Ticker;
-use super::{CliError, CommandResult};
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
@@ -22,7 +22,7 @@ use tuner_engine::ablation::{self, Ablation, Change, Inversions, Outcome, Spills
 use tuner_engine::{KernelTask, Predictor, job, named};
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{catalog, declarations};
-use tuner_space::{Config, Space};
+use tuner_space::{BindError, Config, Space};
 use tuner_store as store;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
@@ -125,13 +125,11 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
             })
         }
         DeviceSelector::Cuda(_) | DeviceSelector::Vgpu(_) => Ok(asked.clone()),
-        DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => {
-            Err(CliError::Usage(format!(
-                "error: choices are measured on one GPU or predicted for a virtual one, not on \
+        DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => Err(usage(format!(
+            "choices are measured on one GPU or predicted for a virtual one, not on \
                  {asked}; type --device cuda:N or vgpu:NAME (one of: {})",
-                limits::names()
-            )))
-        }
+            limits::names()
+        ))),
     }
 }
 
@@ -167,15 +165,12 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let folder = std::env::current_dir().context("no working directory")?;
     let (kernel, problem) = named(&args.kernel, &folder, args.problem.as_deref())?;
     if let Some(why) = kernel.spec.unranked() {
-        return Err(CliError::Usage(format!("error: {why}")));
+        refuse!("{why}");
     }
     let yaml = catalog::shown(&kernel.path);
-    let usage = |error: &dyn std::fmt::Display| CliError::Usage(format!("error: {yaml}: {error}"));
+    let wrong = |error: BindError| usage(format!("{yaml}: {error}"));
     let limits = gpu.limits();
-    let space = kernel
-        .spec
-        .space(&problem, &limits)
-        .map_err(|error| usage(&error))?;
+    let space = kernel.spec.space(&problem, &limits).map_err(wrong)?;
     let subject = Subject {
         kernel: &kernel.spec.kernel,
         problem: &problem,
@@ -184,11 +179,10 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
         timing: TimingKind::Measured,
     };
     let arch = gpu.arch();
-    let compiler = Compiler::new(CompilerSettings::with_jobs(1))
-        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let compiler = Compiler::new(CompilerSettings::with_jobs(1))?;
     let problems = [(&*problem, &space)];
     declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
-    let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(|error| usage(&error))?;
+    let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(wrong)?;
     let mut spills = |config: &Config| {
         let built = task.timed.build(&compiler, config);
         let built = built.context("cannot compile")?;
@@ -229,10 +223,10 @@ impl Subject<'_> {
     ) -> Result<Vec<Change>, CliError> {
         let base = self.base(args)?;
         if let Some(why) = self.space.reject_reason(&base) {
-            return Err(CliError::Usage(format!(
-                "error: the configuration is not in the space of problem {}: {why}",
+            refuse!(
+                "the configuration is not in the space of problem {}: {why}",
                 self.problem
-            )));
+            );
         }
         let mut changes = vec![Change {
             what: String::new(),
@@ -280,8 +274,8 @@ impl Subject<'_> {
         self.space
             .config_from_values(&best.config)
             .map_err(|error| {
-                CliError::Usage(format!(
-                    "error: the best stored configuration is of another version of {kernel}: \
+                usage(format!(
+                    "the best stored configuration is of another version of {kernel}: \
                      {error}; name one by --config, or tune again"
                 ))
             })
@@ -299,9 +293,9 @@ impl Subject<'_> {
             commits: None,
         };
         block_on(async {
-            let store = Store::open_read(&args.db).await.map_err(store_error)?;
-            let boards = store.boards(&query).await.map_err(store_error)?;
-            store.close().await.map_err(store_error)?;
+            let store = Store::open_read(&args.db).await?;
+            let boards = store.boards(&query).await?;
+            store.close().await?;
             let rows = boards.into_iter().flat_map(|board| board.rows);
             Ok(rows.min_by(|a, b| a.time_us_p50.total_cmp(&b.time_us_p50)))
         })
@@ -316,11 +310,11 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
         .find(|name| parameters.iter().all(|known| known.name != **name))
     {
         let known: Vec<&str> = parameters.iter().map(|each| each.name.as_str()).collect();
-        return Err(CliError::Usage(format!(
-            "error: --parameter: `{}` has no parameter `{unknown}`; it has {}",
+        refuse!(
+            "--parameter: `{}` has no parameter `{unknown}`; it has {}",
             space.name(),
             known.join(", ")
-        )));
+        );
     }
     let chosen = |name: &String| only.is_empty() || only.contains(name);
     let mut changes = single_changes(space, base);

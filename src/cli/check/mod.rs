@@ -8,7 +8,7 @@ mod target;
 
 use super::output::{self, Format};
 use super::terminal::Ticker;
-use super::{CliError, CommandResult};
+use super::{CliError, CommandResult, complete, usage};
 use crate::exit;
 use anyhow::Context as _;
 use judge::Judge;
@@ -94,12 +94,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let target = Target::choose(args.device.as_ref(), args.arch.as_deref())?;
     let ticker = Ticker::start();
     let folder = std::env::current_dir().context("no working directory")?;
-    let usage = |error: catalog::CatalogError| CliError::Usage(error.to_string());
-    let kernels = catalog::resolve(&args.kernels, &folder).map_err(usage)?;
+    let kernels = catalog::resolve(&args.kernels, &folder)?;
     let mut settings = CompilerSettings::default();
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     let threads = settings.jobs;
-    let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let compiler = Compiler::new(settings)?;
     target.require(&compiler.nvrtc().architectures())?;
     let mut rows = Vec::new();
     for kernel in kernels.into_iter().map(Arc::new) {
@@ -121,7 +120,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         judge
             .reference()
             .context("cannot compile")?
-            .map_err(CliError::Usage)?;
+            .map_err(complete)?;
         let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
@@ -149,15 +148,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgement, CliError> {
     let target = Target::choose(None, None)?;
     let folder = std::env::current_dir().context("no working directory")?;
-    let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
-    let kernels = catalog::resolve(&[path.display().to_string()], &folder);
-    let mut kernels = kernels.map_err(|error| usage(&error))?;
+    let mut kernels = catalog::resolve(&[path.display().to_string()], &folder)?;
     let kernel = Arc::new(kernels.pop().context("no search space")?);
     let spec = &kernel.spec;
     let mut problems = spec.check_problems.iter().chain(&spec.problems);
     let problem = &problems.next().context("no problem")?.name;
     let limits = &target.limits;
-    let space = spec.space(problem, limits).map_err(|error| usage(&error))?;
+    let space = spec.space(problem, limits).map_err(complete)?;
     let builder = PlanBuilder::new(Arc::clone(&kernel), problem, limits, &target.arch);
     let pair = Pair {
         task: 0,
@@ -166,7 +163,7 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
     let tasks = [Task {
         problem: problem.clone(),
         space,
-        judged: KernelTask::alone(builder.map_err(|error| usage(&error))?),
+        judged: KernelTask::alone(builder.map_err(complete)?),
     }];
     let judge = Judge {
         kernel: &kernel,
@@ -221,7 +218,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     if errors.is_empty() {
         Ok(())
     } else {
-        Err(CliError::Usage(errors.join("\n")))
+        Err(complete(errors.join("\n")))
     }
 }
 
@@ -253,11 +250,11 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
             .chain(&spec.check_problems)
             .map(|problem| problem.name.as_str())
             .collect();
-        return Err(CliError::Usage(format!(
-            "error: {yaml} has no problem `{unknown}`{}; it has {}",
+        refuse!(
+            "{yaml} has no problem `{unknown}`{}; it has {}",
             catalog::near_text(&suggest(unknown, known.iter().copied())),
             known.join(", ")
-        )));
+        );
     }
     if names.is_empty() {
         names.extend(
@@ -278,9 +275,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     }
     let mut tasks = Vec::with_capacity(names.len());
     for problem in names {
-        let bad = |error: tuner_space::BindError| {
-            CliError::Usage(spec.explain_unbound(&error, problem).to_string())
-        };
+        let bad = |error: tuner_space::BindError| spec.explain_unbound(&error, problem);
         let space = spec.space(problem, &target.limits).map_err(bad)?;
         say!(
             "{yaml}: problem {problem}: {} of {} combinations are valid ({:.3} %)",
@@ -289,7 +284,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
             100.0 * space.count() as f64 / space.cartesian().max(1) as f64
         );
         if let Some(empty) = spec.explain_empty(&space, problem, &target.device) {
-            return Err(CliError::Usage(empty.to_string()));
+            return Err(empty.into());
         }
         let builder = PlanBuilder::new(Arc::clone(kernel), problem, &target.limits, &target.arch)
             .map_err(bad)?;
@@ -346,7 +341,7 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
             for seed in &kernel.spec.seeds {
                 let config = space.config_from_values(seed).map_err(|error| {
                     let yaml = catalog::shown(&kernel.path);
-                    CliError::Usage(format!("error: {yaml}: seeds: {error}"))
+                    usage(format!("{yaml}: seeds: {error}"))
                 })?;
                 add(Pair { task, config });
             }

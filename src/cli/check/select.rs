@@ -1,6 +1,6 @@
 //! Which configurations of which problems are checked.
 
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
@@ -82,9 +82,7 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
                 value.push_str(piece);
             }
             (None, None) => {
-                return Err(CliError::Usage(format!(
-                    "error: `{text}` is no configuration; type --config NAME=VALUE,NAME=VALUE"
-                )));
+                refuse!("`{text}` is no configuration; type --config NAME=VALUE,NAME=VALUE");
             }
         }
     }
@@ -97,7 +95,7 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
         .collect();
     space
         .config_from_values(&typed)
-        .map_err(|error| CliError::Usage(format!("error: --config: {error}")))
+        .map_err(|error| usage(format!("--config: {error}")))
 }
 
 /// The parameter's value that prints like the text; text otherwise, which the space then refuses

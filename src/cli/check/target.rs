@@ -1,6 +1,6 @@
 //! What is checked for: a GPU, virtual or real, or a compile target alone.
 
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use tuner_device::{DeviceSelector, gpu, limits};
 use tuner_engine::job;
 use tuner_space::DeviceLimits;
@@ -39,16 +39,16 @@ impl Target {
                 return Self::cuda(selector, *ordinal, arch);
             }
             (Some(other), _) => {
-                return Err(CliError::Usage(format!(
-                    "error: `check` runs on a virtual GPU or a real one, not on {other}; type \
+                refuse!(
+                    "`check` runs on a virtual GPU or a real one, not on {other}; type \
                      --device vgpu:NAME (one of: {}) or --device cuda:N",
                     limits::names()
-                )));
+                );
             }
         };
         let limits = limits::by_name(name).ok_or_else(|| {
-            CliError::Usage(format!(
-                "error: no virtual GPU `{name}`; one of: {}",
+            usage(format!(
+                "no virtual GPU `{name}`; one of: {}",
                 limits::names()
             ))
         })?;
@@ -91,8 +91,8 @@ impl Target {
         if architectures.is_empty() || known(&self.arch) || known(base) {
             return Ok(());
         }
-        Err(CliError::Usage(format!(
-            "error: this NVRTC does not compile for {}; it knows {}",
+        Err(usage(format!(
+            "this NVRTC does not compile for {}; it knows {}",
             self.arch,
             architectures.join(", ")
         )))
@@ -105,9 +105,7 @@ fn limits_of(arch: &str) -> Result<DeviceLimits, CliError> {
         .strip_prefix("sm_")
         .map(|rest| rest.trim_end_matches(['a', 'f']));
     let Some(cc) = digits.and_then(|digits| digits.parse::<u32>().ok()) else {
-        return Err(CliError::Usage(format!(
-            "error: `{arch}` is no compile target; type --arch sm_90 (or sm_80, sm_89, …)"
-        )));
+        refuse!("`{arch}` is no compile target; type --arch sm_90 (or sm_80, sm_89, …)");
     };
     let names = limits::names();
     let named = names

@@ -1,21 +1,20 @@
 //! One kernel and problem on a worker's GPU.
 
 use super::Subject;
-use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
+use crate::cli::{CliError, usage};
 use anyhow::Context as _;
 use std::sync::Arc;
 use tuner_core::plan::{Code, CodeFormat, Plan};
 use tuner_device::DeviceSelector;
 use tuner_device::gpu;
 use tuner_device::gpu::GpuFacts;
-use tuner_device::worker::host::WorkerError;
 use tuner_device::worker::host::{Settings, Worker};
 use tuner_engine::job;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_space::Space;
+use tuner_space::{BindError, Space};
 
 /// A kernel and problem with a worker.
 pub(super) struct Bench {
@@ -30,9 +29,7 @@ pub(super) struct Bench {
 pub(super) fn gpu(ordinal: u32) -> Result<(GpuFacts, Compiler), CliError> {
     let facts =
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
-    let compiler = Compiler::new(CompilerSettings::default())
-        .map_err(|error| CliError::Failed(anyhow::anyhow!("{error}")))?;
-    Ok((facts, compiler))
+    Ok((facts, Compiler::new(CompilerSettings::default())?))
 }
 
 fn settings(facts: &GpuFacts, helpers: Code) -> Result<Settings, CliError> {
@@ -50,26 +47,15 @@ impl Bench {
     pub(super) fn open(ordinal: u32, subject: &Subject) -> Result<Self, CliError> {
         let (facts, compiler) = gpu(ordinal)?;
         let names = [subject.kernel.clone()];
-        let kernels = catalog::resolve(&names, &subject.folder)
-            .map_err(|error| CliError::Usage(error.to_string()))?;
-        let kernel = Arc::new(
-            kernels
-                .into_iter()
-                .next()
-                .context("one name is one kernel")?,
-        );
-        let usage = |error: &dyn std::fmt::Display| {
-            CliError::Usage(format!("error: {}: {error}", catalog::shown(&kernel.path)))
-        };
+        let mut kernels = catalog::resolve(&names, &subject.folder)?.into_iter();
+        let kernel = Arc::new(kernels.next().context("one name is one kernel")?);
+        let wrong = |error: BindError| usage(format!("{}: {error}", catalog::shown(&kernel.path)));
         let first = kernel.spec.problems.first().map(|one| one.name.clone());
         let problem = subject.problem.clone().or(first).unwrap_or_default();
         let limits = facts.limits();
-        let space = kernel
-            .spec
-            .space(&problem, &limits)
-            .map_err(|error| usage(&error))?;
+        let space = kernel.spec.space(&problem, &limits).map_err(wrong)?;
         let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &limits, &facts.arch())
-            .map_err(|error| usage(&error))?;
+            .map_err(wrong)?;
         let settings = settings(&facts, job::helpers(&compiler, &facts.arch())?)?;
         Ok(Self {
             space,
@@ -91,17 +77,8 @@ impl Bench {
             "" => self.space.default_config(),
             text => parse_config(&self.space, text)?,
         };
-        let built = self
-            .builder
-            .build(&self.compiler, &config)
-            .map_err(|error| CliError::Failed(error.into()))?;
-        built
-            .map(|built| built.plan)
-            .map_err(|unbuilt| CliError::Failed(anyhow::anyhow!("{}", unbuilt.judgement)))
+        let built = self.builder.build(&self.compiler, &config)?;
+        let built = built.map_err(|unbuilt| anyhow::anyhow!("{}", unbuilt.judgement))?;
+        Ok(built.plan)
     }
-}
-
-/// A worker that cannot be used.
-pub(super) fn failed(error: WorkerError) -> CliError {
-    CliError::Failed(error.into())
 }

@@ -10,7 +10,7 @@ mod paths;
 mod recovery;
 mod timing;
 
-use super::{CliError, CommandResult, output};
+use super::{CommandResult, output};
 use crate::exit;
 use anyhow::Context as _;
 use std::path::PathBuf;
@@ -71,10 +71,10 @@ struct Subject {
 /// No such GPU or kernel, or a worker that does not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let DeviceSelector::Cuda(ordinal) = args.device else {
-        return Err(CliError::Usage(format!(
-            "error: a real GPU is tested, not {}; type --device cuda:N",
+        refuse!(
+            "a real GPU is tested, not {}; type --device cuda:N",
             args.device
-        )));
+        );
     };
     let (report, passed) = match &args.test {
         Test::Facts => paths::facts(ordinal)?,

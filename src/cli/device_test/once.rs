@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::bench::{Bench, gpu};
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use serde_json::{Value, json};
 use tuner_core::cache_mode::CacheMode;
 use tuner_device::gpu::context::Gpu;
@@ -29,8 +29,8 @@ pub(super) fn run(ordinal: u32, args: &OnceArgs) -> Result<(Value, bool), CliErr
     let (facts, compiler) = gpu(ordinal)?;
     let helpers = tuner_engine::job::helpers(&compiler, &facts.arch())?;
     let carry = bench.carry();
-    let driver = open_driver().map_err(|error| CliError::Usage(format!("error: {error}")))?;
-    let gpu = Gpu::open(driver, ordinal).map_err(|error| CliError::Failed(error.into()))?;
+    let driver = open_driver().map_err(usage)?;
+    let gpu = Gpu::open(driver, ordinal)?;
     let helpers = Helpers::new(helpers.packed(carry));
     let mut session = GpuSession::new(gpu, helpers, Monitor::blind());
     let mut rows = Vec::new();

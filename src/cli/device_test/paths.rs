@@ -1,7 +1,7 @@
 //! Every way in which the tuner uses a GPU, tried one after the other in this process.
 
-use super::bench::{failed, gpu, worker};
-use crate::cli::CliError;
+use super::bench::{gpu, worker};
+use crate::cli::{CliError, usage};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -32,9 +32,9 @@ pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     let health = Monitor::open(&facts.uuid).health();
     let mut worker = worker(&facts, &compiler)?;
     let began = Instant::now();
-    worker.open().map_err(failed)?;
+    worker.open()?;
     let open_ms = began.elapsed().as_secs_f64() * 1e3;
-    let calibration = worker.calibrate().map_err(failed)?;
+    let calibration = worker.calibrate()?;
     let report = json!({
         "facts": facts,
         "health": health,
@@ -90,10 +90,9 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
         include_str!("paths.cu"),
         "triple",
         &arch,
-    )
-    .map_err(|error| CliError::Failed(error.into()))?;
-    let driver = open_driver().map_err(|error| CliError::Usage(format!("error: {error}")))?;
-    let gpu = Gpu::open(driver, ordinal).map_err(|error| CliError::Failed(error.into()))?;
+    )?;
+    let driver = open_driver().map_err(usage)?;
+    let gpu = Gpu::open(driver, ordinal)?;
     let monitor = Monitor::open(&facts.uuid);
     let mut tried = Tried {
         session: GpuSession::new(gpu, Helpers::new(helpers.packed(carry)), monitor),

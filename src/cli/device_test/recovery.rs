@@ -1,8 +1,8 @@
 //! Poisoned candidates: how each is judged, and how soon the GPU works again.
 
 use super::Subject;
-use super::bench::{Bench, failed};
-use crate::cli::CliError;
+use super::bench::Bench;
+use crate::cli::{CliError, usage};
 use serde_json::{Value, json};
 use std::time::Instant;
 use tuner_core::record::Verdict;
@@ -30,7 +30,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
     let good = bench.plan("")?;
     let mut poisons = Vec::new();
     for text in &args.poison {
-        let bad = || CliError::Usage(format!("error: `{text}` is not K=V,…:VERDICT"));
+        let bad = || usage(format!("`{text}` is not K=V,…:VERDICT"));
         let (config, verdict) = text.rsplit_once(':').ok_or_else(bad)?;
         let verdict = verdict.parse().map_err(|_| bad())?;
         poisons.push((config, verdict, bench.plan(config)?));
@@ -42,7 +42,7 @@ pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), Cl
             seeds: vec![1],
             ..Job::default()
         };
-        let judgement = bench.worker.judge(job).map_err(failed)?.judgement;
+        let judgement = bench.worker.judge(job)?.judgement;
         let milliseconds = began.elapsed().as_secs_f64() * 1e3;
         Ok((judgement.verdict, judgement.detail, milliseconds))
     };

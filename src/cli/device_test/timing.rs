@@ -1,7 +1,7 @@
 //! Tests of the clock: equal kernels tie, slower ones are found.
 
 use super::Subject;
-use super::bench::{Bench, failed};
+use super::bench::Bench;
 use crate::cli::CliError;
 use serde_json::{Value, json};
 use tuner_core::evidence::Measured;
@@ -57,7 +57,7 @@ pub(super) fn duel(ordinal: u32, args: &DuelArgs) -> Result<(Value, bool), CliEr
             seed: 1,
             level: Level::Screening,
         };
-        let Some(result) = bench.worker.duel(contest).map_err(failed)? else {
+        let Some(result) = bench.worker.duel(contest)? else {
             continue;
         };
         counts[match result.decision {
@@ -100,7 +100,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
                 plans.push(plan);
                 rows.push(json!({ "config": config }));
             }
-            Err(CliError::Usage(why)) => return Err(CliError::Usage(why)),
+            Err(wrong @ CliError::Usage(_)) => return Err(wrong),
             Err(error) => rows.push(json!({ "config": config, "error": error.to_string() })),
         }
     }
@@ -110,7 +110,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
         seed: args.seed,
         level: Level::Final,
     };
-    let times = bench.worker.finale(contest).map_err(failed)?;
+    let times = bench.worker.finale(contest)?;
     let mut passed = true;
     for (row, time) in timed.into_iter().zip(times) {
         match time.measured.as_ref().map(Measured::record) {

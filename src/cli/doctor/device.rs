@@ -25,9 +25,9 @@ const SPREAD_MAX: f64 = 0.03;
 /// A row for each thing that decides whether times can be trusted.
 pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliError> {
     let DeviceSelector::Cuda(ordinal) = selector else {
-        return Err(CliError::Usage(format!(
-            "error: `{selector}` is no single GPU; type --device cuda:0, or `tuner doctor` for the rest"
-        )));
+        refuse!(
+            "`{selector}` is no single GPU; type --device cuda:0, or `tuner doctor` for the rest"
+        );
     };
     let facts = match gpu::find(*ordinal) {
         Ok(facts) => facts,

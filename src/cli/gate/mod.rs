@@ -6,10 +6,10 @@ mod show;
 mod sources;
 
 use super::output::{self, Format};
-use super::results::{block_on, db_parser, usage};
+use super::results::{block_on, db_parser, write_file};
 use super::terminal::Ticker;
-use super::{CliError, CommandResult};
-use crate::{atomic, exit};
+use super::{CliError, CommandResult, usage};
+use crate::exit;
 use serde::Serialize;
 use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, TimingKind, Verdict, config_as_object};
@@ -186,21 +186,21 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         evals: Some(1),
         ..Request::default()
     };
-    let folder = std::env::current_dir().map_err(anyhow::Error::from)?;
+    let folder = std::env::current_dir()?;
     let ticker = Ticker::start();
     let prepared = Prepared::new(&request, &folder)?;
     let known = block_on(sources::known(args, &prepared))?;
     let (problems, figures) = compare::all(args, &prepared, &known)?;
     drop(ticker);
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
-        return Err(usage(format!(
+        refuse!(
             "nothing to compare `{}` with on {}: {}",
             args.kernel,
             prepared.facts().name,
             problems
                 .first()
                 .map_or("it has no problem", |line| line.detail.as_str())
-        )));
+        );
     }
     let promotion = rules.map(|rules| {
         let findings = rules.judge(&figures);
@@ -223,11 +223,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         promotion,
     };
     if let Some(path) = &args.junit {
-        atomic::write(path, junit::text(&answer).as_bytes())
-            .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))?;
+        write_file(path, junit::text(&answer))?;
     }
     let text = show::text(args.format, &answer)?;
-    output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
+    output::print(&text)?;
     show::tell(&answer);
     Ok(if answer.passed {
         exit::DONE
@@ -238,11 +237,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 /// Rules as given, or out of a file.
 fn rules(text: &str) -> Result<Rules, CliError> {
-    let complete = |error: tuner_space::Diagnostics| CliError::Usage(error.to_string());
     let Some(path) = text.strip_prefix('@') else {
-        return Rules::parse(text, "--accept").map_err(complete);
+        return Ok(Rules::parse(text, "--accept")?);
     };
     let content = std::fs::read_to_string(path)
         .map_err(|error| usage(format!("--accept: {path}: cannot be read: {error}")))?;
-    Rules::parse(&content, path).map_err(complete)
+    Ok(Rules::parse(&content, path)?)
 }

@@ -1,10 +1,10 @@
 //! What is shipped, and the best that is known.
 
 use super::Args;
-use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
 use crate::cli::history::commits_at;
-use crate::cli::results::{default_database, store_error, usage};
+use crate::cli::results::default_database;
+use crate::cli::{CliError, usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, LeaderboardRow};
@@ -54,21 +54,18 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
     if !args.db.exists() {
         return Ok(known);
     }
-    let store = Store::open_read(&args.db).await.map_err(store_error)?;
+    let store = Store::open_read(&args.db).await?;
     let mut query = LeaderboardQuery {
         kernel: Some(kernel),
         device: Some(DeviceFilter::Name(device)),
         top: Some(1),
         ..LeaderboardQuery::default()
     };
-    for board in store.boards(&query).await.map_err(store_error)? {
+    for board in store.boards(&query).await? {
         let Some(row) = board.rows.first() else {
             continue;
         };
-        let profiles = store
-            .profiles(&board, &row.config)
-            .await
-            .map_err(store_error)?;
+        let profiles = store.profiles(&board, &row.config).await?;
         let busy = profiles
             .iter()
             .find_map(|profile| profile.metrics.get("sm_busy_pct")?.as_f64());
@@ -82,12 +79,12 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
         Ok(commits) if !commits.is_empty() => Some(commits),
         _ => None,
     };
-    for board in store.boards(&query).await.map_err(store_error)? {
+    for board in store.boards(&query).await? {
         known
             .at_head
             .extend(board.rows.into_iter().map(|row| (row.problem.clone(), row)));
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(known)
 }
 
@@ -119,8 +116,7 @@ fn shipped_file(
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path)
         .map_err(|error| usage(format!("{shown}: cannot be read: {error}")))?;
-    let entries =
-        export::read_shipped(&text, &shown).map_err(|error| CliError::Usage(error.to_string()))?;
+    let entries = export::read_shipped(&text, &shown)?;
     let of_device: Vec<Shipped> = entries
         .iter()
         .filter(|entry| entry.device == device)
@@ -130,10 +126,10 @@ fn shipped_file(
         let mut devices: Vec<&str> = entries.iter().map(|entry| entry.device.as_str()).collect();
         devices.sort_unstable();
         devices.dedup();
-        return Err(usage(format!(
+        refuse!(
             "{shown} has nothing for {device}; it has {}",
             devices.join(", ")
-        )));
+        );
     }
     Ok(Some((path, of_device)))
 }
@@ -149,9 +145,7 @@ impl Known {
         if let Some(text) = &args.config {
             let config = parse_config(space, text)?;
             if let Some(why) = space.reject_reason(&config) {
-                return Err(usage(format!(
-                    "--config: not in the space of problem {problem}: {why}"
-                )));
+                refuse!("--config: not in the space of problem {problem}: {why}");
             }
             let config = space.values(&config);
             return Ok(Some(Found {

@@ -1,8 +1,7 @@
 //! A table of the CUTLASS profiler as the baseline of a measured kernel.
 
 use super::Args;
-use crate::cli::results::{store_error, usage};
-use crate::cli::{CliError, CommandResult};
+use crate::cli::{CliError, CommandResult, usage};
 use crate::exit;
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::record::TimingKind;
@@ -22,16 +21,16 @@ struct Row {
 pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
     let rows = rows(args, text)?;
     let Some(kernel) = &args.kernel else {
-        return Err(usage(format!(
+        refuse!(
             "{}: say which kernel this is the baseline of: --kernel NAME",
             args.file.display()
-        )));
+        );
     };
     if rows.is_empty() {
         say!("{}: no operation passed", args.file.display());
         return Ok(exit::NOTHING_PASSED);
     }
-    let store = Store::open(&args.db).await.map_err(store_error)?;
+    let store = Store::open(&args.db).await?;
     let query = LeaderboardQuery {
         kernel: Some(kernel.clone()),
         device: args.device.clone().map(DeviceFilter::Name),
@@ -39,7 +38,7 @@ pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
         timings: vec![TimingKind::Measured],
         ..LeaderboardQuery::default()
     };
-    let boards = store.boards(&query).await.map_err(store_error)?;
+    let boards = store.boards(&query).await?;
     let mut stored = 0;
     for board in &boards {
         if let Some(row) = fastest(&rows, board) {
@@ -47,13 +46,13 @@ pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
             stored += 1;
         }
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     if stored == 0 {
         let sizes: Vec<String> = rows
             .iter()
             .map(|row| format!("{}x{}x{}", row.m, row.n, row.k))
             .collect();
-        return Err(usage(format!(
+        refuse!(
             "{}: no measured problem of `{kernel}`{} has sizes of the table ({}); a baseline stands \
              beside measured times of the same GPU: `tuner run {kernel} --device cuda` first",
             args.db.display(),
@@ -61,7 +60,7 @@ pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
                 .as_ref()
                 .map_or(String::new(), |device| format!(" on `{device}`")),
             first_few(sizes)
-        )));
+        );
     }
     Ok(exit::DONE)
 }
@@ -89,7 +88,7 @@ fn fastest<'r>(rows: &'r [Row], board: &Board) -> Option<&'r Row> {
 }
 
 async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<(), CliError> {
-    let lines = store.time_lines(board).await.map_err(store_error)?;
+    let lines = store.time_lines(board).await?;
     let Some(run) = lines.last().map(|line| RunId::from_text(&line.run.name)) else {
         return Ok(());
     };
@@ -107,10 +106,7 @@ async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<()
         reference: None,
         failure: None,
     };
-    store
-        .store_baseline(&run, &board.key, record)
-        .await
-        .map_err(store_error)?;
+    store.store_baseline(&run, &board.key, record).await?;
     say!(
         "{} on {}: {:.3} us by {}",
         board.key.problem,

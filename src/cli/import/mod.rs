@@ -6,9 +6,9 @@ mod space;
 mod t1;
 
 use super::output;
-use super::results::{block_on, db_parser, usage};
-use super::{CliError, CommandResult};
-use crate::{atomic, exit};
+use super::results::{block_on, db_parser, write_file};
+use super::{CliError, CommandResult, usage};
+use crate::exit;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_core::units::counted;
@@ -87,10 +87,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
     // A damaged end is the recording's reader to report, with its place.
     if unpacked.damage.is_some() && unpacked.bytes.is_empty() {
-        return Err(usage(format!(
-            "{}: the gzip data are damaged",
-            path.display()
-        )));
+        refuse!("{}: the gzip data are damaged", path.display());
     }
     let bytes = unpacked.bytes;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -122,29 +119,25 @@ fn again(yaml: &str, name: &Path) -> Result<String, String> {
 }
 
 fn space(args: &Args, text: &str) -> CommandResult {
-    let bare =
-        BareSpace::parse(text, &args.file).map_err(|error| CliError::Usage(error.to_string()))?;
+    let bare = BareSpace::parse(text, &args.file)?;
     let built = bare
         .space()
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
     let (yaml, not_whole) = space::yaml(&bare, text, &args.file, &name);
     // What is written is read again: it must be the same space.
-    let count = again(&yaml, &name).map_err(|error| {
-        CliError::Failed(anyhow::anyhow!("the written space cannot be read: {error}"))
-    })?;
+    let unread = |error| anyhow::anyhow!("the written space cannot be read: {error}");
+    let count = again(&yaml, &name).map_err(unread)?;
     if count != built.count().to_string() {
-        return Err(CliError::Failed(anyhow::anyhow!(
+        Err(anyhow::anyhow!(
             "the written space is not the same as that of {}",
             args.file.display()
-        )));
+        ))?;
     }
     match &args.output {
-        None => output::print(&yaml).map_err(|error| CliError::Failed(error.into()))?,
+        None => output::print(&yaml)?,
         Some(path) => {
-            atomic::write(path, yaml.as_bytes()).map_err(|error| {
-                usage(format!("{}: cannot be written: {error}", path.display()))
-            })?;
+            write_file(path, &yaml)?;
             say!("wrote {}", path.display());
         }
     }

@@ -1,7 +1,6 @@
 //! Recorded results as rows of the database.
 
-use crate::cli::results::{store_error, usage};
-use crate::cli::{CliError, CommandResult};
+use crate::cli::{CliError, CommandResult, usage};
 use crate::exit;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,9 +22,8 @@ const GROUP: usize = 1024;
 
 /// Stores every recorded row, failed ones too, as one finished run.
 pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
-    let recording = Recording::load(file).map_err(|error| CliError::Usage(error.to_string()))?;
-    let recording = Arc::new(recording);
-    let store = Store::open(db).await.map_err(store_error)?;
+    let recording = Arc::new(Recording::load(file)?);
+    let store = Store::open(db).await?;
     let start = start(&recording, file)?;
     if imported_before(&store, &start).await? {
         say!(
@@ -33,11 +31,11 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
             file.display(),
             db.display()
         );
-        store.close().await.map_err(store_error)?;
+        store.close().await?;
         return Ok(exit::DONE);
     }
     let (rows, passed) = fill(&store, &recording, start).await?;
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     say!(
         "{}: {rows} recorded rows of {} on {} into {}, {passed} with a time",
         file.display(),
@@ -88,8 +86,8 @@ async fn imported_before(store: &Store, start: &RunStart) -> Result<bool, CliErr
         top: Some(1),
         ..LeaderboardQuery::default()
     };
-    for board in store.boards(&query).await.map_err(store_error)? {
-        let lines = store.time_lines(&board).await.map_err(store_error)?;
+    for board in store.boards(&query).await? {
+        let lines = store.time_lines(&board).await?;
         let whole = lines.iter().any(|line| {
             let run = &line.run;
             run.strategy == NAME
@@ -115,8 +113,8 @@ async fn fill(
         device: recording.device().to_owned(),
     };
     let evaluator = ReplayEvaluator::new(Arc::clone(recording));
-    let run = store.begin_run(start).await.map_err(store_error)?;
-    let failed = |error| CliError::Failed(anyhow::anyhow!("{error}"));
+    let run = store.begin_run(start).await?;
+    let failed = |error: engine::BoxError| anyhow::anyhow!("{error}");
     let (mut rows, mut passed) = (0, 0);
     let mut acks = Vec::with_capacity(GROUP);
     for config in recording.configs() {
@@ -129,25 +127,17 @@ async fn fill(
         passed += usize::from(judged.verdict() == Verdict::Ok);
         let values = recording.space().values(config);
         let trial = engine::record(judged, rows as u64, values, NAME);
-        acks.push(
-            store
-                .submit(&run, &task, trial)
-                .await
-                .map_err(store_error)?,
-        );
+        acks.push(store.submit(&run, &task, trial).await?);
         rows += 1;
         if acks.len() == GROUP {
             for ack in acks.drain(..) {
-                ack.await.map_err(store_error)?;
+                ack.await?;
             }
         }
     }
     for ack in acks {
-        ack.await.map_err(store_error)?;
+        ack.await?;
     }
-    store
-        .finish_run(&run, RunEnd::Finished)
-        .await
-        .map_err(store_error)?;
+    store.finish_run(&run, RunEnd::Finished).await?;
     Ok((rows, passed))
 }

@@ -1,8 +1,8 @@
 //! The configurations that `tuner predict` is asked about.
 
 use super::Args;
-use crate::cli::CliError;
 use crate::cli::check::select::parse_config;
+use crate::cli::{CliError, usage};
 use std::io::Read as _;
 use std::path::Path;
 use tuner_core::record::ConfigValues;
@@ -20,7 +20,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
         for seed in &kernel.spec.seeds {
             let config = space
                 .config_from_values(seed)
-                .map_err(|error| CliError::Usage(format!("error: seeds: {error}")))?;
+                .map_err(|error| usage(format!("seeds: {error}")))?;
             if !configs.contains(&config) {
                 configs.push(config);
             }
@@ -39,7 +39,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
         let text = text_of(path, &shown)?;
         read_csv(&text, space, args.strict).map_err(|wrong| {
             let Wrong { line, column, why } = wrong;
-            CliError::Usage(format!("error: {shown}:{line}:{column}: {why}"))
+            usage(format!("{shown}:{line}:{column}: {why}"))
         })?
     };
     if !found.ignored.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
             first.shown(&shown)
         );
         if found.configs.is_empty() {
-            return Err(CliError::Usage(format!("error: {shown}: {text}")));
+            refuse!("{shown}: {text}");
         }
         say!("note: {shown}: left out: {text}");
     }
@@ -71,7 +71,7 @@ fn is_recording(path: &Path) -> bool {
 }
 
 fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
-    let bad = |why: &dyn std::fmt::Display| CliError::Usage(format!("error: {shown}: {why}"));
+    let bad = |why: &dyn std::fmt::Display| usage(format!("{shown}: {why}"));
     let mut text = String::new();
     if path.as_os_str() == "-" {
         std::io::stdin()
@@ -107,7 +107,7 @@ impl Found {
 
 /// The configurations of a recording, its parameters matched by name.
 fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
-    let recording = Recording::load(path).map_err(|error| CliError::Usage(error.to_string()))?;
+    let recording = Recording::load(path)?;
     let theirs = recording.space();
     let known = |name: &str| space.parameters().iter().any(|p| p.name == name);
     let names = theirs.parameters().iter().map(|p| p.name.clone());
@@ -116,21 +116,21 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         ..Found::default()
     };
     if found.ignored.len() == theirs.parameters().len() && !space.parameters().is_empty() {
-        return Err(CliError::Usage(format!(
-            "error: {}: none of its parameters ({}) is one of `{}`: {}",
+        refuse!(
+            "{}: none of its parameters ({}) is one of `{}`: {}",
             path.display(),
             found.ignored.join(", "),
             space.name(),
             names_of(space).join(", ")
-        )));
+        );
     }
     if let (true, Some(first)) = (strict, found.ignored.first()) {
-        return Err(CliError::Usage(format!(
-            "error: {}: `{first}` is no parameter of `{}`: {}",
+        refuse!(
+            "{}: `{first}` is no parameter of `{}`: {}",
             path.display(),
             space.name(),
             names_of(space).join(", ")
-        )));
+        );
     }
     for (row, config) in (1..).zip(recording.configs()) {
         let values: ConfigValues = theirs.values(config);
@@ -151,10 +151,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
             Err(error) => error.to_string(),
         };
         if strict {
-            return Err(CliError::Usage(format!(
-                "error: {}: row {row} is not in the space: {why}",
-                path.display()
-            )));
+            refuse!("{}: row {row} is not in the space: {why}", path.display());
         }
         // A row of such a file has no line of its own.
         let (line, column) = (0, 0);

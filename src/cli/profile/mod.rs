@@ -7,7 +7,7 @@ mod virtual_gpu;
 pub(crate) use target::{TargetArgs, run_target};
 
 use super::output::{self, Format};
-use super::results::{Selection, block_on, kernels_named, store_error, usage};
+use super::results::{Selection, block_on, kernels_named};
 use super::stale::Present;
 use super::terminal::Ticker;
 use super::{CliError, CommandResult};
@@ -95,25 +95,18 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return Ok(exit::NOTHING_PASSED);
     }
     let text = if args.format == Format::Json {
-        serde_json::to_string_pretty(&answers).map_err(|error| CliError::Failed(error.into()))?
+        serde_json::to_string_pretty(&answers)?
     } else {
         table(args.format, &answers)
     };
-    output::print(&text).map_err(|error| CliError::Failed(error.into()))?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
 async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     // Not made by being looked at.
-    args.selection
-        .open()
-        .await?
-        .close()
-        .await
-        .map_err(store_error)?;
-    let store = Store::open(args.selection.database())
-        .await
-        .map_err(store_error)?;
+    args.selection.open().await?.close().await?;
+    let store = Store::open(args.selection.database()).await?;
     let kernels = kernels_named(&args.kernels)?;
     let mut boards = args.selection.boards(&store, &kernels, Some(1)).await?;
     if boards.is_empty() {
@@ -121,10 +114,10 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     }
     let ncu = ncu::find(args.ncu.as_deref());
     if args.source == Source::Ncu && ncu.is_none() {
-        return Err(usage(
+        refuse!(
             "ncu is not on PATH; install Nsight Compute (package nsight-compute), name it by --ncu \
-             FILE, or type --source vgpu",
-        ));
+             FILE, or type --source vgpu"
+        );
     }
     let mut present = Present::default();
     present.mark(&mut boards);
@@ -132,7 +125,7 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     for board in &boards {
         answers.extend(one(args, &store, board, &mut present, ncu.as_deref()).await?);
     }
-    store.close().await.map_err(store_error)?;
+    store.close().await?;
     Ok(answers)
 }
 
@@ -192,8 +185,7 @@ async fn one(
     };
     store
         .store_profile(board, &best.config, profile.clone())
-        .await
-        .map_err(store_error)?;
+        .await?;
     Ok(Some(answer(
         board,
         best.config.clone(),

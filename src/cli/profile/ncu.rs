@@ -1,6 +1,6 @@
 //! Nsight Compute: how it is called, and its CSV.
 
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ pub(super) fn profile(
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let own = std::env::current_exe().map_err(|error| CliError::Failed(error.into()))?;
+    let own = std::env::current_exe()?;
     let mut command = Command::new(program);
     command
         .args([
@@ -134,12 +134,8 @@ pub(super) fn profile(
         .args(["--problem", &board.key.problem])
         .args(["--name", &board.key.device])
         .args(["--config", &values.join(",")]);
-    let output = command.output().map_err(|error| {
-        CliError::Failed(anyhow::anyhow!(
-            "{}: cannot be started: {error}",
-            program.display()
-        ))
-    })?;
+    let unable = |error| anyhow::anyhow!("{}: cannot be started: {error}", program.display());
+    let output = command.output().map_err(unable)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let words = String::from_utf8_lossy(&output.stderr);
     let metrics = taken(program, &text, &words, output.status.success())?;
@@ -165,19 +161,15 @@ fn taken(
     match read(out) {
         Ok(metrics) => Ok(metrics),
         Err(_) if !success => Err(failure(program, out, err)),
-        Err(why) => Err(CliError::Failed(anyhow::anyhow!(
-            "{}: {why}",
-            program.display()
-        ))),
+        Err(why) => Err(anyhow::anyhow!("{}: {why}", program.display()))?,
     }
 }
 
 fn failure(program: &Path, out: &str, err: &str) -> CliError {
     if out.contains("ERR_NVGPUCTRPERM") || err.contains("ERR_NVGPUCTRPERM") {
-        return CliError::Usage(
-            "error: this user may not read the GPU's counters (ERR_NVGPUCTRPERM); run as root, or \
-             load the driver with NVreg_RestrictProfilingToAdminUsers=0, or type --source vgpu"
-                .to_owned(),
+        return usage(
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM); run as root, or load \
+             the driver with NVreg_RestrictProfilingToAdminUsers=0, or type --source vgpu",
         );
     }
     let told = |text: &str| {
@@ -189,11 +181,8 @@ fn failure(program: &Path, out: &str, err: &str) -> CliError {
     let words = told(out)
         .or_else(|| told(err))
         .or_else(|| err.lines().last().map(str::to_owned));
-    CliError::Failed(anyhow::anyhow!(
-        "{}: {}",
-        program.display(),
-        words.unwrap_or_else(|| "failed".to_owned())
-    ))
+    let words = words.unwrap_or_else(|| "failed".to_owned());
+    anyhow::anyhow!("{}: {words}", program.display()).into()
 }
 
 pub(crate) fn version(program: &Path) -> String {

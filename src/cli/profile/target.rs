@@ -1,8 +1,7 @@
 //! What runs under the profiler: one candidate on one GPU, its timed problem and nothing else.
 
 use crate::cli::check::select::parse_config;
-use crate::cli::results::usage;
-use crate::cli::{CliError, CommandResult};
+use crate::cli::{CommandResult, usage};
 use crate::exit;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,37 +46,30 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
         .map_while(|ordinal| gpu::find(ordinal).ok())
         .find(|facts| facts.name == args.name);
     let Some(facts) = found else {
-        return Err(usage(format!(
+        refuse!(
             "there is no GPU `{}` here; `tuner doctor` shows what is",
             args.name
-        )));
+        );
     };
-    let kernel = Kernel::load(&args.file).map_err(|error| CliError::Usage(error.to_string()))?;
+    let kernel = Kernel::load(&args.file)?;
     let limits = facts.limits();
     let device = tuner_engine::job::facts_of(&facts);
     let space = kernel.spec.space(&args.problem, &limits).map_err(usage)?;
     let config = parse_config(&space, &args.config)?;
     let builder =
         PlanBuilder::new(Arc::new(kernel), &args.problem, &limits, &device.arch).map_err(usage)?;
-    let compiler = Compiler::new(CompilerSettings::default())
-        .map_err(|error| CliError::Failed(anyhow::anyhow!("{error}")))?;
-    let failed = |error: anyhow::Error| CliError::Failed(error);
-    let built = builder
-        .build(&compiler, &config)
-        .map_err(|error| failed(error.into()))?;
+    let compiler = Compiler::new(CompilerSettings::default())?;
+    let built = builder.build(&compiler, &config)?;
     let built = built.map_err(|unbuilt| usage(unbuilt.judgement))?;
     let helpers = tuner_engine::job::helpers(&compiler, &device.arch)?;
-    let settings =
-        Settings::for_gpu(facts.ordinal, helpers).map_err(|error| failed(error.into()))?;
-    let judgement = Worker::new(settings)
-        .judge(Job {
-            checks: Vec::new(),
-            timed: Some(built.plan),
-            seeds: vec![SEED],
-            schedules: 0,
-            level: Level::Screening,
-        })
-        .map_err(|error| failed(error.into()))?;
+    let settings = Settings::for_gpu(facts.ordinal, helpers)?;
+    let judgement = Worker::new(settings).judge(Job {
+        checks: Vec::new(),
+        timed: Some(built.plan),
+        seeds: vec![SEED],
+        schedules: 0,
+        level: Level::Screening,
+    })?;
     say!("{}", judgement.judgement);
     Ok(exit::DONE)
 }

@@ -1,7 +1,7 @@
 //! `tuner replay --until-converged`: when runs would have ended, and whether they were right to.
 
 use super::{Args, Format, output};
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use serde::Serialize;
 use tuner_engine::quality::Series;
 use tuner_search as evolve;
@@ -24,8 +24,8 @@ pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
     if asked.iter().any(|name| name == able) {
         Ok(vec![able.to_owned()])
     } else {
-        Err(CliError::Usage(format!(
-            "error: --until-converged: only {able} has a model of what further trials may bring; add \
+        Err(usage(format!(
+            "--until-converged: only {able} has a model of what further trials may bring; add \
              it to --strategy"
         )))
     }
@@ -111,7 +111,7 @@ pub(super) fn text(
         all.add(&sums);
     }
     if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows).map_err(anyhow::Error::from)?;
+        let json = serde_json::to_string_pretty(&rows)?;
         return Ok(json);
     }
     if args.format != Format::Csv && names.len() > 1 {

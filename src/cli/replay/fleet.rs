@@ -1,8 +1,8 @@
 //! Simulated fleets: what more GPUs bring.
 
-use super::super::CliError;
-use super::super::output::{self, Format};
 use super::Args;
+use crate::cli::output::{self, Format};
+use crate::cli::{CliError, usage};
 use serde::Serialize;
 use std::time::Duration;
 use tuner_device::replay::Recording;
@@ -47,11 +47,11 @@ const HEADINGS: [&str; 10] = [
 /// The simulation that the arguments ask for, as text.
 pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String, CliError> {
     if let Some(bare) = recordings.iter().find(|file| !file.has_costs()) {
-        return Err(CliError::Usage(format!(
-            "error: {} does not record what compiling and benchmarking cost: a fleet on a virtual \
+        refuse!(
+            "{} does not record what compiling and benchmarking cost: a fleet on a virtual \
              clock needs that; leave out --gpus",
             bare.path().display()
-        )));
+        );
     }
     let mut rows = Vec::new();
     for recording in recordings {
@@ -65,7 +65,7 @@ pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String,
         }
     }
     if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows).map_err(anyhow::Error::from)?;
+        let json = serde_json::to_string_pretty(&rows)?;
         return Ok(json);
     }
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -76,7 +76,7 @@ fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<
     let searches: Result<Vec<Search>, _> = (1..=args.seeds)
         .map(|seed| simulate(recording, strategy, seed, usize::from(gpus)))
         .collect();
-    let searches = searches.map_err(|error| CliError::Usage(format!("error: {error}")))?;
+    let searches = searches.map_err(usage)?;
     let mean = |value: &dyn Fn(&Search) -> f64| {
         searches.iter().map(value).sum::<f64>() / searches.len().max(1) as f64
     };

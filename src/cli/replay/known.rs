@@ -1,10 +1,10 @@
 //! What the searches of a study know beforehand.
 
-use super::super::results::{block_on, usage};
-use super::CliError;
+use crate::cli::results::block_on;
+use crate::cli::{CliError, usage};
 use std::path::PathBuf;
 use tuner_device::replay::Recording;
-use tuner_engine::knowledge::{self, KnowledgeFile};
+use tuner_engine::knowledge;
 use tuner_search::{Experience, Knowledge};
 
 /// What is known beforehand of every recording: of the files given, or of the other recordings of
@@ -53,8 +53,8 @@ fn siblings(at: usize, recordings: &[Recording]) -> Vec<Experience> {
 fn files(given: &[PathBuf], own: &Recording) -> Result<Vec<Experience>, CliError> {
     let mut all = Vec::new();
     for path in given {
-        let read: KnowledgeFile =
-            block_on(async { Ok(knowledge::read(path, own.kernel()).await) })?.map_err(usage)?;
+        let reading = async { knowledge::read(path, own.kernel()).await.map_err(usage) };
+        let read = block_on(reading)?;
         if read.content != *own.content() {
             all.extend(read.experiences);
         }

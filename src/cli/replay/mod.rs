@@ -11,7 +11,7 @@ mod plot;
 
 use super::output::{self, Format};
 use super::terminal;
-use super::{CliError, CommandResult};
+use super::{CliError, CommandResult, usage};
 use crate::exit;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -144,25 +144,25 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let error = evolve::UnknownStrategy {
             name: unknown.clone(),
         };
-        return Err(CliError::Usage(format!("error: {error}")));
+        refuse!("{error}");
     }
     let draw = args.plot.as_deref().map(plot::Kind::of).transpose()?;
     let recordings = args
         .files
         .iter()
-        .map(|path| Recording::load(path).map_err(|error| CliError::Usage(error.to_string())))
+        .map(|path| Recording::load(path))
         .collect::<Result<Vec<_>, _>>()?;
     if !args.time.is_empty()
         && let Some(bare) = recordings.iter().find(|file| !file.has_costs())
     {
-        return Err(CliError::Usage(format!(
-            "error: {} does not record what compiling and benchmarking cost: leave out --time",
+        refuse!(
+            "{} does not record what compiling and benchmarking cost: leave out --time",
             bare.path().display()
-        )));
+        );
     }
     if !args.gpus.is_empty() {
         let text = fleet::simulated(args, &recordings)?;
-        output::print(&text).map_err(anyhow::Error::from)?;
+        output::print(&text)?;
         return Ok(exit::DONE);
     }
     let known = known::by_file(&args.knowledge, args.leave_one_out, &recordings)?;
@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Some(share) => converged::text(args, share, &series, &names)?,
         None => text(args, &series, &names)?,
     };
-    output::print(&text).map_err(anyhow::Error::from)?;
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
@@ -217,7 +217,7 @@ fn study(
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
-    series.map_err(|error| CliError::Usage(format!("error: {error}")))
+    series.map_err(usage)
 }
 
 fn draw_to(
@@ -230,8 +230,8 @@ fn draw_to(
     let evals = args.evals.iter().copied().max().unwrap_or(1) as usize;
     let picture = plot::draw(kind, series, recordings, &args.strategy, evals);
     crate::atomic::write(path, picture.as_bytes()).map_err(|error| {
-        CliError::Usage(format!(
-            "error: cannot write the plot to {}: {error}",
+        usage(format!(
+            "cannot write the plot to {}: {error}",
             path.display()
         ))
     })
@@ -247,7 +247,7 @@ fn text(args: &Args, series: &[Series], names: &[String]) -> Result<String, CliE
         .flat_map(|series| rows_of(args, series, &names[series.file]))
         .collect();
     if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows).map_err(anyhow::Error::from)?;
+        let json = serde_json::to_string_pretty(&rows)?;
         return Ok(json);
     }
     let mut cells: Vec<Vec<String>> = rows.iter().map(cells).collect();

@@ -1,7 +1,7 @@
 //! Score curves as SVG, alone or in a page: a row of panels a file, mean and interquartile band a
 //! strategy.
 
-use super::CliError;
+use crate::cli::{CliError, usage};
 use std::path::Path;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Scores, Series};
@@ -20,8 +20,8 @@ impl Kind {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),
-            _ => Err(CliError::Usage(format!(
-                "error: --plot writes SVG or HTML: name the file `{}.svg` or `.html`",
+            _ => Err(usage(format!(
+                "--plot writes SVG or HTML: name the file `{}.svg` or `.html`",
                 path.with_extension("").display()
             ))),
         }

@@ -1,7 +1,6 @@
 //! What a report is made from, out of the database and the files of the kernels.
 
 use crate::cli::CliError;
-use crate::cli::results::store_error;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
@@ -57,15 +56,14 @@ async fn subject(
 ) -> Result<Subject, CliError> {
     let candidates: Vec<StoredTrial> = store
         .candidates(&board)
-        .await
-        .map_err(store_error)?
+        .await?
         .into_iter()
         .map(|candidate| StoredTrial {
             trial: candidate.trial,
             judged_at: candidate.judged_at,
         })
         .collect();
-    let runs = store.time_lines(&board).await.map_err(store_error)?;
+    let runs = store.time_lines(&board).await?;
     let best = board
         .rows
         .first()
@@ -102,7 +100,7 @@ async fn subject(
 
 /// The peer that the rows are compared with, where one has a figure.
 async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
-    let record = store.baseline(board).await.map_err(store_error)?;
+    let record = store.baseline(board).await?;
     let ratio = board.rows.first().and_then(|row| row.speedup_vs_baseline);
     Ok(record.and_then(|record| {
         Some(Peer {
@@ -122,7 +120,7 @@ async fn stored_profile(
     subject: &Subject,
     best: &ConfigValues,
 ) -> Result<Option<WinnerProfile>, CliError> {
-    let mut profiles = store.profiles(board, best).await.map_err(store_error)?;
+    let mut profiles = store.profiles(board, best).await?;
     profiles.sort_by_key(|profile| profile.source != ProfileSource::Ncu);
     if let Some(profile) = profiles.into_iter().next() {
         let measured = profile.source == ProfileSource::Ncu;

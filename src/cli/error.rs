@@ -1,0 +1,106 @@
+//! What a command can end with besides success.
+
+use std::fmt::Display;
+use tuner_adopt::AdoptError;
+use tuner_device::SelectorError;
+use tuner_device::gpu::GpuError;
+use tuner_device::gpu::helpers::HelpersError;
+use tuner_device::worker::host::WorkerError;
+use tuner_engine::job::JobError;
+use tuner_fleet::FleetError;
+use tuner_kernel::catalog::CatalogError;
+use tuner_kernel::compile::{CompileError, NvrtcMissing};
+use tuner_kernel::declarations::DeclarationError;
+use tuner_report::export::ExportError;
+use tuner_serve::ServeError;
+use tuner_serve::client::ClientError;
+use tuner_space::Diagnostics;
+use tuner_store::StoreError;
+
+/// What a command can end with besides success.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The user's mistake: bad usage or a bad input file. Exit code 2. The text is complete, with
+    /// place and fix, and is printed as it stands.
+    #[error("{0}")]
+    Usage(String),
+    /// The tuner itself failed. Exit code 1.
+    #[error(transparent)]
+    Failed(#[from] anyhow::Error),
+}
+
+/// The user's mistake.
+pub(super) fn usage(text: impl Display) -> CliError {
+    complete(format_args!("error: {text}"))
+}
+
+/// The user's mistake, by a text that says `error` itself, with the place.
+pub(super) fn complete(text: impl Display) -> CliError {
+    CliError::Usage(text.to_string())
+}
+
+fn failed(error: impl Into<anyhow::Error>) -> CliError {
+    CliError::Failed(error.into())
+}
+
+/// The user's mistake or the tuner's own failure, as the error itself says.
+fn either<E: Display + Into<anyhow::Error>>(error: E, is_usage: bool) -> CliError {
+    if is_usage {
+        usage(error)
+    } else {
+        failed(error)
+    }
+}
+
+/// What the failures of the parts are to a command.
+macro_rules! becomes {
+    ($($error:ty => $made:expr),+ $(,)?) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                let made: fn($error) -> Self = $made;
+                made(error)
+            }
+        }
+    )+};
+}
+
+becomes! {
+    std::io::Error => failed,
+    serde_json::Error => failed,
+    NvrtcMissing => failed,
+    CompileError => failed,
+    WorkerError => failed,
+    GpuError => failed,
+    HelpersError => failed,
+    SelectorError => usage,
+    ExportError => usage,
+    CatalogError => complete,
+    Diagnostics => complete,
+    DeclarationError => |error| JobError::from(error).into(),
+    AdoptError => |error| match error {
+        AdoptError::Compile(error) => error.into(),
+        other => complete(other),
+    },
+    JobError => |error| match error {
+        JobError::Usage(text) | JobError::Device(text) => Self::Usage(text),
+        JobError::Store(error) => failed(error),
+        JobError::Failed(error) => Self::Failed(error),
+    },
+    StoreError => |error| {
+        let is_usage = error.is_bad_input();
+        either(error, is_usage)
+    },
+    FleetError => |error| {
+        let is_usage = error.is_usage();
+        either(error, is_usage)
+    },
+    ServeError => |error| {
+        let is_usage = error.is_usage();
+        either(error, is_usage)
+    },
+    // A daemon's refusal is of what was asked.
+    ClientError => |error| {
+        let refusal = matches!(error, ClientError::Refused { .. } | ClientError::Token { .. });
+        either(error, refusal)
+    },
+}
