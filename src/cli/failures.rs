@@ -2,7 +2,7 @@
 
 use super::results::quoted;
 use std::fmt::Write as _;
-use tuner_core::record::{ConfigValues, Verdict};
+use tuner_core::record::{ConfigValues, Verdict, assignments};
 use tuner_engine::TrialEvent;
 
 /// Kinds of failures that are kept of a task.
@@ -97,12 +97,8 @@ impl Failures {
     /// `--config …` for the first error of a task.
     pub(super) fn config(&self, kernel: &str, problem: &str) -> Option<String> {
         let first = self.of(kernel, problem).next()?;
-        let pairs: Vec<String> = first
-            .config
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        (!pairs.is_empty()).then(|| format!(" --config {}", quoted(&pairs.join(","))))
+        let config = assignments(&first.config, ",");
+        (!config.is_empty()).then(|| format!(" --config {}", quoted(&config)))
     }
 }
 

@@ -1,9 +1,9 @@
 //! `tuner leaderboard --history` and `--at`: what was best when, and the leaderboard of a commit.
 
 use super::CliError;
-use super::output::{self, Format};
-use std::fmt::Write as _;
+use super::output::{self, Column, Format, number, or};
 use tuner_core::provenance;
+use tuner_core::record::assignments;
 use tuner_store::{BestPeriod, Moment, Store};
 
 /// The commits whose results stood at a commit: its own and those it contains. Without git, or of a
@@ -57,52 +57,26 @@ fn moment(moment: &Moment) -> String {
     )
 }
 
-const HEADINGS: [&str; 11] = [
-    "kernel",
-    "problem",
-    "device",
-    "timing",
-    "time_us_p50",
-    "best since",
-    "until",
-    "ended by",
-    "next_us_p50",
-    "run",
-    "config",
+const COLUMNS: [Column<BestPeriod>; 11] = [
+    ("kernel", |period| period.kernel.clone()),
+    ("problem", |period| period.problem.clone()),
+    ("device", |period| period.device.clone()),
+    ("timing", |period| period.timing.to_string()),
+    ("time_us_p50", |period| format!("{:.3}", period.time_us_p50)),
+    ("best since", |period| moment(&period.since)),
+    ("until", |period| {
+        or("still", period.until.as_ref().map(moment))
+    }),
+    ("ended by", |period| or("-", period.ended_by.as_ref())),
+    ("next_us_p50", |period| number("-", period.next_us_p50, 3)),
+    ("run", |period| period.since.run_id.clone()),
+    ("config", |period| assignments(&period.config, " ")),
 ];
 
 /// The periods in the asked-for format.
 pub(super) fn text(format: Format, periods: &[BestPeriod]) -> Result<String, CliError> {
-    if format == Format::Json {
-        let text = serde_json::to_string_pretty(periods);
-        return text.map_err(|error| CliError::Failed(error.into()));
-    }
-    let cells = |period: &BestPeriod| -> Vec<String> {
-        let timing = format!("{:?}", period.timing).to_lowercase();
-        let mut config = String::new();
-        for (name, value) in &period.config {
-            let space = if config.is_empty() { "" } else { " " };
-            let _ = write!(config, "{space}{name}={value}");
-        }
-        vec![
-            period.kernel.clone(),
-            period.problem.clone(),
-            period.device.clone(),
-            timing,
-            format!("{:.3}", period.time_us_p50),
-            moment(&period.since),
-            period.until.as_ref().map_or("still".to_owned(), moment),
-            period.ended_by.as_deref().unwrap_or("-").to_owned(),
-            period
-                .next_us_p50
-                .map_or("-".to_owned(), |us| format!("{us:.3}")),
-            period.since.run_id.clone(),
-            config,
-        ]
-    };
-    let rows: Vec<Vec<String>> = periods.iter().map(cells).collect();
-    if rows.is_empty() && format == Format::Table {
+    if periods.is_empty() && format == Format::Table {
         return Ok("no candidate passed\n".to_owned());
     }
-    Ok(output::rows(format, &HEADINGS, &rows))
+    Ok(output::values(format, &COLUMNS, periods)?)
 }

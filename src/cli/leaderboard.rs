@@ -4,7 +4,7 @@
     reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
 )]
 
-use super::output::{self, Format};
+use super::output::{self, Column, Format, number, or};
 use super::results::{Selection, block_on, kernels_named};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
@@ -184,7 +184,7 @@ fn tables(boards: &[Board]) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        let timing = format!("{:?}", board.timing).to_lowercase();
+        let timing = board.timing;
         let TaskKey {
             kernel,
             problem,
@@ -225,42 +225,24 @@ fn table(board: &Board) -> String {
     output::rows(Format::Table, &headings, &rows)
 }
 
-/// A column of the table: heading, and a row's cell, `-` where there is nothing to say.
-type Cell = (&'static str, fn(&LeaderboardRow) -> String);
-
-const CELLS: [Cell; 12] = [
+/// The columns of the table; a cell is `-` where there is nothing to say.
+const CELLS: [Column<LeaderboardRow>; 12] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
         let [low, high] = row.ci95_us;
         several(row, format!("{} .. {}", digits(low), digits(high)))
     }),
-    ("x default", |row| {
-        row.speedup_vs_default
-            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
-    }),
-    ("gate", |row| {
-        row.gate.clone().unwrap_or_else(|| "-".to_owned())
-    }),
-    ("regs", |row| {
-        row.registers
-            .map_or("-".to_owned(), |count| count.to_string())
-    }),
-    ("spill", |row| {
-        row.spill_bytes
-            .map_or("-".to_owned(), |bytes| bytes.to_string())
-    }),
-    ("code", |row| {
-        row.code_bytes
-            .map_or("-".to_owned(), |bytes| bytes.to_string())
-    }),
-    ("mJ", |row| row.energy_mj.map_or("-".to_owned(), digits)),
+    ("x default", |row| number("-", row.speedup_vs_default, 2)),
+    ("gate", |row| or("-", row.gate.as_ref())),
+    ("regs", |row| or("-", row.registers)),
+    ("spill", |row| or("-", row.spill_bytes)),
+    ("code", |row| or("-", row.code_bytes)),
+    ("mJ", |row| or("-", row.energy_mj.map(digits))),
     ("commit", |row| {
         let dirty = if row.dirty == Some(true) { "+" } else { "" };
-        let commit = row.commit.as_deref();
-        commit.map_or("-".to_owned(), |commit| {
-            format!("{}{dirty}", commit.get(..10).unwrap_or(commit))
-        })
+        let commit = row.commit.as_deref().map(history::short);
+        or("-", commit.map(|commit| format!("{commit}{dirty}")))
     }),
     ("stale", |row| {
         let stale = row.stale == Some(true);

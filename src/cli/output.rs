@@ -2,6 +2,7 @@
 
 use super::{fit, terminal};
 use clap::ValueEnum;
+use serde::Serialize;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tuner_core::escape;
@@ -64,6 +65,46 @@ pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> S
         Format::Md => markdown(headings, rows),
         Format::Table | Format::Json => table(headings, rows),
     }
+}
+
+/// A column of a table: its heading, and a value's cell.
+pub(crate) type Column<R> = (&'static str, fn(&R) -> String);
+
+/// Values in the asked-for format: as JSON, or in columns.
+///
+/// # Errors
+/// A value that JSON cannot hold.
+pub(crate) fn values<R: Serialize>(
+    format: Format,
+    columns: &[Column<R>],
+    values: &[R],
+) -> Result<String, serde_json::Error> {
+    match format {
+        Format::Json => serde_json::to_string_pretty(values),
+        _ => Ok(in_columns(format, columns, values)),
+    }
+}
+
+/// Values in columns.
+#[must_use]
+pub(crate) fn in_columns<R>(format: Format, columns: &[Column<R>], values: &[R]) -> String {
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let cells = |value: &R| columns.iter().map(|(_, cell)| cell(value)).collect();
+    rows(
+        format,
+        &headings,
+        &values.iter().map(cells).collect::<Vec<_>>(),
+    )
+}
+
+/// The cell of what may not be known.
+pub(crate) fn or(nothing: &str, value: Option<impl ToString>) -> String {
+    value.map_or_else(|| nothing.to_owned(), |value| value.to_string())
+}
+
+/// The cell of a number that may not be known.
+pub(crate) fn number(nothing: &str, value: Option<f64>, digits: usize) -> String {
+    or(nothing, value.map(|value| format!("{value:.digits$}")))
 }
 
 fn table(headings: &[&str], rows: &[Vec<String>]) -> String {

@@ -13,7 +13,7 @@ use crate::exit;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::record::{DeviceKind, TaskKey, assignments};
 use tuner_core::units::counted;
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
@@ -212,17 +212,12 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let _ = writeln!(text, "{kernel} | {problem} | {device}");
     match &task.best {
         Some(best) => {
-            let config: Vec<String> = best
-                .config
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
             let _ = writeln!(text, "  best     {}", progress::time(best.time_us));
             if let Some(default) = task.default_us {
                 let _ = writeln!(text, "  default  {}", progress::time(default));
                 let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
             }
-            let _ = writeln!(text, "  config   {}", config.join(" "));
+            let _ = writeln!(text, "  config   {}", assignments(&best.config, " "));
             if let Some(left) = task.left {
                 let _ = writeln!(
                     text,

@@ -2,7 +2,7 @@
 
 use super::daemon::Place;
 use super::fleet::{self, FleetOptions};
-use super::output::{self, Format};
+use super::output::{self, Column, Format, or};
 use super::progress::{counts, time};
 use super::results::block_on;
 use super::{CliError, CommandResult, usage};
@@ -85,7 +85,7 @@ async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, Cl
         }
     };
     if args.format == Format::Json {
-        return serde_json::to_string_pretty(&view).map_err(|error| CliError::Failed(error.into()));
+        return Ok(serde_json::to_string_pretty(&view)?);
     }
     Ok(described(&view))
 }
@@ -103,32 +103,24 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
             stored_runs(&store, args.top).await?
         }
     };
-    if args.format == Format::Json {
-        return serde_json::to_string_pretty(&runs).map_err(|error| CliError::Failed(error.into()));
-    }
-    let headings = ["run", "state", "device", "kernels", "done", "began"];
-    let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
-    Ok(output::rows(args.format, &headings, &rows))
+    Ok(output::values(args.format, &COLUMNS, &runs)?)
 }
 
-fn cells(view: &RunView) -> Vec<String> {
-    let kernels: Vec<&str> = view.tasks.iter().map(|task| task.kernel.as_str()).collect();
-    let mut distinct = kernels.clone();
-    distinct.dedup();
-    let began = view.started_at.as_deref().unwrap_or("-");
-    vec![
-        view.id.clone(),
-        view.state.clone(),
-        view.device.clone(),
-        if distinct.is_empty() {
-            "-".to_owned()
-        } else {
-            distinct.join(" ")
-        },
-        done(view),
-        began.get(..19).unwrap_or(began).replace('T', " "),
-    ]
-}
+const COLUMNS: [Column<RunView>; 6] = [
+    ("run", |view| view.id.clone()),
+    ("state", |view| view.state.clone()),
+    ("device", |view| view.device.clone()),
+    ("kernels", |view| {
+        let mut distinct: Vec<&str> = view.tasks.iter().map(|task| &*task.kernel).collect();
+        distinct.dedup();
+        or("-", (!distinct.is_empty()).then(|| distinct.join(" ")))
+    }),
+    ("done", done),
+    ("began", |view| {
+        let began = view.started_at.as_deref().unwrap_or("-");
+        began.get(..19).unwrap_or(began).replace('T', " ")
+    }),
+];
 
 fn done(view: &RunView) -> String {
     match view.evals_limit {

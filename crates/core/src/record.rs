@@ -405,6 +405,19 @@ pub struct LeaderboardRow {
     pub energy_ci95_mj: Option<[f64; 2]>,
 }
 
+/// Values as `NAME=value`, with a text between.
+#[must_use]
+pub fn assignments<'c>(
+    values: impl IntoIterator<Item = &'c (String, Value)>,
+    between: &str,
+) -> String {
+    let each = values.into_iter();
+    let texts: Vec<String> = each
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    texts.join(between)
+}
+
 /// A configuration as a JSON object in parameter order.
 pub mod config_as_object {
     use super::{ConfigValues, Value};

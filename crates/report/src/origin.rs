@@ -9,7 +9,7 @@ use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use tuner_core::record::{LeaderboardRow, TimingKind};
+use tuner_core::record::{LeaderboardRow, TimingKind, assignments};
 
 /// What the winner changes, in its configuration and in the source.
 pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
@@ -172,11 +172,6 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
         );
     }
     if !replay {
-        let values: Vec<String> = best
-            .config
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
         let device = if subject.timing == TimingKind::Predicted {
             format!(" --device {}", quoted(&run.selector))
         } else {
@@ -187,7 +182,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
             "tuner check {} --problem {} --config {}{device}",
             quoted(typed(input, &subject.key.kernel)),
             quoted(&subject.key.problem),
-            quoted(&values.join(",")),
+            quoted(&assignments(&best.config, ",")),
         );
     }
     let mut blocks = vec![Block::Code("sh", script)];

@@ -4,7 +4,7 @@ use super::analysis::time;
 use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use super::plots;
-use tuner_core::record::TimingKind;
+use tuner_core::record::{TimingKind, assignments};
 use tuner_core::statistics::ratio_of_medians;
 
 /// Five significant digits: a time is not known better.
@@ -49,19 +49,10 @@ pub(super) fn versus(subject: &Subject) -> Option<Versus> {
 
 /// A problem with its sizes, for people.
 pub(super) fn shape(subject: &Subject) -> String {
-    let sizes: Vec<String> = subject
-        .sizes
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    if sizes.is_empty() {
-        plain(&subject.key.problem)
-    } else {
-        format!(
-            "{} ({})",
-            plain(&subject.key.problem),
-            plain(&sizes.join(" "))
-        )
+    let problem = plain(&subject.key.problem);
+    match assignments(&subject.sizes, " ") {
+        sizes if sizes.is_empty() => problem,
+        sizes => format!("{problem} ({})", plain(&sizes)),
     }
 }
 

@@ -143,15 +143,14 @@ pub(super) fn predicted(
     changes.iter().zip(judged).map(answer).collect()
 }
 
-/// A column: its heading and its cells.
-type Column = (&'static str, fn(&Answer) -> String);
+type Column = output::Column<Answer>;
 
 fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(String::new, |value| format!("{value:.digits$}"))
+    output::number("", value, digits)
 }
 
 fn count(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
+    output::or("", value)
 }
 
 const CHANGE: Column = ("change", |answer| match answer.change {
@@ -165,7 +164,7 @@ const TIME: Column = ("time_us", |answer| number(answer.time_us, 3));
 const COST: Column = ("cost", |answer| number(answer.cost, 3));
 const COST_LOW: Column = ("cost_low", |answer| number(answer.cost_low, 4));
 const COST_HIGH: Column = ("cost_high", |answer| number(answer.cost_high, 4));
-const BOUND: Column = ("bound", |answer| answer.bound.clone().unwrap_or_default());
+const BOUND: Column = ("bound", |answer| count(answer.bound.as_ref()));
 const OCCUPANCY: Column = ("occupancy", |answer| number(answer.occupancy, 3));
 const REGISTERS: Column = ("registers", |answer| count(answer.registers));
 const SPILLS: Column = ("spill_bytes", |answer| count(answer.spill_bytes));
@@ -227,15 +226,11 @@ pub(super) fn format_answers(
 ) -> Result<String, serde_json::Error> {
     let measured = answers.iter().any(|answer| answer.timing == "measured");
     let columns: &[Column] = match (format, measured) {
-        (Format::Json, _) => return serde_json::to_string_pretty(answers),
         (Format::Csv, _) => &ALL,
         (_, true) => &MEASURED,
         (_, false) => &PREDICTED,
     };
-    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
-    let row = |answer: &Answer| columns.iter().map(|(_, cell)| cell(answer)).collect();
-    let cells: Vec<Vec<String>> = answers.iter().map(row).collect();
-    Ok(output::rows(format, &headings, &cells))
+    output::values(format, columns, answers)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::exit;
 use answer::Answer;
 use anyhow::Context as _;
 use std::path::PathBuf;
-use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
+use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind, assignments};
 use tuner_device::gpu;
 use tuner_device::{DeviceSelector, limits};
 use tuner_engine::ablation::{self, Ablation, Change, Inversions, Outcome, Spills, single_changes};
@@ -253,10 +253,7 @@ impl Subject<'_> {
             return Ok(self.space.default_config());
         }
         // A predicted time never stands for a measured one.
-        let timing = match self.timing {
-            TimingKind::Measured => "measured",
-            TimingKind::Predicted | TimingKind::Recorded => "predicted",
-        };
+        let timing = self.timing;
         let Some(best) = self.best(args)? else {
             say!(
                 "{db} has no {timing} result of {kernel} on problem {} and {}: the default \
@@ -349,17 +346,14 @@ fn pathologies(
     }
     let changes = found.into_iter().map(|inverted| {
         let (old, new) = (space.values(base), space.values(&inverted.config));
-        let assignments = |values: &ConfigValues, others: &ConfigValues| {
+        let changed = |values: &ConfigValues, others: &ConfigValues| {
             let changed = values.iter().zip(others).filter(|(a, b)| a != b);
-            let texts: Vec<String> = changed
-                .map(|((name, value), _)| format!("{name}={value}"))
-                .collect();
-            texts.join(",")
+            assignments(changed.map(|(value, _)| value), ",")
         };
         Change {
             what: inverted.name.to_owned(),
-            from: assignments(&old, &new),
-            to: assignments(&new, &old),
+            from: changed(&old, &new),
+            to: changed(&new, &old),
             config: inverted.config,
         }
     });

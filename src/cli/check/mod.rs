@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use target::Target;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::Verdict;
+use tuner_core::record::{Verdict, assignments};
 use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_engine::KernelTask;
@@ -430,7 +430,7 @@ fn show_details(rows: &[CheckRow]) {
             row.kernel,
             row.problem,
             row.judgement.verdict,
-            row::assignments(&row.config),
+            assignments(&row.config, ","),
             row.judgement.detail.trim_end()
         );
     }

@@ -5,7 +5,7 @@ use crate::cli::output::Format;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{ConfigValues, Verdict, config_as_object};
+use tuner_core::record::{ConfigValues, Verdict, assignments, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
@@ -158,9 +158,9 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
     let optional = |value: Option<String>| value.unwrap_or_default();
     // A table shows what is special about a configuration; a file keeps all of it.
     let config = match format {
-        Format::Csv | Format::Json => assignments(&row.config),
+        Format::Csv | Format::Json => assignments(&row.config, ","),
         Format::Table | Format::Md if row.changed.is_empty() => "default".to_owned(),
-        Format::Table | Format::Md => assignments(&row.changed),
+        Format::Table | Format::Md => assignments(&row.changed, ","),
     };
     let detail = match format {
         Format::Csv | Format::Json => row.judgement.detail.clone(),
@@ -206,13 +206,4 @@ fn margin(error: f64) -> String {
 fn conflicts(seen: &Seen) -> String {
     let share = 100.0 * seen.bank_conflicts / seen.shared_wavefronts.max(1.0);
     format!("{:.0} ({share:.0} %)", seen.bank_conflicts)
-}
-
-/// `A=1,B=2`, as `--config` takes it.
-pub(super) fn assignments(config: &ConfigValues) -> String {
-    let pairs: Vec<String> = config
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    pairs.join(",")
 }

@@ -3,9 +3,9 @@
 mod device;
 mod gpu;
 
-use super::output::{self, Format};
+use super::CommandResult;
+use super::output::{self, Column, Format};
 use super::results::db_parser;
-use super::{CommandResult, output::rows};
 use crate::exit;
 use anyhow::Context as _;
 use serde::Serialize;
@@ -138,32 +138,26 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 }
 
 fn print(findings: &[Finding], format: Format) -> anyhow::Result<()> {
-    let text = match format {
-        Format::Json => serde_json::to_string_pretty(findings).context("cannot make JSON")?,
-        format => {
-            let cells: Vec<Vec<String>> = findings.iter().map(cells).collect();
-            rows(format, &["check", "status", "detail", "fix"], &cells)
-        }
-    };
+    let text = output::values(format, &COLUMNS, findings).context("cannot make JSON")?;
     output::print(&text).context("cannot write to standard output")?;
     Ok(())
 }
 
-fn cells(finding: &Finding) -> Vec<String> {
-    let status = match finding.status {
-        Status::Ok => "ok",
-        Status::Absent => "absent",
-        Status::Missing => "MISSING",
-        Status::Warn => "warn",
-        Status::Fail => "FAIL",
-    };
-    vec![
-        finding.check.to_owned(),
-        status.to_owned(),
-        finding.detail.clone(),
-        finding.fix.clone().unwrap_or_default(),
-    ]
-}
+const COLUMNS: [Column<Finding>; 4] = [
+    ("check", |finding| finding.check.to_owned()),
+    ("status", |finding| {
+        let status = match finding.status {
+            Status::Ok => "ok",
+            Status::Absent => "absent",
+            Status::Missing => "MISSING",
+            Status::Warn => "warn",
+            Status::Fail => "FAIL",
+        };
+        status.to_owned()
+    }),
+    ("detail", |finding| finding.detail.clone()),
+    ("fix", |finding| output::or("", finding.fix.as_ref())),
+];
 
 fn nvrtc() -> Vec<Finding> {
     let nvrtc = match Nvrtc::find(&Surroundings::from_env()) {

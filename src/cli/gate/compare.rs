@@ -59,7 +59,12 @@ struct Gate<'a> {
 impl Gate<'_> {
     fn problem(&self) -> Result<(Line, Option<Figures>), CliError> {
         let space = &self.task.space;
-        let mut line = self.blank();
+        let mut line = Line {
+            kernel: self.task.key.kernel.clone(),
+            problem: self.task.key.problem.clone(),
+            device: self.task.key.device.clone(),
+            ..Line::default()
+        };
         let best = self.known.best.get(&self.task.key.problem);
         let Some(found) = self
             .known
@@ -97,30 +102,6 @@ impl Gate<'_> {
         Ok((line, figures))
     }
 
-    fn blank(&self) -> Line {
-        Line {
-            kernel: self.task.key.kernel.clone(),
-            problem: self.task.key.problem.clone(),
-            device: self.task.key.device.clone(),
-            timing: None,
-            outcome: Outcome::Skipped,
-            detail: String::new(),
-            shipped: None,
-            shipped_from: String::new(),
-            verdict: None,
-            max_error: None,
-            shipped_us_p50: None,
-            shipped_us_p90: None,
-            best: None,
-            best_us_p50: None,
-            best_run_id: None,
-            best_commit: None,
-            ratio: None,
-            ci95: None,
-            comparisons: Vec::new(),
-        }
-    }
-
     fn fill(&self, line: &mut Line, found: &Found, best: Option<&LeaderboardRow>, rounds: &Rounds) {
         let shipped = &rounds.shipped;
         line.verdict = Some(shipped.verdict());
@@ -150,11 +131,7 @@ impl Gate<'_> {
         line.shipped_us_p50 = Some(own.p50.get());
         line.shipped_us_p90 = Some(own.p90.get());
         line.comparisons = self.comparisons(own, found, best, rounds);
-        let worst = line
-            .comparisons
-            .iter()
-            .max_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        let Some(worst) = worst.cloned() else {
+        let Some(worst) = line.worst().cloned() else {
             "there is nothing of the same kind of time to compare with"
                 .clone_into(&mut line.detail);
             return;

@@ -3,16 +3,12 @@
 use super::{Answer, Line, Outcome};
 use std::fmt::Write as _;
 use tuner_core::escape::markup as escape;
+use tuner_core::record::{TimingKind, assignments};
 
 /// The document. It holds no time of day: the same outcome gives the same bytes.
 pub(super) fn text(answer: &Answer) -> String {
-    let count = |outcome| {
-        answer
-            .problems
-            .iter()
-            .filter(|line| line.outcome == outcome)
-            .count()
-    };
+    let all = || answer.problems.iter();
+    let count = |outcome| all().filter(|line| line.outcome == outcome).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
         answer.problems.len() + usize::from(answer.promotion.is_some()),
@@ -88,21 +84,11 @@ fn case(xml: &mut String, line: &Line) {
 fn story(line: &Line) -> String {
     let mut text = String::new();
     if let Some(config) = &line.shipped {
-        let values: Vec<String> = config
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let _ = writeln!(
-            text,
-            "shipped ({}): {}",
-            line.shipped_from,
-            values.join(",")
-        );
+        let (from, values) = (&line.shipped_from, assignments(config, ","));
+        let _ = writeln!(text, "shipped ({from}): {values}");
     }
-    let label = line
-        .timing
-        .map_or(String::new(), |timing| format!("{timing:?}").to_lowercase());
     if let Some(us) = line.shipped_us_p50 {
+        let label = line.timing.map_or("", TimingKind::name);
         let _ = writeln!(text, "p50 {us:.3} us, {label}");
     }
     for one in &line.comparisons {

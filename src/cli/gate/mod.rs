@@ -96,12 +96,13 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// What became of a problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Passed,
     Regression,
     Wrong,
+    #[default]
     Skipped,
 }
 
@@ -119,7 +120,7 @@ struct Comparison {
 }
 
 /// One problem.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 struct Line {
     kernel: String,
     problem: String,
@@ -142,6 +143,14 @@ struct Line {
     ratio: Option<f64>,
     ci95: Option<[f64; 2]>,
     comparisons: Vec<Comparison>,
+}
+
+impl Line {
+    /// The comparison that the shipped configuration comes off worst in.
+    fn worst(&self) -> Option<&Comparison> {
+        let all = self.comparisons.iter();
+        all.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
+    }
 }
 
 fn optional_config<S: serde::Serializer>(

@@ -1,95 +1,59 @@
 //! The outcome on the terminal.
 
 use super::{Answer, Line, Outcome};
-use crate::cli::CliError;
-use crate::cli::output;
-use crate::cli::output::Format;
+use crate::cli::output::{self, Column, Format, number, or};
 
-const HEADINGS: [&str; 10] = [
-    "problem",
-    "outcome",
-    "timing",
-    "shipped us",
-    "best us",
-    "ratio",
-    "95 % interval",
-    "shipped from",
-    "against",
-    "detail",
-];
-
-pub(super) fn text(format: Format, answer: &Answer) -> Result<String, CliError> {
-    if format == Format::Json {
-        return serde_json::to_string_pretty(answer)
-            .map_err(|error| CliError::Failed(error.into()));
-    }
-    let rows: Vec<Vec<String>> = answer.problems.iter().map(cells).collect();
-    Ok(output::rows(format, &HEADINGS, &rows))
-}
-
-fn cells(line: &Line) -> Vec<String> {
-    let worst = line
-        .comparisons
-        .iter()
-        .max_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let number = |value: Option<f64>, digits: usize| {
-        value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-    };
-    vec![
-        line.problem.clone(),
-        match line.outcome {
+const COLUMNS: [Column<Line>; 10] = [
+    ("problem", |line| line.problem.clone()),
+    ("outcome", |line| {
+        let outcome = match line.outcome {
             Outcome::Passed => "passed",
             Outcome::Regression => "REGRESSION",
             Outcome::Wrong => "WRONG",
             Outcome::Skipped => "skipped",
-        }
-        .to_owned(),
-        line.timing.map_or("-".to_owned(), |timing| {
-            format!("{timing:?}").to_lowercase()
-        }),
-        number(line.shipped_us_p50, 3),
-        number(worst.map(|worst| worst.us), 3),
-        number(line.ratio, 4),
-        line.ci95
-            .filter(|[low, high]| high > low)
-            .map_or("-".to_owned(), |[low, high]| {
-                format!("{low:.4} .. {high:.4}")
-            }),
-        if line.shipped_from.is_empty() {
-            "-".to_owned()
-        } else {
-            line.shipped_from.clone()
-        },
-        worst.map_or("-".to_owned(), |worst| worst.against.to_owned()),
-        line.detail.clone(),
-    ]
+        };
+        outcome.to_owned()
+    }),
+    ("timing", |line| or("-", line.timing)),
+    ("shipped us", |line| number("-", line.shipped_us_p50, 3)),
+    ("best us", |line| {
+        number("-", line.worst().map(|worst| worst.us), 3)
+    }),
+    ("ratio", |line| number("-", line.ratio, 4)),
+    ("95 % interval", |line| {
+        let interval = line.ci95.filter(|[low, high]| high > low);
+        or(
+            "-",
+            interval.map(|[low, high]| format!("{low:.4} .. {high:.4}")),
+        )
+    }),
+    ("shipped from", |line| {
+        let from = Some(&line.shipped_from);
+        or("-", from.filter(|from| !from.is_empty()))
+    }),
+    ("against", |line| {
+        or("-", line.worst().map(|worst| worst.against))
+    }),
+    ("detail", |line| line.detail.clone()),
+];
+
+pub(super) fn text(format: Format, answer: &Answer) -> Result<String, serde_json::Error> {
+    match format {
+        Format::Json => serde_json::to_string_pretty(answer),
+        _ => Ok(output::in_columns(format, &COLUMNS, &answer.problems)),
+    }
 }
 
 /// The verdict in words, to standard error.
 pub(super) fn tell(answer: &Answer) {
     for line in &answer.problems {
-        match line.outcome {
-            Outcome::Regression => {
-                say!(
-                    "regression: {} {}: {}",
-                    line.kernel,
-                    line.problem,
-                    line.detail
-                );
-            }
-            Outcome::Wrong => {
-                say!(
-                    "wrong result: {} {}: {}",
-                    line.kernel,
-                    line.problem,
-                    line.detail
-                );
-            }
-            Outcome::Skipped => {
-                say!("skipped: {} {}: {}", line.kernel, line.problem, line.detail);
-            }
-            Outcome::Passed => {}
-        }
+        let what = match line.outcome {
+            Outcome::Regression => "regression",
+            Outcome::Wrong => "wrong result",
+            Outcome::Skipped => "skipped",
+            Outcome::Passed => continue,
+        };
+        say!("{what}: {} {}: {}", line.kernel, line.problem, line.detail);
     }
     if let Some(promotion) = &answer.promotion {
         for finding in &promotion.findings {

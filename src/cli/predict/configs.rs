@@ -5,7 +5,7 @@ use crate::cli::check::select::parse_config;
 use crate::cli::{CliError, usage};
 use std::io::Read as _;
 use std::path::Path;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{ConfigValues, assignments};
 use tuner_device::replay::Recording;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
@@ -134,11 +134,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
     }
     for (row, config) in (1..).zip(recording.configs()) {
         let values: ConfigValues = theirs.values(config);
-        let text: Vec<String> = values
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let text = text.join(",");
+        let text = assignments(&values, ",");
         let values: ConfigValues = values.into_iter().filter(|(name, _)| known(name)).collect();
         let why = match space.config_from_values(&values) {
             Ok(config) => match space.reject_reason(&config) {

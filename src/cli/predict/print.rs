@@ -1,38 +1,55 @@
 //! Rows on standard output, as they come.
 
 use super::Row;
-use crate::cli::output::{self, Format};
+use crate::cli::output::{self, Column, Format, number, or};
 use std::collections::BTreeSet;
 use std::io;
 use tuner_core::escape;
 use tuner_judge::timing::predict::Explanation;
 use tuner_space::Space;
 
-/// Columns after the parameters.
-const HEADINGS: [&str; 22] = [
-    "verdict",
-    "time_us",
-    "low_us",
-    "high_us",
-    "reliability",
-    "bound",
-    "occupancy",
-    "waves",
-    "registers",
-    "spill_bytes",
-    "shared_bytes",
-    "warp_instructions",
-    "global_load_bytes",
-    "global_store_bytes",
-    "global_load_sectors",
-    "global_store_sectors",
-    "shared_wavefronts",
-    "bank_conflicts",
-    "local_bytes",
-    "fp32_flops",
-    "tensor_flops",
-    "detail",
+/// Columns after the parameters, but for the last, which is the detail.
+const COLUMNS: [Column<Row>; 21] = [
+    ("verdict", |row| row.verdict.to_string()),
+    ("time_us", |row| number("", row.time_us, 3)),
+    ("low_us", |row| figure(row, 3, |e| e.interval_us[0])),
+    ("high_us", |row| figure(row, 3, |e| e.interval_us[1])),
+    ("reliability", |row| row.reliability.clone()),
+    ("bound", |row| {
+        or("", row.explanation.as_ref().map(|e| &e.bound))
+    }),
+    ("occupancy", |row| figure(row, 3, |e| e.occupancy)),
+    ("waves", |row| figure(row, 3, |e| e.waves)),
+    ("registers", |row| or("", row.registers)),
+    ("spill_bytes", |row| or("", row.spill_bytes)),
+    ("shared_bytes", |row| or("", row.shared_bytes)),
+    ("warp_instructions", |row| {
+        figure(row, 0, |e| e.warp_instructions)
+    }),
+    ("global_load_bytes", |row| {
+        figure(row, 0, |e| e.global_load_bytes)
+    }),
+    ("global_store_bytes", |row| {
+        figure(row, 0, |e| e.global_store_bytes)
+    }),
+    ("global_load_sectors", |row| {
+        figure(row, 0, |e| e.global_load_sectors)
+    }),
+    ("global_store_sectors", |row| {
+        figure(row, 0, |e| e.global_store_sectors)
+    }),
+    ("shared_wavefronts", |row| {
+        figure(row, 0, |e| e.shared_wavefronts)
+    }),
+    ("bank_conflicts", |row| figure(row, 0, |e| e.bank_conflicts)),
+    ("local_bytes", |row| figure(row, 0, |e| e.local_bytes)),
+    ("fp32_flops", |row| figure(row, 0, |e| e.fp32_flops)),
+    ("tensor_flops", |row| figure(row, 0, |e| e.tensor_flops)),
 ];
+
+fn figure(row: &Row, digits: usize, pick: fn(&Explanation) -> f64) -> String {
+    number("", row.explanation.as_ref().map(pick), digits)
+}
 
 /// Prints rows: those of CSV and JSON as they come, those of a table when their widths are known.
 /// Rows whose time is not reliable come last, in their own order.
@@ -127,7 +144,8 @@ impl Printer {
 
     fn headings(&self) -> Vec<&str> {
         let mut headings: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        headings.extend(HEADINGS);
+        headings.extend(COLUMNS.iter().map(|(heading, _)| *heading));
+        headings.push("detail");
         if self.format == Format::Csv {
             // Too many for a table: they are for machines to read.
             headings.extend(self.metrics.iter().flatten().map(String::as_str));
@@ -172,53 +190,12 @@ impl Printer {
 }
 
 fn cells(format: Format, row: &Row) -> Vec<String> {
-    let optional = |value: Option<String>| value.unwrap_or_default();
-    let count = |pick: fn(&Explanation) -> f64| {
-        optional(row.explanation.as_ref().map(|e| format!("{:.0}", pick(e))))
-    };
-    let ratio = |pick: fn(&Explanation) -> f64| {
-        optional(row.explanation.as_ref().map(|e| format!("{:.3}", pick(e))))
-    };
-    let detail = match format {
+    let values = row.config.iter().map(|(_, value)| value.to_string());
+    let figures = COLUMNS.iter().map(|(_, cell)| cell(row));
+    let mut cells: Vec<String> = values.chain(figures).collect();
+    cells.push(match format {
         Format::Csv | Format::Json => row.detail.clone(),
         Format::Table | Format::Md => row.detail.lines().next().unwrap_or_default().to_owned(),
-    };
-    let mut cells: Vec<String> = row
-        .config
-        .iter()
-        .map(|(_, value)| value.to_string())
-        .collect();
-    cells.extend([
-        row.verdict.to_string(),
-        optional(row.time_us.map(|time| format!("{time:.3}"))),
-        optional(
-            row.explanation
-                .as_ref()
-                .map(|e| format!("{:.3}", e.interval_us[0])),
-        ),
-        optional(
-            row.explanation
-                .as_ref()
-                .map(|e| format!("{:.3}", e.interval_us[1])),
-        ),
-        row.reliability.clone(),
-        optional(row.explanation.as_ref().map(|e| e.bound.clone())),
-        ratio(|e| e.occupancy),
-        ratio(|e| e.waves),
-        optional(row.registers.map(|value| value.to_string())),
-        optional(row.spill_bytes.map(|value| value.to_string())),
-        optional(row.shared_bytes.map(|value| value.to_string())),
-        count(|e| e.warp_instructions),
-        count(|e| e.global_load_bytes),
-        count(|e| e.global_store_bytes),
-        count(|e| e.global_load_sectors),
-        count(|e| e.global_store_sectors),
-        count(|e| e.shared_wavefronts),
-        count(|e| e.bank_conflicts),
-        count(|e| e.local_bytes),
-        count(|e| e.fp32_flops),
-        count(|e| e.tensor_flops),
-        detail,
-    ]);
+    });
     cells
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{ConfigValues, assignments};
 use tuner_kernel::catalog::Kernel;
 use tuner_store::{Board, Profile, ProfileSource};
 
@@ -108,10 +108,6 @@ pub(super) fn profile(
         .chain([DURATION.to_owned(), REGISTERS.to_owned()])
         .chain(STALLS.iter().map(|reason| stall_metric(reason)))
         .collect();
-    let values: Vec<String> = config
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
     let own = std::env::current_exe()?;
     let mut command = Command::new(program);
     command
@@ -133,7 +129,7 @@ pub(super) fn profile(
         .arg(&kernel.path)
         .args(["--problem", &board.key.problem])
         .args(["--name", &board.key.device])
-        .args(["--config", &values.join(",")]);
+        .args(["--config", &assignments(config, ",")]);
     let unable = |error| anyhow::anyhow!("{}: cannot be started: {error}", program.display());
     let output = command.output().map_err(unable)?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,7 +1,7 @@
 //! Simulated fleets: what more GPUs bring.
 
 use super::Args;
-use crate::cli::output::{self, Format};
+use crate::cli::output::{self, Column, number, or};
 use crate::cli::{CliError, usage};
 use serde::Serialize;
 use std::time::Duration;
@@ -31,18 +31,23 @@ struct Row {
     utilisation: f64,
 }
 
-const HEADINGS: [&str; 10] = [
-    "file",
-    "strategy",
-    "gpus",
-    "found",
-    "median",
-    "mean",
-    "evals",
-    "speed-up",
-    "efficiency",
-    "busy",
+const COLUMNS: [Column<Row>; 10] = [
+    ("file", |row| row.file.clone()),
+    ("strategy", |row| row.strategy.clone()),
+    ("gpus", |row| row.gpus.to_string()),
+    ("found", |row| format!("{:.2}", row.found)),
+    ("median", |row| time(row.median_s)),
+    ("mean", |row| time(row.mean_s)),
+    ("evals", |row| format!("{:.0}", row.evals)),
+    ("speed-up", |row| number("–", row.speed_up, 2)),
+    ("efficiency", |row| number("–", row.efficiency, 2)),
+    ("busy", |row| format!("{:.0} %", 100.0 * row.utilisation)),
 ];
+
+fn time(seconds: Option<f64>) -> String {
+    let duration = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    or("–", duration.map(format_duration))
+}
 
 /// The simulation that the arguments ask for, as text.
 pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String, CliError> {
@@ -64,12 +69,7 @@ pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String,
             compare(&mut rows[first..]);
         }
     }
-    if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows)?;
-        return Ok(json);
-    }
-    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    Ok(output::rows(args.format, &HEADINGS, &cells))
+    Ok(output::values(args.format, &COLUMNS, &rows)?)
 }
 
 fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<Row, CliError> {
@@ -113,25 +113,4 @@ fn compare(rows: &mut [Row]) {
         let more = f64::from(row.gpus) / f64::from(base_gpus);
         row.efficiency = speed_up.map(|speed_up| speed_up / more);
     }
-}
-
-fn cells(row: &Row) -> Vec<String> {
-    let time = |seconds: Option<f64>| {
-        let duration = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
-        duration.map_or_else(|| "–".to_owned(), format_duration)
-    };
-    let number =
-        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-    vec![
-        row.file.clone(),
-        row.strategy.clone(),
-        row.gpus.to_string(),
-        format!("{:.2}", row.found),
-        time(row.median_s),
-        time(row.mean_s),
-        format!("{:.0}", row.evals),
-        number(row.speed_up),
-        number(row.efficiency),
-        format!("{:.0} %", 100.0 * row.utilisation),
-    ]
 }

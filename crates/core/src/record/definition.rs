@@ -1,6 +1,6 @@
 //! What a kernel's space was when it was tuned.
 
-use super::ConfigValues;
+use super::{ConfigValues, assignments};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
@@ -27,12 +27,7 @@ impl Definition {
             let mut parameters = self.parameters.iter();
             parameters.any(|parameter| parameter.name == name && parameter.values.len() == 1)
         };
-        let parts: Vec<String> = config
-            .iter()
-            .filter(|(name, _)| !fixed(name))
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        parts.join(" ")
+        assignments(config.iter().filter(|(name, _)| !fixed(name)), " ")
     }
 }
 
