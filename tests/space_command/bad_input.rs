@@ -122,6 +122,12 @@ fn an_empty_file_is_told_what_to_hold() {
        | ^^^^^^^^^^
       help: write its value behind it or below it
     ");
+    assert_snapshot!(refused("parameters: {}\n"), @r"
+    s.yaml:1:13: error: `parameters` is empty
+     1 | parameters: {}
+       |             ^^
+      help: name at least one parameter
+    ");
     assert_snapshot!(refused("parameters:\n  A: { values: [] }\n"), @r"
     s.yaml:2:16: error: `A` has no values
      2 |   A: { values: [] }

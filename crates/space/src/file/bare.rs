@@ -70,7 +70,7 @@ impl BareSpace {
         let mut checker = Checker::new(text);
         let space = Self {
             name: bare.name.unwrap_or(name),
-            parameters: checker.parameters(&bare.parameters, true),
+            parameters: checker.parameters(&bare.parameters),
             derived: checker.derived(bare.derived.as_ref()),
             constraints: checker.constraints(bare.constraints.unwrap_or_default()),
             rows: None,

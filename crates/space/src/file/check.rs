@@ -46,7 +46,7 @@ pub(super) fn spec(
     let mut checker = Checker::new(source);
     checker.places.source = Some(document.source.at.clone());
     let texts = document.parameters.unwrap_or_default();
-    let parameters = checker.parameters(&texts, true);
+    let parameters = checker.parameters(&texts);
     let derived = checker.derived(document.derived.as_ref());
     let constraints = checker.constraints(document.constraints.unwrap_or_default());
     let problems = checker.problems(&document.problems);
@@ -219,7 +219,7 @@ impl<'s> Checker<'s> {
     }
 
     /// A name expressions and macros can use.
-    pub(super) fn name(&mut self, name: &Spanned<String>, is_macro: bool) {
+    pub(super) fn name(&mut self, name: &Spanned<String>) {
         const WORDS: [&str; 11] = [
             "and", "or", "not", "in", "is", "if", "else", "lambda", "True", "False", "defined",
         ];
@@ -240,7 +240,7 @@ impl<'s> Checker<'s> {
                 name.at.clone(),
                 "choose another name",
             );
-        } else if is_macro && text.starts_with("DEVICE_") {
+        } else if text.starts_with("DEVICE_") {
             self.error(
                 format!("`{text}` is a name of the device's"),
                 name.at.clone(),
@@ -252,7 +252,7 @@ impl<'s> Checker<'s> {
     pub(super) fn derived(&mut self, derived: Option<&Ordered<Formula>>) -> Vec<(String, Expr)> {
         let mut parsed = Vec::new();
         for (name, formula) in derived.iter().flat_map(|derived| &derived.0) {
-            self.name(name, true);
+            self.name(name);
             if let Some(expr) = self.parse(formula) {
                 self.derived.push(formula.at.clone());
                 parsed.push((name.value.clone(), expr));
@@ -281,7 +281,7 @@ impl<'s> Checker<'s> {
         for (name, sizes) in &problems.0 {
             let mut values = Vec::new();
             for (size, value) in &sizes.0 {
-                self.name(size, true);
+                self.name(size);
                 if let Value::Text(_) = value.value.0 {
                     self.error(
                         format!("the size `{}` is text", size.value),

@@ -17,14 +17,10 @@ const MAX_VALUES: usize = 4_000_000;
 const TOO_MANY: &str = "the range has more than four million values";
 
 impl Checker<'_> {
-    pub(super) fn parameters(
-        &mut self,
-        texts: &Ordered<ParameterText>,
-        macros: bool,
-    ) -> Vec<Parameter> {
+    pub(super) fn parameters(&mut self, texts: &Ordered<ParameterText>) -> Vec<Parameter> {
         let mut parameters = Vec::new();
         for (name, text) in &texts.0 {
-            self.name(name, macros);
+            self.name(name);
             let Some((values, at)) = self.values(name, text) else {
                 continue;
             };
@@ -48,9 +44,6 @@ impl Checker<'_> {
             }
             parameter.doc = text.doc.clone().unwrap_or_default();
             parameters.push(parameter);
-        }
-        if texts.0.is_empty() && !macros {
-            self.error("`parameters` is empty", 0..1, "name at least one parameter");
         }
         parameters
     }

@@ -225,6 +225,21 @@ impl<'n> Sections<'n> {
         Some(Ordered(pairs))
     }
 
+    /// As [`map`](Self::map), of at least one entry.
+    pub(super) fn filled_map<T: Deserialize<'n>>(
+        &mut self,
+        key: &str,
+        node: &'n Node,
+    ) -> Option<Ordered<T>> {
+        if matches!(&node.kind, Kind::Map(entries) if entries.is_empty()) {
+            let error = Diagnostic::new(format!("`{key}` is empty"), node.span());
+            let one = key.trim_end_matches('s');
+            self.errors
+                .push(error.help(format!("name at least one {one}")));
+        }
+        self.map(key, node)
+    }
+
     pub(super) fn version(&mut self) {
         let Some(node) = self.entries.iter().find(|(key, _)| is_key(key, "version")) else {
             return;

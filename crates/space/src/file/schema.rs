@@ -81,7 +81,7 @@ sections! {
         /// The space's name.
         name: Option<String> = optional one,
         /// Tunable parameters.
-        parameters: Ordered<ParameterText> = required map,
+        parameters: Ordered<ParameterText> = required filled_map,
         /// Values computed from parameters.
         derived: Option<Ordered<Formula>> = optional map,
         /// What valid configurations satisfy.
