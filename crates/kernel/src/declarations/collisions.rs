@@ -8,7 +8,7 @@ use std::ops::Range;
 use tuner_space::{Diagnostic, KernelSpec};
 
 /// Words behind which a name is declared, and never a number.
-const TYPES: [&str; 19] = [
+pub(super) const TYPES: [&str; 19] = [
     "int", "unsigned", "long", "short", "char", "float", "double", "bool", "auto", "size_t",
     "int32_t", "uint32_t", "int64_t", "uint64_t", "half", "__half", "typename", "class", "struct",
 ];
@@ -16,12 +16,8 @@ const TYPES: [&str; 19] = [
 /// Whether the token, a name, is declared or is a member here: nothing that a number could stand
 /// for.
 pub(super) fn declares(file: &File, index: usize) -> bool {
-    let word = |at: Option<usize>| {
-        let token = at.and_then(|at| file.tokens.get(at));
-        token.map_or("", |token| file.word(token))
-    };
-    let before = |count: usize| word(index.checked_sub(count));
-    let (last, next) = (before(1), word(Some(index + 1)));
+    let before = |count: usize| file.word_at(index.checked_sub(count));
+    let (last, next) = (before(1), file.word_at(Some(index + 1)));
     let ends = matches!(next, "=" | ";" | "," | ")" | "[" | "{" | ">" | ":");
     if TYPES.contains(&last) {
         return ends;

@@ -94,15 +94,9 @@ impl Side<'_> {
             };
             let on_line = |at: &Range<usize>| file.line(at.start) == number;
             let declares = |index: usize| {
-                let word = |at: Option<usize>| {
-                    let token = at.and_then(|at| file.tokens.get(at));
-                    token.map_or("", |token| file.word(token))
-                };
-                let follows = matches!(
-                    word(Some(index + 1)),
-                    "=" | ";" | "," | ")" | "[" | "{" | ">"
-                );
-                follows && is_declarator(word(index.checked_sub(1)))
+                let next = file.word_at(Some(index + 1));
+                let follows = matches!(next, "=" | ";" | "," | ")" | "[" | "{" | ">");
+                follows && is_declarator(file.word_at(index.checked_sub(1)))
             };
             let found = (0..file.tokens.len()).find(|index| {
                 let at = &file.tokens[*index];
@@ -118,31 +112,9 @@ impl Side<'_> {
 
 /// Words that a declared name follows.
 fn is_declarator(word: &str) -> bool {
-    matches!(
-        word,
-        "int"
-            | "unsigned"
-            | "long"
-            | "short"
-            | "char"
-            | "float"
-            | "double"
-            | "bool"
-            | "auto"
-            | "size_t"
-            | "int32_t"
-            | "uint32_t"
-            | "int64_t"
-            | "uint64_t"
-            | "half"
-            | "const"
-            | "constexpr"
-            | "typename"
-            | "class"
-            | "struct"
-            | "enum"
-            | "using"
-            | "*"
-            | "&"
-    )
+    let others = ["const", "constexpr", "enum", "using", "*", "&"];
+    collisions::TYPES.contains(&word) || others.contains(&word)
 }
+
+#[cfg(test)]
+mod tests;

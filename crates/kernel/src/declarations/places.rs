@@ -29,14 +29,11 @@ pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
     for (index, file) in files.iter().enumerate() {
         let tokens = &file.tokens;
         for at in 0..tokens.len() {
-            let follows = tokens.get(at + 1).map(|next| file.word(next));
             // A declaration has a type before its name; a call has punctuation or `return`.
-            let before = at
-                .checked_sub(1)
-                .map_or("", |before| file.word(&tokens[before]));
+            let before = file.word_at(at.checked_sub(1));
             let declares = is_name(before) || matches!(before, "*" | "&" | ">" | ")");
             if file.word(&tokens[at]) != entry
-                || follows != Some("(")
+                || file.word_at(Some(at + 1)) != "("
                 || !declares
                 || matches!(before, "return" | "case")
             {
@@ -210,10 +207,7 @@ fn definitions(file: &File, name: &str) -> Vec<Range<usize>> {
         .collect();
     let tokens = &file.tokens;
     for at in (0..tokens.len()).filter(|at| file.word(&tokens[*at]) == name) {
-        let word = |index: Option<usize>| {
-            let token = index.and_then(|index| tokens.get(index));
-            token.map_or("", |token| file.word(token))
-        };
+        let word = |index: Option<usize>| file.word_at(index);
         let (before, after) = (word(at.checked_sub(1)), word(Some(at + 1)));
         let is_type = matches!(before, "struct" | "class" | "union" | "enum" | "using")
             || matches!(word(at.checked_sub(2)), "enum" | "struct");

@@ -91,6 +91,12 @@ impl File {
         self.code.get(at.clone()).unwrap_or_default()
     }
 
+    /// The text of the token of that number; empty where there is none.
+    pub(super) fn word_at(&self, index: Option<usize>) -> &str {
+        let token = index.and_then(|index| self.tokens.get(index));
+        token.map_or("", |token| self.word(token))
+    }
+
     /// The line of a byte, from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at.min(self.text.len())]
