@@ -1,6 +1,7 @@
 //! `tuner check`, as a user runs it, up to the compile.
 
-use crate::program::{ended, folder, json, root, run, tuner};
+use crate::program::{ended, folder, in_folder, json, root, run, tuner, words};
+use std::path::Path;
 
 /// Builds one configuration after the other, and runs nothing.
 const COMPILED: &str = "check scale --arch sm_90";
@@ -267,4 +268,29 @@ fn without_nvrtc_the_command_that_gets_it_is_named() {
     let said = ended(command.env("TUNER_NVRTC", "/nonexistent"));
     assert_ne!(said.code, 0);
     assert!(said.stderr.contains("make nvrtc"), "{}", said.stderr);
+}
+
+#[test]
+fn a_folder_of_search_spaces_that_cannot_be_read_is_not_called_missing() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
+    let dir = scaled(KERNEL, SPACE);
+    let mode = |path: &Path, bits| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode(dir.path(), 0o755);
+    mode(&dir.path().join("search_spaces"), 0o111);
+    let program = dir.path().join("tuner");
+    crate::rig::executable::copied(Path::new(env!("CARGO_BIN_EXE_tuner")), &program);
+    let mut command = in_folder(&program, dir.path());
+    command.args(words(COMPILED));
+    // The super-user may read any folder.
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let said = ended(&mut command);
+    said.says(
+        2,
+        &["cannot read the folder search_spaces: Permission denied"],
+    );
 }

@@ -311,13 +311,11 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
                 return Kernel::load(Path::new(argument));
             }
             let beside = start.join(format!("{argument}.yaml"));
-            let found = Catalog::find(start);
-            let file = found.as_ref().map(|catalog| catalog.file_of(argument));
-            match file {
-                Ok(Ok(file)) => Kernel::load(file),
-                _ if beside.is_file() => Err(CatalogError::Beside(argument.clone())),
-                Ok(Err(unknown)) => Err(unknown),
-                Err(_) => Err(CatalogError::NoFolder(start.display().to_string())),
+            let catalog = Catalog::find(start);
+            match catalog.and_then(|all| all.file_of(argument).map(Path::to_owned)) {
+                Ok(file) => Kernel::load(&file),
+                Err(_) if beside.is_file() => Err(CatalogError::Beside(argument.clone())),
+                Err(error) => Err(error),
             }
         })
         .collect()
