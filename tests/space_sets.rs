@@ -376,6 +376,17 @@ fn a_division_by_zero_makes_a_rule_false_and_is_told() {
 }
 
 #[test]
+fn a_configuration_that_is_none_of_this_space_is_told_as_such() {
+    let space = build(vec![Parameter::new("a", ints([1, 2]))], &["a < 2"]);
+    for config in [Config::new([0, 0]), Config::new([2])] {
+        assert!(!space.contains(&config));
+        assert_eq!(space.index_of(&config), None);
+        let reason = space.reject_reason(&config).unwrap();
+        assert_eq!(reason, "it is no configuration of this space");
+    }
+}
+
+#[test]
 fn derived_values_depend_on_each_other_in_any_order() {
     let expr = |text: &str| Expr::parse(text).unwrap();
     let derived = |pairs: &[(&str, &str)]| Environment {

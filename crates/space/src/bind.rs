@@ -250,13 +250,7 @@ impl Binder {
     /// An expression without a usable value, such as a grid of 0 blocks.
     pub fn bind(&self, config: &Config) -> Result<Bound, BindError> {
         let spec = &*self.spec;
-        let fits = config.choices().len() == spec.parameters.len()
-            && config
-                .choices()
-                .iter()
-                .zip(&spec.parameters)
-                .all(|(choice, parameter)| (*choice as usize) < parameter.values.len());
-        if !fits {
+        if !config.fits(&spec.parameters) {
             return Err(BindError::Config);
         }
         let chosen = |at: usize| &spec.parameters[at].values[config.choices()[at] as usize];

@@ -277,16 +277,8 @@ impl Space {
         for parameter in &parameters {
             check_values(parameter)?;
         }
-        for (at, row) in rows.iter().enumerate() {
-            let fits = row.choices().len() == parameters.len()
-                && row
-                    .choices()
-                    .iter()
-                    .zip(&parameters)
-                    .all(|(choice, parameter)| (*choice as usize) < parameter.values.len());
-            if !fits {
-                return Err(SpaceError::BadRow(at));
-            }
+        if let Some(at) = rows.iter().position(|row| !row.fits(&parameters)) {
+            return Err(SpaceError::BadRow(at));
         }
         let mut sorted: Vec<&[u32]> = rows.iter().map(Config::choices).collect();
         sorted.sort_unstable();

@@ -91,6 +91,15 @@ impl Config {
         &self.0
     }
 
+    /// Whether it has a choice for each of these parameters, and each is one of its values.
+    #[must_use]
+    pub(super) fn fits(&self, parameters: &[Parameter]) -> bool {
+        let within = |(choice, parameter): (&u32, &Parameter)| {
+            usize::try_from(*choice).is_ok_and(|choice| choice < parameter.values.len())
+        };
+        self.0.len() == parameters.len() && self.0.iter().zip(parameters).all(within)
+    }
+
     /// The same configuration with one choice changed.
     #[must_use]
     pub fn with(&self, parameter: usize, choice: u32) -> Self {

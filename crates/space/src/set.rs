@@ -170,7 +170,7 @@ impl Space {
     /// Whether a configuration satisfies every constraint.
     #[must_use]
     pub fn contains(&self, config: &Config) -> bool {
-        self.fits(config)
+        config.fits(self.parameters())
             && self
                 .0
                 .diagrams
@@ -178,16 +178,11 @@ impl Space {
                 .all(|diagram| diagram.contains(config.choices()))
     }
 
-    /// Every choice is one of its parameter's.
-    fn fits(&self, config: &Config) -> bool {
-        config.choices().len() == self.0.parameters.len()
-    }
-
     /// The number of a valid configuration, from 0 to `count() - 1`, each used once; `None` for
     /// an invalid one.
     #[must_use]
     pub fn index_of(&self, config: &Config) -> Option<u128> {
-        if !self.fits(config) {
+        if !config.fits(self.parameters()) {
             return None;
         }
         self.0.diagrams.iter().try_fold(0_u128, |index, diagram| {
@@ -215,7 +210,7 @@ impl Space {
     #[must_use]
     pub fn neighbours(&self, config: &Config, neighbourhood: Neighbourhood) -> Vec<Config> {
         let mut found = Vec::new();
-        if !self.fits(config) {
+        if !config.fits(self.parameters()) {
             return found;
         }
         let choices = config.choices();
@@ -282,15 +277,12 @@ impl Space {
     /// What the first violated constraint says; `None` for a valid configuration.
     #[must_use]
     pub fn reject_reason(&self, config: &Config) -> Option<String> {
-        if !self.fits(config) {
+        if !config.fits(self.parameters()) {
             return Some("it is no configuration of this space".to_owned());
         }
         let value = |var: u32| {
             let at = var as usize;
-            self.0.parameters[at]
-                .values
-                .get(config.choices()[at] as usize)
-                .map_or(Val::Unset, Val::from)
+            Val::from(&self.0.parameters[at].values[config.choices()[at] as usize])
         };
         for rule in &self.0.rules {
             let verdict = rule.program.evaluate(value).pop().unwrap_or(Val::Unset);
