@@ -3,43 +3,43 @@
 //! The conversions are deliberately not the virtual GPU's: the judge shares no code with the judged.
 
 use super::fp8;
+use crate::record::named;
 use half::{bf16, f16};
-use serde::{Deserialize, Serialize};
 
-/// The type of one element of a buffer, or of a scalar argument; written as in space files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Element {
-    /// IEEE 754 half precision.
-    F16,
-    /// The upper half of an `f32`.
-    Bf16,
-    /// IEEE 754 single precision.
-    F32,
-    /// IEEE 754 double precision.
-    F64,
-    /// One byte that is 0 or 1.
-    Bool,
-    /// Signed 8-bit integer.
-    I8,
-    /// Unsigned 8-bit integer.
-    U8,
-    /// Signed 16-bit integer.
-    I16,
-    /// Unsigned 16-bit integer.
-    U16,
-    /// Signed 32-bit integer.
-    I32,
-    /// Unsigned 32-bit integer.
-    U32,
-    /// Signed 64-bit integer.
-    I64,
-    /// Unsigned 64-bit integer.
-    U64,
-    /// 8-bit float with 4 exponent bits, no infinities (OCP FP8 E4M3).
-    F8e4m3,
-    /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
-    F8e5m2,
+named! {
+    /// The type of one element of a buffer, or of a scalar argument; written as in space files.
+    pub enum Element {
+        /// IEEE 754 half precision.
+        F16,
+        /// The upper half of an `f32`.
+        Bf16,
+        /// IEEE 754 single precision.
+        F32,
+        /// IEEE 754 double precision.
+        F64,
+        /// One byte that is 0 or 1.
+        Bool,
+        /// Signed 8-bit integer.
+        I8,
+        /// Unsigned 8-bit integer.
+        U8,
+        /// Signed 16-bit integer.
+        I16,
+        /// Unsigned 16-bit integer.
+        U16,
+        /// Signed 32-bit integer.
+        I32,
+        /// Unsigned 32-bit integer.
+        U32,
+        /// Signed 64-bit integer.
+        I64,
+        /// Unsigned 64-bit integer.
+        U64,
+        /// 8-bit float with 4 exponent bits, no infinities (OCP FP8 E4M3).
+        F8e4m3,
+        /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
+        F8e5m2,
+    }
 }
 
 /// The first `N` bytes, where there are so many.
@@ -48,28 +48,6 @@ fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 }
 
 impl Element {
-    /// The name in a space file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Bool => "bool",
-            Self::I8 => "i8",
-            Self::U8 => "u8",
-            Self::I16 => "i16",
-            Self::U16 => "u16",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-            Self::I64 => "i64",
-            Self::U64 => "u64",
-            Self::F8e4m3 => "f8e4m3",
-            Self::F8e5m2 => "f8e5m2",
-        }
-    }
-
     /// Bytes one element takes.
     #[must_use]
     pub fn size(self) -> usize {

@@ -1,46 +1,27 @@
 //! What configurations are judged by, where the time is not all that counts.
 
-use crate::record::{Compilation, LeaderboardRow, Measurement};
+use crate::record::{Compilation, LeaderboardRow, Measurement, named};
 use std::fmt;
 use std::str::FromStr;
 
-/// Something that should be small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    /// Median time, µs.
-    Time,
-    /// 90th percentile of the times, µs.
-    P90,
-    /// Registers a thread.
-    Registers,
-    /// Length of the machine code, bytes.
-    CodeSize,
-    /// Energy of a launch sequence, mJ.
-    Energy,
+named! {
+    /// Something that should be small.
+    pub enum Objective {
+        /// Median time, µs.
+        Time,
+        /// 90th percentile of the times, µs.
+        P90,
+        /// Registers a thread.
+        Registers,
+        /// Length of the machine code, bytes.
+        CodeSize,
+        /// Energy of a launch sequence, mJ.
+        Energy,
+    }
 }
 
 impl Objective {
-    const ALL: [Self; 5] = [
-        Self::Time,
-        Self::P90,
-        Self::Registers,
-        Self::CodeSize,
-        Self::Energy,
-    ];
-
-    /// What it is called on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::P90 => "p90",
-            Self::Registers => "registers",
-            Self::CodeSize => "code_size",
-            Self::Energy => "energy",
-        }
-    }
-
-    /// The same with its unit, for axes and headings.
+    /// The name with its unit, for axes and headings.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -111,36 +92,26 @@ impl Objectives {
 
 impl fmt::Display for Objectives {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", Objective::Time.name(), self.other.name())
+        write!(f, "{},{}", Objective::Time, self.other)
     }
 }
 
 /// A text that names no two objectives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` names no two objectives; type time and one of p90, registers, code_size and energy, such \
+     as time,registers"
+)]
 pub struct ObjectivesError(String);
-
-impl fmt::Display for ObjectivesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` names no two objectives; type time and one of p90, registers, code_size and \
-             energy, such as time,registers",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for ObjectivesError {}
 
 impl FromStr for Objectives {
     type Err = ObjectivesError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        let known = |name: &&str| Objective::ALL.into_iter().find(|each| each.name() == *name);
-        let found: Option<Vec<Objective>> = names.iter().map(known).collect();
+        let found = text.split(',').map(|name| name.trim().parse());
+        let found: Result<Vec<Objective>, _> = found.collect();
         match found.as_deref() {
-            Some([Objective::Time, other] | [other, Objective::Time])
+            Ok([Objective::Time, other] | [other, Objective::Time])
                 if *other != Objective::Time =>
             {
                 Ok(Self { other: *other })

@@ -49,28 +49,9 @@ const PAIRS: [(&str, Element); 5] = [
     ("__nv_bfloat162", Element::Bf16),
 ];
 
-/// The numbers.
-pub(super) const NUMBERS: [Element; 15] = [
-    Element::F16,
-    Element::Bf16,
-    Element::F32,
-    Element::F64,
-    Element::Bool,
-    Element::I8,
-    Element::U8,
-    Element::I16,
-    Element::U16,
-    Element::I32,
-    Element::U32,
-    Element::I64,
-    Element::U64,
-    Element::F8e4m3,
-    Element::F8e5m2,
-];
-
 /// A number or a vector by its name, with its lanes.
 pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
-    if let Some(element) = NUMBERS.into_iter().find(|element| element.name() == name) {
+    if let Ok(element) = name.parse() {
         return Some((element, 1));
     }
     if let Some((_, element)) = PAIRS.into_iter().find(|(pair, _)| *pair == name) {
@@ -85,7 +66,7 @@ pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
 
 /// The names of all types, for messages and editors.
 pub(super) fn names() -> Vec<String> {
-    let mut names: Vec<String> = NUMBERS.iter().map(|it| it.name().to_owned()).collect();
+    let mut names: Vec<String> = Element::ALL.iter().map(ToString::to_string).collect();
     for (name, _) in VECTORS {
         names.extend((1..=4).map(|lanes| format!("{name}{lanes}")));
     }
@@ -139,7 +120,7 @@ impl Checker<'_> {
             } else {
                 "a struct is written by its fields: `type: { x: f32, n: i32 }`".to_owned()
             };
-            let words: Vec<&str> = NUMBERS.iter().map(|it| it.name()).collect();
+            let words: Vec<&str> = Element::ALL.iter().map(|it| it.name()).collect();
             self.error(
                 format!(
                     "`{name}` is none of {}, nor a vector such as float4",
