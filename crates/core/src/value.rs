@@ -1,13 +1,14 @@
 //! Parameter values.
 
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// One value a parameter may take.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// `true` or `false`.
     Bool(bool),
@@ -41,12 +42,17 @@ impl Value {
         }
     }
 
-    fn rank(&self) -> u8 {
+    /// What identifies and orders it: its kind, its number (of a float the bits, in the order of
+    /// [`f64::total_cmp`]), its text.
+    fn key(&self) -> (u8, i64, &str) {
         match self {
-            Self::Bool(_) => 0,
-            Self::Int(_) => 1,
-            Self::Float(_) => 2,
-            Self::Text(_) => 3,
+            Self::Bool(value) => (0, i64::from(*value), ""),
+            Self::Int(value) => (1, *value, ""),
+            Self::Float(value) => {
+                let bits = value.to_bits().cast_signed();
+                (2, bits ^ ((bits >> 63) & i64::MAX), "")
+            }
+            Self::Text(value) => (3, 0, value),
         }
     }
 }
@@ -55,7 +61,7 @@ impl Value {
 // they render differently. Expressions compare numerically on their own.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.key() == other.key()
     }
 }
 
@@ -69,25 +75,13 @@ impl PartialOrd for Value {
 
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
-            (Self::Int(a), Self::Int(b)) => a.cmp(b),
-            (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            _ => self.rank().cmp(&other.rank()),
-        }
+        self.key().cmp(&other.key())
     }
 }
 
 impl std::hash::Hash for Value {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.rank().hash(state);
-        match self {
-            Self::Bool(value) => value.hash(state),
-            Self::Int(value) => value.hash(state),
-            Self::Float(value) => value.to_bits().hash(state),
-            Self::Text(value) => value.hash(state),
-        }
+        self.key().hash(state);
     }
 }
 
@@ -100,17 +94,6 @@ impl fmt::Display for Value {
             // `{:?}` keeps the `.0` of a whole float, so that it stays a float in C++.
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Text(value) => f.write_str(value),
-        }
-    }
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Int(value) => serializer.serialize_i64(*value),
-            Self::Float(value) => serializer.serialize_f64(*value),
-            Self::Text(value) => serializer.serialize_str(value),
         }
     }
 }

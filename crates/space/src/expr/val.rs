@@ -82,18 +82,6 @@ impl Val {
         }
     }
 
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Bool(_) => 0,
-            Self::Int(_) => 1,
-            Self::Float(_) => 2,
-            Self::Text(_) => 3,
-            Self::List(_) => 4,
-            Self::Fault(_) => 5,
-            Self::Unset => 6,
-        }
-    }
-
     /// The value as a parameter or macro value.
     pub(crate) fn to_value(&self) -> Option<Value> {
         match self {
@@ -145,7 +133,7 @@ impl Hash for Val {
             Self::Text(value) => value.hash(state),
             Self::List(items) => items.hash(state),
             Self::Fault(fault) => fault.hash(state),
-            Self::Unset => state.write_u8(self.rank()),
+            Self::Unset => state.write_u8(6),
         }
     }
 }
