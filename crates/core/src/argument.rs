@@ -215,7 +215,15 @@ impl PlanArgument {
     /// The text that stored identities are made of. Its form must not change: what later versions
     /// added stands behind it, where it is there.
     pub(crate) fn identity_text(&self) -> String {
-        let mut text = self.first_identity_text();
+        let mut text = format!(
+            "PlanArgument {{ name: {:?}, element: {:?}, role: {:?}, shape: {:?}, fill: {:?}, value: {:?} }}",
+            self.name,
+            self.element.name(),
+            self.role,
+            self.shape,
+            self.fill,
+            self.value
+        );
         if let Some(layout) = &self.layout {
             // Writing to a String cannot fail.
             let _ = write!(text, " {layout:?}");
@@ -224,17 +232,5 @@ impl PlanArgument {
             let _ = write!(text, " {passed:?}");
         }
         text
-    }
-
-    fn first_identity_text(&self) -> String {
-        format!(
-            "PlanArgument {{ name: {:?}, element: {:?}, role: {:?}, shape: {:?}, fill: {:?}, value: {:?} }}",
-            self.name,
-            self.element.name(),
-            self.role,
-            self.shape,
-            self.fill,
-            self.value
-        )
     }
 }

@@ -142,40 +142,31 @@ impl Array<'_> {
 
 /// The array of a `.npy` file; `None` where it is none.
 fn npy(content: &[u8]) -> Option<Result<Array<'_>, String>> {
-    let rest = content.strip_prefix(b"\x93NUMPY")?;
-    Some(
-        array(rest)
-            .ok_or_else(|| "a damaged .npy file".to_owned())
-            .and_then(|found| {
-                let (header, data) = found;
-                let text =
-                    std::str::from_utf8(header).map_err(|_| "a damaged .npy file".to_owned())?;
-                let value = |key: &str| -> Option<&str> {
-                    let (_, rest) = text.split_once(&format!("'{key}':"))?;
-                    Some(rest.trim_start())
-                };
-                if value("fortran_order").is_some_and(|it| it.starts_with("True")) {
-                    return Err(
-                        "it is in Fortran order: write `numpy.ascontiguousarray(array)`".to_owned(),
-                    );
-                }
-                let quoted =
-                    value("descr").and_then(|it| it.strip_prefix('\'')?.split('\'').next());
-                let shape = value("shape").and_then(|it| it.strip_prefix('(')?.split(')').next());
-                match quoted.zip(shape) {
-                    Some((descr, shape)) => Ok(Array { descr, shape, data }),
-                    None => Err(
-                        "its header has no plain `descr` and `shape`: structured arrays are not \
-                         read"
-                            .to_owned(),
-                    ),
-                }
-            }),
-    )
+    content.strip_prefix(b"\x93NUMPY").map(array)
+}
+
+/// The array behind the magic word.
+fn array(rest: &[u8]) -> Result<Array<'_>, String> {
+    const DAMAGED: &str = "a damaged .npy file";
+    let (header, data) = parts(rest).ok_or(DAMAGED)?;
+    let text = std::str::from_utf8(header).map_err(|_| DAMAGED)?;
+    let value = |key: &str| -> Option<&str> {
+        let (_, rest) = text.split_once(&format!("'{key}':"))?;
+        Some(rest.trim_start())
+    };
+    if value("fortran_order").is_some_and(|it| it.starts_with("True")) {
+        return Err("it is in Fortran order: write `numpy.ascontiguousarray(array)`".to_owned());
+    }
+    let quoted = value("descr").and_then(|it| it.strip_prefix('\'')?.split('\'').next());
+    let shape = value("shape").and_then(|it| it.strip_prefix('(')?.split(')').next());
+    let (descr, shape) = quoted
+        .zip(shape)
+        .ok_or("its header has no plain `descr` and `shape`: structured arrays are not read")?;
+    Ok(Array { descr, shape, data })
 }
 
 /// Header and data behind the magic word.
-fn array(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (version, rest) = rest.split_first_chunk::<2>()?;
     let (length, rest) = if version[0] == 1 {
         let (length, rest) = rest.split_first_chunk::<2>()?;

@@ -47,6 +47,18 @@ impl PlanLaunch {
             cooperative: false,
         }
     }
+
+    /// Number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        product(self.grid)
+    }
+
+    /// Threads in a block.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        product(self.block)
+    }
 }
 
 /// Stored identities are made of this text: a field that later versions added stands in it only
@@ -308,37 +320,12 @@ impl Plan {
     /// With only the code that the device runs.
     #[must_use]
     pub fn packed(mut self, carry: CodeFormat) -> Self {
-        if carry != CodeFormat::Ptx {
-            self.code = self.code.packed(carry);
-        }
-        self.generators = self.generators.map(|code| code.packed(carry));
-        if let PlanReference::Kernel {
-            code,
-            launch,
-            oracle,
-        } = self.reference
-        {
-            self.reference = PlanReference::Kernel {
-                code: code.packed(carry),
-                launch,
-                oracle,
-            };
+        // The model of the virtual GPU's time reads the candidate's machine code.
+        let whole = usize::from(carry == CodeFormat::Ptx);
+        for code in self.codes_mut().into_iter().skip(whole) {
+            *code = code.clone().packed(carry);
         }
         self
-    }
-}
-
-impl PlanLaunch {
-    /// Number of blocks.
-    #[must_use]
-    pub fn blocks(&self) -> u64 {
-        product(self.grid)
-    }
-
-    /// Threads in a block.
-    #[must_use]
-    pub fn threads(&self) -> u64 {
-        product(self.block)
     }
 }
 

@@ -36,19 +36,12 @@ pub fn of_files(
     driver: Option<String>,
     nvrtc_version: Option<String>,
 ) -> (Provenance, Option<String>) {
-    let (state, note) = match git_state(files) {
-        Ok(state) => (Some(state), None),
-        Err(note) => (None, Some(note)),
-    };
-    let provenance = Provenance {
-        commit: state.as_ref().map(|state| state.commit.clone()),
-        dirty: state.as_ref().is_some_and(|state| state.dirty),
-        diff_hash: state.and_then(|state| state.diff_hash),
-        host: host().to_owned(),
-        tuner_version: env!("CARGO_PKG_VERSION").to_owned(),
+    let mut provenance = Provenance {
         driver,
         nvrtc_version,
+        ..of_recording()
     };
+    let note = git_state(files, &mut provenance).err();
     (provenance, note)
 }
 
@@ -75,13 +68,6 @@ pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHas
     Ok((path.canonicalize()?, ContentHash::of([bytes.as_slice()])))
 }
 
-/// What git says of some files.
-struct State {
-    commit: String,
-    dirty: bool,
-    diff_hash: Option<String>,
-}
-
 /// The full hash of a commit by any of its names, and of the known commits those that it contains.
 /// `None` where the directory is in no git tree or git does not know the name.
 #[must_use]
@@ -100,14 +86,14 @@ pub fn commits_of(directory: &Path, name: &str, known: &[String]) -> Option<(Str
     Some((commit, contained))
 }
 
-/// Commit and dirty flag, or why there is none.
-fn git_state(files: &[&Path]) -> Result<State, String> {
+/// Notes commit and dirty flag, or says why there is none.
+fn git_state(files: &[&Path], provenance: &mut Provenance) -> Result<(), String> {
     let first = files.first().ok_or("no template, so no commit to name")?;
     let first = first
         .canonicalize()
         .map_err(|error| format!("{}: {error}", first.display()))?;
     let tree = first.parent().unwrap_or(Path::new("/"));
-    let commit = git(tree, &["rev-parse", "--verify", "HEAD"])?;
+    provenance.commit = Some(git(tree, &["rev-parse", "--verify", "HEAD"])?);
     let mut arguments = vec![
         "status",
         "--porcelain",
@@ -123,13 +109,11 @@ fn git_state(files: &[&Path]) -> Result<State, String> {
     arguments.extend(paths.iter().map(String::as_str));
     // A file outside the tree makes `status` fail: its state is unknown, which is not clean.
     let lines = git(tree, &arguments);
-    let dirty = lines.as_ref().map_or(true, |lines| !lines.is_empty());
-    let diff_hash = dirty.then(|| diff_hash(tree, &paths, &lines.unwrap_or_default()));
-    Ok(State {
-        commit,
-        dirty,
-        diff_hash,
-    })
+    if lines.as_ref().map_or(true, |lines| !lines.is_empty()) {
+        provenance.dirty = true;
+        provenance.diff_hash = Some(diff_hash(tree, &paths, &lines.unwrap_or_default()));
+    }
+    Ok(())
 }
 
 /// SHA-256 of `git diff --binary HEAD` of the files, followed by the same against nothing of each

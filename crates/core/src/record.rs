@@ -422,7 +422,6 @@ pub fn assignments<'c>(
 pub mod config_as_object {
     use super::{ConfigValues, Value};
     use serde::de::{MapAccess, Visitor};
-    use serde::ser::SerializeMap as _;
 
     /// Writes the pairs as one object, in order.
     ///
@@ -432,11 +431,7 @@ pub mod config_as_object {
         config: &ConfigValues,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(config.len()))?;
-        for (name, value) in config {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        serializer.collect_map(config.iter().map(|(name, value)| (name, value)))
     }
 
     /// Reads one object, keeping its order.

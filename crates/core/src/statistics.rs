@@ -16,23 +16,17 @@ pub(crate) struct Summary {
 /// Summarises the samples; `None` when there are none.
 #[must_use]
 pub(crate) fn summarise(samples: &[Micros]) -> Option<Summary> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
+    let plain: Vec<f64> = samples.iter().map(|time| time.get()).collect();
+    let [low, high] = interval_of_median(&plain)?;
     Some(Summary {
-        p50: quantile(&sorted, 0.5)?,
-        p90: quantile(&sorted, 0.9)?,
-        ci95: median_interval(&sorted)?,
+        p50: Micros::new(median(&plain)?)?,
+        p90: Micros::new(quantile_of(&plain, 0.9)?)?,
+        ci95: [Micros::new(low)?, Micros::new(high)?],
     })
 }
 
-/// The `q` quantile of sorted samples, linear between neighbours (Hyndman and Fan's type 7, the
-/// default of NumPy and R); `None` when there are no samples.
-#[must_use]
-pub fn quantile(sorted: &[Micros], q: f64) -> Option<Micros> {
-    let plain: Vec<f64> = sorted.iter().map(|time| time.get()).collect();
-    Micros::new(sorted_quantile(&plain, q)?)
-}
-
+/// The `q` quantile of sorted numbers, linear between neighbours (Hyndman and Fan's type 7, the
+/// default of NumPy and R); `None` when there are none.
 fn sorted_quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
@@ -60,7 +54,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile_of(values, 0.5)
 }
 
-/// The 95 % bootstrap interval of the median of numbers in any order; see `median_interval`.
+/// The 95 % percentile bootstrap interval of the median of numbers in any order.
+///
+/// Exact, without resampling: the median of a resample is at most the k-th smallest sample just
+/// when enough of its n draws are, and that count is binomial (Maritz and Jarrett 1978; Efron
+/// 1979). So the interval is deterministic and costs O(n log n) instead of thousands of
+/// resamples. With an even n the lower end uses the lower, the upper end the upper middle
+/// element, which is conservative.
 #[must_use]
 pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     let sorted = sorted(values);
@@ -98,19 +98,6 @@ pub fn bimodal(values: &[f64]) -> bool {
         .collect();
     let within = median(&distances).unwrap_or(0.0);
     gap > 3.0 * within && gap > 0.005 * sorted_quantile(&sorted, 0.5).unwrap_or(0.0)
-}
-
-/// The 95 % percentile bootstrap interval of the median of sorted samples.
-///
-/// Exact, without resampling: the median of a resample is at most the k-th smallest sample just
-/// when enough of its n draws are, and that count is binomial (Maritz and Jarrett 1978; Efron
-/// 1979). So the interval is deterministic and costs O(n log n) instead of thousands of
-/// resamples. With an even n the lower end uses the lower, the upper end the upper middle
-/// element, which is conservative.
-#[must_use]
-pub(crate) fn median_interval(sorted: &[Micros]) -> Option<[Micros; 2]> {
-    let [low, high] = interval_places(sorted.len())?;
-    Some([*sorted.get(low)?, *sorted.get(high)?])
 }
 
 /// Where the ends of the interval stand among `n` sorted samples, from 0.
