@@ -5,93 +5,73 @@
     reason = "indexing JSON gives null where a key is missing"
 )]
 
-use crate::expr::{FUNCTIONS, Op};
+use crate::expr::FUNCTIONS;
 use crate::{DeviceLimits, json_schema};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 
-/// The operators in the order in which they bind, the weakest first, with how each is written.
-const OPERATORS: [(Op, &str); 24] = [
-    (Op::If, "a if b else c"),
-    (Op::Or, "a or b"),
-    (Op::And, "a and b"),
-    (Op::Not, "not a"),
-    (Op::In, "a in b"),
-    (Op::NotIn, "a not in b"),
-    (Op::Lt, "a < b"),
-    (Op::Le, "a <= b"),
-    (Op::Gt, "a > b"),
-    (Op::Ge, "a >= b"),
-    (Op::Eq, "a == b"),
-    (Op::Ne, "a != b"),
-    (Op::BitOr, "a \\| b"),
-    (Op::BitXor, "a ^ b"),
-    (Op::BitAnd, "a & b"),
-    (Op::Shl, "a << b"),
-    (Op::Shr, "a >> b"),
-    (Op::Add, "a + b"),
-    (Op::Sub, "a - b"),
-    (Op::Mul, "a * b"),
-    (Op::Div, "a / b"),
-    (Op::FloorDiv, "a // b"),
-    (Op::Mod, "a % b"),
-    (Op::Pow, "a ** b"),
-];
-/// Those with one operand, and lists.
-const OTHERS: [(Op, &str); 4] = [
-    (Op::Neg, "-a"),
-    (Op::Pos, "+a"),
-    (Op::Invert, "~a"),
-    (Op::List, "[a, b, …]"),
+/// The operators in the order in which they bind, the weakest first; behind them those with one
+/// operand, and lists. How each is written, and what it means.
+const OPERATORS: [(&str, &str); 28] = [
+    ("a if b else c", "`a` where `b` is true, else `c`"),
+    ("a or b", "`a` where it is true, else `b`"),
+    ("a and b", "`a` where it is false, else `b`"),
+    ("not a", "True where `a` is false"),
+    ("a in b", "Whether the list `b` has the element `a`"),
+    ("a not in b", "Whether it has not"),
+    ("a < b", "Less; comparisons chain: `1 <= a < b`"),
+    ("a <= b", "Less or equal"),
+    ("a > b", "Greater"),
+    ("a >= b", "Greater or equal"),
+    ("a == b", "Equal"),
+    ("a != b", "Not equal"),
+    ("a \\| b", "Bitwise or"),
+    ("a ^ b", "Bitwise exclusive or"),
+    ("a & b", "Bitwise and"),
+    ("a << b", "Shift to the left"),
+    ("a >> b", "Shift to the right"),
+    ("a + b", "Sum"),
+    ("a - b", "Difference"),
+    ("a * b", "Product"),
+    (
+        "a / b",
+        "True division: `7 / 2` is 3.5; false rules and an error elsewhere where `b` is 0",
+    ),
+    (
+        "a // b",
+        "Division rounded down: `7 // 2` is 3, `-7 // 2` is -4",
+    ),
+    ("a % b", "Remainder with the sign of `b`"),
+    ("a ** b", "Power"),
+    ("-a", "Negative"),
+    ("+a", "The number itself"),
+    ("~a", "Bitwise complement"),
+    ("[a, b, …]", "A list"),
 ];
 
-fn meaning(op: Op) -> &'static str {
-    match op {
-        Op::Neg => "Negative",
-        Op::Pos => "The number itself",
-        Op::Invert => "Bitwise complement",
-        Op::Not => "True where `a` is false",
-        Op::Add => "Sum",
-        Op::Sub => "Difference",
-        Op::Mul => "Product",
-        Op::Div => {
-            "True division: `7 / 2` is 3.5; false rules and an error elsewhere where `b` is 0"
-        }
-        Op::FloorDiv => "Division rounded down: `7 // 2` is 3, `-7 // 2` is -4",
-        Op::Mod => "Remainder with the sign of `b`",
-        Op::Pow => "Power",
-        Op::BitAnd => "Bitwise and",
-        Op::BitOr => "Bitwise or",
-        Op::BitXor => "Bitwise exclusive or",
-        Op::Shl => "Shift to the left",
-        Op::Shr => "Shift to the right",
-        Op::Lt => "Less; comparisons chain: `1 <= a < b`",
-        Op::Le => "Less or equal",
-        Op::Gt => "Greater",
-        Op::Ge => "Greater or equal",
-        Op::Eq => "Equal",
-        Op::Ne => "Not equal",
-        Op::In => "Whether the list `b` has the element `a`",
-        Op::NotIn => "Whether it has not",
-        Op::And => "`a` where it is false, else `b`",
-        Op::Or => "`a` where it is true, else `b`",
-        Op::If => "`a` where `b` is true, else `c`",
-        Op::List => "A list",
-        Op::Min => "The smallest argument, or element of a list",
-        Op::Max => "The largest argument, or element of a list",
-        Op::Abs => "Absolute value",
-        Op::CeilDiv => "`a / b` rounded up: `ceil_div(7, 2)` is 4",
-        Op::Sqrt => "Square root",
-        Op::Log2 => "Logarithm to base 2",
-        Op::Int => "Whole number, rounded towards zero",
-        Op::Float => "Floating-point number",
-        Op::Bool => "True or false",
-        Op::Len => "Number of elements of a list, of characters of a text",
-        Op::Round => "Rounded, halves to even; with a second argument to that many digits",
-        Op::Floor => "Rounded down",
-        Op::Ceil => "Rounded up",
-    }
-}
+/// What the functions mean.
+const MEANINGS: [(&str, &str); 14] = [
+    ("abs", "Absolute value"),
+    ("bool", "True or false"),
+    ("ceil", "Rounded up"),
+    ("ceil_div", "`a / b` rounded up: `ceil_div(7, 2)` is 4"),
+    ("float", "Floating-point number"),
+    ("floor", "Rounded down"),
+    ("int", "Whole number, rounded towards zero"),
+    (
+        "len",
+        "Number of elements of a list, of characters of a text",
+    ),
+    ("log2", "Logarithm to base 2"),
+    ("max", "The largest argument, or element of a list"),
+    ("min", "The smallest argument, or element of a list"),
+    ("pow", "Power"),
+    (
+        "round",
+        "Rounded, halves to even; with a second argument to that many digits",
+    ),
+    ("sqrt", "Square root"),
+];
 
 /// Arguments as a reader sees them.
 fn arguments(fewest: usize, most: usize) -> &'static str {
@@ -279,13 +259,15 @@ fn expressions(text: &mut String) {
         let _ = writeln!(text, "| `{name}` | {what} |");
     }
     text.push_str("\n| function | |\n|---|---|\n");
-    for (name, op, fewest, most) in FUNCTIONS {
+    for (name, _, fewest, most) in FUNCTIONS {
         let arguments = arguments(fewest, most);
-        let _ = writeln!(text, "| `{name}({arguments})` | {} |", meaning(op));
+        let meaning = MEANINGS.iter().find(|(known, _)| *known == name);
+        let meaning = meaning.map_or("", |(_, meaning)| meaning);
+        let _ = writeln!(text, "| `{name}({arguments})` | {meaning} |");
     }
     text.push_str("\nOperators, the weakest first:\n\n| operator | |\n|---|---|\n");
-    for (op, written) in OPERATORS.into_iter().chain(OTHERS) {
-        let _ = writeln!(text, "| `{written}` | {} |", meaning(op));
+    for (written, meaning) in OPERATORS {
+        let _ = writeln!(text, "| `{written}` | {meaning} |");
     }
     text.push_str(
         "\n`math.ceil(a)` and the like are the functions of the same name. A rule in which a number \

@@ -139,13 +139,11 @@ fn whole(digits: &str, radix: u32) -> Result<Val, &'static str> {
 fn float(digits: &str) -> Result<Val, &'static str> {
     let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'+' | b'-');
     match digits.parse::<f64>() {
-        Ok(value) if !digits.bytes().all(plain) => {
-            let _ = value;
-            Err("is no number")
-        }
-        Ok(value) if value.is_infinite() => Err("is larger than the largest float"),
-        Ok(value) => Ok(Val::Float(value)),
-        Err(_) => Err("is no number"),
+        Ok(value) if digits.bytes().all(plain) => match value.is_infinite() {
+            true => Err("is larger than the largest float"),
+            false => Ok(Val::Float(value)),
+        },
+        _ => Err("is no number"),
     }
 }
 

@@ -49,6 +49,11 @@ impl ExprError {
         }
     }
 
+    /// The whole text is wrong.
+    pub(crate) fn whole(text: &str, message: impl Into<String>) -> Self {
+        Self::new(text, 0..text.len(), message)
+    }
+
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -102,17 +107,28 @@ impl Expr {
         &self,
         names: &[(String, tuner_core::value::Value)],
     ) -> Result<tuner_core::value::Value, EvaluateError> {
+        let names = names
+            .iter()
+            .map(|(name, value)| (&**name, Val::from(value)));
+        match self.value(names)? {
+            Val::Fault(fault) => Err(EvaluateError::Fault(fault)),
+            value => value.to_value().ok_or(EvaluateError::NoValue),
+        }
+    }
+
+    /// The value with these names defined.
+    pub(crate) fn value<'n>(
+        &self,
+        names: impl IntoIterator<Item = (&'n str, Val)>,
+    ) -> Result<Val, ExprError> {
         let mut scope = Scope::default();
         for (name, value) in names {
-            scope.insert(name, Symbol::Const(Val::from(value)));
+            scope.insert(name, Symbol::Const(value));
         }
         let mut terms = Terms::default();
         let root = terms.lower(self, &scope)?;
-        match terms.constant(root) {
-            Some(Val::Fault(fault)) => Err(EvaluateError::Fault(*fault)),
-            Some(value) => value.to_value().ok_or(EvaluateError::NoValue),
-            None => Err(EvaluateError::NoValue),
-        }
+        // Without parameters every term is a constant.
+        Ok(terms.constant(root).cloned().unwrap_or(Val::Unset))
     }
 }
 

@@ -53,11 +53,7 @@ impl Expr {
             nodes: Vec::new(),
         };
         if matches!(parser.peek(), Token::End) {
-            return Err(ExprError::new(
-                text,
-                0..text.len(),
-                "the expression is empty",
-            ));
+            return Err(ExprError::whole(text, "the expression is empty"));
         }
         if matches!(parser.peek(), Token::Name("lambda")) {
             let at = parser.at();
@@ -353,15 +349,10 @@ impl<'t> Parser<'t> {
                 Ok(self.push(Node::Const(Val::Text(value.into())), at))
             }
             Token::Sign("(") => self.bracketed(at),
-            Token::Sign("[") => {
+            // A set serves as a list of what to look for with `in`.
+            Token::Sign(open @ ("[" | "{")) => {
                 self.advance();
-                let items = self.arguments("]")?;
-                Ok(self.list(items, at.start))
-            }
-            // A set, which serves as a list of what to look for with `in`.
-            Token::Sign("{") => {
-                self.advance();
-                let items = self.arguments("}")?;
+                let items = self.arguments(if open == "[" { "]" } else { "}" })?;
                 Ok(self.list(items, at.start))
             }
             Token::Name(name) => self.named(name, at),
@@ -415,13 +406,10 @@ impl<'t> Parser<'t> {
 
     fn named(&mut self, name: &'t str, at: Range<usize>) -> Result<u32, ExprError> {
         match name {
-            "True" | "true" => {
+            "True" | "true" | "False" | "false" => {
                 self.advance();
-                return Ok(self.push(Node::Const(Val::Bool(true)), at));
-            }
-            "False" | "false" => {
-                self.advance();
-                return Ok(self.push(Node::Const(Val::Bool(false)), at));
+                let value = Val::Bool(matches!(name, "True" | "true"));
+                return Ok(self.push(Node::Const(value), at));
             }
             "and" | "or" | "not" | "in" | "is" | "if" | "else" | "lambda" => {
                 return Err(self.unexpected());

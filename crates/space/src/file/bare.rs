@@ -55,7 +55,6 @@ impl BareSpace {
     /// Everything that is wrong with the text.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
         let failed = |items| Diagnostics::new(path.display().to_string(), text, items);
-        let name = stem(path);
         if is_json(text) {
             let json: Json = parse_json(text)
                 .map_err(|error| Diagnostics::of_json(path.display().to_string(), text, &error))?;
@@ -69,12 +68,12 @@ impl BareSpace {
         let bare = super::schema::Bare::read(&node, text).map_err(failed)?;
         let mut checker = Checker::new(text);
         let space = Self {
-            name: bare.name.unwrap_or(name),
+            name: bare.name.unwrap_or_else(|| stem(path)),
             parameters: checker.parameters(&bare.parameters),
             derived: checker.derived(bare.derived.as_ref()),
             constraints: checker.constraints(bare.constraints.unwrap_or_default()),
             rows: None,
-            origin: Origin::new(path, text, checker.rules.clone()),
+            origin: Origin::new(path, &checker),
         };
         space.checked(checker).map_err(failed)
     }
@@ -153,33 +152,47 @@ fn parse_json(text: &str) -> serde_json::Result<Json> {
 /// Reads another tool's JSON.
 struct Foreign<'t> {
     checker: Checker<'t>,
-    path: &'t Path,
 }
 
+/// What such a file says: its name (null where it has none), parameters, constraints, and the rows
+/// where these are all that there is.
+type Said<'j> = (
+    &'j Json,
+    Vec<Parameter>,
+    Vec<Constraint>,
+    Option<Vec<Config>>,
+);
+
 fn from_json(json: &Json, text: &str, path: &Path) -> Result<BareSpace, Vec<Diagnostic>> {
-    let name = stem(path);
     let mut foreign = Foreign {
         checker: Checker::new(text),
-        path,
     };
-    let space = if json.get("params").is_some() {
-        foreign.published(json, name)
+    let said = if json.get("params").is_some() {
+        foreign.published(json)
     } else if json.get("ConfigurationSpace").is_some() {
-        foreign.t1(json, name)
+        foreign.t1(json)
     } else if json.get("tune_params").is_some() {
-        foreign.recorded(json, name)
+        foreign.recorded(json)
     } else {
         let error = Diagnostic::new("this JSON is no search space", 0..1);
         return Err(vec![error.help(
             "known are `params` and `constraints`, T1 files with `ConfigurationSpace`, and Kernel Tuner caches with `tune_params`",
         )]);
     };
-    match space {
-        Ok(space) if foreign.checker.errors.is_empty() => space.checked(foreign.checker),
-        Ok(_) => Err(foreign.checker.errors),
+    let mut checker = foreign.checker;
+    match said {
+        Ok((name, parameters, constraints, rows)) => BareSpace {
+            name: name.as_str().map_or_else(|| stem(path), str::to_owned),
+            parameters,
+            derived: Vec::new(),
+            constraints,
+            rows,
+            origin: Origin::new(path, &checker),
+        }
+        .checked(checker),
         Err(error) => {
-            foreign.checker.errors.push(error);
-            Err(foreign.checker.errors)
+            checker.errors.push(error);
+            Err(checker.errors)
         }
     }
 }
@@ -190,11 +203,6 @@ impl Foreign<'_> {
         let quoted = Json::from(text).to_string();
         let found = self.checker.source.find(&quoted);
         found.map_or(0..1, |at| at..at + quoted.len())
-    }
-
-    /// To be asked once the constraints are read.
-    fn origin(&self) -> Origin {
-        Origin::new(self.path, self.checker.source, self.checker.rules.clone())
     }
 
     fn constraints<'j>(&mut self, rules: impl Iterator<Item = &'j Json>) -> Vec<Constraint> {
@@ -246,7 +254,7 @@ impl Foreign<'_> {
     }
 
     /// The JSON of published spaces: `params` and `constraints`.
-    fn published(&mut self, json: &Json, name: String) -> Result<BareSpace, Diagnostic> {
+    fn published<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
         let mut parameters = Vec::new();
         for each in elements(&json["params"]) {
             let name = each["name"].as_str();
@@ -254,18 +262,11 @@ impl Foreign<'_> {
             parameters.push(self.parameter(name, values)?);
         }
         let constraints = self.constraints(elements(&json["constraints"]));
-        Ok(BareSpace {
-            name: json["name"].as_str().map_or(name, str::to_owned),
-            parameters,
-            derived: Vec::new(),
-            constraints,
-            rows: None,
-            origin: self.origin(),
-        })
+        Ok((&json["name"], parameters, constraints, None))
     }
 
     /// T1: values and conditions are Python source, of which lists and expressions are read.
-    fn t1(&mut self, json: &Json, name: String) -> Result<BareSpace, Diagnostic> {
+    fn t1<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
         let space = &json["ConfigurationSpace"];
         let mut parameters = Vec::new();
         for each in elements(&space["TuningParameters"]) {
@@ -278,23 +279,14 @@ impl Foreign<'_> {
             };
             parameters.push(self.parameter(name, values)?);
         }
-        let conditions: Vec<&Json> = elements(&space["Conditions"])
-            .map(|condition| &condition["Expression"])
-            .collect();
-        let constraints = self.constraints(conditions.into_iter());
-        let kernel = json["KernelSpecification"]["KernelName"].as_str();
-        Ok(BareSpace {
-            name: kernel.map_or(name, str::to_owned),
-            parameters,
-            derived: Vec::new(),
-            constraints,
-            rows: None,
-            origin: self.origin(),
-        })
+        let conditions = elements(&space["Conditions"]);
+        let constraints = self.constraints(conditions.map(|condition| &condition["Expression"]));
+        let kernel = &json["KernelSpecification"]["KernelName"];
+        Ok((kernel, parameters, constraints, None))
     }
 
     /// A recorded cache: its constraints define the space where it has some, else its rows.
-    fn recorded(&mut self, json: &Json, name: String) -> Result<BareSpace, Diagnostic> {
+    fn recorded<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
         let keys: Vec<&str> = match &json["tune_params_keys"] {
             Json::Array(keys) => keys.iter().filter_map(Json::as_str).collect(),
             _ => json["tune_params"]
@@ -312,14 +304,7 @@ impl Foreign<'_> {
             Json::Array(rules) => (self.constraints(rules.iter()), None),
             _ => (Vec::new(), Some(self.rows(&json["cache"], &parameters)?)),
         };
-        Ok(BareSpace {
-            name: json["kernel_name"].as_str().map_or(name, str::to_owned),
-            parameters,
-            derived: Vec::new(),
-            constraints,
-            rows,
-            origin: self.origin(),
-        })
+        Ok((&json["kernel_name"], parameters, constraints, rows))
     }
 
     fn rows(&self, cache: &Json, parameters: &[Parameter]) -> Result<Vec<Config>, Diagnostic> {

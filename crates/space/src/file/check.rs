@@ -6,12 +6,12 @@
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
-use super::schema::{BaselineText, Document, Formula, Ordered, ParameterText, Scalar};
+use super::schema::{BaselineText, Document, Formula, GateText, Ordered, ParameterText, Scalar};
 use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
 use crate::expr::nearest_or_all;
 use crate::{
-    Argument, Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
+    Constraint, DeviceLimits, Diagnostic, Environment, Expr, ExprError, Gate, KernelSpec,
     Parameter, Problem, Reference, Sizes, SpaceError,
 };
 use std::collections::{HashMap, HashSet};
@@ -59,13 +59,14 @@ pub(super) fn spec(
     let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
     let variables = checker.variables(document.variables, &arguments, folder);
     let launches = checker.launches(document.launches, &arguments, &variables);
-    let holders = (&arguments[..], &variables[..]);
-    let reference = checker.whole_reference(document.reference, folder, holders);
+    let reference = match document.reference {
+        ReferenceWord::None => Some(Reference::None),
+        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
+    };
     let metric = document.metric.unwrap_or_default();
     let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
-    let mut gate = document.gate;
-    let terms = gate.as_mut().and_then(|gate| gate.terms.take());
-    let terms = terms.and_then(|terms| checker.formula(terms));
+    let mut gate = document.gate.unwrap_or_default();
+    let terms = gate.terms.take().and_then(|terms| checker.formula(terms));
     let gate = checker.gate(gate);
     let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
     let compile = document.compile.unwrap_or_default();
@@ -101,26 +102,11 @@ pub(super) fn spec(
         options,
         include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
-        origin: Origin::new(path, source, checker.rules.clone()).with(checker.places.clone()),
+        origin: Origin::new(path, &checker),
     };
     checker.resolve_all(&spec);
     let errors = checker.errors;
     errors.is_empty().then_some(spec).ok_or(errors)
-}
-
-impl Checker<'_> {
-    /// The reference, or that there is none.
-    fn whole_reference(
-        &mut self,
-        word: ReferenceWord,
-        folder: &Path,
-        (arguments, variables): (&[Argument], &[Argument]),
-    ) -> Option<Reference> {
-        match word {
-            ReferenceWord::None => Some(Reference::None),
-            ReferenceWord::Some(text) => self.reference(*text, folder, arguments, variables),
-        }
-    }
 }
 
 /// The names of all sizes.
@@ -333,7 +319,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn gate(&mut self, gate: Option<super::schema::GateText>) -> Gate {
+    fn gate(&mut self, gate: GateText) -> Gate {
         let mut tolerance = |given: Option<Spanned<f64>>| {
             let given = given?;
             if given.value < 0.0 {
@@ -341,18 +327,11 @@ impl<'s> Checker<'s> {
             }
             Some(given.value)
         };
-        let atol = tolerance(gate.as_ref().and_then(|gate| gate.atol.clone()));
-        let rtol = tolerance(gate.as_ref().and_then(|gate| gate.rtol.clone()));
         Gate {
-            atol,
-            rtol,
-            deterministic: gate
-                .as_ref()
-                .and_then(|gate| gate.deterministic)
-                .unwrap_or(true),
-            same_value_writes: gate
-                .and_then(|gate| gate.same_value_writes)
-                .unwrap_or_default(),
+            atol: tolerance(gate.atol),
+            rtol: tolerance(gate.rtol),
+            deterministic: gate.deterministic.unwrap_or(true),
+            same_value_writes: gate.same_value_writes.unwrap_or_default(),
         }
     }
 

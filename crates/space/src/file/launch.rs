@@ -11,7 +11,6 @@ use super::variables::passed;
 use crate::expr::nearest_or_all;
 use crate::{Argument, Expr, Launch, Record, Reference};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::path::Path;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
@@ -321,12 +320,9 @@ impl Checker<'_> {
         arguments: &[Argument],
         variables: &[Argument],
     ) -> Option<Reference> {
-        let at = |this: &ReferenceText| -> Range<usize> {
-            let places = [&this.oracle, &this.source, &this.entry];
-            let first = places.into_iter().flatten().next();
-            first.map_or(0..1, |value| value.at.clone())
-        };
-        let place = at(&text);
+        let places = [&text.oracle, &text.source, &text.entry];
+        let first = places.into_iter().flatten().next();
+        let place = first.map_or(0..1, |value| value.at.clone());
         match (text.oracle, text.source) {
             (Some(oracle), None) => {
                 if text.entry.is_some()

@@ -1,7 +1,10 @@
 //! Where constraints, arguments and launches of a file stand, for messages about what only the
 //! space as a whole or the kernel's source can tell.
 
-use super::super::{BareSpace, BindError, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError};
+use super::check::Checker;
+use crate::{
+    BareSpace, BindError, Constraint, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError,
+};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,18 +49,14 @@ pub struct ArgumentPlace {
 }
 
 impl Origin {
-    pub(super) fn new(file: &Path, text: &str, rules: Vec<Range<usize>>) -> Self {
+    /// Of a file that was read and checked.
+    pub(super) fn new(file: &Path, checker: &Checker<'_>) -> Self {
         Self {
             file: file.display().to_string(),
-            text: text.into(),
-            rules,
-            places: Places::default(),
+            text: checker.source.into(),
+            rules: checker.rules.clone(),
+            places: checker.places.clone(),
         }
-    }
-
-    pub(super) fn with(mut self, places: Places) -> Self {
-        self.places = places;
-        self
     }
 
     fn diagnostics(&self, message: String, rule: Option<usize>, help: &str) -> Diagnostics {
@@ -76,7 +75,14 @@ impl Origin {
         ))
     }
 
-    fn refused(&self, error: &SpaceError, rule: Option<usize>) -> Diagnostics {
+    fn refused(&self, error: &SpaceError, constraints: &[Constraint]) -> Diagnostics {
+        let rule = match error {
+            SpaceError::TooCoupled { rule, .. } => {
+                let mut all = constraints.iter();
+                all.position(|each| each.rule.text() == rule)
+            }
+            _ => None,
+        };
         self.diagnostics(error.to_string(), rule, "")
     }
 }
@@ -93,9 +99,7 @@ impl KernelSpec {
     /// Why a space of this kernel cannot be built, shown at the constraint to blame.
     #[must_use]
     pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
-        let mut texts = self.constraints.iter().map(|each| each.rule.text());
-        let rule = error.rule(&mut texts);
-        self.origin.refused(error, rule)
+        self.origin.refused(error, &self.constraints)
     }
 
     /// Why a configuration cannot be bound on a problem, shown at the expression to blame.
@@ -168,18 +172,6 @@ impl BareSpace {
     /// Why the space cannot be built, shown at the constraint to blame.
     #[must_use]
     pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
-        let mut texts = self.constraints.iter().map(|each| each.rule.text());
-        let rule = error.rule(&mut texts);
-        self.origin.refused(error, rule)
-    }
-}
-
-impl SpaceError {
-    /// The position of the constraint to blame among these.
-    fn rule<'t>(&self, texts: &mut impl Iterator<Item = &'t str>) -> Option<usize> {
-        match self {
-            Self::TooCoupled { rule, .. } => texts.position(|text| text == rule),
-            _ => None,
-        }
+        self.origin.refused(error, &self.constraints)
     }
 }

@@ -1,7 +1,7 @@
 //! Lists of values written in Python, as T1 files have them: literals, `range`, `list` and
 //! simple comprehensions. Parsed, never handed to an interpreter.
 
-use crate::expr::{Program, Scope, Symbol, Terms, Val};
+use crate::expr::Val;
 use crate::{Expr, ExprError};
 use tuner_core::value::Value;
 
@@ -13,7 +13,7 @@ pub(super) fn list(text: &str) -> Result<Vec<Value>, ExprError> {
     let values = sequence(text, 0)?;
     let converted: Option<Vec<Value>> = values.iter().map(Val::to_value).collect();
     converted.ok_or_else(|| {
-        ExprError::new(text, 0..text.len(), "a value is no number, boolean or text")
+        ExprError::whole(text, "a value is no number, boolean or text")
             .help("list integers, floats, booleans or strings")
     })
 }
@@ -21,7 +21,7 @@ pub(super) fn list(text: &str) -> Result<Vec<Value>, ExprError> {
 fn sequence(text: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
     let trimmed = text.trim();
     if depth > 8 {
-        return Err(ExprError::new(text, 0..text.len(), "nested too deeply"));
+        return Err(ExprError::whole(text, "nested too deeply"));
     }
     if let Some(inner) = call(trimmed, "list").or_else(|| call(trimmed, "tuple")) {
         return sequence(inner, depth + 1);
@@ -50,26 +50,16 @@ fn call<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 fn evaluate(text: &str, variable: Option<(&str, &Val)>) -> Result<Val, ExprError> {
-    let expr = Expr::parse(text)?;
-    let mut scope = Scope::default();
-    if let Some((name, value)) = variable {
-        scope.insert(name, Symbol::Const(value.clone()));
-    }
-    let mut terms = Terms::default();
-    let root = terms.lower(&expr, &scope)?;
-    let value = Program::over_config(&mut terms, &[root])
-        .evaluate(|_| Val::Unset)
-        .pop();
-    match value {
-        Some(Val::Fault(fault)) => Err(ExprError::new(text, 0..text.len(), fault.to_string())),
-        Some(value) => Ok(value),
-        None => Err(ExprError::new(text, 0..text.len(), "this has no value")),
+    let known = variable.map(|(name, value)| (name, value.clone()));
+    match Expr::parse(text)?.value(known)? {
+        Val::Fault(fault) => Err(ExprError::whole(text, fault.to_string())),
+        value => Ok(value),
     }
 }
 
 fn range(text: &str, arguments: &str) -> Result<Vec<Val>, ExprError> {
     let Val::List(bounds) = evaluate(&format!("[{arguments}]"), None)? else {
-        return Err(ExprError::new(text, 0..text.len(), "`range` takes numbers"));
+        return Err(ExprError::whole(text, "`range` takes numbers"));
     };
     let bounds: Option<Vec<i128>> = bounds.iter().map(Val::int).collect();
     let (from, to, step) = match bounds.as_deref() {
@@ -77,29 +67,21 @@ fn range(text: &str, arguments: &str) -> Result<Vec<Val>, ExprError> {
         Some([from, to]) => (*from, *to, 1),
         Some([from, to, step]) if *step != 0 => (*from, *to, *step),
         _ => {
-            return Err(ExprError::new(
-                text,
-                0..text.len(),
-                "`range` takes one to three whole numbers, the step not 0",
-            ));
+            let message = "`range` takes one to three whole numbers, the step not 0";
+            return Err(ExprError::whole(text, message));
         }
     };
     let count = (to.saturating_sub(from).saturating_add(step - step.signum()) / step).max(0);
     if count > MAX_VALUES {
-        return Err(ExprError::new(
-            text,
-            0..text.len(),
-            "more than a million values",
-        ));
+        return Err(ExprError::whole(text, "more than a million values"));
     }
     Ok((0..count).map(|at| Val::Int(from + at * step)).collect())
 }
 
 /// `[value for name in items if condition]`.
 fn comprehension(text: &str, value: &str, rest: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
-    let wrong = |message: &str| {
-        ExprError::new(text, 0..text.len(), message).help("write the values out: [1, 2, 4]")
-    };
+    let wrong =
+        |message: &str| ExprError::whole(text, message).help("write the values out: [1, 2, 4]");
     let (name, rest) = rest
         .split_once(" in ")
         .ok_or_else(|| wrong("a comprehension needs `in`"))?;

@@ -206,7 +206,7 @@ pub(super) struct ReferenceText {
 }
 
 /// How results are compared.
-#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GateText {
     /// Absolute tolerance.
