@@ -27,12 +27,11 @@ pub(super) struct Declared {
 pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
     let mut found = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        let tokens = &file.tokens;
-        for at in 0..tokens.len() {
+        for (at, token) in file.tokens.iter().enumerate() {
             // A declaration has a type before its name; a call has punctuation or `return`.
             let before = file.word_at(at.checked_sub(1));
             let declares = is_name(before) || matches!(before, "*" | "&" | ">" | ")");
-            if file.word(&tokens[at]) != entry
+            if file.word(token) != entry
                 || file.word_at(Some(at + 1)) != "("
                 || !declares
                 || matches!(before, "return" | "case")
@@ -44,7 +43,7 @@ pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
             };
             found.push(Declared {
                 file: index,
-                name: tokens[at].clone(),
+                name: token.clone(),
                 parameters: parameters(file, &list),
                 list,
                 namespaces: namespaces(file, at),
