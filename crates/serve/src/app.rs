@@ -1,19 +1,21 @@
 //! What all requests share.
 
+use super::Settings;
 use super::health::Conditions;
 use super::live::Live;
 use super::problem::Problem;
-use super::view::{PointView, RunView, TaskView};
+use super::view::RunView;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use serde::Serialize;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tuner_core::record::DeviceKind;
-use tuner_engine::fleet::Fleet;
-use tuner_store::{RunFilter, RunId, RunRow, RunTask, Store, StoreError};
+use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 
 /// Connections that answer questions side by side.
 const READERS: usize = 4;
@@ -36,14 +38,8 @@ pub(super) struct App {
     pub(super) live: Live,
     /// Rung when the queue may have changed.
     pub(super) wake: Notify,
-    /// Folders whose kernels and recordings requests may name, canonical.
-    pub(super) folders: Vec<PathBuf>,
-    /// What clients must show.
-    pub(super) token: Option<String>,
-    /// Only this machine can reach the listener.
-    pub(super) loopback: bool,
-    /// Who judges candidates, where that is not this machine.
-    pub(super) fleet: Option<Arc<dyn Fleet>>,
+    /// How it was set up; the kernel folders are canonical.
+    pub(super) settings: Settings,
     /// Random, differs with every start.
     pub(super) instance: String,
     /// Start, on a clock that never jumps.
@@ -65,47 +61,31 @@ pub(super) struct App {
 
 type Slot = tokio::sync::Mutex<Option<(Instant, u64, Bytes)>>;
 
-/// What a new [`App`] is made from.
-pub(super) struct Parts {
-    /// The writing handle.
-    pub(super) store: Store,
-    /// Canonical kernel folders.
-    pub(super) folders: Vec<PathBuf>,
-    /// What clients must show.
-    pub(super) token: Option<String>,
-    /// Only this machine can reach the listener.
-    pub(super) loopback: bool,
-    /// Random.
-    pub(super) instance: String,
-    /// Who judges candidates, where that is not this machine.
-    pub(super) fleet: Option<Arc<dyn Fleet>>,
-    /// Turns true when the daemon ends.
-    pub(super) ending: watch::Receiver<bool>,
-}
-
 impl App {
     /// The state of a daemon that begins.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub(super) async fn new(parts: Parts) -> Result<Self, StoreError> {
+    pub(super) async fn new(
+        settings: Settings,
+        store: Store,
+        instance: String,
+        ending: watch::Receiver<bool>,
+    ) -> Result<Self, StoreError> {
         let mut readers = Vec::with_capacity(READERS);
         for _ in 0..READERS {
-            readers.push(Store::open_read(parts.store.path()).await?);
+            readers.push(Store::open_read(store.path()).await?);
         }
         Ok(Self {
-            store: parts.store,
+            store,
             readers,
             next_reader: AtomicUsize::new(0),
             live: Live::default(),
             wake: Notify::new(),
-            folders: parts.folders,
-            token: parts.token,
-            loopback: parts.loopback,
-            instance: parts.instance,
-            fleet: parts.fleet,
+            settings,
+            instance,
             began: Instant::now(),
-            ending: parts.ending,
+            ending,
             published: watch::channel(Bytes::new()).0,
             streams: AtomicUsize::new(0),
             missed: AtomicU64::new(0),
@@ -147,15 +127,17 @@ impl App {
         }
     }
 
-    /// The answer under that name, or a new one where it is too old. Of many who ask at once, one
-    /// computes.
+    /// The answer under that name as JSON, or a new one where it is too old. Of many who ask at once,
+    /// one computes.
     ///
     /// # Errors
     /// Those of `compute`.
-    pub(super) async fn cached<F>(&self, name: String, compute: F) -> Result<Bytes, Problem>
-    where
-        F: Future<Output = Result<Bytes, Problem>>,
-    {
+    pub(super) async fn cached<T: Serialize>(
+        &self,
+        name: String,
+        compute: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<Response, Problem> {
+        let response = |json| ([(CONTENT_TYPE, "application/json")], json).into_response();
         let slot = {
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             if cache.len() >= CACHED && !cache.contains_key(&name) {
@@ -168,12 +150,12 @@ impl App {
         if let Some((at, of, answer)) = slot.as_ref() {
             let age = at.elapsed();
             if age < FRESH || (*of == version && age < UNCHANGED) {
-                return Ok(answer.clone());
+                return Ok(response(answer.clone()));
             }
         }
-        let answer = compute.await?;
+        let answer = Bytes::from(serde_json::to_vec(&compute.await?)?);
         *slot = Some((Instant::now(), version, answer.clone()));
-        Ok(answer)
+        Ok(response(answer))
     }
 
     /// A run with its tasks and curves; `None` where there is none of that name.
@@ -190,8 +172,11 @@ impl App {
     }
 }
 
-/// See [`super::stored_run`].
-pub(super) async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView>, StoreError> {
+/// A run as the database has it; `None` where there is none of that name.
+///
+/// # Errors
+/// The database cannot be read.
+pub async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView>, StoreError> {
     let filter = RunFilter {
         id: Some(id.to_owned()),
         limit: 1,
@@ -207,9 +192,22 @@ pub(super) async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView
             let charged: u64 = tasks.iter().map(|task| task.charged_us).sum();
             view.clock_s = Duration::from_micros(charged).as_secs_f64();
         }
-        view.tasks = tasks.into_iter().map(task_view).collect();
+        view.tasks = tasks;
     }
     Ok(Some(view))
+}
+
+/// The latest runs as the database has them.
+///
+/// # Errors
+/// The database cannot be read.
+pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<RunView>, StoreError> {
+    let filter = RunFilter {
+        limit,
+        ..RunFilter::default()
+    };
+    let rows = store.runs(&filter).await?;
+    Ok(rows.into_iter().map(run_view).collect())
 }
 
 /// A stored run as the API shows it in a list.
@@ -224,30 +222,14 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         .and_then(|text| serde_json::from_str(&text).ok());
     let asked_evals = request.as_ref().and_then(|request| request.evals);
     let asked_seed = request.as_ref().map(|request| request.seed.to_string());
-    let tasks: Vec<TaskView> = row
-        .tasks
-        .into_iter()
-        .map(|(key, evals)| TaskView {
-            kernel: key.kernel,
-            problem: key.problem,
-            valid: None,
-            evals,
-            best_us: None,
-            best_config: None,
-            default_us: None,
-            verdicts: std::collections::BTreeMap::new(),
-            left: None,
-            curve: Vec::new(),
-        })
-        .collect();
     RunView {
-        evals: tasks.iter().map(|task| task.evals).sum(),
-        tasks,
+        evals: row.tasks.iter().map(|task| task.evals).sum(),
+        tasks: row.tasks,
         id: row.id,
         state: row.state,
         message: row.message,
-        device_kind: row.device.as_ref().map(|(_, kind)| *kind),
-        device: row.device.map_or(row.selector, |(name, _)| name),
+        device_kind: row.device_kind,
+        device: row.device.unwrap_or(row.selector),
         strategy: row.strategy,
         seed: row.seed.or(asked_seed),
         evals_limit: settings
@@ -256,34 +238,9 @@ pub(super) fn run_view(row: RunRow) -> RunView {
             .or(asked_evals),
         budget_s: settings.get("budget_s").and_then(serde_json::Value::as_f64),
         request,
-        clock_s: 0.0,
-        elapsed_s: None,
-        rate: None,
-        notes: Vec::new(),
         submitted_at: row.submitted_at,
         started_at: row.started_at,
         ended_at: row.ended_at,
-    }
-}
-
-fn task_view(task: RunTask) -> TaskView {
-    TaskView {
-        kernel: task.key.kernel,
-        problem: task.key.problem,
-        valid: None,
-        evals: task.evals,
-        best_us: task.curve.last().map(|point| point.us),
-        best_config: task.best_config,
-        default_us: task.default_us,
-        verdicts: task.verdicts,
-        left: None,
-        curve: task
-            .curve
-            .iter()
-            .map(|point| PointView {
-                evals: point.evals,
-                us: point.us,
-            })
-            .collect(),
+        ..RunView::default()
     }
 }

@@ -1,9 +1,8 @@
 //! Takes runs out of the queue, one engine a device, and says how each ended.
 
-use super::app::App;
+use super::app::{App, run_view};
 use super::live::LiveRun;
 use super::summary;
-use super::view::RunView;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -14,7 +13,7 @@ use tuner_device::DeviceSelector;
 use tuner_device::worker::host::WorkerError;
 use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{EngineError, Event, Report, StopReason};
-use tuner_store::{JobState, QueuedJob, RunId, StoreError};
+use tuner_store::{JobState, QueuedJob, RunId, RunRow, StoreError};
 
 /// How often the queue is looked at unasked: a `tuner submit` writes to the database directly.
 const LOOK: Duration = Duration::from_millis(500);
@@ -127,7 +126,13 @@ async fn begin(
     }
     let device = queued.job.device.clone();
     let stored = app.run(queued.id.as_str()).await.ok().flatten();
-    let mut view = stored.unwrap_or_else(|| empty(&queued));
+    let queued_row = || RunRow {
+        id: queued.id.to_string(),
+        request: Some(queued.job.request.clone()),
+        selector: device.clone(),
+        ..RunRow::default()
+    };
+    let mut view = stored.unwrap_or_else(|| run_view(queued_row()));
     "running".clone_into(&mut view.state);
     let run = Arc::new(LiveRun::new(view, queued.spent_s));
     busy.insert(device.clone(), Arc::clone(&run));
@@ -159,24 +164,6 @@ async fn begin(
         app.live.remove(queued.id.as_str());
         device
     });
-}
-
-fn empty(queued: &QueuedJob) -> RunView {
-    super::app::run_view(tuner_store::RunRow {
-        id: queued.id.to_string(),
-        state: "running".to_owned(),
-        message: String::new(),
-        request: Some(queued.job.request.clone()),
-        selector: queued.job.device.clone(),
-        device: None,
-        strategy: None,
-        seed: None,
-        settings: None,
-        tasks: Vec::new(),
-        submitted_at: None,
-        started_at: None,
-        ended_at: None,
-    })
 }
 
 /// Carries out one run and writes down how it ended; a database that cannot be written is tried
@@ -269,7 +256,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         ))
     })?;
     let folder = queued.job.folder.as_deref().unwrap_or(Path::new("."));
-    let mut prepared = match &app.fleet {
+    let mut prepared = match &app.settings.fleet {
         None => Prepared::new(&request, folder)?,
         Some(fleet) => {
             // What it asks of the server blocks, which a thread that awaits must not.

@@ -81,7 +81,8 @@ fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
         ));
     };
     let host = host.unwrap_or_default();
-    if app.loopback && app.token.is_none() && !is_local(host) {
+    let loopback = app.settings.listen.ip().is_loopback();
+    if loopback && app.settings.token.is_none() && !is_local(host) {
         return Some(Problem::new(
             StatusCode::MISDIRECTED_REQUEST,
             "this daemon listens on the loopback address only: ask for http://127.0.0.1 or \
@@ -133,7 +134,7 @@ fn is_local(host: &str) -> bool {
 }
 
 fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
-    let token = app.token.as_ref()?;
+    let token = app.settings.token.as_ref()?;
     if OPEN.contains(&path) {
         return None;
     }

@@ -29,7 +29,8 @@ mod stream;
 mod summary;
 pub mod view;
 
-use app::{App, Parts};
+use app::App;
+pub use app::{stored_run, stored_runs};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,39 +128,17 @@ impl ServeError {
     }
 }
 
-/// A run as the database has it; `None` where there is none of that name.
-///
-/// # Errors
-/// The database cannot be read.
-pub async fn stored_run(store: &Store, id: &str) -> Result<Option<view::RunView>, StoreError> {
-    app::stored_run(store, id).await
-}
-
-/// The latest runs as the database has them.
-///
-/// # Errors
-/// The database cannot be read.
-pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<view::RunView>, StoreError> {
-    let filter = tuner_store::RunFilter {
-        limit,
-        ..tuner_store::RunFilter::default()
-    };
-    let rows = store.runs(&filter).await?;
-    Ok(rows.into_iter().map(app::run_view).collect())
-}
-
 /// Serves until `ending` turns true; `ready` is told the address once requests are answered.
 ///
 /// # Errors
 /// [`ServeError`]: it does not start. Once it serves, it goes on until it is told to end.
 pub async fn serve(
-    settings: Settings,
+    mut settings: Settings,
     ending: watch::Receiver<bool>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    let loopback = settings.listen.ip().is_loopback();
-    check_token(&settings, loopback)?;
-    let folders = canonical(&settings.folders)?;
+    check_token(&settings)?;
+    settings.folders = canonical(&settings.folders)?;
     let listener = listen(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
     let store = Store::open_or_wait(&settings.db).await?;
@@ -181,24 +160,14 @@ pub async fn serve(
     let _claimed = claimed?;
     crash::forget(&settings.db);
     crash::watch(&settings.db);
-    let app = Arc::new(
-        App::new(Parts {
-            store: store.clone(),
-            folders,
-            token: settings.token,
-            loopback,
-            instance: instance.clone(),
-            ending,
-            fleet: settings.fleet,
-        })
-        .await?,
-    );
-    tracing::info!(%address, db = %settings.db.display(), instance, "serving");
+    let app = App::new(settings, store.clone(), instance.clone(), ending).await?;
+    let app = Arc::new(app);
+    tracing::info!(%address, db = %app.settings.db.display(), instance, "serving");
     ready(address);
     let http = tokio::spawn(http::serve(Arc::clone(&app), listener));
     let publisher = tokio::spawn(stream::publish(Arc::clone(&app)));
     let watcher = tokio::spawn(health::watch(Arc::clone(&app)));
-    dispatch::dispatch(Arc::clone(&app), settings.engines.max(1)).await;
+    dispatch::dispatch(Arc::clone(&app), app.settings.engines.max(1)).await;
     for (task, name) in [(http, "http"), (publisher, "events"), (watcher, "health")] {
         if let Err(error) = task.await {
             tracing::error!(%error, name, "a part of the daemon panicked; please report this");
@@ -207,14 +176,14 @@ pub async fn serve(
     app.close_readers().await;
     store.release(&instance).await?;
     store.close().await?;
-    crash::forget(&settings.db);
+    crash::forget(&app.settings.db);
     tracing::info!("ended; everything announced is stored");
     Ok(())
 }
 
-fn check_token(settings: &Settings, loopback: bool) -> Result<(), ServeError> {
+fn check_token(settings: &Settings) -> Result<(), ServeError> {
     match &settings.token {
-        None if !loopback => Err(ServeError::NeedsToken(settings.listen)),
+        None if !settings.listen.ip().is_loopback() => Err(ServeError::NeedsToken(settings.listen)),
         Some(token) if token.len() < SHORTEST_TOKEN => Err(ServeError::ShortToken),
         _ => Ok(()),
     }

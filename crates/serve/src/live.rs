@@ -4,13 +4,14 @@
 //! time and its latest events. It leaves with the run, or later: the command that queued a run follows
 //! it, and a short run is over before that command has asked for its events.
 
-use super::view::{PointView, RunView, TaskView};
+use super::view::RunView;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{broadcast, watch};
 use tuner_engine::{Event, TrialEvent};
+use tuner_store::{CurvePoint, RunTask};
 
 /// Events that a slow reader may be behind; older ones are dropped for it, and it is told so.
 const BACKLOG: usize = 1024;
@@ -184,17 +185,11 @@ impl LiveState {
         (view.evals_limit, view.budget_s) = (*evals, *budget_s);
         view.tasks = tasks
             .iter()
-            .map(|task| TaskView {
+            .map(|task| RunTask {
                 kernel: task.kernel.clone(),
                 problem: task.problem.clone(),
                 valid: Some(task.valid.clone()),
-                evals: 0,
-                best_us: None,
-                best_config: None,
-                default_us: None,
-                verdicts: BTreeMap::new(),
-                left: None,
-                curve: Vec::new(),
+                ..RunTask::default()
             })
             .collect();
     }
@@ -217,7 +212,7 @@ impl LiveState {
             task.best_config = Some(trial.config.clone());
             if task.curve.len() < CURVE {
                 let evals = task.evals;
-                task.curve.push(PointView { evals, us });
+                task.curve.push(CurvePoint { evals, us });
             }
         }
     }

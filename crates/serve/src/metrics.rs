@@ -81,7 +81,7 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
     });
     let help = "What keeps the daemon from its work; 1 where it is so.";
     page.gauges("tuner_condition", help, &conditions);
-    if let Some(fleet) = &app.fleet {
+    if let Some(fleet) = &app.settings.fleet {
         fleet_families(&fleet.view(), &mut page);
     }
     let help = "Size of the database and its log.";

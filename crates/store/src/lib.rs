@@ -41,7 +41,7 @@ pub use run::{
 };
 pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
 pub use sync::{Synced, pull};
-pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue};
+pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, FoundHazard};
 
 use ack::closed;
 use error::At as _;

@@ -31,29 +31,19 @@ pub(super) struct PendingTrial {
     pub(super) announced: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-struct ConfigText(#[serde(with = "config_as_object")] ConfigValues);
+/// A configuration that is written as an object.
+#[derive(Serialize)]
+pub(super) struct ConfigRef<'c>(#[serde(with = "config_as_object")] pub(super) &'c ConfigValues);
 
 /// A configuration as the JSON object kept in the database; equal configurations, equal text.
 pub(super) fn config_text(config: &ConfigValues) -> String {
     // Values are finite numbers, booleans and text under text keys: this cannot fail.
-    let mut object = String::with_capacity(16 * config.len() + 2);
-    object.push('{');
-    for (index, (name, value)) in config.iter().enumerate() {
-        if index > 0 {
-            object.push(',');
-        }
-        object.push_str(&serde_json::to_string(name).unwrap_or_default());
-        object.push(':');
-        object.push_str(&serde_json::to_string(value).unwrap_or_default());
-    }
-    object.push('}');
-    object
+    serde_json::to_string(&ConfigRef(config)).unwrap_or_default()
 }
 
 /// Reads [`config_text`] back.
 pub(super) fn config_from_text(text: &str) -> Result<ConfigValues, serde_json::Error> {
-    serde_json::from_str::<ConfigText>(text).map(|config| config.0)
+    serde_json::from_str::<Config>(text).map(Config::into)
 }
 
 /// Samples as a JSON array whose numbers read back to the same bits.
@@ -77,7 +67,8 @@ pub(super) fn samples_from_text(text: &str) -> Vec<f64> {
 }
 
 /// A column with a configuration.
-pub(super) struct Config(ConfigValues);
+#[derive(Deserialize)]
+pub(super) struct Config(#[serde(with = "config_as_object")] ConfigValues);
 
 impl From<Config> for ConfigValues {
     fn from(config: Config) -> Self {

@@ -5,11 +5,13 @@ use super::error::{At as _, StoreError};
 use super::owner;
 use super::rows::{Config, HashBytes};
 use super::run::RunId;
+use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
+use tuner_core::record::{ConfigValues, DeviceKind, Verdict, config_as_object};
 use tuner_core::units::ContentHash;
+use utoipa::ToSchema;
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
@@ -25,9 +27,10 @@ pub struct RunFilter {
 }
 
 /// A run, from the queue or begun by `tuner run`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, sqlx::FromRow)]
 pub struct RunRow {
     /// Its name.
+    #[sqlx(rename = "name")]
     pub id: String,
     /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted`: begun by a
     /// `tuner run` that ended before its limits.
@@ -38,16 +41,20 @@ pub struct RunRow {
     pub request: Option<String>,
     /// What it waits for, or the selector of its device.
     pub selector: String,
-    /// Device and kind; `None` before it begins.
-    pub device: Option<(String, DeviceKind)>,
+    /// Device; `None` before it begins.
+    pub device: Option<String>,
+    /// Its kind; `None` before it begins.
+    #[sqlx(skip)]
+    pub device_kind: Option<DeviceKind>,
     /// Strategy; `None` before it begins.
     pub strategy: Option<String>,
     /// Seed, decimal; `None` before it begins.
     pub seed: Option<String>,
     /// Limits and other settings, JSON.
     pub settings: Option<String>,
-    /// Kernel and problem of each task, with the number of its results.
-    pub tasks: Vec<(TaskKey, u64)>,
+    /// What it tunes, with the number of results and nothing else of them.
+    #[sqlx(skip)]
+    pub tasks: Vec<RunTask>,
     /// When it was asked for, RFC 3339 UTC; `None` where `tuner run` began it.
     pub submitted_at: Option<String>,
     /// When it began.
@@ -56,64 +63,105 @@ pub struct RunRow {
     pub ended_at: Option<String>,
 }
 
-/// A place where the best time so far fell.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A point of a best-so-far curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = PointView)]
 pub struct CurvePoint {
-    /// Results told until then, this one included.
+    /// Results of the task until then.
     pub evals: u64,
-    /// The new best, microseconds.
+    /// The new best, µs.
     pub us: f64,
 }
 
-/// A task of a run as it is drawn.
-#[derive(Debug, Clone)]
+/// A kernel and problem of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TaskView)]
 pub struct RunTask {
-    /// Kernel, problem, device.
-    pub key: TaskKey,
-    /// Results.
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// Number of valid configurations, decimal; null where it is not at hand.
+    pub valid: Option<String>,
+    /// Configurations judged.
     pub evals: u64,
-    /// Time of the default configuration, microseconds.
+    /// The fastest verified time, µs.
+    pub best_us: Option<f64>,
+    /// The configuration with that time.
+    #[serde(with = "optional_config")]
+    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
+    pub best_config: Option<ConfigValues>,
+    /// Time of the default configuration, µs.
     pub default_us: Option<f64>,
     /// How many candidates got which verdict.
+    #[schema(value_type = BTreeMap<String, u64>)]
     pub verdicts: BTreeMap<Verdict, u64>,
-    /// The best-so-far curve, without candidates that a later judgement found to be wrong.
+    /// What further trials may still bring, as a share of the best time: with a chance of nine in ten
+    /// no more. Null where the search has no estimate.
+    #[serde(default)]
+    pub left: Option<f64>,
+    /// Where the best time so far fell. Only with a single run; lists leave it empty.
+    // Without candidates that a later judgement found to be wrong.
     pub curve: Vec<CurvePoint>,
     /// What its candidates cost on the device's virtual clock, microseconds.
+    #[serde(skip)]
     pub charged_us: u64,
-    /// The configuration at its end.
-    pub best_config: Option<ConfigValues>,
 }
 
 /// One result of a run, in short.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
+#[schema(as = TrialView)]
 pub struct RunTrial {
     /// Kernel name.
     pub kernel: String,
     /// Problem name.
     pub problem: String,
-    /// Place in the order of its task; `None` where only announced.
+    /// Place in the order of its task, from 0; null where the launch has not come back.
     pub sequence: Option<u64>,
     /// The judgement.
     #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
     /// Why, its first 300 characters.
     pub detail: String,
-    /// Identity of the candidate.
+    /// Identity of the candidate, for `/api/v1/candidates/{candidate}`.
     #[sqlx(try_from = "HashBytes")]
+    #[schema(value_type = String)]
     pub candidate: ContentHash,
     /// The configuration.
+    #[serde(with = "config_as_object")]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     #[sqlx(try_from = "Config")]
     pub config: ConfigValues,
-    /// Median, microseconds, where it passed.
-    pub p50_us: Option<f64>,
-    /// The time that one launch in ten exceeds, microseconds, where it passed.
-    pub p90_us: Option<f64>,
+    /// Median, µs, where it passed.
+    pub time_us: Option<f64>,
+    /// The time that one launch in ten exceeds, µs, where it passed.
+    pub time_us_p90: Option<f64>,
     /// Registers a thread, where it was compiled.
     pub registers: Option<u32>,
     /// Machine code, bytes, where its length was kept.
     pub code_bytes: Option<u64>,
     /// Energy of a launch sequence, millijoules, where it was measured.
     pub energy_mj: Option<f64>,
+}
+
+/// An optional configuration as an object or null.
+mod optional_config {
+    use crate::rows::{Config, ConfigRef};
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use tuner_core::record::ConfigValues;
+
+    pub(super) fn serialize<S: Serializer>(
+        config: &Option<ConfigValues>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        config.as_ref().map(ConfigRef).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Option<ConfigValues>, D::Error> {
+        Ok(Option::<Config>::deserialize(deserializer)?.map(Config::into))
+    }
 }
 
 impl Store {
@@ -127,8 +175,13 @@ impl Store {
         failed: bool,
         limit: u32,
     ) -> Result<Vec<RunTrial>, StoreError> {
-        let reader = &mut *self.reader().await?;
-        run_trials(reader, id, failed, limit).await.at(&self.path)
+        sqlx::query_as(RUN_TRIALS)
+            .bind(id.as_str())
+            .bind(failed)
+            .bind(limit)
+            .fetch_all(&mut *self.reader().await?)
+            .await
+            .at(&self.path)
     }
 
     /// Runs, latest first.
@@ -169,16 +222,15 @@ async fn runs(
 ) -> Result<Vec<RunRow>, sqlx::Error> {
     let rows: Vec<FoundRun> = sqlx::query_as(
         "SELECT * FROM (
-            SELECT coalesce(q.name, r.name) AS name, q.state AS queue_state,
-                coalesce(q.message, '') AS message, q.request,
+            SELECT coalesce(q.name, r.name) AS name, coalesce(q.state, r.state, '') AS state,
+                q.name IS NULL AS own, coalesce(q.message, '') AS message, q.request,
                 coalesce(q.device, r.selector, '') AS selector, q.submitted_at, r.id AS run,
-                r.state AS run_state, r.owner, r.strategy, r.seed, r.settings, d.name AS device,
+                r.owner, r.strategy, r.seed, r.settings, d.name AS device,
                 d.kind, coalesce(q.started_at, r.started_at) AS started_at,
                 iif(q.name IS NULL, r.ended_at, q.ended_at) AS ended_at
             FROM queue q FULL JOIN runs r ON r.name = q.name LEFT JOIN devices d ON d.id = r.device)
          WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL OR name < ?2)
-           AND (?3 IS NULL OR coalesce(queue_state, run_state) = ?3
-                OR (?3 = 'interrupted' AND queue_state IS NULL AND run_state = 'running'))
+           AND (?3 IS NULL OR state = ?3 OR (?3 = 'interrupted' AND own AND state = 'running'))
          ORDER BY name DESC LIMIT ?4",
     )
     .bind(&filter.id)
@@ -188,8 +240,8 @@ async fn runs(
     .fetch_all(&mut *connection)
     .await?;
     let mut runs = Vec::with_capacity(rows.len());
-    for row in rows {
-        let run = run_row(connection, row).await?;
+    for found in rows {
+        let run = run_row(connection, found).await?;
         // Whether an owner lives is not for SQL to say.
         if filter
             .state
@@ -204,113 +256,72 @@ async fn runs(
 
 #[derive(sqlx::FromRow)]
 struct FoundRun {
-    name: String,
-    queue_state: Option<String>,
-    message: String,
-    request: Option<String>,
-    selector: String,
-    submitted_at: Option<String>,
-    run: Option<i64>,
-    run_state: Option<String>,
+    #[sqlx(flatten)]
+    run_row: RunRow,
+    /// No daemon drives it, but a process of its own, the owner.
+    own: bool,
     owner: Option<String>,
-    strategy: Option<String>,
-    seed: Option<String>,
-    settings: Option<String>,
-    device: Option<String>,
+    run: Option<i64>,
     kind: Option<Text<DeviceKind>>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
 }
 
-async fn run_row(connection: &mut SqliteConnection, row: FoundRun) -> Result<RunRow, sqlx::Error> {
-    let state = match (row.queue_state, row.run_state) {
-        (Some(state), _) => state,
-        (None, Some(state)) if state == "running" => {
-            let driven = row.owner.as_deref().is_some_and(owner::is_alive);
-            if driven { "running" } else { "interrupted" }.to_owned()
-        }
-        (None, state) => state.unwrap_or_default(),
-    };
+async fn run_row(
+    connection: &mut SqliteConnection,
+    found: FoundRun,
+) -> Result<RunRow, sqlx::Error> {
+    let mut row = found.run_row;
+    let driven = || found.owner.as_deref().is_some_and(owner::is_alive);
+    if found.own && row.state == "running" && !driven() {
+        "interrupted".clone_into(&mut row.state);
+    }
+    row.device_kind = found.kind.map(|kind| kind.0);
     let tasks: Vec<(String, String, u64)> = sqlx::query_as(
         "SELECT k.name, p.name,
             (SELECT coalesce(max(v.sequence) + 1, 0) FROM verdicts v WHERE v.task = t.id)
          FROM tasks t JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
          WHERE t.run = ? ORDER BY t.id",
     )
-    .bind(row.run)
+    .bind(found.run)
     .fetch_all(connection)
     .await?;
-    let device = row.device.clone().unwrap_or_default();
-    let key = |(kernel, problem, evals): (String, String, u64)| {
-        let device = device.clone();
-        let key = TaskKey {
-            kernel,
-            problem,
-            device,
-        };
-        (key, evals)
+    let task = |(kernel, problem, evals)| RunTask {
+        kernel,
+        problem,
+        evals,
+        ..RunTask::default()
     };
-    Ok(RunRow {
-        id: row.name,
-        state,
-        message: row.message,
-        request: row.request,
-        selector: row.selector,
-        tasks: tasks.into_iter().map(key).collect(),
-        device: row.device.zip(row.kind.map(|kind| kind.0)),
-        strategy: row.strategy,
-        seed: row.seed,
-        settings: row.settings,
-        submitted_at: row.submitted_at,
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-    })
+    row.tasks = tasks.into_iter().map(task).collect();
+    Ok(row)
 }
 
 async fn run_tasks(
     connection: &mut SqliteConnection,
     id: &RunId,
 ) -> Result<Vec<RunTask>, sqlx::Error> {
-    let rows: Vec<(i64, String, String, String, Option<String>)> = sqlx::query_as(
-        "SELECT t.id, k.name, p.name, d.name, t.default_config FROM runs r
+    let rows: Vec<(i64, String, String, Option<String>)> = sqlx::query_as(
+        "SELECT t.id, k.name, p.name, t.default_config FROM runs r
          JOIN tasks t ON t.run = r.id JOIN problems p ON p.id = t.problem
-         JOIN kernels k ON k.id = p.kernel JOIN devices d ON d.id = r.device
-         WHERE r.name = ? ORDER BY t.id",
+         JOIN kernels k ON k.id = p.kernel WHERE r.name = ? ORDER BY t.id",
     )
     .bind(id.as_str())
     .fetch_all(&mut *connection)
     .await?;
     let mut tasks = Vec::with_capacity(rows.len());
-    for (task, kernel, problem, device, default) in rows {
-        let key = TaskKey {
+    for (task, kernel, problem, default) in rows {
+        tasks.push(RunTask {
             kernel,
             problem,
-            device,
-        };
-        tasks.push(run_task(connection, task, key, default).await?);
+            ..run_task(connection, task, default).await?
+        });
     }
     Ok(tasks)
-}
-
-async fn run_trials(
-    connection: &mut SqliteConnection,
-    id: &RunId,
-    failed: bool,
-    limit: u32,
-) -> Result<Vec<RunTrial>, sqlx::Error> {
-    sqlx::query_as(RUN_TRIALS)
-        .bind(id.as_str())
-        .bind(failed)
-        .bind(limit)
-        .fetch_all(connection)
-        .await
 }
 
 /// The latest results of a run: first which, then what is known of them.
 pub(super) const RUN_TRIALS: &str =
     "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
             substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
-            coalesce(f.p50_us, m.p50_us) AS p50_us, coalesce(f.p90_us, m.p90_us) AS p90_us,
+            coalesce(f.p50_us, m.p50_us) AS time_us, coalesce(f.p90_us, m.p90_us) AS time_us_p90,
             x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj
          FROM (SELECT v.id FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
              WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3) latest
@@ -322,10 +333,10 @@ pub(super) const RUN_TRIALS: &str =
          LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
          ORDER BY v.id DESC";
 
+/// What is known of a task, but for its names.
 async fn run_task(
     connection: &mut SqliteConnection,
     task: i64,
-    key: TaskKey,
     default: Option<String>,
 ) -> Result<RunTask, sqlx::Error> {
     let counts: Vec<(Text<Verdict>, u64, u64)> = sqlx::query_as(
@@ -361,7 +372,6 @@ async fn run_task(
     .fetch_optional(connection)
     .await?;
     Ok(RunTask {
-        key,
         evals: counts.iter().map(|(_, count, _)| count).sum(),
         charged_us: counts.iter().map(|(_, _, charged)| charged).sum(),
         default_us,
@@ -369,10 +379,12 @@ async fn run_task(
             .into_iter()
             .map(|(verdict, count, _)| (verdict.0, count))
             .collect(),
+        best_us: falls.last().map(|(_, us, _)| *us),
         curve: falls
             .into_iter()
             .map(|(evals, us, _)| CurvePoint { evals, us })
             .collect(),
         best_config: best.map(Config::into),
+        ..RunTask::default()
     })
 }

@@ -5,12 +5,17 @@ use super::Store;
 use super::error::{At as _, StoreError};
 use super::leaderboard::{LeaderboardQuery, described, newest};
 use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, trial_from_row};
+use serde::Serialize;
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, TimingKind, TrialRecord};
+use tuner_core::record::{
+    Compilation, ConfigValues, DeviceKind, Hazard, Measurement, TimingKind, Verdict,
+    config_as_object,
+};
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
+use utoipa::ToSchema;
 
 /// Verdicts of one candidate that are given, latest first.
 const MAX_ATTEMPTS: i64 = 20;
@@ -29,8 +34,35 @@ const ATTEMPTS_OF: &str =
 /// Candidates that decide what a parameter's values are worth, at most; more are sampled evenly.
 const EFFECT_SAMPLE: i64 = 20_000;
 
-/// One verdict on a candidate, and where it was given.
-#[derive(Debug, Clone)]
+/// Everything known of a candidate.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = CandidateView)]
+pub struct CandidatePage {
+    /// Its identity.
+    pub candidate: String,
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// The problem's sizes.
+    #[serde(with = "config_as_object")]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub sizes: ConfigValues,
+    /// The configuration.
+    #[serde(with = "config_as_object")]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub config: ConfigValues,
+    /// Hash of the template.
+    pub template_hash: Option<String>,
+    /// What the compiler made: registers, spills, shared memory, sizes of PTX and SASS.
+    pub compilation: Option<Compilation>,
+    /// Verdicts, latest first.
+    pub attempts: Vec<Attempt>,
+}
+
+/// One verdict on a candidate.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = AttemptView)]
 pub struct Attempt {
     /// The run.
     pub run: String,
@@ -38,6 +70,20 @@ pub struct Attempt {
     pub device: String,
     /// Its kind.
     pub device_kind: DeviceKind,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: String,
+    /// Everything the checks found, with source lines.
+    pub hazards: Vec<FoundHazard>,
+    /// Largest error divided by its tolerance.
+    pub max_error: Option<f64>,
+    /// The time with its raw samples.
+    pub measurement: Option<Measurement>,
+    /// The operator of the search that proposed it.
+    pub origin: String,
+    /// Place in the order of its run.
+    pub sequence: u64,
     /// Commit of the template's tree.
     pub commit: Option<String>,
     /// The tree was dirty.
@@ -46,58 +92,69 @@ pub struct Attempt {
     pub driver: Option<String>,
     /// When, RFC 3339 UTC.
     pub judged_at: String,
-    /// Everything stored.
-    pub trial: TrialRecord,
 }
 
-/// Everything known of a candidate.
-#[derive(Debug, Clone)]
-pub struct CandidatePage {
+/// A hazard with the line of source it names.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = HazardView)]
+pub struct FoundHazard {
+    /// The hazard.
+    #[serde(flatten)]
+    pub hazard: Hazard,
+    /// Text of that line as the template has it now; null where it is not at hand.
+    // The database knows no sources: whoever has the kernel's files fills it in.
+    pub source: Option<String>,
+}
+
+/// What the values of a board's parameters are worth.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = EffectsView)]
+pub struct BoardEffects {
     /// Kernel name.
     pub kernel: String,
     /// Problem name.
     pub problem: String,
-    /// The problem's sizes.
-    pub sizes: ConfigValues,
-    /// Hash of the template.
-    pub template_hash: Option<String>,
-    /// Verdicts, latest first.
-    pub attempts: Vec<Attempt>,
-}
-
-/// What one value of a parameter is worth.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EffectValue {
-    /// The value.
-    pub value: Value,
-    /// Candidates with it.
-    pub count: u64,
-    /// The fastest of them, microseconds.
-    pub best_us: f64,
-    /// Their median, microseconds.
-    pub median_us: f64,
+    /// Device name.
+    pub device: String,
+    /// How the times came to be.
+    pub timing: TimingKind,
+    /// Parameters with more than one value.
+    pub parameters: Vec<Effect>,
+    /// The share of the variance of log time that parameters explain only together, 0 to 1; null
+    /// where there are too few results.
+    // This and [`Effect::importance`] are told from `rows` by whoever has a model for it.
+    pub together: Option<f64>,
+    /// The candidates that this was read from, with their times in microseconds.
+    #[serde(skip)]
+    pub rows: Vec<(ConfigValues, f64)>,
 }
 
 /// What the values of a parameter are worth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = EffectView)]
 pub struct Effect {
     /// The parameter.
     pub parameter: String,
+    /// The share of the variance of log time that it explains alone, 0 to 1 (functional analysis of
+    /// variance over a random forest, Hutter et al. 2014); null where there are too few results.
+    pub importance: Option<f64>,
     /// Its values, in order.
     pub values: Vec<EffectValue>,
 }
 
-/// What the parameters of one board are worth.
-#[derive(Debug, Clone)]
-pub struct BoardEffects {
-    /// Kernel, problem and device.
-    pub key: TaskKey,
-    /// How the times came to be.
-    pub timing: TimingKind,
-    /// Parameters with more than one value.
-    pub effects: Vec<Effect>,
-    /// The candidates that this was read from, with their times in microseconds.
-    pub rows: Vec<(ConfigValues, f64)>,
+/// What one value is worth.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = EffectValueView)]
+pub struct EffectValue {
+    /// The value.
+    #[schema(value_type = serde_json::Value)]
+    pub value: Value,
+    /// Candidates with it that passed.
+    pub count: u64,
+    /// The fastest of them, µs.
+    pub best_us: f64,
+    /// Their median, µs.
+    pub median_us: f64,
 }
 
 /// A device that has results.
@@ -168,27 +225,44 @@ async fn candidate(
         return Ok(None);
     };
     let mut page = CandidatePage {
+        candidate: hash.to_string(),
         kernel: first.try_get("kernel")?,
         problem: first.try_get("problem")?,
         sizes: first.try_get::<Config, _>("sizes")?.into(),
+        config: ConfigValues::new(),
         template_hash: first.try_get("template_hash")?,
+        compilation: None,
         attempts: Vec::with_capacity(rows.len()),
     };
     for row in &rows {
         let sql = format!("{TRIAL_COLUMNS} WHERE v.id = ?");
-        let trial = sqlx::query(AssertSqlSafe(sql))
+        let stored = sqlx::query(AssertSqlSafe(sql))
             .bind(row.try_get::<i64, _>("id")?)
             .fetch_one(&mut *connection)
             .await?;
+        let (_, trial) = trial_from_row(&stored)?;
+        if page.attempts.is_empty() {
+            (page.config, page.compilation) = (trial.config, trial.compilation);
+        }
+        let found = |hazard| FoundHazard {
+            hazard,
+            source: None,
+        };
         page.attempts.push(Attempt {
             run: row.try_get("run")?,
             device: row.try_get("device")?,
             device_kind: row.try_get::<Text<_>, _>("kind")?.0,
+            verdict: trial.judgement.verdict,
+            detail: trial.judgement.detail,
+            hazards: trial.judgement.hazards.into_iter().map(found).collect(),
+            max_error: trial.judgement.max_error,
+            measurement: trial.measurement,
+            origin: trial.origin,
+            sequence: trial.sequence,
             commit: row.try_get("git_commit")?,
             dirty: row.try_get("dirty")?,
             driver: row.try_get("driver")?,
             judged_at: row.try_get("judged_at")?,
-            trial: trial_from_row(&trial)?.1,
         });
     }
     Ok(Some(page))
@@ -225,9 +299,12 @@ async fn effects(
         .map(|(config, us)| (config.into(), us))
         .collect();
     Ok(Some(BoardEffects {
-        key: board.key,
+        kernel: board.key.kernel,
+        problem: board.key.problem,
+        device: board.key.device,
         timing: board.timing,
-        effects: worth(&rows),
+        parameters: worth(&rows),
+        together: None,
         rows,
     }))
 }
@@ -267,6 +344,7 @@ fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
         values.sort_by(|a, b| order(&a.value, &b.value));
         effects.push(Effect {
             parameter: parameter.clone(),
+            importance: None,
             values,
         });
     }

@@ -9,7 +9,6 @@ mod system;
 use super::app::App;
 use super::problem::Problem;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use std::sync::Arc;
@@ -32,7 +31,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
                 .build(),
         )
         .build();
-    let (router, document) = OpenApiRouter::with_openapi(document)
+    let (mut router, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(runs::list, runs::submit))
         .routes(routes!(runs::one))
         .routes(routes!(runs::trials))
@@ -51,6 +50,10 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(system::metrics))
         .split_for_parts();
     let document = Arc::new(document::complete(document));
+    for (path, kind, content) in system::PAGES {
+        let page = move || async move { ([(header::CONTENT_TYPE, kind)], content) };
+        router = router.route(path, get(page));
+    }
     router
         .route(
             "/openapi.json",
@@ -59,10 +62,6 @@ pub(super) fn router(app: Arc<App>) -> Router {
                 async move { Json((*document).clone()) }
             }),
         )
-        .route("/", get(system::page))
-        .route("/dashboard.js", get(system::script))
-        .route("/echarts.js", get(system::plots))
-        .route("/dashboard.css", get(system::style))
         .fallback(|| async {
             Problem::new(
                 StatusCode::NOT_FOUND,
@@ -76,18 +75,6 @@ pub(super) fn router(app: Arc<App>) -> Router {
             )
         })
         .with_state(app)
-}
-
-/// An answer that was made before.
-fn json_bytes(bytes: bytes::Bytes) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], bytes)
-}
-
-/// An answer for the cache.
-fn bytes_of(value: &impl serde::Serialize) -> Result<bytes::Bytes, Problem> {
-    serde_json::to_vec(value)
-        .map(bytes::Bytes::from)
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
 }
 
 /// A number of rows that was asked for, or what stands for it.

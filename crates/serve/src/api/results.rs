@@ -2,16 +2,13 @@
 
 use super::super::app::App;
 use super::super::problem::{Path, Problem, Query};
-use super::super::view::{
-    AttemptView, CandidateView, EffectValueView, EffectView, EffectsView, HazardView,
-    LeaderboardEntry,
-};
-use super::{bytes_of, json_bytes, within};
+use super::super::view::LeaderboardEntry;
+use super::within;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +17,7 @@ use tuner_core::files;
 use tuner_core::record::{Hazard, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
-use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, Effect, LeaderboardQuery};
+use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
 
 /// Rows a group, at most.
 const MAX_ROWS: u32 = 1000;
@@ -63,9 +60,9 @@ impl BoardQuery {
 pub(super) async fn leaderboard(
     State(app): State<Arc<App>>,
     Query(query): Query<BoardQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     let query = query.query()?;
-    let answer = app.cached(format!("leaderboard {query:?}"), async {
+    app.cached(format!("leaderboard {query:?}"), async {
         let boards = app
             .read(async move |store| store.boards(&query).await)
             .await?;
@@ -77,81 +74,42 @@ pub(super) async fn leaderboard(
                 candidate: candidate.to_string(),
             })
             .collect();
-        bytes_of(&entries)
-    });
-    Ok(json_bytes(answer.await?))
+        Ok(entries)
+    })
+    .await
 }
 
 /// Everything known of a candidate: configuration, verdicts, hazards, resources, raw samples.
 #[utoipa::path(get, path = "/api/v1/candidates/{candidate}", tag = "results",
     params(("candidate" = String, Path, description = "64 hexadecimal digits")),
-    responses((status = 200, body = CandidateView), (status = 404, body = Problem)))]
+    responses((status = 200, body = CandidatePage), (status = 404, body = Problem)))]
 pub(super) async fn candidate(
     State(app): State<Arc<App>>,
     Path(candidate): Path<String>,
-) -> Result<Json<CandidateView>, Problem> {
+) -> Result<Json<CandidatePage>, Problem> {
     let hex = candidate.len() == 64 && candidate.bytes().all(|b| b.is_ascii_hexdigit());
     let hash = ContentHash::from_stored(candidate.to_ascii_lowercase());
     let page = if hex {
-        let hash = hash.clone();
         app.read(async move |store| store.candidate(&hash).await)
             .await?
     } else {
         None
     };
-    let page = page.ok_or_else(|| {
+    let mut page = page.ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,
             "there is no such candidate; /api/v1/leaderboard names some",
         )
     })?;
-    let folders = app.folders.clone();
-    tokio::task::spawn_blocking(move || view(&hash, page, &folders))
-        .await
-        .map(Json)
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
-}
-
-fn view(hash: &ContentHash, page: CandidatePage, folders: &[PathBuf]) -> CandidateView {
-    let latest = page.attempts.first().map(|attempt| &attempt.trial);
-    CandidateView {
-        candidate: hash.to_string(),
-        config: latest.map(|trial| trial.config.clone()).unwrap_or_default(),
-        compilation: latest.and_then(|trial| trial.compilation.clone()),
-        kernel: page.kernel,
-        problem: page.problem,
-        sizes: page.sizes,
-        template_hash: page.template_hash,
-        attempts: page
-            .attempts
-            .into_iter()
-            .map(|attempt| AttemptView {
-                run: attempt.run,
-                device: attempt.device,
-                device_kind: attempt.device_kind,
-                verdict: attempt.trial.judgement.verdict,
-                detail: attempt.trial.judgement.detail,
-                hazards: attempt
-                    .trial
-                    .judgement
-                    .hazards
-                    .into_iter()
-                    .map(|hazard| HazardView {
-                        source: source_line(&hazard, folders),
-                        hazard,
-                    })
-                    .collect(),
-                max_error: attempt.trial.judgement.max_error,
-                measurement: attempt.trial.measurement,
-                origin: attempt.trial.origin,
-                sequence: attempt.trial.sequence,
-                commit: attempt.commit,
-                dirty: attempt.dirty,
-                driver: attempt.driver,
-                judged_at: attempt.judged_at,
-            })
-            .collect(),
-    }
+    let folders = app.settings.folders.clone();
+    let with_sources = move || {
+        let attempts = page.attempts.iter_mut();
+        for found in attempts.flat_map(|attempt| &mut attempt.hazards) {
+            found.source = source_line(&found.hazard, &folders);
+        }
+        page
+    };
+    Ok(Json(tokio::task::spawn_blocking(with_sources).await?))
 }
 
 /// The line a hazard names, where its file lies beside or in a kernel folder (`templates` is beside
@@ -178,37 +136,37 @@ fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
 
 /// What each value of each parameter is worth on one board: best and median time, candidates.
 #[utoipa::path(get, path = "/api/v1/effects", params(BoardQuery), tag = "results",
-    responses((status = 200, body = EffectsView), (status = 404, body = Problem)))]
+    responses((status = 200, body = BoardEffects), (status = 404, body = Problem)))]
 pub(super) async fn effects(
     State(app): State<Arc<App>>,
     Query(query): Query<BoardQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     let query = query.query()?;
-    let answer = app.cached(format!("effects {query:?}"), async {
+    app.cached(format!("effects {query:?}"), async {
         let found = app.read(async move |store| store.effects(&query).await);
-        let Some(found) = found.await? else {
+        let Some(mut found) = found.await? else {
             return Err(Problem::new(
                 StatusCode::NOT_FOUND,
                 "no results match; /api/v1/leaderboard names kernels, problems and devices",
             ));
         };
-        let view = tokio::task::spawn_blocking(move || effects_view(found));
-        let view = view
-            .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-        bytes_of(&view)
-    });
-    Ok(json_bytes(answer.await?))
+        let weighed = tokio::task::spawn_blocking(move || {
+            weigh(&mut found);
+            found
+        });
+        Ok(weighed.await?)
+    })
+    .await
 }
 
 /// Candidates that importance is computed from, at most; more are sampled evenly.
 const MAX_IMPORTANCE_POINTS: usize = 2000;
 
-/// What each parameter explains alone, in the order of the effects, and what they explain together.
-fn importance(found: &BoardEffects) -> Option<surrogate::Importance> {
+/// Adds what each parameter explains alone, and what they explain together.
+fn weigh(found: &mut BoardEffects) {
     let text = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let places: Vec<(&str, HashMap<String, usize>)> = found
-        .effects
+        .parameters
         .iter()
         .map(|effect| {
             let values = effect.values.iter().map(|value| text(&value.value));
@@ -232,39 +190,11 @@ fn importance(found: &BoardEffects) -> Option<surrogate::Importance> {
         times.push(us.ln());
     }
     let levels: Vec<usize> = places.iter().map(|(_, numbers)| numbers.len()).collect();
-    surrogate::importance(&levels, &points, &times)
-}
-
-fn effects_view(found: BoardEffects) -> EffectsView {
-    let importance = importance(&found);
-    let alone = |place: usize| importance.as_ref()?.alone.get(place).copied();
-    let effects = found.effects.into_iter().enumerate();
-    EffectsView {
-        kernel: found.key.kernel,
-        problem: found.key.problem,
-        device: found.key.device,
-        timing: found.timing,
-        parameters: effects
-            .map(|(place, effect)| effect_view(effect, alone(place)))
-            .collect(),
-        together: importance.as_ref().map(|found| found.together),
-    }
-}
-
-fn effect_view(effect: Effect, importance: Option<f64>) -> EffectView {
-    EffectView {
-        parameter: effect.parameter,
-        importance,
-        values: effect
-            .values
-            .into_iter()
-            .map(|value| EffectValueView {
-                value: value.value,
-                count: value.count,
-                best_us: value.best_us,
-                median_us: value.median_us,
-            })
-            .collect(),
+    if let Some(importance) = surrogate::importance(&levels, &points, &times) {
+        for (effect, alone) in found.parameters.iter_mut().zip(importance.alone) {
+            effect.importance = Some(alone);
+        }
+        found.together = Some(importance.together);
     }
 }
 

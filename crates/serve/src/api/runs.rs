@@ -2,13 +2,13 @@
 
 use super::super::app::{App, run_view};
 use super::super::problem::{Body, Path, Problem, Query};
-use super::super::view::{NoteView, RunList, RunView, Stopping, Submitted, TrialView};
+use super::super::view::{NoteView, RunList, RunView, Stopping, Submitted};
 use super::super::{confine, stream};
-use super::{bytes_of, json_bytes, within};
+use super::within;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use std::sync::Arc;
 use tuner_engine::job::Request;
@@ -43,7 +43,7 @@ pub(super) struct ListQuery {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Query(query): Query<ListQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     let states = [
         "queued",
         "running",
@@ -65,7 +65,7 @@ pub(super) async fn list(
     }
     let limit = within("limit", query.limit, PAGE, PAGE)?;
     let name = format!("runs {:?} {:?} {limit}", query.state, query.before);
-    let answer = app.cached(name, async {
+    app.cached(name, async {
         let filter = RunFilter {
             id: None,
             state: query.state.clone(),
@@ -85,9 +85,9 @@ pub(super) async fn list(
                 None => run_view(row),
             })
             .collect();
-        bytes_of(&RunList { runs, next })
-    });
-    Ok(json_bytes(answer.await?))
+        Ok(RunList { runs, next })
+    })
+    .await
 }
 
 fn without_curves(mut view: RunView) -> RunView {
@@ -109,10 +109,9 @@ pub(super) async fn submit(
     State(app): State<Arc<App>>,
     Body(request): Body<Request>,
 ) -> Result<Response, Problem> {
-    let folders = app.folders.clone();
-    let confined = tokio::task::spawn_blocking(move || confine::confine(&request, &folders))
-        .await
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
+    let folders = app.settings.folders.clone();
+    let confined =
+        tokio::task::spawn_blocking(move || confine::confine(&request, &folders)).await??;
     let job = NewJob {
         device: tuner_engine::job::device_key(&confined)
             .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?,
@@ -161,39 +160,21 @@ pub(super) struct TrialQuery {
 /// The latest results of a run, failed ones too.
 #[utoipa::path(get, path = "/api/v1/runs/{id}/trials", tag = "runs",
     params(("id" = String, Path), TrialQuery),
-    responses((status = 200, body = Vec<TrialView>), (status = 404, body = Problem)))]
+    responses((status = 200, body = Vec<RunTrial>), (status = 404, body = Problem)))]
 pub(super) async fn trials(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Query(query): Query<TrialQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     existing(&app, &id).await?;
     let limit = within("limit", query.limit, 50, MAX_TRIALS)?;
     let failed = query.failed.unwrap_or(false);
-    let answer = app.cached(format!("trials {id} {failed} {limit}"), async {
+    app.cached(format!("trials {id} {failed} {limit}"), async {
         let run = RunId::from_text(&id);
         let found = app.read(async move |store| store.run_trials(&run, failed, limit).await);
-        let trials: Vec<TrialView> = found.await?.into_iter().map(trial_view).collect();
-        bytes_of(&trials)
-    });
-    Ok(json_bytes(answer.await?))
-}
-
-fn trial_view(trial: RunTrial) -> TrialView {
-    TrialView {
-        kernel: trial.kernel,
-        problem: trial.problem,
-        sequence: trial.sequence,
-        verdict: trial.verdict,
-        detail: trial.detail,
-        candidate: trial.candidate.to_string(),
-        config: trial.config,
-        time_us: trial.p50_us,
-        time_us_p90: trial.p90_us,
-        registers: trial.registers,
-        code_bytes: trial.code_bytes,
-        energy_mj: trial.energy_mj,
-    }
+        Ok(found.await?)
+    })
+    .await
 }
 
 /// Stops a run: one that waits leaves the queue, one under way ends after the candidate on the

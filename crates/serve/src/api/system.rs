@@ -4,19 +4,18 @@ use super::super::app::App;
 use super::super::problem::Problem;
 use super::super::view::{DeviceView, Health};
 use super::super::{clocks, health, metrics};
-use super::{bytes_of, json_bytes};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use tuner_engine::fleet::FleetView;
 
 /// Devices with results, and their clocks.
 #[utoipa::path(get, path = "/api/v1/devices", tag = "results",
     responses((status = 200, body = Vec<DeviceView>)))]
-pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Problem> {
-    let answer = app.cached("devices".to_owned(), async {
+pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    app.cached("devices".to_owned(), async {
         let running: Vec<(String, String)> = app
             .live
             .all()
@@ -33,19 +32,16 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<impl IntoResp
                 })
                 .collect()
         };
-        let views = tokio::task::spawn_blocking(describe)
-            .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-        bytes_of(&views)
-    });
-    Ok(json_bytes(answer.await?))
+        Ok(tokio::task::spawn_blocking(describe).await?)
+    })
+    .await
 }
 
 /// The fleet that judges this daemon's candidates: workers, runs, queues.
 #[utoipa::path(get, path = "/api/v1/fleet", tag = "system",
     responses((status = 200, body = FleetView), (status = 404, body = Problem)))]
 pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>, Problem> {
-    let fleet = app.fleet.as_ref().map(|fleet| fleet.view());
+    let fleet = app.settings.fleet.as_ref().map(|fleet| fleet.view());
     fleet.map(Json).ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,
@@ -84,33 +80,33 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResp
     Ok(([(header::CONTENT_TYPE, kind)], page))
 }
 
-/// The dashboard.
-pub(super) async fn page() -> impl IntoResponse {
-    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-    (kind, include_str!("../dashboard/index.html"))
-}
-
-/// Its script.
-pub(super) async fn script() -> impl IntoResponse {
-    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
-    let parts = concat!(
-        include_str!("../dashboard/core.js"),
-        include_str!("../dashboard/charts.js"),
-        include_str!("../dashboard/plots.js"),
-        include_str!("../dashboard/explore.js"),
-        include_str!("../dashboard/views.js"),
-    );
-    (kind, parts)
-}
-
-/// The library that draws its larger plots (Apache ECharts, `dashboard/vendor`).
-pub(super) async fn plots() -> impl IntoResponse {
-    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
-    (kind, include_str!("../dashboard/vendor/echarts.min.js"))
-}
-
-/// Its style.
-pub(super) async fn style() -> impl IntoResponse {
-    let kind = [(header::CONTENT_TYPE, "text/css; charset=utf-8")];
-    (kind, include_str!("../dashboard/style.css"))
-}
+/// What is served as it is: path, media type and content.
+pub(super) const PAGES: [(&str, &str, &str); 4] = [
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_str!("../dashboard/index.html"),
+    ),
+    (
+        "/dashboard.js",
+        "text/javascript; charset=utf-8",
+        concat!(
+            include_str!("../dashboard/core.js"),
+            include_str!("../dashboard/charts.js"),
+            include_str!("../dashboard/plots.js"),
+            include_str!("../dashboard/explore.js"),
+            include_str!("../dashboard/views.js"),
+        ),
+    ),
+    // The library that draws the larger plots: Apache ECharts.
+    (
+        "/echarts.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../dashboard/vendor/echarts.min.js"),
+    ),
+    (
+        "/dashboard.css",
+        "text/css; charset=utf-8",
+        include_str!("../dashboard/style.css"),
+    ),
+];
