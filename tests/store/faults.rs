@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use tuner_core::record::DeviceKind;
-use tuner_store::{LeaderboardQuery, RunEnd, Store, StoreError};
+use tuner_store::{Failure, LeaderboardQuery, RunEnd, Store, StoreError};
 
 /// A closed database with some rows.
 async fn filled(path: &Path, rows: u64) {
@@ -71,7 +71,7 @@ async fn a_newer_schema_is_refused_and_says_to_update() {
          VALUES (99990101000000, 'future', true, x'00', 0)",
     )
     .await;
-    let newer = |error: &StoreError| matches!(error, StoreError::Newer { .. });
+    let newer = |error: &StoreError| matches!(error.failure, Failure::Newer { .. });
     check_refused(&path, newer, "99990101000000").await;
 }
 
@@ -81,7 +81,7 @@ async fn an_edited_migration_is_refused() {
     let path = directory.path().join("tuner.db");
     filled(&path, 1).await;
     sql(&path, "UPDATE _sqlx_migrations SET checksum = x'00'").await;
-    let other = |error: &StoreError| matches!(error, StoreError::OtherHistory { .. });
+    let other = |error: &StoreError| matches!(error.failure, Failure::OtherHistory { .. });
     check_refused(&path, other, "different text").await;
 }
 
@@ -91,7 +91,7 @@ async fn text_is_no_database_and_stays_as_it_was() {
     let path = directory.path().join("notes.txt");
     for text in ["hello".to_owned(), "not a database at all\n".repeat(1000)] {
         std::fs::write(&path, &text).unwrap();
-        let not = |error: &StoreError| matches!(error, StoreError::NotADatabase { .. });
+        let not = |error: &StoreError| matches!(error.failure, Failure::NotADatabase);
         check_refused(&path, not, "not a SQLite database").await;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
@@ -103,7 +103,7 @@ async fn another_programs_database_is_left_alone() {
     let path = directory.path().join("places.db");
     sql(&path, "CREATE TABLE bookmarks (url TEXT)").await;
     let before = std::fs::read(&path).unwrap();
-    let foreign = |error: &StoreError| matches!(error, StoreError::Foreign { .. });
+    let foreign = |error: &StoreError| matches!(error.failure, Failure::Foreign);
     check_refused(&path, foreign, "another program").await;
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -114,7 +114,7 @@ async fn a_database_cut_short_is_damaged() {
     let path = directory.path().join("tuner.db");
     filled(&path, 300).await;
     let bytes = std::fs::read(&path).unwrap();
-    let corrupt = |error: &StoreError| matches!(error, StoreError::Corrupt { .. });
+    let corrupt = |error: &StoreError| matches!(error.failure, Failure::Corrupt { .. });
     for keep in [bytes.len() / 2, 4096, 5000] {
         std::fs::write(&path, &bytes[..keep]).unwrap();
         check_refused(&path, corrupt, "damaged or cut short").await;
@@ -130,9 +130,9 @@ async fn a_database_cut_short_is_damaged() {
 async fn reading_what_is_missing_or_a_directory_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let missing = rows(&directory.path().join("none.db")).await.unwrap_err();
-    assert!(matches!(missing, StoreError::Missing { .. }), "{missing:?}");
+    assert!(matches!(missing.failure, Failure::Missing), "{missing:?}");
     assert!(missing.to_string().contains("tuner run"), "{missing}");
-    let open = |error: &StoreError| matches!(error, StoreError::CannotOpen { .. });
+    let open = |error: &StoreError| matches!(error.failure, Failure::CannotOpen { .. });
     check_refused(directory.path(), open, "cannot be opened").await;
 }
 
@@ -360,7 +360,7 @@ async fn a_database_that_is_moved_away_under_a_run_is_noticed() {
     let mend = async |path: &Path| std::fs::rename(aside(path), path).unwrap();
     let (error, rows) = with_a_failing_run("a.db", spoil, mend).await;
     assert!(
-        matches!(error, StoreError::Replaced { .. }) && !error.is_bad_input(),
+        matches!(error.failure, Failure::Replaced) && !error.is_bad_input(),
         "{error}"
     );
     assert_eq!(rows, 2);

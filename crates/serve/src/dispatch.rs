@@ -13,7 +13,7 @@ use tuner_device::DeviceSelector;
 use tuner_device::worker::host::WorkerError;
 use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{EngineError, Event, Report, StopReason};
-use tuner_store::{JobState, QueuedJob, RunId, RunRow, StoreError};
+use tuner_store::{Failure, JobState, QueuedJob, RunId, RunRow, StoreError};
 
 /// How often the queue is looked at unasked: a `tuner submit` writes to the database directly.
 const LOOK: Duration = Duration::from_millis(500);
@@ -223,9 +223,10 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
             }
         }
         Ok(report) => (JobState::Finished, summary::of(report)),
-        Err(JobError::Store(StoreError::Broken { detail, .. })) => {
-            (JobState::Failed, detail.clone())
-        }
+        Err(JobError::Store(StoreError {
+            failure: Failure::Broken(detail),
+            ..
+        })) => (JobState::Failed, detail.clone()),
         // A full disk or a lock passes; what was announced is stored, and the run goes on.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
         Err(JobError::Usage(text) | JobError::Device(text)) => {

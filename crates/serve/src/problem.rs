@@ -58,7 +58,7 @@ impl IntoResponse for Problem {
 
 impl From<tuner_store::StoreError> for Problem {
     fn from(error: tuner_store::StoreError) -> Self {
-        if matches!(error, tuner_store::StoreError::QueueFull { .. }) {
+        if matches!(error.failure, tuner_store::Failure::QueueFull(_)) {
             return Self::new(StatusCode::TOO_MANY_REQUESTS, error.to_string());
         }
         tracing::error!(%error, "the database does not answer");

@@ -4,27 +4,28 @@ use std::path::{Path, PathBuf};
 
 /// A failure of the store. Cheap to clone, because one failed commit answers many waiters.
 #[derive(Debug, Clone, thiserror::Error)]
+#[error("{}: {failure}", path.display())]
+pub struct StoreError {
+    /// The database.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub failure: Failure,
+}
+
+/// What can be wrong with a database.
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum Failure {
     /// The file to read does not exist.
-    #[error(
-        "{}: no such database; `tuner run` makes one, --db FILE names another",
-        path.display()
-    )]
-    Missing {
-        /// The database.
-        path: PathBuf,
-    },
+    #[error("no such database; `tuner run` makes one, --db FILE names another")]
+    Missing,
     /// A newer tuner wrote it.
     #[error(
-        "{}: the database has schema version {found}, written by a newer tuner; this one \
-         ({}) knows up to {known}: update the tuner, or name another file with --db",
-        path.display(),
+        "the database has schema version {found}, written by a newer tuner; this one ({}) knows up \
+         to {known}: update the tuner, or name another file with --db",
         env!("CARGO_PKG_VERSION")
     )]
     Newer {
-        /// The database.
-        path: PathBuf,
         /// Newest migration applied to it.
         found: i64,
         /// Newest migration known here.
@@ -32,13 +33,10 @@ pub enum StoreError {
     },
     /// Its recorded history differs from ours.
     #[error(
-        "{}: migration {version} of the database is not the one this tuner knows ({reason}); \
-         it was written by a development version: name another file with --db",
-        path.display()
+        "migration {version} of the database is not the one this tuner knows ({reason}); it was \
+         written by a development version: name another file with --db"
     )]
     OtherHistory {
-        /// The database.
-        path: PathBuf,
         /// The migration.
         version: i64,
         /// In which way it differs.
@@ -46,107 +44,67 @@ pub enum StoreError {
     },
     /// Not SQLite at all.
     #[error(
-        "{}: not a SQLite database; nothing was changed: name another file with --db, or move \
-         this one away",
-        path.display()
+        "not a SQLite database; nothing was changed: name another file with --db, or move this one \
+         away"
     )]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
+    NotADatabase,
     /// A SQLite database, but not ours.
     #[error(
-        "{}: a SQLite database of another program (no tuner tables in it); nothing was changed: \
-         name another file with --db",
-        path.display()
+        "a SQLite database of another program (no tuner tables in it); nothing was changed: name \
+         another file with --db"
     )]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    Foreign,
     /// Truncated or damaged.
     #[error(
-        "{}: the database is damaged or cut short ({detail}); rescue what can be read with \
-         `sqlite3 {} .recover | sqlite3 rescued.db` and use --db rescued.db, or start a new one",
-        path.display(),
+        "the database is damaged or cut short ({detail}); rescue what can be read with `sqlite3 {} \
+         .recover | sqlite3 rescued.db` and use --db rescued.db, or start a new one",
         path.display()
     )]
     Corrupt {
-        /// The database.
+        /// The database, for the command that rescues it.
         path: PathBuf,
         /// SQLite's words.
         detail: String,
     },
-    /// May be read, not written.
+    /// May be read, not written; the system's or SQLite's words.
     #[error(
-        "{}: the database cannot be written ({detail}); make the file and its directory writable \
-         (SQLite keeps two files beside it), or name another file with --db",
-        path.display()
+        "the database cannot be written ({0}); make the file and its directory writable (SQLite \
+         keeps two files beside it), or name another file with --db"
     )]
-    ReadOnly {
-        /// The database.
-        path: PathBuf,
-        /// The system's or SQLite's words.
-        detail: String,
-    },
+    ReadOnly(String),
     /// Another file, or none, has its name now.
     #[error(
-        "{}: the database was moved, deleted or replaced while it was in use; what was announced \
-         before is in the file that had this name, and nothing after it is stored: put it back, \
-         or start again with another --db",
-        path.display()
+        "the database was moved, deleted or replaced while it was in use; what was announced before \
+         is in the file that had this name, and nothing after it is stored: put it back, or start \
+         again with another --db"
     )]
-    Replaced {
-        /// The database.
-        path: PathBuf,
-    },
-    /// More names than one: SQLite keeps its log beside the name that it was given.
+    Replaced,
+    /// More names than one, and how many: SQLite keeps its log beside the name that it was given.
     #[error(
-        "{}: the file has {links} names (hard links), and SQLite would keep a log of its own for \
-         each, which destroys the database; use one name: remove the others, or copy the file \
-         (`cp`) where two databases are wanted",
-        path.display()
+        "the file has {0} names (hard links), and SQLite would keep a log of its own for each, which \
+         destroys the database; use one name: remove the others, or copy the file (`cp`) where two \
+         databases are wanted"
     )]
-    HardLinked {
-        /// The database.
-        path: PathBuf,
-        /// How many names.
-        links: u64,
-    },
+    HardLinked(u64),
     /// As many runs wait as may.
     #[error(
-        "{}: {limit} runs wait already, and no more are taken; stop some with `tuner stop RUN` or \
-         wait until they are done",
-        path.display()
+        "{0} runs wait already, and no more are taken; stop some with `tuner stop RUN` or wait until \
+         they are done"
     )]
-    QueueFull {
-        /// The database.
-        path: PathBuf,
-        /// How many may wait.
-        limit: u64,
-    },
-    /// Cannot be opened.
+    QueueFull(u64),
+    /// Cannot be opened; the system's or SQLite's words.
     #[error(
-        "{}: the database cannot be opened ({detail}); check the path and its permissions, or \
-         name another file with --db",
-        path.display()
+        "the database cannot be opened ({0}); check the path and its permissions, or name another \
+         file with --db"
     )]
-    CannotOpen {
-        /// The database.
-        path: PathBuf,
-        /// The system's or SQLite's words.
-        detail: String,
-    },
+    CannotOpen(String),
     /// The disk, a quota or a file-size limit is full.
     #[error(
-        "{}: the disk is full or failing, or a limit on file size is reached ({detail}). The {stored} results \
+        "the disk is full or failing, or a limit on file size is reached ({detail}). The {stored} results \
          stored by this process are safe and nothing stored before is lost; {lost} judged after \
-         them could not be stored. Free space, then continue with `tuner run … --resume`",
-        path.display()
+         them could not be stored. Free space, then continue with `tuner run … --resume`"
     )]
     Full {
-        /// The database.
-        path: PathBuf,
         /// SQLite's words.
         detail: String,
         /// Results that this process stored, and that stay stored.
@@ -154,38 +112,31 @@ pub enum StoreError {
         /// Results of the failed transaction.
         lost: u64,
     },
-    /// Another process holds it.
+    /// Another process holds it; how long was waited, seconds.
     #[error(
-        "{}: another process has kept the database locked for {waited_s} s; end that process, or \
-         name another file with --db. Nothing stored is lost",
-        path.display()
+        "another process has kept the database locked for {0} s; end that process, or name another \
+         file with --db. Nothing stored is lost"
     )]
-    Busy {
-        /// The database.
-        path: PathBuf,
-        /// How long was waited, seconds.
-        waited_s: u64,
-    },
-    /// The disk or file system failed.
+    Busy(u64),
+    /// The disk or file system failed; SQLite's words.
     #[error(
-        "{}: the disk or file system failed ({detail}); check it (`dmesg`), or name a file on \
-         another with --db. Nothing stored is known to be lost",
-        path.display()
+        "the disk or file system failed ({0}); check it (`dmesg`), or name a file on another with \
+         --db. Nothing stored is known to be lost"
     )]
-    Disk {
-        /// The database.
-        path: PathBuf,
-        /// SQLite's words.
-        detail: String,
-    },
+    Disk(String),
     /// Something that should not happen.
-    #[error("{}: {detail}", path.display())]
-    Broken {
-        /// The database.
-        path: PathBuf,
-        /// What.
-        detail: String,
-    },
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Failure {
+    /// The failure of that database.
+    pub(super) fn at(self, path: &Path) -> StoreError {
+        StoreError {
+            path: path.to_owned(),
+            failure: self,
+        }
+    }
 }
 
 impl StoreError {
@@ -193,36 +144,32 @@ impl StoreError {
     /// (exit code 1).
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
-        match self {
-            Self::Missing { .. }
-            | Self::Newer { .. }
-            | Self::OtherHistory { .. }
-            | Self::NotADatabase { .. }
-            | Self::HardLinked { .. }
-            | Self::Foreign { .. }
-            | Self::Corrupt { .. }
-            | Self::CannotOpen { .. } => true,
-            Self::Disk { .. }
-            | Self::ReadOnly { .. }
-            | Self::Full { .. }
-            | Self::QueueFull { .. }
-            | Self::Busy { .. }
-            | Self::Replaced { .. }
-            | Self::Broken { .. } => false,
+        match self.failure {
+            Failure::Missing
+            | Failure::Newer { .. }
+            | Failure::OtherHistory { .. }
+            | Failure::NotADatabase
+            | Failure::HardLinked(_)
+            | Failure::Foreign
+            | Failure::Corrupt { .. }
+            | Failure::CannotOpen(_) => true,
+            Failure::Disk(_)
+            | Failure::ReadOnly(_)
+            | Failure::Full { .. }
+            | Failure::QueueFull(_)
+            | Failure::Busy(_)
+            | Failure::Replaced
+            | Failure::Broken(_) => false,
         }
     }
 
     /// A database whose content contradicts itself, or a store that is used after its end.
     pub fn broken(path: &Path, detail: impl Into<String>) -> Self {
-        Self::Broken {
-            path: path.to_owned(),
-            detail: detail.into(),
-        }
+        Failure::Broken(detail.into()).at(path)
     }
 
     /// Sorts a SQLite failure by its result code (<https://sqlite.org/rescode.html>).
     pub(super) fn from_sqlx(path: &Path, error: &sqlx::Error) -> Self {
-        let path = path.to_owned();
         let detail = match error {
             sqlx::Error::Database(database) => database.message().to_owned(),
             sqlx::Error::Decode(said) => said.to_string(),
@@ -230,52 +177,39 @@ impl StoreError {
         };
         // Beyond a quota or size limit: SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE or _SHMSIZE.
         let cannot_grow = matches!(extended_code(error), Some(778 | 1034 | 1546 | 4874));
-        match primary_code(error) {
-            Some(10) if !cannot_grow => Self::Disk { path, detail },
-            Some(5 | 6) => Self::Busy {
-                path,
-                waited_s: super::open::BUSY_TIMEOUT.as_secs(),
-            },
-            Some(8) => Self::ReadOnly { path, detail },
-            Some(10 | 13) => Self::Full {
-                path,
+        let failure = match primary_code(error) {
+            Some(10) if !cannot_grow => Failure::Disk(detail),
+            Some(5 | 6) => Failure::Busy(super::open::BUSY_TIMEOUT.as_secs()),
+            Some(8) => Failure::ReadOnly(detail),
+            Some(10 | 13) => Failure::Full {
                 detail,
                 stored: 0,
                 lost: 0,
             },
-            Some(11) => Self::Corrupt { path, detail },
-            Some(14) => Self::CannotOpen {
-                path,
-                detail: match no_descriptors() {
-                    true => {
-                        "this process has as many files open as it may: raise `ulimit -n`".into()
-                    }
-                    false => detail,
-                },
+            Some(11) => Failure::Corrupt {
+                path: path.to_owned(),
+                detail,
             },
-            Some(7) => Self::Broken {
-                path,
-                detail: format!(
-                    "SQLite gets no memory ({detail}): raise `ulimit -v` or the container's limit; \
-                     what was announced is stored"
-                ),
-            },
-            Some(26) => Self::NotADatabase { path },
-            _ => Self::Broken { path, detail },
-        }
+            Some(14) if no_descriptors() => Failure::CannotOpen(
+                "this process has as many files open as it may: raise `ulimit -n`".to_owned(),
+            ),
+            Some(14) => Failure::CannotOpen(detail),
+            Some(7) => Failure::Broken(format!(
+                "SQLite gets no memory ({detail}): raise `ulimit -v` or the container's limit; what \
+                 was announced is stored"
+            )),
+            Some(26) => Failure::NotADatabase,
+            _ => Failure::Broken(detail),
+        };
+        failure.at(path)
     }
 
     /// Adds what is safe and what is not to an error of a full disk.
-    pub(super) fn with_counts(self, stored: u64, lost: u64) -> Self {
-        match self {
-            Self::Full { path, detail, .. } => Self::Full {
-                path,
-                detail,
-                stored,
-                lost,
-            },
-            other => other,
+    pub(super) fn with_counts(mut self, safe: u64, failed: u64) -> Self {
+        if let Failure::Full { stored, lost, .. } = &mut self.failure {
+            (*stored, *lost) = (safe, failed);
         }
+        self
     }
 }
 

@@ -30,7 +30,7 @@ mod top;
 mod writer;
 
 pub use ack::Ack;
-pub use error::StoreError;
+pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
@@ -47,7 +47,7 @@ use ack::closed;
 use error::At as _;
 use rows::config_text;
 use sqlx::{Connection as _, SqliteConnection};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
@@ -461,10 +461,7 @@ impl Store {
 
     async fn send(&self, command: Command) -> Result<(), StoreError> {
         let Some(commands) = &self.commands else {
-            return Err(StoreError::ReadOnly {
-                path: PathBuf::from(&*self.path),
-                detail: "it was opened to read".to_owned(),
-            });
+            return Err(Failure::ReadOnly("it was opened to read".to_owned()).at(&self.path));
         };
         commands.send(command).await.map_err(|_| closed(&self.path))
     }

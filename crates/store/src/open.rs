@@ -1,6 +1,6 @@
 //! Connections, and a schema that is up to date or a clear error.
 
-use super::error::{At as _, StoreError, primary_code};
+use super::error::{At as _, Failure, StoreError, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -79,9 +79,7 @@ pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
 pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() && facts.len() == 0 => {
-            return Err(StoreError::Missing {
-                path: path.to_owned(),
-            });
+            return Err(Failure::Missing.at(path));
         }
         Ok(facts) if facts.is_dir() => {
             let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
@@ -89,9 +87,7 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
         }
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(StoreError::Missing {
-                path: path.to_owned(),
-            });
+            return Err(Failure::Missing.at(path));
         }
         Err(error) => return Err(cannot_open(path, &error)),
     }
@@ -106,9 +102,7 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
     };
     match check_history(path, &mut connection).await? {
         History::Current => Ok(connection),
-        History::None => Err(StoreError::Foreign {
-            path: path.to_owned(),
-        }),
+        History::None => Err(Failure::Foreign.at(path)),
         History::Older => {
             // Migrate through a writing connection, then read.
             drop(connection);
@@ -127,8 +121,8 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
 
 fn cannot_write(error: &StoreError) -> bool {
     matches!(
-        error,
-        StoreError::CannotOpen { .. } | StoreError::ReadOnly { .. } | StoreError::HardLinked { .. }
+        error.failure,
+        Failure::CannotOpen(_) | Failure::ReadOnly(_) | Failure::HardLinked(_)
     )
 }
 
@@ -190,10 +184,7 @@ fn has_pending_log(path: &Path) -> bool {
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::CannotOpen {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    }
+    Failure::CannotOpen(error.to_string()).at(path)
 }
 
 fn create_parent(path: &Path) -> Result<(), StoreError> {
@@ -230,10 +221,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
         _ => 1,
     };
     if links > 1 {
-        return Err(StoreError::HardLinked {
-            path: path.to_owned(),
-            links,
-        });
+        return Err(Failure::HardLinked(links).at(path));
     }
     Ok(())
 }
@@ -256,9 +244,7 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     .await
     .at(path)?;
     if tables > 0 && ours == 0 {
-        return Err(StoreError::Foreign {
-            path: path.to_owned(),
-        });
+        return Err(Failure::Foreign.at(path));
     }
     Ok(())
 }
@@ -312,11 +298,8 @@ async fn check_history(
             .at(path)?;
     let known = known_version();
     if let Some((found, _)) = applied.last().filter(|(version, _)| *version > known) {
-        return Err(StoreError::Newer {
-            path: path.to_owned(),
-            found: *found,
-            known,
-        });
+        let found = *found;
+        return Err(Failure::Newer { found, known }.at(path));
     }
     for (version, checksum) in &applied {
         let reason = match MIGRATIONS.iter().find(|m| m.version == *version) {
@@ -324,11 +307,8 @@ async fn check_history(
             Some(ours) if ours.checksum.as_ref() != checksum.as_slice() => "different text",
             Some(_) => continue,
         };
-        return Err(StoreError::OtherHistory {
-            path: path.to_owned(),
-            version: *version,
-            reason,
-        });
+        let version = *version;
+        return Err(Failure::OtherHistory { version, reason }.at(path));
     }
     Ok(if applied.len() == MIGRATIONS.iter().count() {
         History::Current

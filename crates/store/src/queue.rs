@@ -1,7 +1,7 @@
 //! The daemon's run queue, and which daemon owns the database.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{At as _, Failure, StoreError};
 use super::owner;
 use super::run::RunId;
 use super::writer::now;
@@ -141,10 +141,7 @@ impl Store {
             )
             .await?;
         if queued == 0 {
-            return Err(StoreError::QueueFull {
-                path: self.path.to_path_buf(),
-                limit: MAX_QUEUED_RUNS,
-            });
+            return Err(Failure::QueueFull(MAX_QUEUED_RUNS).at(&self.path));
         }
         Ok(id)
     }

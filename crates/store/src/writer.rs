@@ -5,7 +5,7 @@
 //! the larger the groups, and no timer is needed.
 
 use super::begin::{self, OpenTask};
-use super::error::{At as _, StoreError, broken};
+use super::error::{At as _, Failure, StoreError, broken};
 use super::open;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
@@ -151,8 +151,7 @@ impl Writer {
     /// The connection is fit for a write, on the file that has the database's name.
     async fn ready(&mut self) -> Result<(), StoreError> {
         if open::file_identity(&self.path).ok() != self.file {
-            let path = self.path.clone();
-            return Err(StoreError::Replaced { path });
+            return Err(Failure::Replaced.at(&self.path));
         }
         if self.suspect || self.connection.is_in_transaction() {
             let fresh = open::again(&self.path, self.busy_timeout).await?;
