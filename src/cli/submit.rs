@@ -80,7 +80,7 @@ pub(super) async fn enqueue(
     let new = NewJob {
         device: job::device_key(request)?,
         request: serde_json::to_string(request)?,
-        folder: Some(folder.to_owned()),
+        folder: Some(folder.to_string_lossy().into_owned()),
     };
     let store = Store::open(db).await?;
     let queued = store.enqueue(new).await;

@@ -277,7 +277,7 @@ pub(crate) async fn appraise(
         return Ok(());
     }
     let kept = serde_json::Value::from(kept);
-    store.note_setting(run, "knowledge_worth", kept).await
+    store.note_setting(run, "knowledge_worth", &kept).await
 }
 
 #[cfg(test)]

@@ -256,7 +256,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
             "the stored request cannot be read: {error}"
         ))
     })?;
-    let folder = queued.job.folder.as_deref().unwrap_or(Path::new("."));
+    let folder = Path::new(queued.job.folder.as_deref().unwrap_or("."));
     let mut prepared = match &app.settings.fleet {
         None => Prepared::new(&request, folder)?,
         Some(fleet) => {

@@ -1,9 +1,9 @@
-//! Beginning, continuing and ending a run: the few rows that everything else hangs on.
+//! Beginning and continuing a run: the few rows that everything else hangs on.
 
 use super::error::broken;
 use super::owner;
 use super::rows::config_text;
-use super::run::{RunEnd, RunId, RunStart, TaskStart};
+use super::run::{RunId, RunStart, TaskStart};
 use super::writer::now;
 use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
@@ -233,19 +233,4 @@ pub(super) async fn reopen(
     .await?;
     transaction.commit().await?;
     Ok((tasks, announced))
-}
-
-/// Marks a run as ended.
-pub(super) async fn finish(
-    connection: &mut SqliteConnection,
-    id: &RunId,
-    end: RunEnd,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE runs SET state = ?, owner = NULL, ended_at = ? WHERE name = ?")
-        .bind(Text(end))
-        .bind(now())
-        .bind(id.as_str())
-        .execute(connection)
-        .await
-        .map(drop)
 }

@@ -1,5 +1,7 @@
 //! What was best when, and the course of each run.
 
+use super::Store;
+use super::error::{At as _, StoreError};
 use super::leaderboard::{Board, LeaderboardQuery, filtered};
 use super::rows::Config;
 use serde::Serialize;
@@ -115,14 +117,18 @@ const PERIODS: &str = "falls AS (
     WINDOW g AS (PARTITION BY kernel, problem, device, device_kind, timing ORDER BY task)
     ORDER BY kernel, problem, device, device_kind, timing, task";
 
-/// See [`super::Store::history`].
-pub(super) async fn best_periods(
-    connection: &mut SqliteConnection,
-    query: &LeaderboardQuery,
-) -> Result<Vec<BestPeriod>, sqlx::Error> {
-    let sql = format!("WITH best AS ({BEST_OF_TASKS}), {PERIODS}");
-    let periods = filtered(AssertSqlSafe(sql), query);
-    Ok(with_ends(periods.fetch_all(connection).await?))
+impl Store {
+    /// Which configuration was best after each run, oldest first; sorted by kernel, problem and
+    /// device. `top` and `timings` of the query do not matter.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<BestPeriod>, StoreError> {
+        let sql = format!("WITH best AS ({BEST_OF_TASKS}), {PERIODS}");
+        let periods = filtered(AssertSqlSafe(sql), query);
+        let found = periods.fetch_all(&mut *self.reader().await?).await;
+        found.map(with_ends).at(&self.path)
+    }
 }
 
 /// A period ends where the next one of its kernel, problem and device begins.

@@ -45,7 +45,6 @@ pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectVal
 
 use ack::closed;
 use error::At as _;
-use rows::config_text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::path::Path;
 use std::sync::Arc;
@@ -53,16 +52,11 @@ use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
 use tuner_core::entry::Entry;
 use tuner_core::evidence::Measured;
-use tuner_core::record::{ConfigValues, LeaderboardRow, TaskKey, TrialRecord, Verdict};
+use tuner_core::record::{LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
 
 /// Where results go unless `--db` says otherwise.
 pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
-/// The newest schema version this program knows.
-#[must_use]
-pub fn schema_version() -> i64 {
-    open::known_version()
-}
 
 /// How long the daemon waits for another process's lock: a day.
 const PATIENT_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -312,16 +306,6 @@ impl Store {
         leaderboard::candidates(reader, board).await.at(&self.path)
     }
 
-    /// Which configuration was best after each run, oldest first; sorted by kernel, problem and
-    /// device. `top` and `timings` of the query do not matter.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn history(&self, query: &LeaderboardQuery) -> Result<Vec<BestPeriod>, StoreError> {
-        let reader = &mut *self.reader().await?;
-        history::best_periods(reader, query).await.at(&self.path)
-    }
-
     /// The runs behind a board's times, oldest first, each with its trials as they were told.
     ///
     /// # Errors
@@ -342,35 +326,6 @@ impl Store {
         .fetch_all(&mut *self.reader().await?)
         .await
         .at(&self.path)
-    }
-
-    /// Profiles of a candidate on a board's device, newest first.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn profiles(
-        &self,
-        board: &Board,
-        config: &ConfigValues,
-    ) -> Result<Vec<Profile>, StoreError> {
-        let reader = &mut *self.reader().await?;
-        profiles::of(reader, board, config).await.at(&self.path)
-    }
-
-    /// Keeps a profile of a stored candidate in place of the older one of that source.
-    ///
-    /// # Errors
-    /// The database cannot be written, or the candidate is not in it.
-    pub async fn store_profile(
-        &self,
-        board: &Board,
-        config: &ConfigValues,
-        profile: Profile,
-    ) -> Result<(), StoreError> {
-        let place = (board.problem_id, board.device_id);
-        let config = config_text(config);
-        self.write(move |connection| Box::pin(profiles::store(connection, place, config, profile)))
-            .await
     }
 
     /// Names of the kernels with any verdict.

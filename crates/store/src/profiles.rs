@@ -1,6 +1,7 @@
 //! Profiles of single candidates.
 
-use super::error::broken;
+use super::Store;
+use super::error::{At as _, StoreError, broken};
 use super::leaderboard::Board;
 use super::rows::config_text;
 use super::writer::now;
@@ -36,27 +37,49 @@ pub struct Profile {
     pub profiled_at: String,
 }
 
-/// See [`super::Store::profiles`].
-pub(super) async fn of(
-    connection: &mut SqliteConnection,
-    board: &Board,
-    config: &ConfigValues,
-) -> Result<Vec<Profile>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT f.source, f.tool, f.metrics, f.profiled_at FROM profiles f
-         JOIN candidates c ON c.id = f.candidate
-         WHERE c.problem = ? AND f.device = ? AND c.config = ? ORDER BY f.profiled_at DESC, f.id DESC",
-    )
-    .bind(board.problem_id)
-    .bind(board.device_id)
-    .bind(config_text(config))
-    .fetch_all(connection)
-    .await
+impl Store {
+    /// Profiles of a candidate on a board's device, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn profiles(
+        &self,
+        board: &Board,
+        config: &ConfigValues,
+    ) -> Result<Vec<Profile>, StoreError> {
+        sqlx::query_as(
+            "SELECT f.source, f.tool, f.metrics, f.profiled_at FROM profiles f
+             JOIN candidates c ON c.id = f.candidate WHERE c.problem = ? AND f.device = ?
+               AND c.config = ? ORDER BY f.profiled_at DESC, f.id DESC",
+        )
+        .bind(board.problem_id)
+        .bind(board.device_id)
+        .bind(config_text(config))
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .at(&self.path)
+    }
+
+    /// Keeps a profile of a stored candidate in place of the older one of that source.
+    ///
+    /// # Errors
+    /// The database cannot be written, or the candidate is not in it.
+    pub async fn store_profile(
+        &self,
+        board: &Board,
+        config: &ConfigValues,
+        profile: Profile,
+    ) -> Result<(), StoreError> {
+        let place = (board.problem_id, board.device_id);
+        let config = config_text(config);
+        self.write(move |connection| Box::pin(store(connection, place, config, profile)))
+            .await
+    }
 }
 
 /// Writes a profile of every candidate with that configuration; `place` is the problem's and the
 /// device's row.
-pub(super) async fn store(
+async fn store(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
     config: String,

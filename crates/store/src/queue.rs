@@ -7,25 +7,25 @@ use super::run::RunId;
 use super::writer::now;
 use sqlx::types::Json;
 use sqlx::{Connection as _, SqliteConnection};
-use std::path::PathBuf;
 
 /// A run that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct NewJob {
     /// Runs on the same device wait for one another.
     pub device: String,
     /// The request, JSON.
     pub request: String,
     /// Where names in it are looked for; `None` where only configured folders may be read.
-    pub folder: Option<PathBuf>,
+    pub folder: Option<String>,
 }
 
 /// A run in the queue.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct QueuedJob {
     /// The run's name.
     pub id: RunId,
     /// What was asked for.
+    #[sqlx(flatten)]
     pub job: NewJob,
     /// Wall time its engine was at work before, seconds.
     pub spent_s: f64,
@@ -63,7 +63,7 @@ pub const MAX_QUEUED_RUNS: u64 = 10_000;
 const ATTEMPTS_MAX: i64 = 2;
 
 /// The daemon that a database's row names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct DaemonRow {
     /// Host, process and its start time.
     pub owner: String,
@@ -74,6 +74,7 @@ pub struct DaemonRow {
     /// When it began, RFC 3339 UTC.
     pub started_at: String,
     /// Whether that process runs (one of another host counts as running).
+    #[sqlx(skip)]
     pub alive: bool,
 }
 
@@ -124,7 +125,6 @@ impl Store {
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
-        let folder = job.folder.map(|path| path.to_string_lossy().into_owned());
         let queued = self
             .execute(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
@@ -134,7 +134,7 @@ impl Store {
                     id.to_string(),
                     job.device,
                     job.request,
-                    folder.unwrap_or_default(),
+                    job.folder.unwrap_or_default(),
                     now().to_string(),
                     MAX_QUEUED_RUNS.to_string(),
                 ],
@@ -156,29 +156,17 @@ impl Store {
         busy: &[String],
         most: usize,
     ) -> Result<Vec<QueuedJob>, StoreError> {
-        let reader = &mut *self.reader().await?;
-        let rows: Vec<(String, String, String, Option<String>, f64)> = sqlx::query_as(
-            "SELECT name, device, request, folder, spent_s FROM queue WHERE id IN (
+        sqlx::query_as(
+            "SELECT name AS id, device, request, folder, spent_s FROM queue WHERE id IN (
                 SELECT min(id) FROM queue WHERE state = 'queued'
                 AND device NOT IN (SELECT value FROM json_each(?)) GROUP BY device)
              ORDER BY id LIMIT ?",
         )
         .bind(Json(busy))
         .bind(i64::try_from(most).unwrap_or(i64::MAX))
-        .fetch_all(reader)
+        .fetch_all(&mut *self.reader().await?)
         .await
-        .at(&self.path)?;
-        let job = |(name, device, request, folder, spent_s): (_, _, _, Option<String>, _)| {
-            let folder = folder.map(PathBuf::from);
-            let job = NewJob {
-                device,
-                request,
-                folder,
-            };
-            let id = RunId(name);
-            QueuedJob { id, job, spent_s }
-        };
-        Ok(rows.into_iter().map(job).collect())
+        .at(&self.path)
     }
 
     /// Marks a queued run as taken by its engine; false when it is no longer queued.
@@ -313,7 +301,11 @@ impl Store {
     }
 
     /// One statement with text parameters; the number of rows it changed.
-    async fn execute(&self, sql: &'static str, values: Vec<String>) -> Result<u64, StoreError> {
+    pub(super) async fn execute(
+        &self,
+        sql: &'static str,
+        values: Vec<String>,
+    ) -> Result<u64, StoreError> {
         self.write(move |connection| {
             let query = values
                 .iter()
@@ -325,16 +317,13 @@ impl Store {
 }
 
 async fn daemon(connection: &mut SqliteConnection) -> Result<Option<DaemonRow>, sqlx::Error> {
-    let row: Option<(String, String, String, String)> =
+    let row: Option<DaemonRow> =
         sqlx::query_as("SELECT owner, address, instance, started_at FROM daemon")
             .fetch_optional(connection)
             .await?;
-    Ok(row.map(|(owner, address, instance, started_at)| DaemonRow {
-        alive: owner::is_alive(&owner),
-        owner,
-        address,
-        instance,
-        started_at,
+    Ok(row.map(|row| DaemonRow {
+        alive: owner::is_alive(&row.owner),
+        ..row
     }))
 }
 

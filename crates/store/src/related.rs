@@ -5,7 +5,6 @@ use super::Store;
 use super::error::{At as _, StoreError};
 use super::rows::{Config, config_text};
 use super::run::{RunId, RunStart, TaskStart};
-use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
 use tuner_core::record::{ConfigValues, DeviceKind, Verdict};
@@ -88,9 +87,19 @@ impl Store {
         of: Option<(&RunStart, &TaskStart)>,
         as_of: Option<i64>,
     ) -> Result<RelatedResults, StoreError> {
-        let reader = &mut *self.reader().await?;
-        let related = related(reader, kernel, of, as_of).await;
-        related.at(&self.path)
+        let rows: Vec<Row> = sqlx::query_as(RELATED)
+            .bind(kernel)
+            .bind(as_of.unwrap_or(i64::MAX))
+            .bind(of.map(|(start, task)| start.version(task)))
+            .bind(of.map(|(_, task)| task.problem.clone()))
+            .bind(of.map(|(_, task)| config_text(&task.sizes)))
+            .bind(of.map(|(start, _)| start.device.name.clone()))
+            .bind(of.map(|(start, _)| Text(start.device.kind)))
+            .bind(MAX_ROWS)
+            .fetch_all(&mut *self.reader().await?)
+            .await
+            .at(&self.path)?;
+        Ok(grouped(rows))
     }
 
     /// Keeps something that a run found out with its settings, under this key.
@@ -100,32 +109,18 @@ impl Store {
     pub async fn note_setting(
         &self,
         run: &RunId,
-        key: &'static str,
-        value: serde_json::Value,
+        key: &str,
+        value: &serde_json::Value,
     ) -> Result<(), StoreError> {
-        let run = run.clone();
-        self.write(move |connection| Box::pin(note_setting(connection, run, key, value)))
-            .await
+        let sql =
+            "UPDATE runs SET settings = json_set(settings, '$.' || ?, json(?)) WHERE name = ?";
+        let values = vec![key.to_owned(), value.to_string(), run.to_string()];
+        self.execute(sql, values).await.map(drop)
     }
 }
 
-async fn related(
-    connection: &mut SqliteConnection,
-    kernel: &str,
-    of: Option<(&RunStart, &TaskStart)>,
-    as_of: Option<i64>,
-) -> Result<RelatedResults, sqlx::Error> {
-    let rows: Vec<Row> = sqlx::query_as(RELATED)
-        .bind(kernel)
-        .bind(as_of.unwrap_or(i64::MAX))
-        .bind(of.map(|(start, task)| start.version(task)))
-        .bind(of.map(|(_, task)| task.problem.clone()))
-        .bind(of.map(|(_, task)| config_text(&task.sizes)))
-        .bind(of.map(|(start, _)| start.device.name.clone()))
-        .bind(of.map(|(start, _)| Text(start.device.kind)))
-        .bind(MAX_ROWS)
-        .fetch_all(connection)
-        .await?;
+/// Rows by problem, version and device, the oldest first.
+fn grouped(rows: Vec<Row>) -> RelatedResults {
     let mut as_of = 0;
     let mut groups: BTreeMap<(i64, i64), Related> = BTreeMap::new();
     for row in rows {
@@ -143,23 +138,8 @@ async fn related(
             group.rows.push((row.config, time));
         }
     }
-    Ok(RelatedResults {
+    RelatedResults {
         as_of,
         groups: groups.into_values().collect(),
-    })
-}
-
-async fn note_setting(
-    connection: &mut SqliteConnection,
-    run: RunId,
-    key: &'static str,
-    value: serde_json::Value,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE runs SET settings = json_set(settings, '$.' || ?, json(?)) WHERE name = ?")
-        .bind(key)
-        .bind(value.to_string())
-        .bind(run.as_str())
-        .execute(connection)
-        .await
-        .map(drop)
+    }
 }

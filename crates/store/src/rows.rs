@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteTypeInfo, SqliteValueRef};
 use sqlx::types::Text;
-use sqlx::{Arguments as _, AssertSqlSafe, Decode, Sqlite, SqliteConnection, Type};
+use sqlx::{Arguments as _, AssertSqlSafe, Decode, Encode, Sqlite, SqliteConnection, Type};
 use std::fmt::Write as _;
 use tuner_core::record::{
     Compilation, ConfigValues, Measurement, TimingEvidence, TrialRecord, config_as_object,
@@ -173,11 +173,17 @@ pub(super) async fn insert_trials(
     let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
     insert_candidates(connection, &rows).await?;
     insert_verdicts(connection, &rows, judged_at).await?;
-    insert_long_details(connection, &rows).await?;
+    let long = rows
+        .iter()
+        .filter_map(|(id, row)| Some((*id, packed(&row.trial.judgement.detail).1?)));
+    insert_bodies(connection, "long_details", &long.collect::<Vec<_>>()).await?;
     insert_compilations(connection, &rows).await?;
     insert_measurements(connection, &rows).await?;
     insert_hazards(connection, &rows).await?;
-    insert_counters(connection, &rows).await
+    let counted = rows
+        .iter()
+        .filter_map(|(id, row)| Some((*id, row.trial.counters.as_ref()?.to_string())));
+    insert_bodies(connection, "counters", &counted.collect::<Vec<_>>()).await
 }
 
 async fn insert_candidates(
@@ -230,26 +236,21 @@ async fn insert_verdicts(
     .await
 }
 
-async fn insert_long_details(
+/// Inserts what stands beside verdicts in a table of its own.
+async fn insert_bodies<B>(
     connection: &mut SqliteConnection,
-    rows: &[(i64, &PendingTrial)],
-) -> Result<(), sqlx::Error> {
-    let long: Vec<(i64, Vec<u8>)> = rows
-        .iter()
-        .filter_map(|(id, row)| Some((*id, packed(&row.trial.judgement.detail).1?)))
-        .collect();
-    insert_many(
-        connection,
-        "INSERT INTO long_details (verdict, body) VALUES ",
-        "(?,?)",
-        "",
-        &long,
-        |values, (id, body)| {
-            values.add(*id)?;
-            values.add(body.clone())
-        },
-    )
-    .await
+    table: &str,
+    bodies: &[(i64, B)],
+) -> Result<(), sqlx::Error>
+where
+    B: Clone + for<'q> Encode<'q, Sqlite> + Type<Sqlite>,
+{
+    let head = format!("INSERT INTO {table} (verdict, body) VALUES ");
+    let add = |values: &mut SqliteArguments, (id, body): &(i64, B)| {
+        values.add(*id)?;
+        values.add(body.clone())
+    };
+    insert_many(connection, &head, "(?,?)", "", bodies, add).await
 }
 
 async fn insert_compilations(
@@ -348,28 +349,6 @@ async fn insert_hazards(
         |values, (id, ordinal, body)| {
             values.add(*id)?;
             values.add(*ordinal)?;
-            values.add(body.clone())
-        },
-    )
-    .await
-}
-
-async fn insert_counters(
-    connection: &mut SqliteConnection,
-    rows: &[(i64, &PendingTrial)],
-) -> Result<(), sqlx::Error> {
-    let counted: Vec<(i64, String)> = rows
-        .iter()
-        .filter_map(|(id, row)| Some((*id, row.trial.counters.as_ref()?.to_string())))
-        .collect();
-    insert_many(
-        connection,
-        "INSERT INTO counters (verdict, body) VALUES ",
-        "(?,?)",
-        "",
-        &counted,
-        |values, (id, body)| {
-            values.add(*id)?;
             values.add(body.clone())
         },
     )

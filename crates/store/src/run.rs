@@ -6,7 +6,8 @@ use tuner_core::units::{ContentHash, Seed};
 
 /// Name of a run: UTC time to the millisecond and six digits of chance, so that names sort by time
 /// and two processes never share one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[sqlx(transparent)]
 pub struct RunId(pub(super) String);
 
 impl RunId {

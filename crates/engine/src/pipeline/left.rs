@@ -27,7 +27,7 @@ impl<E: Evaluator> Driver<'_, E> {
         let kept: Vec<serde_json::Value> = kept.collect();
         if !kept.is_empty() {
             let kept = serde_json::Value::from(kept);
-            self.store.note_setting(&self.run, "left", kept).await?;
+            self.store.note_setting(&self.run, "left", &kept).await?;
         }
         Ok(())
     }
