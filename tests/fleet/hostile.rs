@@ -175,7 +175,7 @@ fn a_worker_that_answers_for_another_candidate_is_not_believed() {
                 }
                 let other = ContentHash::from_stored("0".repeat(64));
                 let wrong = Judgement::new(Verdict::Incorrect, "so says the liar");
-                let lie = Answer::Judged(Box::new(Judged::without_device(other, wrong).into()));
+                let lie = Answer::Judged(Box::new(Judged::without_device(other, wrong)));
                 json!({ "answer": serde_json::to_value(&lie).unwrap() })
             })
             .await;

@@ -1,5 +1,6 @@
 //! What the engine needs of a device.
 
+use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compilation, ConfigValues, DeviceKind, Measurement, Verdict};
@@ -34,10 +35,7 @@ pub trait Evaluator: Send + Sync + 'static {
 
     /// What a time budget is counted on.
     fn clock(&self) -> Clock {
-        match self.facts().kind {
-            DeviceKind::Replay => Clock::Charged,
-            DeviceKind::Vgpu | DeviceKind::Cuda => Clock::Wall,
-        }
+        Clock::of(self.facts().kind)
     }
 
     /// Whether evaluating costs next to nothing, so that handing it to threads would cost more.
@@ -122,6 +120,16 @@ pub enum Clock {
     Charged,
 }
 
+impl Clock {
+    /// That of a kind of device.
+    pub(super) fn of(kind: DeviceKind) -> Self {
+        match kind {
+            DeviceKind::Replay => Self::Charged,
+            DeviceKind::Vgpu | DeviceKind::Cuda => Self::Wall,
+        }
+    }
+}
+
 /// What preparing a candidate came to.
 #[derive(Debug)]
 pub enum Preparation<W> {
@@ -139,18 +147,21 @@ pub enum Preparation<W> {
 }
 
 /// A judged candidate, right or not.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Identity of the candidate: hash of rendered source, options, compiler and target; for
     /// recorded data of the file and the configuration.
     pub candidate: ContentHash,
     /// What was found, with the time where the verdict is `ok`.
+    #[serde(deserialize_with = "TimedJudgement::received")]
     pub found: TimedJudgement,
     /// What the compiler made.
     pub compilation: Option<Compilation>,
     /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
     pub charged_us: u64,
-    /// Some checks are put off: those that cost much are run once it may win.
+    /// Some checks are put off: those that cost much are run once it may win. Whoever compiles for a
+    /// fleet puts nothing off.
+    #[serde(skip)]
     pub put_off: bool,
 }
 

@@ -312,10 +312,13 @@ fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, c
 /// A compiled candidate. It can cross to another machine, as its job crosses to another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    pub(super) candidate: ContentHash,
-    pub(super) compilation: Compilation,
+    /// Identity of the candidate.
+    pub candidate: ContentHash,
+    /// What the compiler said of it.
+    pub compilation: Compilation,
     pub(super) job: Job,
-    pub(super) same: ContentHash,
+    /// What decides its judgement and its time: machine code, launches and shapes.
+    pub same: ContentHash,
     /// Not everything that can be looked at is in the job.
     #[serde(default)]
     pub(super) put_off: bool,
@@ -326,24 +329,6 @@ impl Work {
     pub(crate) fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
         let plans = self.job.checks.iter_mut().chain(&mut self.job.timed);
         plans.flat_map(Plan::fills_mut)
-    }
-
-    /// Identity of the candidate.
-    #[must_use]
-    pub fn candidate(&self) -> &ContentHash {
-        &self.candidate
-    }
-
-    /// What the compiler said of it.
-    #[must_use]
-    pub fn compilation(&self) -> &Compilation {
-        &self.compilation
-    }
-
-    /// What decides its judgement and its time: machine code, launches and shapes.
-    #[must_use]
-    pub fn same(&self) -> &ContentHash {
-        &self.same
     }
 
     /// What is timed.

@@ -1,8 +1,7 @@
 //! Predicted times of configurations on a virtual GPU: what `predict` and `ablate` ask for.
 
-use super::error::EngineError;
 use super::evaluator::{BoxError, Judged, Preparation};
-use super::job::{JobError, engine_error, usage};
+use super::job::{JobError, device_error, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
 use super::parallel::in_order_each;
 use anyhow::Context as _;
@@ -141,8 +140,7 @@ impl Predictor {
         let limit = Limits::default().memory_bytes.min(self.arch.memory_bytes);
         let start = || Forecaster::new(self.arch, limit).keeping(DiskCache::default_folder());
         let one = |config: &Config, forecaster: &mut Forecaster| self.one(config, forecaster);
-        in_order_each(configs, self.threads, start, one, tell)
-            .map_err(|error| engine_error(EngineError::Device(error)))
+        in_order_each(configs, self.threads, start, one, tell).map_err(device_error)
     }
 
     fn one(&self, config: &Config, forecaster: &mut Forecaster) -> Result<Judged, BoxError> {

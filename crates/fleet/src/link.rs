@@ -10,6 +10,7 @@ use async_nats::{Client, ConnectErrorKind, Event};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+pub(crate) use tuner_engine::turned;
 
 /// How long a request to the server may take.
 const REQUEST: Duration = Duration::from_secs(5);
@@ -466,13 +467,6 @@ impl Link {
         };
         let made = self.context.create_consumer_on_stream(config, stream).await;
         made.map_err(FleetError::server)
-    }
-}
-
-/// Waits until a flag turns true; for ever where nobody can turn it any more.
-pub(crate) async fn turned(flag: &mut tokio::sync::watch::Receiver<bool>) {
-    if flag.wait_for(|turned| *turned).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -58,24 +58,6 @@ pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) 
     }
 }
 
-/// A message that says which protocol it is of.
-pub(crate) trait Versioned: DeserializeOwned {
-    /// The protocol.
-    fn protocol(&self) -> u32;
-}
-
-impl Versioned for OrderMessage {
-    fn protocol(&self) -> u32 {
-        self.protocol
-    }
-}
-
-impl Versioned for AnswerMessage {
-    fn protocol(&self) -> u32 {
-        self.protocol
-    }
-}
-
 /// What became of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,7 +103,7 @@ pub(crate) enum Malformed {
 }
 
 /// Reads a message; one that stands for a larger one is followed.
-pub(crate) async fn read<T: Versioned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
+pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
     let error = match parse(bytes) {
         Ok(message) => return Ok(message),
         Err(error) => error,
@@ -134,24 +116,20 @@ pub(crate) async fn read<T: Versioned>(link: &Link, bytes: &[u8]) -> Result<T, M
     parse(&content)
 }
 
-fn parse<T: Versioned>(bytes: &[u8]) -> Result<T, Malformed> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(Malformed::TooLarge(bytes.len()));
     }
-    let of_ours = |protocol| match protocol {
-        PROTOCOL => Ok(()),
-        other => Err(Malformed::Protocol(other)),
-    };
-    match rmp_serde::from_slice::<T>(bytes) {
-        Ok(message) => of_ours(message.protocol()).map(|()| message),
-        Err(error) => {
-            // One of another version need not look like ours.
-            if let Ok(head) = rmp_serde::from_slice::<Head>(bytes) {
-                of_ours(head.protocol)?;
-            }
-            Err(Malformed::Nonsense(error.to_string()))
-        }
+    let nonsense = |error: rmp_serde::decode::Error| Malformed::Nonsense(error.to_string());
+    // One of another version need not look like ours.
+    let head = rmp_serde::from_slice::<Head>(bytes);
+    if let Ok(Head { protocol }) = head
+        && protocol != PROTOCOL
+    {
+        return Err(Malformed::Protocol(protocol));
     }
+    let message = rmp_serde::from_slice(bytes).map_err(nonsense)?;
+    head.map(|_| message).map_err(nonsense)
 }
 
 /// A message as it is sent: one that the server would not take becomes an object.

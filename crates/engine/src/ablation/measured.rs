@@ -7,9 +7,8 @@
 use super::cost::{Cost, Timed, of_the_clock, summary, together, untimed};
 use super::{Change, bad_base};
 use crate::cuda::{CudaEvaluator, CudaTask};
-use crate::error::EngineError;
-use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
-use crate::job::{self, JobError};
+use crate::evaluator::{Evaluator as _, Judged, Preparation};
+use crate::job::{self, JobError, device_error};
 use crate::judging::{KernelTask, Work};
 use crate::parallel::in_order;
 use crate::prior::like;
@@ -163,7 +162,7 @@ impl Ablation {
         let prepare = |config: &Config| self.evaluator.prepare(0, config);
         let mut known = HashMap::new();
         let mut gated = Vec::with_capacity(changes.len());
-        let base = prepare(&changes[0].config).map_err(failed)?;
+        let base = prepare(&changes[0].config).map_err(device_error)?;
         gated.push(self.evaluate(&changes[0].config, base, &gated, &mut known)?);
         let base = &gated[0].judged.found.judgement;
         if !base.is_ok() {
@@ -175,7 +174,7 @@ impl Ablation {
         let prepared = in_order(others, self.threads, state, |change, ()| {
             prepare(&change.config)
         });
-        for (change, prepared) in others.iter().zip(prepared.map_err(failed)?) {
+        for (change, prepared) in others.iter().zip(prepared.map_err(device_error)?) {
             gated.push(self.evaluate(&change.config, prepared, &gated, &mut known)?);
         }
         Ok(gated)
@@ -200,10 +199,13 @@ impl Ablation {
             }
         };
         let occupancy = work.timed().and_then(|plan| self.occupancy(plan));
-        let first = *known.entry(work.same().clone()).or_insert(before.len());
+        let first = *known.entry(work.same.clone()).or_insert(before.len());
         let judged = match before.get(first) {
             Some(twin) => twin.judged.clone(),
-            None => self.evaluator.evaluate(0, config, work).map_err(failed)?,
+            None => self
+                .evaluator
+                .evaluate(0, config, work)
+                .map_err(device_error)?,
         };
         Ok(Gated {
             judged,
@@ -238,7 +240,7 @@ impl Ablation {
                 let (verdict, why) = match error.downcast_ref::<WorkerError>() {
                     Some(WorkerError::Failed(why)) => (Verdict::Crashed, why),
                     Some(WorkerError::Hung(why)) => (Verdict::Timeout, why),
-                    _ => return Err(failed(error)),
+                    _ => return Err(device_error(error)),
                 };
                 let why = Judgement::new(verdict, format!("while it was timed: {why}"));
                 return Ok(vec![Err(why); owned.len()]);
@@ -275,11 +277,6 @@ struct Gated {
     occupancy: Option<f64>,
     /// An earlier change that is the same code in the same launches.
     twin: Option<usize>,
-}
-
-/// A failure of the tools, or of a space whose reference does not fit.
-fn failed(error: BoxError) -> JobError {
-    job::engine_error(EngineError::Device(error))
 }
 
 /// Gives the figures of a change to those that are the same code in the same launches.

@@ -5,7 +5,7 @@
 )]
 
 use super::siblings::TimeRange;
-use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WireJudged, WorkOrder};
+use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};
 use crate::evaluator::{BoxError, Evaluator, Judged, Order, Preparation};
 use crate::judging::KernelTask;
@@ -13,7 +13,7 @@ use crate::{ReplayEvaluator, WINDOW};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, Verdict};
+use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, TimingKind, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
@@ -66,13 +66,13 @@ struct Standard {
     best_us: f64,
 }
 
-/// Times from one GPU, and whose it is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FinalTimes {
-    /// The worker.
-    pub(crate) worker: String,
-    /// One time or reason each.
-    pub(crate) times: Vec<TimedJudgement>,
+/// An answer that contradicts itself: right, with a time of a kind that the device does not give, or a
+/// wrong one with a time.
+#[derive(Debug, thiserror::Error)]
+#[error("its verdict is `{verdict}`, and its time is none that a {device} device gives")]
+struct ContradictoryAnswer {
+    verdict: Verdict,
+    device: DeviceKind,
 }
 
 /// The run is not open on the fleet.
@@ -175,8 +175,22 @@ impl FleetEvaluator {
 
     /// The judgement of an answer, its time at the pace of the GPU that was first: what tells
     /// candidates apart is their ratio to the reference on the GPU that timed them.
-    fn accept(&self, order: &Ordered<'_>, judged: WireJudged) -> Result<Judged, BoxError> {
-        let mut judged = judged.accept(self.facts.kind)?;
+    fn accept(&self, task: usize, config: &Config, mut judged: Judged) -> Result<Judged, BoxError> {
+        let expected = match self.facts.kind {
+            DeviceKind::Cuda => TimingKind::Measured,
+            DeviceKind::Vgpu => TimingKind::Predicted,
+            DeviceKind::Replay => TimingKind::Recorded,
+        };
+        let right = judged.found.judgement.is_ok();
+        if judged
+            .time()
+            .is_some_and(|time| time.kind != expected || !right)
+        {
+            return Err(Box::new(ContradictoryAnswer {
+                verdict: judged.verdict(),
+                device: self.facts.kind,
+            }));
+        }
         if self.facts.kind != DeviceKind::Cuda {
             return Ok(judged);
         }
@@ -193,7 +207,7 @@ impl FleetEvaluator {
             .standards
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let standard = standards.entry(order.task).or_insert_with(|| Standard {
+        let standard = standards.entry(task).or_insert_with(|| Standard {
             reference: (reference.clone(), reference_us),
             best_us: f64::INFINITY,
         });
@@ -208,16 +222,10 @@ impl FleetEvaluator {
         };
         if range.us < standard.best_us {
             standard.best_us = range.us;
-            self.session()?
-                .best(order.task, order.config.choices(), range);
+            self.session()?.best(task, config.choices(), range);
         }
         judged.found.measured = Some(measured);
         Ok(judged)
-    }
-
-    /// A candidate that nobody could judge.
-    fn not_judged(&self, candidate: ContentHash, why: String) -> Judged {
-        Judged::without_device(candidate, Judgement::new(Verdict::NotJudged, why))
     }
 
     /// Has an order carried out that ends in a judgement.
@@ -225,16 +233,15 @@ impl FleetEvaluator {
         let order = self.work_order(task, config, step);
         let candidate = order.candidate.clone();
         match self.session()?.ask(order)? {
-            Answer::Judged(judged) => self.accept(&Ordered { task, config }, *judged),
-            Answer::NotJudged(why) => Ok(self.not_judged(candidate, why)),
+            Answer::Judged(judged) => self.accept(task, config, *judged),
+            Answer::NotJudged(why) | Answer::FalseObject(why) => Ok(not_judged(candidate, why)),
             Answer::Unusable(why) => Err(unusable(why)),
             Answer::Compiled(_) | Answer::Final { .. } => Err(otherwise()),
-            Answer::FalseObject(why) => Ok(self.not_judged(candidate, why)),
         }
     }
 
     /// Has the best configurations of a task timed together, on a GPU whose worker is not one of
-    /// these.
+    /// these. Gives the worker, and a time or reason each.
     ///
     /// # Errors
     /// The run has ended, or they cannot be timed anywhere.
@@ -243,7 +250,7 @@ impl FleetEvaluator {
         task: usize,
         configs: &[Config],
         (seed, not): (u64, Vec<String>),
-    ) -> Result<FinalTimes, BoxError> {
+    ) -> Result<(String, Vec<TimedJudgement>), BoxError> {
         let Some(first) = configs.first() else {
             return Err("there is nothing to time".into());
         };
@@ -254,9 +261,7 @@ impl FleetEvaluator {
         };
         let order = self.work_order(task, first, Step::Final(Box::new(finalists)));
         match self.session()?.ask(order)? {
-            Answer::Final { worker, times } if times.len() == configs.len() => {
-                Ok(FinalTimes { worker, times })
-            }
+            Answer::Final { worker, times } if times.len() == configs.len() => Ok((worker, times)),
             Answer::NotJudged(why) => Err(why.into()),
             Answer::Unusable(why) => Err(unusable(why)),
             _ => Err(otherwise()),
@@ -274,11 +279,9 @@ impl FleetEvaluator {
         let candidate = order.candidate.clone();
         Ok(match self.session()?.ask(order)? {
             Answer::Compiled(compiled) => Ok(compiled),
-            Answer::Judged(judged) => Err(self.accept(&Ordered { task, config }, *judged)?),
+            Answer::Judged(judged) => Err(self.accept(task, config, *judged)?),
             Answer::Final { .. } => return Err(otherwise()),
-            Answer::NotJudged(why) | Answer::FalseObject(why) => {
-                Err(self.not_judged(candidate, why))
-            }
+            Answer::NotJudged(why) | Answer::FalseObject(why) => Err(not_judged(candidate, why)),
             Answer::Unusable(why) => return Err(unusable(why)),
         })
     }
@@ -312,9 +315,7 @@ impl FleetEvaluator {
         }
         Ok(judged)
     }
-}
 
-impl FleetEvaluator {
     /// Sends compiled work to a device. Where its code is not what its hash says, it is compiled anew.
     fn sent(
         &self,
@@ -327,16 +328,16 @@ impl FleetEvaluator {
             let candidate = order.candidate.clone();
             match self.session()?.ask(order)? {
                 Answer::FalseObject(why) if again == FALSE_OBJECTS_MAX => {
-                    return Ok(self.not_judged(candidate, why));
+                    return Ok(not_judged(candidate, why));
                 }
                 Answer::FalseObject(_) => match self.compiled(task, config, again)? {
                     Ok(anew) => compiled = anew,
                     Err(judged) => return Ok(judged),
                 },
                 Answer::Judged(judged) => {
-                    return self.accept(&Ordered { task, config }, *judged);
+                    return self.accept(task, config, *judged);
                 }
-                Answer::NotJudged(why) => return Ok(self.not_judged(candidate, why)),
+                Answer::NotJudged(why) => return Ok(not_judged(candidate, why)),
                 Answer::Unusable(why) => return Err(unusable(why)),
                 Answer::Compiled(_) | Answer::Final { .. } => break,
             }
@@ -345,10 +346,9 @@ impl FleetEvaluator {
     }
 }
 
-/// What was asked for.
-struct Ordered<'a> {
-    task: usize,
-    config: &'a Config,
+/// A candidate that nobody could judge.
+fn not_judged(candidate: ContentHash, why: String) -> Judged {
+    Judged::without_device(candidate, Judgement::new(Verdict::NotJudged, why))
 }
 
 /// A hub takes in only answers that fit their order.

@@ -17,14 +17,13 @@ pub mod simulate;
 mod wire;
 
 pub use bundle::{BundleError, PackedFiles, pack, unpack};
-pub(crate) use evaluator::FinalTimes;
 pub use evaluator::{FleetEvaluator, FleetSource, FleetTask};
 pub use siblings::{
     Placed, SiblingTimes, Siblings, SiblingsRecord, TimeRange, kind_of, name_apart,
 };
 pub use wire::{
     Answer, AssignedTask, Assignment, Bundle, BundleFile, Compiled, Finalists, PROTOCOL, Step,
-    WireJudged, WorkOrder,
+    WorkOrder,
 };
 
 use super::evaluator::BoxError;

@@ -2,8 +2,7 @@
 
 use crate::{Judged, Work};
 use serde::{Deserialize, Serialize};
-use tuner_core::evidence::Measured;
-use tuner_core::record::{Compilation, DeviceKind, TimingKind};
+use tuner_core::record::Compilation;
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::judgement::TimedJudgement;
@@ -123,9 +122,9 @@ impl Compiled {
     #[must_use]
     pub fn of(work: &Work, predicted: Option<Micros>, (object, again): (ContentHash, u32)) -> Self {
         Self {
-            candidate: work.candidate().clone(),
-            compilation: work.compilation().clone(),
-            same: work.same().clone(),
+            candidate: work.candidate.clone(),
+            compilation: work.compilation.clone(),
+            same: work.same.clone(),
             object,
             again,
             predicted,
@@ -138,7 +137,7 @@ impl Compiled {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The candidate is judged.
-    Judged(Box<WireJudged>),
+    Judged(Box<Judged>),
     /// It is compiled.
     Compiled(Box<Compiled>),
     /// The final times, or why there is none, one a configuration in their order.
@@ -168,77 +167,5 @@ impl Answer {
                 None
             }
         }
-    }
-}
-
-/// A judged candidate on its way to the hub.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WireJudged {
-    /// Identity of the candidate.
-    pub candidate: ContentHash,
-    /// What was found, with its time.
-    #[serde(deserialize_with = "TimedJudgement::received")]
-    pub found: TimedJudgement,
-    /// What the compiler made.
-    pub compilation: Option<Compilation>,
-    /// Cost on the virtual clock, microseconds.
-    pub charged_us: u64,
-}
-
-impl From<Judged> for WireJudged {
-    fn from(judged: Judged) -> Self {
-        Self {
-            candidate: judged.candidate,
-            found: judged.found,
-            compilation: judged.compilation,
-            charged_us: judged.charged_us,
-        }
-    }
-}
-
-/// An answer that contradicts itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ContradictoryAnswer {
-    /// Right, with a time of a kind that the device does not give, or a wrong one with a time.
-    #[error("its verdict is `{verdict}`, and its time is none that a {device} device gives")]
-    Time {
-        /// The verdict.
-        verdict: String,
-        /// The kind of device.
-        device: &'static str,
-    },
-}
-
-/// The kind of time that a device gives.
-fn timing(kind: DeviceKind) -> (TimingKind, &'static str) {
-    match kind {
-        DeviceKind::Cuda => (TimingKind::Measured, "cuda"),
-        DeviceKind::Vgpu => (TimingKind::Predicted, "vgpu"),
-        DeviceKind::Replay => (TimingKind::Recorded, "replay"),
-    }
-}
-
-impl WireJudged {
-    /// The judged candidate, as a device of that kind may judge.
-    ///
-    /// # Errors
-    /// The answer contradicts itself.
-    pub fn accept(self, kind: DeviceKind) -> Result<Judged, ContradictoryAnswer> {
-        let (expected, device) = timing(kind);
-        let time = self.found.measured.as_ref().map(Measured::record);
-        if time.is_some_and(|time| time.kind != expected || !self.found.judgement.is_ok()) {
-            return Err(ContradictoryAnswer::Time {
-                verdict: self.found.judgement.verdict.to_string(),
-                device,
-            });
-        }
-        Ok(Judged {
-            candidate: self.candidate,
-            found: self.found,
-            compilation: self.compilation,
-            charged_us: self.charged_us,
-            // Whoever compiles for a fleet puts nothing off.
-            put_off: false,
-        })
     }
 }

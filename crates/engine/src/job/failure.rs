@@ -1,7 +1,7 @@
 //! Failures as what they mean for the asker.
 
 use super::{JobError, usage};
-use crate::EngineError;
+use crate::{BoxError, EngineError};
 use tuner_store::StoreError;
 
 /// A failure of the store, as what it means for the asker.
@@ -11,6 +11,11 @@ pub(super) fn store_error(error: StoreError) -> JobError {
     } else {
         JobError::Store(error)
     }
+}
+
+/// The failure of a device or of the compiler before it, as one of the job that it works for.
+pub(crate) fn device_error(error: BoxError) -> JobError {
+    engine_error(EngineError::Device(error))
 }
 
 /// The failure of an engine as one of the job that it ran for.

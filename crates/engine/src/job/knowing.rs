@@ -1,7 +1,6 @@
 //! What a run's searches know beforehand.
 
-use super::{Device, JobError, Prepared, Request, engine_error, usage};
-use crate::EngineError;
+use super::{Device, JobError, Prepared, Request, device_error, usage};
 use crate::foresight::Look;
 use crate::knowledge::{self, Noted};
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl Prepared {
         let found = looking
             .await
             .map_err(|error| JobError::Failed(error.into()))?;
-        self.foreseen = found.map_err(|error| engine_error(EngineError::Device(error)))?;
+        self.foreseen = found.map_err(device_error)?;
         Ok(())
     }
 

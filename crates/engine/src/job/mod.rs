@@ -21,7 +21,8 @@ mod tasks;
 
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
-pub(crate) use failure::engine_error;
+pub(crate) use failure::{device_error, engine_error};
+pub use setup::{absolute, virtual_facts};
 pub use tasks::reference_hash;
 
 use crate as engine;
@@ -31,8 +32,8 @@ use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
-    Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator,
-    Report, format_duration,
+    Clock, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator, Report,
+    format_duration,
 };
 use failure::store_error;
 use final_stage::FinalStage;
@@ -92,21 +93,9 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
 /// A device that is none.
 pub fn device_key(request: &Request) -> Result<String, JobError> {
     Ok(match request.selector()? {
-        DeviceSelector::Replay(file) => {
-            let file = file.canonicalize().unwrap_or(file);
-            DeviceSelector::Replay(file).to_string()
-        }
+        DeviceSelector::Replay(file) => DeviceSelector::Replay(setup::real(&file)).to_string(),
         selector => setup::resolved(selector).to_string(),
     })
-}
-
-/// The request with the files that it names relative to `folder` made absolute, for another process
-/// to carry out; refused where a file or name is wrong.
-///
-/// # Errors
-/// What is wrong with the request's words, kernels or recording.
-pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
-    setup::absolute(request, folder)
 }
 
 /// A device of any kind, ready for the engine.
@@ -179,13 +168,7 @@ impl Prepared {
     /// Whether the device's own clock counts, and not the wall's.
     #[must_use]
     pub fn charged(&self) -> bool {
-        let clock = match &self.device {
-            Device::Replay(evaluator) => evaluator.clock(),
-            Device::Virtual(evaluator) => evaluator.clock(),
-            Device::Cuda(evaluator) => evaluator.clock(),
-            Device::Fleet(evaluator, _) => evaluator.clock(),
-        };
-        clock == Clock::Charged
+        Clock::of(self.facts().kind) == Clock::Charged
     }
 
     /// The name that the run is stored under.
@@ -303,8 +286,7 @@ impl Prepared {
             _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
         };
         let found = found.map_err(|error| JobError::Failed(error.into()))?;
-        let failed = |error| engine_error(EngineError::Device(error));
-        self.notes.extend(found.map_err(failed)?);
+        self.notes.extend(found.map_err(device_error)?);
         Ok(())
     }
 
@@ -330,7 +312,7 @@ impl Prepared {
         match &self.device {
             Device::Cuda(evaluator) => evaluator
                 .duel(task, configs, self.plan.start.seed.0)
-                .map_err(|error| engine_error(EngineError::Device(error))),
+                .map_err(device_error),
             Device::Replay(_) | Device::Virtual(_) | Device::Fleet(..) => Ok(None),
         }
     }
@@ -393,15 +375,15 @@ impl Prepared {
 }
 
 fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Judged, JobError> {
-    let failed = |error| engine_error(EngineError::Device(error));
-    match evaluator.prepare(task, config).map_err(failed)? {
+    let judge = || match evaluator.prepare(task, config)? {
         Preparation::Judged(judged) => Ok(*judged),
         Preparation::Ready { work, .. } => {
-            let judged = evaluator.evaluate(task, config, work).map_err(failed)?;
+            let judged = evaluator.evaluate(task, config, work)?;
             if !judged.put_off {
                 return Ok(judged);
             }
-            evaluator.prove(task, config, judged).map_err(failed)
+            evaluator.prove(task, config, judged)
         }
-    }
+    };
+    judge().map_err(device_error)
 }

@@ -1,13 +1,13 @@
 //! Runs whose candidates are judged by a fleet.
 
 use super::final_stage::{FinalStage, OTHER_DATA};
-use super::setup::{self, Planned, UNCOMPARED, assemble, compiler, device_start};
+use super::setup::{self, Planned, UNCOMPARED, assemble, compiler, device_start, virtual_facts};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::error::EngineError;
 use crate::evaluator::Evaluator as _;
 use crate::fleet::{
-    AssignedTask, Assignment, BundleError, FinalTimes, Fleet, FleetEvaluator, FleetSource,
-    FleetTask, OFFER_PATIENCE, PackedFiles, describe, kind_of, pack,
+    AssignedTask, Assignment, BundleError, Fleet, FleetEvaluator, FleetSource, FleetTask,
+    OFFER_PATIENCE, PackedFiles, describe, kind_of, pack,
 };
 use crate::pipeline::{Plan, run};
 use crate::{Event, ReplayEvaluator, Report, StopReason, Task};
@@ -18,7 +18,8 @@ use tokio::sync::watch;
 use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_device::replay::Recording;
-use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
+use tuner_device::{DeviceFacts, DeviceSelector};
+use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 use tuner_store::{RunId, Store};
 
@@ -40,7 +41,7 @@ pub(super) fn prepare(
     match request.device.parse() {
         Ok(DeviceSelector::Replay(path)) => setup::replay(request, &path, Some(fleet)),
         Ok(DeviceSelector::Vgpu(name)) => {
-            let facts = virtual_facts(&name)?;
+            let facts = virtual_facts(&name).map_err(usage)?;
             kernels(request, folder, facts, fleet)
         }
         Ok(DeviceSelector::CudaSeveral(_)) => Err(usage(
@@ -56,19 +57,6 @@ pub(super) fn prepare(
 /// Said where a space names a peer and the GPU is another machine's.
 const ELSEWHERE: &str = "note: baselines are left out: their commands run beside the GPU, which a fleet \
      lends; `tuner gate` on a machine with it compares with them";
-
-fn virtual_facts(name: &str) -> Result<DeviceFacts, JobError> {
-    let Some(limits) = limits::by_name(name) else {
-        return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
-    };
-    Ok(DeviceFacts {
-        name: DeviceSelector::Vgpu(name.to_owned()).to_string(),
-        kind: DeviceKind::Vgpu,
-        limits: Some(limits),
-        arch: format!("sm_{}", limits.cc),
-        driver: None,
-    })
-}
 
 /// The one kind of device that the words mean among those that are lent.
 fn lent(device: &str, fleet: &dyn Fleet) -> Result<DeviceFacts, JobError> {
@@ -296,20 +284,14 @@ impl Finals {
         if configs.is_empty() {
             return Ok(Vec::new());
         }
-        let first = self.ask(task, evaluator, (&configs, Vec::new())).await?;
-        let on = format!(" on the GPU of {}", first.worker);
-        let mut lines = self
-            .stage
-            .conclude(task, first.times, Some(into), &on)
-            .await?;
+        let (first, times) = self.ask(task, evaluator, (&configs, Vec::new())).await?;
+        let on = format!(" on the GPU of {first}");
+        let mut lines = self.stage.conclude(task, times, Some(into), &on).await?;
         if evaluator.capacity().devices > 1 {
-            let again = self
-                .ask(task, evaluator, (&configs, vec![first.worker]))
-                .await;
-            match again {
-                Ok(second) => {
-                    let on = format!(", repeated on the GPU of {}", second.worker);
-                    lines.extend(self.stage.conclude(task, second.times, None, &on).await?);
+            match self.ask(task, evaluator, (&configs, vec![first])).await {
+                Ok((second, times)) => {
+                    let on = format!(", repeated on the GPU of {second}");
+                    lines.extend(self.stage.conclude(task, times, None, &on).await?);
                 }
                 Err(why) => lines.push(format!("note: not repeated on a second GPU: {why}")),
             }
@@ -322,7 +304,7 @@ impl Finals {
         task: usize,
         evaluator: &Arc<FleetEvaluator>,
         (configs, not): (&[Config], Vec<String>),
-    ) -> Result<FinalTimes, String> {
+    ) -> Result<(String, Vec<TimedJudgement>), String> {
         if evaluator.capacity().devices == 0 {
             return Err("no GPU of the fleet is there".to_owned());
         }

@@ -52,8 +52,12 @@ pub(super) fn resolved(selector: DeviceSelector) -> DeviceSelector {
     }
 }
 
-/// See [`super::absolute`].
-pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
+/// The request with the files that it names relative to `folder` made absolute, for another process
+/// to carry out; refused where a file or name is wrong.
+///
+/// # Errors
+/// What is wrong with the request's words, kernels or recording.
+pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
     let selector = request.selector()?;
     request.limits()?;
     request.strategy()?;
@@ -63,26 +67,20 @@ pub(super) fn absolute(request: &Request, folder: &Path) -> Result<Request, JobE
         let recording =
             Recording::load(&file).map_err(|error| JobError::Usage(error.to_string()))?;
         named_as_recorded(request, &recording)?;
-        let file = file.canonicalize().unwrap_or(file);
-        absolute.device = DeviceSelector::Replay(file).to_string();
+        absolute.device = DeviceSelector::Replay(real(&file)).to_string();
         return Ok(absolute);
     }
     let kernels = catalog::resolve(&request.kernels, folder)
         .map_err(|error| JobError::Usage(error.to_string()))?;
     tasks::known(&kernels, &request.problems)?;
-    absolute.kernels = kernels
-        .iter()
-        .map(|kernel| {
-            let path = kernel.path.canonicalize();
-            let path = path.unwrap_or_else(|_| kernel.path.clone());
-            path.to_string_lossy().into_owned()
-        })
-        .collect();
+    let files = kernels.iter().map(|kernel| real(&kernel.path));
+    let texts = files.map(|path| path.to_string_lossy().into_owned());
+    absolute.kernels = texts.collect();
     Ok(absolute)
 }
 
 /// The absolute path of a file that another process reads.
-fn real(file: &Path) -> PathBuf {
+pub(super) fn real(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
@@ -92,19 +90,9 @@ pub(super) const UNCOMPARED: &str =
 
 /// Kernels on a virtual GPU.
 fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, JobError> {
-    let selector = DeviceSelector::Vgpu(name.to_owned());
-    let Some(device_limits) = limits::by_name(name) else {
-        return Err(usage(SelectorError::UnknownVgpu(name.to_owned())));
-    };
+    let facts = virtual_facts(name).map_err(usage)?;
     // Nothing is timed here, so that no core is left free.
     let compiler = compiler_with(request.jobs())?;
-    let facts = DeviceFacts {
-        name: selector.to_string(),
-        kind: DeviceKind::Vgpu,
-        limits: Some(device_limits),
-        arch: format!("sm_{}", device_limits.cc),
-        driver: None,
-    };
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
     // With sizes that are macros every problem is another program, which only a look at each tells right.
     for builder in &mut planned.builders {
@@ -116,21 +104,27 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
         planned.notes.push(UNCOMPARED.to_owned());
     }
     let worker = host::Settings::for_device(&facts.name).map_err(anyhow::Error::from)?;
-    let device = device_start(&facts, &selector);
-    let evaluator = Arc::new(VirtualEvaluator::new(
-        facts,
-        Arc::new(compiler),
-        planned.builders,
-        &worker,
-    ));
-    let device_and_start = (Device::Virtual(evaluator), device);
-    assemble(
-        request,
-        device_and_start,
-        planned.tasks,
-        planned.stored,
-        planned.notes,
-    )
+    let start = device_start(&facts, &DeviceSelector::Vgpu(name.to_owned()));
+    let evaluator = VirtualEvaluator::new(facts, Arc::new(compiler), planned.builders, &worker);
+    let device = Device::Virtual(Arc::new(evaluator));
+    let (tasks, stored) = (planned.tasks, planned.stored);
+    assemble(request, (device, start), tasks, stored, planned.notes)
+}
+
+/// A virtual GPU as the engine knows devices.
+///
+/// # Errors
+/// There is none of that name.
+pub fn virtual_facts(name: &str) -> Result<DeviceFacts, SelectorError> {
+    let limits = limits::by_name(name);
+    let limits = limits.ok_or_else(|| SelectorError::UnknownVgpu(name.to_owned()))?;
+    Ok(DeviceFacts {
+        name: DeviceSelector::Vgpu(name.to_owned()).to_string(),
+        kind: DeviceKind::Vgpu,
+        limits: Some(limits),
+        arch: format!("sm_{}", limits.cc),
+        driver: None,
+    })
 }
 
 /// The tasks of a run on a GPU, real or virtual.
@@ -253,7 +247,7 @@ pub(super) fn replay(
     let evaluator = Arc::new(ReplayEvaluator::new(Arc::clone(&recording)));
     let device = DeviceStart {
         recording: Some(RecordingSource {
-            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            path: real(path),
             hash: recording.content().clone(),
         }),
         ..device_start(evaluator.facts(), &DeviceSelector::Replay(path.to_owned()))

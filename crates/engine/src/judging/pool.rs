@@ -1,9 +1,8 @@
 //! Judging outside of a run, several candidates at a time.
 
 use super::{Demand, KernelTask};
-use crate::error::EngineError;
 use crate::evaluator::{BoxError, Judged, Preparation};
-use crate::job::{JobError, engine_error, helpers};
+use crate::job::{JobError, device_error, helpers};
 use crate::parallel::in_order_each;
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_core::activity;
@@ -66,8 +65,7 @@ impl JudgePool<'_> {
                    worker: &mut Option<Arc<Mutex<Worker>>>| {
             self.one(task, config, worker.as_deref(), &look)
         };
-        in_order_each(items, self.threads, start, one, tell)
-            .map_err(|error| engine_error(EngineError::Device(error)))
+        in_order_each(items, self.threads, start, one, tell).map_err(device_error)
     }
 
     fn settings(&self) -> Result<Option<Settings>, JobError> {

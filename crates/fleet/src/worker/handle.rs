@@ -186,7 +186,7 @@ impl Worker {
         let (task, config) = (order.task, Config::new(order.choices.clone()));
         let (work, predicted) = match blocking(move || bench.compile(task, &config)).await? {
             Ok(compiled) => compiled,
-            Err(judged) => return Ok(Answer::Judged(Box::new(judged.into()))),
+            Err(judged) => return Ok(Answer::Judged(Box::new(judged))),
         };
         let packed = pack(&work)?;
         let stored = self.link.cubins.put(&packed).await;
@@ -213,7 +213,7 @@ impl Worker {
             Err(error) => return Ok(self.false_object(&compiled.object, &error).await),
         };
         let work = match unpack(&packed) {
-            Ok(work) if *work.candidate() == order.candidate => work,
+            Ok(work) if work.candidate == order.candidate => work,
             Ok(_) => {
                 let why = "it is the code of another candidate";
                 return Ok(self.false_object(&compiled.object, &why).await);
@@ -222,7 +222,7 @@ impl Worker {
         };
         let (task, config) = (order.task, Config::new(order.choices.clone()));
         let judged = blocking(move || bench.run(task, &config, work)).await?;
-        Ok(Answer::Judged(Box::new(judged.into())))
+        Ok(Answer::Judged(Box::new(judged)))
     }
 
     /// Times the best of a task once more, together.
@@ -256,7 +256,7 @@ impl Worker {
 fn recorded(bench: &Bench, order: &WorkOrder) -> Result<Answer, LendError> {
     let config = Config::new(order.choices.clone());
     let judged = bench.recorded_result(order.task, &config)?;
-    Ok(Answer::Judged(Box::new(judged.into())))
+    Ok(Answer::Judged(Box::new(judged)))
 }
 
 /// Where it is written which object holds a candidate of an assignment.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::provenance;
 use tuner_core::record::DeviceKind;
-use tuner_device::{DeviceFacts, DeviceSelector, gpu, limits};
+use tuner_device::{DeviceFacts, DeviceSelector, gpu};
 use tuner_engine::fleet::{PROTOCOL, WorkerView};
 use tuner_engine::job::{self, Lent};
 use tuner_kernel::compile::{Compiler, CompilerSettings};
@@ -142,17 +142,7 @@ fn facts(selector: &str) -> Result<DeviceFacts, FleetError> {
     let wrong = |error: &dyn std::fmt::Display| FleetError::Machine(error.to_string());
     let parsed: DeviceSelector = selector.parse().map_err(|e| wrong(&e))?;
     match parsed {
-        DeviceSelector::Vgpu(name) => {
-            let limits = limits::by_name(&name);
-            let limits = limits.ok_or_else(|| wrong(&format!("no virtual GPU `{name}`")))?;
-            Ok(DeviceFacts {
-                name: format!("vgpu:{name}"),
-                kind: DeviceKind::Vgpu,
-                limits: Some(limits),
-                arch: format!("sm_{}", limits.cc),
-                driver: None,
-            })
-        }
+        DeviceSelector::Vgpu(name) => job::virtual_facts(&name).map_err(|e| wrong(&e)),
         DeviceSelector::Cuda(ordinal) => {
             let found = gpu::find(ordinal);
             let found = found
