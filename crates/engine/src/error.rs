@@ -1,7 +1,6 @@
 //! Why a run ends although nobody asked for it.
 
 use super::evaluator::BoxError;
-use super::lanes::LaneError;
 use tuner_search::UnknownStrategy;
 use tuner_store::StoreError;
 
@@ -26,13 +25,4 @@ pub enum EngineError {
     /// No thread could be started.
     #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
     Threads(#[from] std::io::Error),
-}
-
-impl From<LaneError> for EngineError {
-    fn from(error: LaneError) -> Self {
-        match error {
-            LaneError::Device(error) => Self::Device(error),
-            LaneError::Panicked(text) => Self::Panicked(text),
-        }
-    }
 }

@@ -1,44 +1,35 @@
 //! Where candidates are prepared and evaluated: a pool of threads and one thread a device, or, for a
 //! device that answers at once, right here.
 
+use super::error::EngineError;
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::sync::mpsc as results;
-use tuner_core::record::ConfigValues;
 use tuner_space::Config;
 
 /// Names a candidate in flight.
 pub(super) type Ticket = u64;
 
-/// One candidate to prepare.
-struct Job {
-    ticket: Ticket,
-    task: usize,
-    config: Config,
+/// A candidate as lanes know it.
+pub(super) struct Job {
+    pub(super) ticket: Ticket,
+    pub(super) task: usize,
+    pub(super) config: Config,
 }
 
 /// What a lane reports back.
 pub(super) enum Message<W> {
     /// A candidate is ready for the device, or judged without it.
-    Prepared(Ticket, Result<Preparation<W>, LaneError>),
+    Prepared(Ticket, Result<Preparation<W>, EngineError>),
     /// The device judged a candidate.
-    Evaluated(Ticket, Result<Box<Judged>, LaneError>),
-}
-
-/// Why a lane cannot go on.
-#[derive(Debug)]
-pub(super) enum LaneError {
-    /// The device says so.
-    Device(BoxError),
-    /// It panicked: a defect of the tuner.
-    Panicked(String),
+    Evaluated(Ticket, Result<Box<Judged>, EngineError>),
 }
 
 /// A queue that several threads take from.
-struct Queue<T> {
+pub(super) struct Queue<T> {
     sender: mpsc::Sender<T>,
     receiver: Arc<Mutex<mpsc::Receiver<T>>>,
 }
@@ -53,7 +44,7 @@ impl<T: Send + 'static> Queue<T> {
     }
 
     /// Fails only when all threads are gone, which the results' end then tells.
-    fn send(&self, item: T) {
+    pub(super) fn send(&self, item: T) {
         let _ = self.sender.send(item);
     }
 
@@ -83,9 +74,12 @@ impl<T: Send + 'static> Queue<T> {
 /// Threads around an evaluator. Dropping it stops them after what they are doing; nobody waits.
 pub(super) struct Lanes<E: Evaluator> {
     evaluator: Arc<E>,
-    jobs: Queue<Job>,
-    device: Queue<(Job, E::Work)>,
-    proofs: Queue<(Job, Box<Judged>)>,
+    /// Candidates to be prepared.
+    pub(super) jobs: Queue<Job>,
+    /// Prepared candidates, for the device.
+    pub(super) device: Queue<(Job, E::Work)>,
+    /// Candidates of which something was put off that is to be judged now.
+    pub(super) proofs: Queue<(Job, Box<Judged>)>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
@@ -134,7 +128,7 @@ impl<E: Evaluator> Lanes<E> {
             if cancelled.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = prepare(&*evaluator, job.task, &job.config);
+            let result = guard(|| evaluator.prepare(job.task, &job.config));
             Some(Message::Prepared(job.ticket, result))
         };
         let name = format!("prepare-{number}");
@@ -144,7 +138,7 @@ impl<E: Evaluator> Lanes<E> {
     fn start_device(&self, number: usize) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
         let evaluated = move |(job, work): (Job, E::Work)| {
-            let result = evaluate(&*evaluator, job.task, &job.config, work);
+            let result = guard(|| evaluator.evaluate(job.task, &job.config, work));
             Some(Message::Evaluated(job.ticket, result.map(Box::new)))
         };
         let name = format!("device-{number}");
@@ -163,46 +157,12 @@ impl<E: Evaluator> Lanes<E> {
         self.proofs.answer(name, self.sender.clone(), proved)
     }
 
-    /// The result of a configuration is stored.
-    pub(super) fn stored(&self, task: usize, config: &ConfigValues) {
-        self.evaluator.stored(task, config);
-    }
-
     /// Prepares and evaluates at once, on this thread.
-    pub(super) fn at_once(&self, task: usize, config: &Config) -> Result<Judged, LaneError> {
-        match prepare(&*self.evaluator, task, config)? {
+    pub(super) fn at_once(&self, task: usize, config: &Config) -> Result<Judged, EngineError> {
+        guard(|| match self.evaluator.prepare(task, config)? {
             Preparation::Judged(judged) => Ok(*judged),
-            Preparation::Ready { work, .. } => evaluate(&*self.evaluator, task, config, work),
-        }
-    }
-
-    /// Queues a candidate for preparation.
-    pub(super) fn prepare(&self, ticket: Ticket, task: usize, config: Config) {
-        self.jobs.send(Job {
-            ticket,
-            task,
-            config,
-        });
-    }
-
-    /// Hands a prepared candidate to the device.
-    pub(super) fn evaluate(&self, ticket: Ticket, task: usize, config: Config, work: E::Work) {
-        let job = Job {
-            ticket,
-            task,
-            config,
-        };
-        self.device.send((job, work));
-    }
-
-    /// Has judged what was put off of a candidate.
-    pub(super) fn prove(&self, ticket: Ticket, task: usize, config: Config, judged: Box<Judged>) {
-        let job = Job {
-            ticket,
-            task,
-            config,
-        };
-        self.proofs.send((job, judged));
+            Preparation::Ready { work, .. } => self.evaluator.evaluate(task, config, work),
+        })
     }
 
     /// The next report.
@@ -222,29 +182,12 @@ impl<E: Evaluator> Drop for Lanes<E> {
     }
 }
 
-fn prepare<E: Evaluator>(
-    evaluator: &E,
-    task: usize,
-    config: &Config,
-) -> Result<Preparation<E::Work>, LaneError> {
-    guard(|| evaluator.prepare(task, config))
-}
-
-fn evaluate<E: Evaluator>(
-    evaluator: &E,
-    task: usize,
-    config: &Config,
-    work: E::Work,
-) -> Result<Judged, LaneError> {
-    guard(|| evaluator.evaluate(task, config, work))
-}
-
 /// A panic in a lane ends the run with an error, after everything finished is stored; without this
 /// the run would wait for ever for the lost candidate.
-fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, LaneError> {
+fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, EngineError> {
     match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(LaneError::Device),
-        Err(panic) => Err(LaneError::Panicked(panic_text(&*panic))),
+        Ok(result) => result.map_err(EngineError::Device),
+        Err(panic) => Err(EngineError::Panicked(panic_text(&*panic))),
     }
 }
 

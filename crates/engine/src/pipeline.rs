@@ -84,9 +84,6 @@ pub async fn run<E: Evaluator>(
     let mut driver = Driver {
         ledger: Ledger::new(&plan.tasks),
         tasks: plan.tasks,
-        clock: evaluator.clock(),
-        instant: evaluator.instant(),
-        may_hang: evaluator.may_hang(),
         evaluator: Arc::clone(evaluator),
         jobs: plan.jobs,
         limits: plan.limits,
@@ -144,11 +141,10 @@ fn schedule<E: Evaluator>(
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
     let window = window(evaluator, plan.jobs);
-    Ok(
-        Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies)
-            .weigh(plan.objectives)
-            .judge_early(evaluator.judges_early()),
-    )
+    let mut schedule = Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies);
+    schedule.objectives = plan.objectives;
+    schedule.early = evaluator.judges_early();
+    Ok(schedule)
 }
 
 /// How many candidates are in flight on what the evaluator has now.
@@ -163,9 +159,6 @@ fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
 
 struct Driver<'a, E: Evaluator> {
     tasks: Vec<Task>,
-    clock: Clock,
-    instant: bool,
-    may_hang: bool,
     evaluator: Arc<E>,
     /// Candidates prepared at once, as asked for.
     jobs: usize,
@@ -232,8 +225,8 @@ impl<E: Evaluator> Driver<'_, E> {
             }
             self.fill()?;
             self.feed_device().await?;
-            while let Some((ticket, task, config, judged)) = self.schedule.next_to_prove() {
-                self.lanes.prove(ticket, task, config, judged);
+            while let Some(candidate) = self.schedule.next_to_prove() {
+                self.lanes.proofs.send(candidate);
             }
             if let Some((flight, mut finished)) = self.schedule.next_judged() {
                 if let Finished::New(judged) = &mut finished {
@@ -260,7 +253,7 @@ impl<E: Evaluator> Driver<'_, E> {
 
     /// Takes in devices that joined or left.
     fn adapt(&mut self) -> Result<(), EngineError> {
-        if !self.instant {
+        if !self.evaluator.instant() {
             let (jobs, devices) = (self.evaluator.jobs(self.jobs), self.evaluator.devices());
             self.lanes.grow(jobs, devices)?;
             self.schedule.resize(window(&*self.evaluator, self.jobs));
@@ -289,7 +282,7 @@ impl<E: Evaluator> Driver<'_, E> {
             Finished::New(judged) => judged.charged_us,
             Finished::Stored(trial) => trial.charged_us,
         };
-        self.clock == Clock::Charged
+        self.evaluator.clock() == Clock::Charged
             && self.limits.budget.is_some_and(|budget| {
                 Duration::from_micros(self.charged_us.saturating_add(charged)) > budget
             })
@@ -301,12 +294,11 @@ impl<E: Evaluator> Driver<'_, E> {
             if matches!(flight.state, State::Judged(_)) {
                 continue;
             }
-            if self.instant {
+            if self.evaluator.instant() {
                 let judged = self.lanes.at_once(flight.task, &flight.config)?;
                 flight.state = State::Judged(Finished::New(Box::new(judged)));
             } else {
-                self.lanes
-                    .prepare(flight.ticket, flight.task, flight.config.clone());
+                self.lanes.jobs.send(flight.job());
             }
         }
         Ok(())
@@ -316,7 +308,7 @@ impl<E: Evaluator> Driver<'_, E> {
     /// free, one waiting. With a fixed order each is chosen with all results before it known.
     async fn feed_device(&mut self) -> Result<(), EngineError> {
         let devices = self.evaluator.devices();
-        let most = if self.may_hang {
+        let most = if self.evaluator.may_hang() {
             devices
         } else {
             devices - 1 + DEVICE_QUEUE
@@ -330,10 +322,10 @@ impl<E: Evaluator> Driver<'_, E> {
             else {
                 break;
             };
-            let (ticket, task, config) = (flight.ticket, flight.task, flight.config.clone());
-            if self.may_hang {
-                let task = &self.tasks[task];
-                let trial = self.schedule.announcement(ticket, candidate);
+            let job = flight.job();
+            if self.evaluator.may_hang() {
+                let task = &self.tasks[job.task];
+                let trial = self.schedule.announcement(job.ticket, candidate);
                 if let Some(trial) = trial {
                     self.store
                         .announce(&self.run, &task.key, trial)
@@ -341,7 +333,7 @@ impl<E: Evaluator> Driver<'_, E> {
                         .await?;
                 }
             }
-            self.lanes.evaluate(ticket, task, config, work);
+            self.lanes.device.send((job, work));
         }
         Ok(())
     }

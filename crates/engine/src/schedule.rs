@@ -8,7 +8,7 @@
 mod turns;
 
 use super::evaluator::{Judged, Order};
-use super::lanes::Ticket;
+use super::lanes::{Job, Ticket};
 use super::record::{compiled, judged, observation, record};
 use super::window::Window;
 use std::collections::{HashMap, VecDeque};
@@ -57,6 +57,17 @@ pub(super) struct Flight<W> {
     earliest_turn: u64,
     /// The search chose it.
     had_turn: bool,
+}
+
+impl<W> Flight<W> {
+    /// The candidate as lanes know it.
+    pub(super) fn job(&self) -> Job {
+        Job {
+            ticket: self.ticket,
+            task: self.task,
+            config: self.config.clone(),
+        }
+    }
 }
 
 /// How far a candidate is.
@@ -119,10 +130,11 @@ pub(super) struct Schedule<W> {
     turn_of: Option<Ticket>,
     limit: u64,
     stopped: bool,
-    /// What counts beside the time.
-    objectives: Option<Objectives>,
-    /// With a fixed order, candidates are judged before their turn where the device is free.
-    early: bool,
+    /// What counts beside the time: the search then looks for the front of both.
+    pub(super) objectives: Option<Objectives>,
+    /// With a fixed order, candidates are judged before their turn where the device is free, which
+    /// changes no result.
+    pub(super) early: bool,
 }
 
 impl<W> Schedule<W> {
@@ -171,18 +183,6 @@ impl<W> Schedule<W> {
             objectives: None,
             early: false,
         }
-    }
-
-    /// Has candidates judged before their turn where the device is free, which changes no result.
-    pub(super) fn judge_early(mut self, early: bool) -> Self {
-        self.early = early;
-        self
-    }
-
-    /// Has the search look for the front of two objectives.
-    pub(super) fn weigh(mut self, objectives: Option<Objectives>) -> Self {
-        self.objectives = objectives;
-        self
     }
 
     /// Takes in what an interrupted run had stored of a task. With a fixed order the search is
@@ -319,18 +319,15 @@ impl<W> Schedule<W> {
 
     /// What is stored before a launch that may never come back.
     pub(super) fn announcement(
-        &mut self,
+        &self,
         ticket: Ticket,
         candidate: ContentHash,
     ) -> Option<TrialRecord<Measured>> {
-        let (task, config, origin) = {
-            let flight = self.flight(ticket)?;
-            (flight.task, flight.config.clone(), flight.origin)
-        };
-        let state = &self.tasks[task];
+        let flight = self.flights.iter().find(|flight| flight.ticket == ticket)?;
+        let state = &self.tasks[flight.task];
         let unknown = Judged::without_device(candidate, Judgement::new(Verdict::Timeout, ""));
-        let values = state.space.values(&config);
-        Some(record(unknown, state.next_sequence, values, origin))
+        let values = state.space.values(&flight.config);
+        Some(record(unknown, state.next_sequence, values, flight.origin))
     }
 
     /// How many candidates the device holds.

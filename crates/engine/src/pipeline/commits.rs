@@ -78,7 +78,7 @@ impl<E: Evaluator> Driver<'_, E> {
 
     pub(super) fn announce(&mut self, mut event: TrialEvent) {
         self.ledger.enter(&mut event);
-        self.lanes.stored(event.task, &event.config);
+        self.evaluator.stored(event.task, &event.config);
         (self.sink)(&Event::Trial(event));
     }
 
@@ -103,7 +103,7 @@ impl<E: Evaluator> Driver<'_, E> {
             new_best: false,
             origin: trial.origin.clone(),
             evals: 0,
-            clock_s: match self.clock {
+            clock_s: match self.evaluator.clock() {
                 Clock::Charged => Duration::from_micros(self.charged_us).as_secs_f64(),
                 Clock::Wall => 0.0,
             },

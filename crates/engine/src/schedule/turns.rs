@@ -2,8 +2,7 @@
 
 use super::{Finished, Flight, Schedule, State, TaskState};
 use crate::evaluator::{CONTENDER, Judged, Order};
-use crate::lanes::Ticket;
-use tuner_space::Config;
+use crate::lanes::{Job, Ticket};
 
 impl<W> Schedule<W> {
     /// The prepared candidate whose turn on the device it is.
@@ -82,9 +81,7 @@ impl<W> Schedule<W> {
     /// A candidate that may win and of which something was put off: nothing is told of it before that
     /// is judged. With a fixed order the one whose turn it is, so that the best that it is compared
     /// with is the same on every machine.
-    pub(in super::super) fn next_to_prove(
-        &mut self,
-    ) -> Option<(Ticket, usize, Config, Box<Judged>)> {
+    pub(in super::super) fn next_to_prove(&mut self) -> Option<(Job, Box<Judged>)> {
         let turn = match self.order {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
@@ -98,9 +95,7 @@ impl<W> Schedule<W> {
                     if judged.put_off && (all || tasks[flight.task].may_win(judged)))
         })?;
         match std::mem::replace(&mut flight.state, State::Proving) {
-            State::Judged(Finished::New(judged)) => {
-                Some((flight.ticket, flight.task, flight.config.clone(), judged))
-            }
+            State::Judged(Finished::New(judged)) => Some((flight.job(), judged)),
             other => {
                 flight.state = other;
                 None
