@@ -6,8 +6,9 @@
 use super::evaluator::BoxError;
 use super::judging::KernelTask;
 use super::parallel::in_order;
+use super::prior::Prior;
 use tuner_core::record::Verdict;
-use tuner_core::units::{Micros, Seed};
+use tuner_core::units::Seed;
 use tuner_kernel::compile::Compiler;
 use tuner_search::{Experience, Observation, Survey};
 use tuner_space::{Config, Space};
@@ -36,103 +37,55 @@ impl Look {
         compiler: &Compiler,
     ) -> Result<Vec<Option<Experience>>, BoxError> {
         let pairs = tasks.zip(&self.spaces);
-        let looks = pairs.map(|(task, (space, start))| {
-            let foresight = Foresight {
-                task,
-                compiler,
-                space,
-                start,
-                look: self,
-            };
-            foresight.look()
+        let looks = pairs.map(|(task, (space, start))| match &task.prior {
+            Some(prior) => self.survey((task, prior), compiler, space, start),
+            None => Ok(None),
         });
         looks.collect()
     }
-}
 
-/// What a task is foreseen with.
-struct Foresight<'a> {
-    task: &'a KernelTask,
-    compiler: &'a Compiler,
-    space: &'a Space,
-    start: &'a [Config],
-    look: &'a Look,
-}
-
-/// What can be said of a configuration beforehand.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Foreseen {
-    /// Its time.
-    Time(Micros),
-    /// It does not compile.
-    Failure,
-    /// Nothing that can be relied on.
-    Nothing,
-}
-
-impl Foreseen {
-    fn time(self) -> Option<Micros> {
-        match self {
-            Self::Time(time) => Some(time),
-            Self::Failure | Self::Nothing => None,
-        }
-    }
-
-    fn told(&self) -> Observation {
-        match self {
-            Self::Time(time) => Observation::exactly(*time),
-            Self::Failure => Observation::Failed(Verdict::CompileFailed),
-            Self::Nothing => Observation::Unknown,
-        }
-    }
-}
-
-impl Foresight<'_> {
-    /// Predicts; `None` where the task has no prior, or too little can be predicted.
-    ///
-    /// # Errors
-    /// The compiler does not work.
-    fn look(&self) -> Result<Option<Experience>, BoxError> {
-        let Some(prior) = &self.task.prior else {
-            return Ok(None);
-        };
-        let mut survey = Survey::new(self.space, Seed(self.look.seed), self.start);
-        let mut rows = Vec::new();
-        loop {
-            let round = survey.round();
-            if round.is_empty() || (self.look.stopped)() {
-                break;
+    /// Predicts for a task; `None` where too little can be predicted.
+    fn survey(
+        &self,
+        (task, prior): (&KernelTask, &Prior),
+        compiler: &Compiler,
+        space: &Space,
+        start: &[Config],
+    ) -> Result<Option<Experience>, BoxError> {
+        let one = |config: &Config, (): &mut ()| -> Result<Observation, BoxError> {
+            if (self.stopped)() {
+                return Ok(Observation::Unknown);
             }
-            let predicted = self.predict(&round)?;
-            survey.tell(predicted.iter().map(Foreseen::told));
-            rows.extend(round.into_iter().zip(predicted));
-        }
-        rows.retain(|(_, foreseen)| *foreseen != Foreseen::Nothing);
-        let timed = |(_, foreseen): &&(Config, Foreseen)| foreseen.time().is_some();
-        let timed = rows.iter().filter(timed).count();
-        let values =
-            |(config, foreseen): (Config, Foreseen)| (self.space.values(&config), foreseen.time());
-        Ok((timed >= FEW).then(|| Experience {
-            name: format!("{timed} predictions for {}", prior.name()),
-            rows: rows.into_iter().map(values).collect(),
-        }))
-    }
-
-    /// What can be said of each.
-    fn predict(&self, configs: &[Config]) -> Result<Vec<Foreseen>, BoxError> {
-        let one = |config: &Config, (): &mut ()| -> Result<Foreseen, BoxError> {
-            if (self.look.stopped)() {
-                return Ok(Foreseen::Nothing);
-            }
-            Ok(match self.task.timed.build(self.compiler, config)? {
-                Err(_) => Foreseen::Failure,
+            Ok(match task.timed.build(compiler, config)? {
+                Err(_) => Observation::Failed(Verdict::CompileFailed),
                 Ok(built) => {
-                    let prior = self.task.prior.as_ref();
-                    let time = prior.and_then(|prior| prior.predicted(&built.plan));
-                    time.map_or(Foreseen::Nothing, Foreseen::Time)
+                    let time = prior.predicted(&built.plan);
+                    time.map_or(Observation::Unknown, Observation::exactly)
                 }
             })
         };
-        in_order(configs, self.look.threads, || (), one)
+        let mut survey = Survey::new(space, Seed(self.seed), start);
+        let mut rows = Vec::new();
+        loop {
+            let round = survey.round();
+            if round.is_empty() || (self.stopped)() {
+                break;
+            }
+            let predicted = in_order(&round, self.threads, || (), one)?;
+            survey.tell(predicted.iter().copied());
+            for (config, predicted) in round.iter().zip(predicted) {
+                let time = match predicted {
+                    Observation::Time { time, .. } => Some(time),
+                    Observation::Failed(_) => None,
+                    Observation::Unknown => continue,
+                };
+                rows.push((space.values(config), time));
+            }
+        }
+        let timed = rows.iter().filter(|(_, time)| time.is_some()).count();
+        Ok((timed >= FEW).then(|| Experience {
+            name: format!("{timed} predictions for {}", prior.name()),
+            rows,
+        }))
     }
 }

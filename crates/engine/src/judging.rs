@@ -7,6 +7,7 @@ mod pool;
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::other_problems;
 use super::prior::Prior;
+use super::record::stats;
 pub(super) use known::Known;
 pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,6 @@ use tuner_kernel::build::{Built, PlanBuilder, Unbuilt};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
-use tuner_search::CompileStats;
 use tuner_space::{BindError, Config, DeviceLimits};
 
 /// Seeds of the inputs that every candidate meets.
@@ -52,7 +52,7 @@ pub struct KernelTask {
     /// The kernel's check problems.
     pub checks: Vec<PlanBuilder>,
     /// Predicts the timed problem's time before the candidate is evaluated, where asked for.
-    pub(crate) prior: Option<Arc<dyn Prior>>,
+    pub(crate) prior: Option<Arc<Prior>>,
     /// What waits until a candidate may win.
     pub(crate) puts_off: PutOff,
 }
@@ -191,10 +191,7 @@ impl KernelTask {
         };
         Ok(Preparation::Ready {
             candidate: work.candidate.clone(),
-            facts: Some(CompileStats {
-                predicted,
-                ..super::record::compiled(&work.compilation)
-            }),
+            facts: Some(stats(&work.compilation, predicted)),
             work,
         })
     }

@@ -12,24 +12,15 @@ use tuner_kernel::compile::DiskCache;
 use tuner_space::DeviceLimits;
 use vgpu::Arch;
 
-/// Says beforehand what a candidate may take.
-pub(crate) trait Prior: Send + Sync {
-    /// What it is called.
-    fn name(&self) -> String;
-
-    /// The predicted time of a plan; `None` where there is none that can be relied on.
-    fn predicted(&self, plan: &Plan) -> Option<Micros>;
-}
-
-/// The virtual GPU's model as a prior.
-pub(crate) struct VirtualPrior {
+/// Says beforehand what a candidate may take, by the virtual GPU's model.
+pub(crate) struct Prior {
     arch: &'static Arch,
     memory_bytes: u64,
     /// Forecasters that nobody uses: each candidate is prepared on a thread of its own.
     idle: Mutex<Vec<Forecaster>>,
 }
 
-impl VirtualPrior {
+impl Prior {
     /// The model of `arch`, in at most so much host memory a thread.
     #[must_use]
     pub(crate) fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
@@ -39,14 +30,14 @@ impl VirtualPrior {
             idle: Mutex::default(),
         }
     }
-}
 
-impl Prior for VirtualPrior {
-    fn name(&self) -> String {
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
         format!("vgpu:{}", self.arch.name)
     }
 
-    fn predicted(&self, plan: &Plan) -> Option<Micros> {
+    /// The predicted time of a plan; `None` where there is none that can be relied on.
+    pub(crate) fn predicted(&self, plan: &Plan) -> Option<Micros> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();
         let fresh =

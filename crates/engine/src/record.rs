@@ -12,13 +12,13 @@ use tuner_search::{CompileStats, Observation};
 /// Half the width of a 95 % interval, in standard errors.
 const DEVIATIONS_95: f64 = 1.96;
 
-/// What the compiler said.
-pub(super) fn compiled(compilation: &Compilation) -> CompileStats {
+/// What the compiler said, beside a time that is predicted.
+pub(super) fn stats(compilation: &Compilation, predicted: Option<Micros>) -> CompileStats {
     CompileStats {
         registers: compilation.registers,
         spill_bytes: compilation.spill_bytes,
         shared_bytes: compilation.shared_bytes,
-        predicted: None,
+        predicted,
         other: None,
     }
 }

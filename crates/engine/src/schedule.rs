@@ -9,7 +9,7 @@ mod turns;
 
 use super::evaluator::{Judged, Order};
 use super::lanes::{Job, Ticket};
-use super::record::{compiled, judged, observation, record};
+use super::record::{judged, observation, record, stats};
 use super::window::Window;
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
@@ -457,7 +457,9 @@ impl<W> Schedule<W> {
             State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
             State::Prepared(..) | State::Preparing | State::OnDevice | State::Proving => None,
         };
-        let facts = flight.facts.or_else(|| stored.map(compiled))?;
+        let facts = flight
+            .facts
+            .or_else(|| stored.map(|known| stats(known, None)))?;
         let registers = f64::from(facts.registers);
         let counts = self
             .objectives

@@ -181,12 +181,7 @@ pub(crate) fn class_of(assignment: &Assignment) -> String {
 /// The class of a device that runs kernels.
 pub(crate) fn class(kind: DeviceKind, name: &str, nvrtc: &str) -> String {
     let name = word(name.strip_prefix("vgpu:").unwrap_or(name));
-    let kind = match kind {
-        DeviceKind::Cuda => "cuda",
-        DeviceKind::Vgpu => "vgpu",
-        DeviceKind::Replay => "replay",
-    };
-    format!("{kind}-{name}-{}", nvrtc_word(nvrtc))
+    format!("{}-{name}-{}", kind.name(), nvrtc_word(nvrtc))
 }
 
 /// The end of the targets that a version of NVRTC compiles for.

@@ -1,13 +1,15 @@
 //! Right configurations timed beside each other on one GPU: the fixed reference, a duel, and the final
 //! comparison that decides what is published.
 
-use super::{CudaEvaluator, locked};
+use super::{CudaEvaluator, GpuSlot, locked};
 use crate::evaluator::{BoxError, Evaluator as _, Judged};
-use crate::fleet::{SiblingTimes, TimeRange};
+use crate::fleet::{SiblingTimes, TimeRange, reference_of};
 use crate::judging::{PutOff, SEEDS};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::units::{ContentHash, Micros};
+use tuner_core::plan::Plan;
+use tuner_core::units::ContentHash;
+use tuner_device::worker::host::WorkerError;
 use tuner_device::worker::protocol::TimingComparison;
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
@@ -26,24 +28,13 @@ impl CudaEvaluator {
             let Some(plan) = plan else {
                 return Ok(None);
             };
-            let contest = TimingComparison {
-                reference: Some(plan.clone()),
-                plans: vec![plan],
-                seed: SEEDS[0],
-                // It passed the gate when it became the reference; its time is all that is asked.
-                level: Level::Screening,
-            };
-            let times = bench
-                .worker
-                .finale(contest)
-                .map_err(|why| why.to_string())?;
-            let time = times.into_iter().next();
+            // It passed the gate when it became the reference; its time is all that is asked.
+            let time = timed_beside(bench, plan.clone(), plan).map_err(|why| why.to_string())?;
             let time = time.ok_or_else(|| "it gave no time".to_owned())?;
-            let why = time.judgement.to_string();
-            let evidence = time.measured.as_ref().map(|time| time.record());
-            let evidence = evidence.and_then(|time| time.evidence.as_ref());
-            let found = evidence.and_then(|e| e.reference_us.zip(e.reference.clone()));
-            found.map(Some).ok_or(why)
+            let found = time.measured.as_ref().map(Measured::record);
+            let found = found.and_then(reference_of);
+            let found = found.map(|(reference, us)| Some((us, reference)));
+            found.ok_or_else(|| time.judgement.to_string())
         })
     }
 
@@ -66,26 +57,16 @@ impl CudaEvaluator {
             };
             let beside = plans.into_iter().next();
             let compared = beside.is_some();
-            let contest = TimingComparison {
-                plans: vec![beside.unwrap_or_else(|| reference.clone())],
-                reference: Some(reference),
-                seed: SEEDS[0],
-                level: Level::Screening,
-            };
-            let times = bench.worker.finale(contest)?;
-            let measured = times.into_iter().next().and_then(|time| time.measured);
-            let Some(time) = measured.map(Measured::into_record) else {
+            let plan = beside.unwrap_or_else(|| reference.clone());
+            let timed = timed_beside(bench, reference, plan)?;
+            let measured = timed.and_then(|time| time.measured);
+            let Some(time) = measured.as_ref().map(Measured::record) else {
                 return Ok(None);
             };
-            let evidence = time.evidence.as_ref();
-            let found = evidence.and_then(|e| e.reference.clone().zip(e.reference_us));
-            let Some((reference, reference_us)) = found else {
+            let Some((reference, reference_us)) = reference_of(time) else {
                 return Ok(None);
             };
-            let range = TimeRange {
-                us: time.p50.get(),
-                ci95: time.ci95.map(Micros::get),
-            };
+            let range = TimeRange::of(time);
             let incumbent = incumbent.filter(|_| compared);
             Ok(Some(SiblingTimes {
                 task,
@@ -172,4 +153,19 @@ impl CudaEvaluator {
         let unproven = Judged::without_device(candidate, right);
         Ok(self.prove(task, config, unproven)?.found)
     }
+}
+
+/// One plan timed beside the reference on a GPU.
+fn timed_beside(
+    bench: &mut GpuSlot,
+    reference: Plan,
+    plan: Plan,
+) -> Result<Option<TimedJudgement>, WorkerError> {
+    let times = bench.worker.finale(TimingComparison {
+        reference: Some(reference),
+        plans: vec![plan],
+        seed: SEEDS[0],
+        level: Level::Screening,
+    })?;
+    Ok(times.into_iter().next())
 }

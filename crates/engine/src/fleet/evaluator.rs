@@ -4,17 +4,18 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
-use super::siblings::TimeRange;
+use super::siblings::{TimeRange, reference_of};
 use super::wire::{Answer, Assignment, Compiled, Finalists, Step, WorkOrder};
 use super::{Capacity, Fleet, PackedFiles, Session};
 use crate::evaluator::{BoxError, Evaluator, Judged, Order, Preparation};
 use crate::judging::KernelTask;
+use crate::record::stats;
 use crate::{ReplayEvaluator, WINDOW};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, TimingKind, Verdict};
-use tuner_core::units::{ContentHash, Micros};
+use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
 use tuner_judge::judgement::TimedJudgement;
@@ -197,9 +198,7 @@ impl FleetEvaluator {
         let Some(measured) = judged.found.measured.take() else {
             return Ok(judged);
         };
-        let evidence = measured.record().evidence.as_ref();
-        let reference = evidence.and_then(|e| e.reference.clone().zip(e.reference_us));
-        let Some((reference, reference_us)) = reference else {
+        let Some((reference, reference_us)) = reference_of(measured.record()) else {
             judged.found.measured = Some(measured);
             return Ok(judged);
         };
@@ -215,11 +214,7 @@ impl FleetEvaluator {
             (same, us) if *same == reference => measured.in_units_of(*us),
             _ => measured,
         };
-        let time = measured.record();
-        let range = TimeRange {
-            us: time.p50.get(),
-            ci95: time.ci95.map(Micros::get),
-        };
+        let range = TimeRange::of(measured.record());
         if range.us < standard.best_us {
             standard.best_us = range.us;
             self.session()?.best(task, config.choices(), range);
@@ -228,16 +223,21 @@ impl FleetEvaluator {
         Ok(judged)
     }
 
-    /// Has an order carried out that ends in a judgement.
-    fn judged(&self, task: usize, config: &Config, step: Step) -> Result<Judged, BoxError> {
+    /// Has an order carried out. The inner error is an answer that ends in no judgement.
+    fn ask(
+        &self,
+        task: usize,
+        config: &Config,
+        step: Step,
+    ) -> Result<Result<Judged, Answer>, BoxError> {
         let order = self.work_order(task, config, step);
         let candidate = order.candidate.clone();
-        match self.session()?.ask(order)? {
-            Answer::Judged(judged) => self.accept(task, config, *judged),
-            Answer::NotJudged(why) | Answer::FalseObject(why) => Ok(not_judged(candidate, why)),
-            Answer::Unusable(why) => Err(unusable(why)),
-            Answer::Compiled(_) | Answer::Final { .. } => Err(otherwise()),
-        }
+        Ok(match self.session()?.ask(order)? {
+            Answer::Judged(judged) => Ok(self.accept(task, config, *judged)?),
+            Answer::NotJudged(why) => Ok(not_judged(candidate, why)),
+            Answer::Unusable(why) => return Err(unusable(why)),
+            other => Err(other),
+        })
     }
 
     /// Has the best configurations of a task timed together, on a GPU whose worker is not one of
@@ -275,15 +275,11 @@ impl FleetEvaluator {
         config: &Config,
         again: u32,
     ) -> Result<Result<Box<Compiled>, Judged>, BoxError> {
-        let order = self.work_order(task, config, Step::Compile { again });
-        let candidate = order.candidate.clone();
-        Ok(match self.session()?.ask(order)? {
-            Answer::Compiled(compiled) => Ok(compiled),
-            Answer::Judged(judged) => Err(self.accept(task, config, *judged)?),
-            Answer::Final { .. } => return Err(otherwise()),
-            Answer::NotJudged(why) | Answer::FalseObject(why) => Err(not_judged(candidate, why)),
-            Answer::Unusable(why) => return Err(unusable(why)),
-        })
+        match self.ask(task, config, Step::Compile { again })? {
+            Ok(judged) => Ok(Err(judged)),
+            Err(Answer::Compiled(compiled)) => Ok(Ok(compiled)),
+            Err(_) => Err(otherwise()),
+        }
     }
 
     /// Judges compiled work, or remembers having done so.
@@ -324,22 +320,18 @@ impl FleetEvaluator {
         mut compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
         for again in 1..=FALSE_OBJECTS_MAX {
-            let order = self.work_order(task, config, Step::Device(compiled));
-            let candidate = order.candidate.clone();
-            match self.session()?.ask(order)? {
-                Answer::FalseObject(why) if again == FALSE_OBJECTS_MAX => {
-                    return Ok(not_judged(candidate, why));
-                }
-                Answer::FalseObject(_) => match self.compiled(task, config, again)? {
-                    Ok(anew) => compiled = anew,
-                    Err(judged) => return Ok(judged),
-                },
-                Answer::Judged(judged) => {
-                    return self.accept(task, config, *judged);
-                }
-                Answer::NotJudged(why) => return Ok(not_judged(candidate, why)),
-                Answer::Unusable(why) => return Err(unusable(why)),
-                Answer::Compiled(_) | Answer::Final { .. } => break,
+            let candidate = compiled.candidate.clone();
+            let why = match self.ask(task, config, Step::Device(compiled))? {
+                Ok(judged) => return Ok(judged),
+                Err(Answer::FalseObject(why)) => why,
+                Err(_) => break,
+            };
+            if again == FALSE_OBJECTS_MAX {
+                return Ok(not_judged(candidate, why));
+            }
+            match self.compiled(task, config, again)? {
+                Ok(anew) => compiled = anew,
+                Err(judged) => return Ok(judged),
             }
         }
         Err(otherwise())
@@ -397,7 +389,10 @@ impl Evaluator for FleetEvaluator {
 
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError> {
         let judged = match &self.tasks[task].source {
-            FleetSource::Recorded(_) => self.judged(task, config, Step::Recorded)?,
+            FleetSource::Recorded(_) => {
+                let found = self.ask(task, config, Step::Recorded)?;
+                found.map_err(|_| otherwise())?
+            }
             FleetSource::Kernel(_) => match self.compiled(task, config, 0)? {
                 Err(judged) => judged,
                 Ok(compiled) if self.order() == Order::Fixed => {
@@ -406,10 +401,7 @@ impl Evaluator for FleetEvaluator {
                 Ok(compiled) => {
                     return Ok(Preparation::Ready {
                         candidate: compiled.candidate.clone(),
-                        facts: Some(tuner_search::CompileStats {
-                            predicted: compiled.predicted,
-                            ..crate::record::compiled(&compiled.compilation)
-                        }),
+                        facts: Some(stats(&compiled.compilation, compiled.predicted)),
                         work: compiled,
                     });
                 }

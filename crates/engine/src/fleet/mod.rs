@@ -18,6 +18,7 @@ mod wire;
 
 pub use bundle::{BundleError, PackedFiles, pack, unpack};
 pub use evaluator::{FleetEvaluator, FleetSource, FleetTask};
+pub(crate) use siblings::reference_of;
 pub use siblings::{
     Placed, SiblingTimes, Siblings, SiblingsRecord, TimeRange, kind_of, name_apart,
 };
@@ -176,13 +177,10 @@ pub struct WorkerView {
     /// Seconds since it joined.
     pub up_s: f64,
     /// Limits of the device, for spaces.
-    pub facts: Option<DeviceFactsView>,
+    pub facts: Option<serde_json::Value>,
     /// Group of equal GPUs that it belongs to; empty before it was compared with others.
     pub group: String,
 }
-
-/// [`DeviceFacts`] for a page.
-pub type DeviceFactsView = serde_json::Value;
 
 impl WorkerView {
     /// Share of its time that its device was at work.

@@ -11,7 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use tuner_core::units::ContentHash;
+use tuner_core::record::Measurement;
+use tuner_core::units::{ContentHash, Micros};
 
 /// Difference in time from which on a GPU is in a group of its own, as a share.
 const APART_MIN: f64 = 0.02;
@@ -26,6 +27,22 @@ pub struct TimeRange {
     pub us: f64,
     /// Its 95 % interval.
     pub ci95: [f64; 2],
+}
+
+impl TimeRange {
+    /// Of a time.
+    pub(crate) fn of(time: &Measurement) -> Self {
+        Self {
+            us: time.p50.get(),
+            ci95: time.ci95.map(Micros::get),
+        }
+    }
+}
+
+/// The reference that a time was taken beside, and what that took, microseconds.
+pub(crate) fn reference_of(time: &Measurement) -> Option<(ContentHash, f64)> {
+    let evidence = time.evidence.as_ref()?;
+    evidence.reference.clone().zip(evidence.reference_us)
 }
 
 /// What a GPU takes for what its siblings were timed with.

@@ -5,7 +5,7 @@ use super::{Device, JobError, Prepared, Request, judge};
 use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
 use crate::fleet::{Assignment, SiblingTimes, kind_of};
 use crate::judging::KernelTask;
-use crate::{ReplayEvaluator, Work};
+use crate::{ReplayEvaluator, Task, Work};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,9 +118,7 @@ impl Bench {
             ..request_for(assignment, spaces, "auto")
         };
         let planned = Planned::new(&request, Path::new("/"), &assignment.device, compiler)?;
-        let keys = planned.tasks.iter().map(|task| &task.key);
-        let keys: Vec<_> = keys.map(|key| (&*key.kernel, &*key.problem)).collect();
-        let places = places(assignment, &keys)?;
+        let places = places(assignment, &planned.tasks)?;
         Ok(Self {
             device: None,
             compiling: Some((Arc::clone(compiler), planned.builders)),
@@ -150,9 +148,7 @@ impl Bench {
                 assignment.device.name
             )));
         }
-        let keys = prepared.plan.tasks.iter().map(|task| &task.key);
-        let keys: Vec<_> = keys.map(|key| (&*key.kernel, &*key.problem)).collect();
-        let places = places(assignment, &keys)?;
+        let places = places(assignment, &prepared.plan.tasks)?;
         Ok(Self {
             device: Some(prepared),
             compiling: None,
@@ -233,9 +229,7 @@ impl Bench {
         };
         judged.map_err(blamed)
     }
-}
 
-impl Bench {
     /// Whether the device's space has that configuration.
     fn has(&self, place: usize, config: &Config) -> bool {
         let Some(prepared) = &self.device else {
@@ -315,12 +309,13 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
     }
 }
 
-/// Where the assignment's tasks stand among those with these names.
-fn places(assignment: &Assignment, keys: &[(&str, &str)]) -> Result<Vec<usize>, LendError> {
+/// Where the assignment's tasks stand among these.
+fn places(assignment: &Assignment, tasks: &[Task]) -> Result<Vec<usize>, LendError> {
     let place = |task: &crate::fleet::AssignedTask| {
-        let found = keys
+        let names = (&task.kernel, &task.problem);
+        let found = tasks
             .iter()
-            .position(|key| *key == (&*task.kernel, &*task.problem));
+            .position(|here| (&here.key.kernel, &here.key.problem) == names);
         found.ok_or_else(|| {
             LendError::Unusable(format!(
                 "the files that were sent have no problem `{}` of a kernel `{}`",

@@ -5,7 +5,7 @@ use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
 use crate::judging::PutOff;
-use crate::prior::{Prior, VirtualPrior};
+use crate::prior::Prior;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ fn prior(
     request: &Request,
     facts: &DeviceFacts,
     limits: &DeviceLimits,
-) -> Result<Option<Arc<dyn Prior>>, JobError> {
+) -> Result<Option<Arc<Prior>>, JobError> {
     match request.prior.as_deref() {
         None => return Ok(None),
         Some("vgpu") => {}
@@ -212,7 +212,7 @@ fn prior(
         ))
     })?;
     let memory = tuner_device::vgpu::Limits::default().memory_bytes;
-    Ok(Some(Arc::new(VirtualPrior::new(
+    Ok(Some(Arc::new(Prior::new(
         arch,
         memory.min(arch.memory_bytes),
     ))))
