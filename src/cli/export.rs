@@ -160,13 +160,7 @@ async fn convert(
 
 /// Every candidate of a board of which something is known.
 async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
-    let candidates = store.candidates(board).await?;
-    let known = candidates
-        .into_iter()
-        .filter(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
-    let judged = known.map(|candidate| StoredTrial {
-        trial: candidate.trial,
-        judged_at: candidate.judged_at,
-    });
-    Ok(judged.collect())
+    let mut judged = store.candidates(board).await?;
+    judged.retain(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
+    Ok(judged)
 }

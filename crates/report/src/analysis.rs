@@ -17,9 +17,8 @@ pub(super) struct ValueEffect {
     /// Candidates with it, and those of them that passed.
     pub(super) judged: usize,
     pub(super) passed: usize,
-    /// Best and median time, µs; `None` where none passed.
+    /// Best time, µs; `None` where none passed.
     pub(super) best_us: Option<f64>,
-    pub(super) median_us: Option<f64>,
 }
 
 /// What a parameter does.
@@ -48,6 +47,7 @@ pub(super) fn time(trial: &TrialRecord) -> Option<f64> {
 /// The effects of every parameter with a choice, the strongest first.
 pub(super) fn effects(subject: &Subject) -> Vec<Effect> {
     let mut effects: Vec<Effect> = subject
+        .board
         .definition
         .parameters
         .iter()
@@ -80,14 +80,12 @@ fn value_effect(candidates: &[StoredTrial], name: &str, wanted: &Value) -> Value
         .map(|judged| &judged.trial)
         .filter(|trial| value(&trial.config, name) == Some(wanted))
         .collect();
-    let mut times: Vec<f64> = of_value.iter().filter_map(|trial| time(trial)).collect();
-    times.sort_by(f64::total_cmp);
+    let times: Vec<f64> = of_value.iter().filter_map(|trial| time(trial)).collect();
     ValueEffect {
         value: wanted.to_string(),
         judged: of_value.len(),
         passed: times.len(),
-        best_us: times.first().copied(),
-        median_us: times.get(times.len() / 2).copied(),
+        best_us: times.into_iter().reduce(f64::min),
     }
 }
 
@@ -142,7 +140,7 @@ pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
         }
     }
     let place = |change: &Change| {
-        let parameters = &subject.definition.parameters;
+        let parameters = &subject.board.definition.parameters;
         let parameter = parameters.iter().position(|p| p.name == change.parameter);
         let value = parameter.and_then(|at| {
             let values = &parameters[at].values;

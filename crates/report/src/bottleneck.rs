@@ -433,6 +433,7 @@ fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, String)> {
         .filter(|judged| counter(&judged.trial, limit.counter).is_some())
         .count();
     let choices = subject
+        .board
         .definition
         .parameters
         .iter()

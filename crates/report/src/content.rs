@@ -35,9 +35,9 @@ pub(super) fn document(input: &Input) -> Vec<Block> {
     }
     let mut kernel = None;
     for (number, subject) in input.subjects.iter().enumerate() {
-        if kernel != Some(&subject.key.kernel) {
-            kernel = Some(&subject.key.kernel);
-            blocks.push(Block::Heading(2, code(&subject.key.kernel)));
+        if kernel != Some(&subject.board.key.kernel) {
+            kernel = Some(&subject.board.key.kernel);
+            blocks.push(Block::Heading(2, code(&subject.board.key.kernel)));
             if let Some(facts) = subject
                 .kernel
                 .as_ref()
@@ -50,7 +50,7 @@ pub(super) fn document(input: &Input) -> Vec<Block> {
             summary: format!(
                 "{} on {}, {}",
                 shape(subject),
-                plain(&subject.key.device),
+                plain(&subject.board.key.device),
                 subject.label()
             ),
             open: number < OPEN,
@@ -65,9 +65,9 @@ pub(super) fn document(input: &Input) -> Vec<Block> {
 fn warnings(subject: &Subject) -> Vec<Block> {
     let name = format!(
         "{} {} on {}",
-        code(&subject.key.kernel),
-        plain(&subject.key.problem),
-        plain(&subject.key.device)
+        code(&subject.board.key.kernel),
+        plain(&subject.board.key.problem),
+        plain(&subject.board.key.device)
     );
     let mut blocks: Vec<Block> = subject
         .warnings
@@ -99,7 +99,7 @@ fn one(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
     };
     let plot = format!(
         "{number:02}-{}",
-        crate::export::target_name(&subject.key.problem)
+        crate::export::target_name(&subject.board.key.problem)
     );
     let mut blocks = vec![tiles(subject, best)];
     let mut section = |title: &str, content: Vec<Block>| {
@@ -165,6 +165,7 @@ fn tiles(subject: &Subject, best: &LeaderboardRow) -> Block {
 
 fn convergence(subject: &Subject, plot: &str) -> Vec<Block> {
     let default = subject
+        .board
         .default_config
         .as_ref()
         .and_then(|config| subject.candidate(config))
@@ -257,7 +258,7 @@ fn parameter_effects(subject: &Subject, best: &LeaderboardRow, plot: &str) -> Ve
 fn ablation_blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     let changes = ablation(subject);
     if changes.is_empty() {
-        let advice = if subject.timing == TimingKind::Recorded {
+        let advice = if subject.board.timing == TimingKind::Recorded {
             ""
         } else {
             "; `tuner report --ablate` or `tuner ablate` predicts them"
@@ -366,14 +367,14 @@ fn bottleneck_blocks(subject: &Subject) -> Vec<Block> {
                 strongest.join(", ")
             )
         };
-        let how = if subject.timing == TimingKind::Recorded {
+        let how = if subject.board.timing == TimingKind::Recorded {
             "recorded results carry no counters"
         } else {
             "no counters of the winner are stored; `tuner profile` takes them"
         };
         return vec![Block::text(format!("Not known: {how}.{strongest}"))];
     };
-    let three = main_three(subject, roofline::arch_of(&subject.key.device));
+    let three = main_three(subject, roofline::arch_of(&subject.board.key.device));
     if three.is_empty() {
         return vec![Block::text(format!(
             "The counters ({}) name no limit.",

@@ -22,8 +22,8 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
         for line in &subject.runs {
             let cost = costs.entry(&line.run.name).or_insert(Cost {
                 run: &line.run,
-                device: &subject.key.device,
-                timing: subject.timing,
+                device: &subject.board.key.device,
+                timing: subject.board.timing,
                 candidates: 0,
                 charged_us: 0,
             });

@@ -34,7 +34,7 @@ struct Left {
 pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
     let noted = line.run.settings.get("left");
     let noted = noted.and_then(|noted| serde_json::from_value::<Vec<Left>>(noted.clone()).ok());
-    let (kernel, problem) = (&subject.key.kernel, &subject.key.problem);
+    let (kernel, problem) = (&subject.board.key.kernel, &subject.board.key.problem);
     let own = noted
         .into_iter()
         .flatten()
@@ -69,7 +69,7 @@ pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
 fn sources(subject: &Subject, line: &TimeLine) -> Option<Vec<(String, f64)>> {
     let noted = line.run.settings.get("knowledge_worth")?;
     let noted: Vec<Worth> = serde_json::from_value(noted.clone()).ok()?;
-    let (kernel, problem) = (&subject.key.kernel, &subject.key.problem);
+    let (kernel, problem) = (&subject.board.key.kernel, &subject.board.key.problem);
     let own = noted
         .into_iter()
         .find(|worth| worth.kernel == *kernel && worth.problem == *problem)?;

@@ -24,6 +24,7 @@ pub mod svg;
 mod winners;
 
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};
+pub use roofline::arch_of;
 
 use document::Block;
 
@@ -49,13 +50,6 @@ pub fn write(input: &Input) -> Files {
         html: html::write("Tuning report", &blocks),
         plots,
     }
-}
-
-/// The virtual GPU's table of a device by the name it gives itself, for its peaks; `None` where
-/// they are not known here.
-#[must_use]
-pub fn arch_of(device: &str) -> Option<&'static vgpu::Arch> {
-    roofline::arch_of(device)
 }
 
 fn collect(blocks: &[Block], plots: &mut Vec<(String, String)>) {

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 use tuner_core::entry::StoredTrial;
-use tuner_core::record::{
-    ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, Verdict,
-};
-use tuner_store::TimeLine;
+use tuner_core::record::{ConfigValues, LeaderboardRow, Verdict};
+use tuner_store::{Board, TimeLine};
 
 /// Everything a report is about.
 #[derive(Debug, Clone)]
@@ -21,20 +19,8 @@ pub struct Input {
 /// One kernel on one problem and device.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Which.
-    pub key: TaskKey,
-    /// Kind of device.
-    pub device_kind: DeviceKind,
-    /// Kind of its times.
-    pub timing: TimingKind,
-    /// The problem's sizes.
-    pub sizes: ConfigValues,
-    /// Parameters and constraints, as of the latest run.
-    pub definition: Definition,
-    /// The default configuration, where it is valid.
-    pub default_config: Option<ConfigValues>,
-    /// The best rows, best first; at least one.
-    pub top: Vec<LeaderboardRow>,
+    /// Which, with its best rows, of which there is one at least.
+    pub board: Board,
     /// Every judged candidate with its best time or latest failure, in the order of judging.
     pub candidates: Vec<StoredTrial>,
     /// The runs, oldest first.
@@ -60,8 +46,8 @@ pub struct Peer {
     pub p50_us: f64,
     /// 90th percentile, µs.
     pub p90_us: f64,
-    /// Its time over the winner's, with the 95 % interval, where it was taken beside it.
-    pub ratio: Option<[f64; 3]>,
+    /// Its time over the winner's, with the ends of the 95 % interval; equal where there is none.
+    pub ratio: [f64; 3],
 }
 
 /// What the search space and the template say.
@@ -114,7 +100,7 @@ pub struct Change {
 impl Subject {
     /// The winning row; the caller has seen to it that there is one.
     pub(super) fn best(&self) -> Option<&LeaderboardRow> {
-        self.top.first()
+        self.board.rows.first()
     }
 
     /// The judged candidate of a configuration.
@@ -126,11 +112,7 @@ impl Subject {
 
     /// How its times are called.
     pub(super) fn label(&self) -> &'static str {
-        match self.timing {
-            TimingKind::Measured => "measured",
-            TimingKind::Predicted => "predicted",
-            TimingKind::Recorded => "recorded",
-        }
+        self.board.timing.name()
     }
 }
 

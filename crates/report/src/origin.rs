@@ -14,7 +14,7 @@ use tuner_core::record::{LeaderboardRow, TimingKind, assignments};
 /// What the winner changes, in its configuration and in the source.
 pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let mut blocks = Vec::new();
-    match &subject.default_config {
+    match &subject.board.default_config {
         Some(default) if *default == best.config => {
             blocks.push(Block::text(
                 "The default configuration is the best that was found.",
@@ -28,6 +28,7 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
                 .filter(|((_, ours), (_, theirs))| ours != theirs)
                 .map(|((name, ours), (_, theirs))| {
                     let doc = subject
+                        .board
                         .definition
                         .parameters
                         .iter()
@@ -68,7 +69,7 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
             }
         }
         Some(Err(why)) => blocks.push(Block::text(format!("No source to show: {}.", plain(why)))),
-        None if subject.timing == TimingKind::Recorded => {
+        None if subject.board.timing == TimingKind::Recorded => {
             blocks.push(Block::text("No source to show: a recorded file has none."));
         }
         None => blocks.push(Block::text(
@@ -106,7 +107,7 @@ fn checkout(best: &LeaderboardRow) -> String {
 /// How a kernel is named on the command line: by the file it was tuned from where that is at hand,
 /// because a variant of a space goes by its kernel's name.
 fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
-    let of_kernel = |subject: &&Subject| subject.key.kernel == kernel;
+    let of_kernel = |subject: &&Subject| subject.board.key.kernel == kernel;
     let facts = input
         .subjects
         .iter()
@@ -147,7 +148,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     };
     let run = &line.run;
     let mut script = checkout(best);
-    let replay = subject.timing == TimingKind::Recorded;
+    let replay = subject.board.timing == TimingKind::Recorded;
     let list = |flag: &str, names: &[String]| -> String {
         let names = names.iter().filter(|_| !replay);
         names
@@ -172,7 +173,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
         );
     }
     if !replay {
-        let device = if subject.timing == TimingKind::Predicted {
+        let device = if subject.board.timing == TimingKind::Predicted {
             format!(" --device {}", quoted(&run.selector))
         } else {
             String::new()
@@ -180,13 +181,13 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
         let _ = writeln!(
             script,
             "tuner check {} --problem {} --config {}{device}",
-            quoted(typed(input, &subject.key.kernel)),
-            quoted(&subject.key.problem),
+            quoted(typed(input, &subject.board.key.kernel)),
+            quoted(&subject.board.key.problem),
             quoted(&assignments(&best.config, ",")),
         );
     }
     let mut blocks = vec![Block::Code("sh", script)];
-    if run.settings["evals"].is_null() || subject.timing == TimingKind::Measured {
+    if run.settings["evals"].is_null() || subject.board.timing == TimingKind::Measured {
         blocks.push(Block::text(
             "A run that is limited by time or measures on a real GPU visits other candidates each time; the configuration and its check are the same.",
         ));
@@ -200,7 +201,7 @@ pub(super) fn provenance(input: &Input) -> Vec<Block> {
     for subject in &input.subjects {
         for line in &subject.runs {
             let run = &line.run;
-            let ours = subject.timing != TimingKind::Recorded;
+            let ours = subject.board.timing != TimingKind::Recorded;
             let none = || "-".to_owned();
             let tree = match (&run.commit, run.dirty) {
                 (Some(commit), false) => code(commit),
@@ -214,7 +215,7 @@ pub(super) fn provenance(input: &Input) -> Vec<Block> {
             let template = subject.best().filter(|best| best.run_id == run.name);
             rows.insert(vec![
                 code(&run.name),
-                code(&subject.key.kernel),
+                code(&subject.board.key.kernel),
                 if ours { tree } else { none() },
                 template
                     .and_then(|best| best.template_hash.as_deref())

@@ -2,7 +2,7 @@
 
 use super::analysis::time;
 use super::document::{Block, code, plain};
-use super::model::{Input, Subject};
+use super::model::{Input, Peer, Subject};
 use super::plots;
 use tuner_core::record::{TimingKind, assignments};
 use tuner_core::statistics::ratio_of_medians;
@@ -13,33 +13,18 @@ pub(super) fn us(us: f64) -> String {
     format!("{us:.*}", 4_usize.saturating_sub(whole))
 }
 
-/// What the winner is compared with.
-pub(super) struct Versus {
-    pub(super) name: String,
-    pub(super) p50_us: f64,
-    pub(super) p90_us: f64,
-    /// Its time over the winner's, with the ends of the 95 % interval.
-    pub(super) ratio: [f64; 3],
-}
-
-/// The peer where one was timed, else the default configuration.
-pub(super) fn versus(subject: &Subject) -> Option<Versus> {
+/// What the winner is compared with: the peer where one was timed, else the default configuration.
+pub(super) fn versus(subject: &Subject) -> Option<Peer> {
+    if subject.baseline.is_some() {
+        return subject.baseline.clone();
+    }
     let best = subject.best()?;
     let ours = (best.time_us_p50, best.ci95_us[0], best.ci95_us[1]);
-    if let Some(peer) = &subject.baseline {
-        let alone = peer.p50_us / best.time_us_p50;
-        return Some(Versus {
-            name: peer.name.clone(),
-            p50_us: peer.p50_us,
-            p90_us: peer.p90_us,
-            ratio: peer.ratio.unwrap_or([alone; 3]),
-        });
-    }
-    let default = subject.candidate(subject.default_config.as_ref()?)?;
+    let default = subject.candidate(subject.board.default_config.as_ref()?)?;
     time(&default.trial)?;
     let taken = default.trial.measurement.as_ref()?;
     let [low, high] = taken.ci95;
-    Some(Versus {
+    Some(Peer {
         name: "default configuration".to_owned(),
         p50_us: taken.p50.get(),
         p90_us: taken.p90.get(),
@@ -49,8 +34,8 @@ pub(super) fn versus(subject: &Subject) -> Option<Versus> {
 
 /// A problem with its sizes, for people.
 pub(super) fn shape(subject: &Subject) -> String {
-    let problem = plain(&subject.key.problem);
-    match assignments(&subject.sizes, " ") {
+    let problem = plain(&subject.board.key.problem);
+    match assignments(&subject.board.sizes, " ") {
         sizes if sizes.is_empty() => problem,
         sizes => format!("{problem} ({})", plain(&sizes)),
     }
@@ -79,9 +64,9 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
             ""
         };
         rows.push(vec![
-            code(&subject.key.kernel),
+            code(&subject.board.key.kernel),
             shape(subject),
-            plain(&subject.key.device),
+            plain(&subject.board.key.device),
             format!("{}{stale}", subject.label()),
             versus.as_ref().map_or_else(dash, |v| plain(&v.name)),
             versus
@@ -93,7 +78,7 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
         if let Some(versus) = versus {
             let name = format!(
                 "{} {} on {}",
-                subject.key.kernel, subject.key.problem, subject.key.device
+                subject.board.key.kernel, subject.board.key.problem, subject.board.key.device
             );
             bars.push((name, versus.ratio));
         }
@@ -122,7 +107,12 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
 
 /// What the kinds of time that occur mean.
 fn kinds(input: &Input) -> String {
-    let has = |kind| input.subjects.iter().any(|subject| subject.timing == kind);
+    let has = |kind| {
+        input
+            .subjects
+            .iter()
+            .any(|subject| subject.board.timing == kind)
+    };
     let mut text = String::new();
     for (kind, sentence) in [
         (

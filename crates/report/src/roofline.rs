@@ -9,9 +9,10 @@ use vgpu::Arch;
 /// Candidates drawn; more are thinned out evenly, the best are always drawn.
 const DRAWN: usize = 600;
 
-/// The architecture of a device by its name: `vgpu:h100`, `NVIDIA H100 80GB HBM3`,
-/// `A100-PCIE-40GB`. `None` where its peaks are not known here.
-pub(super) fn arch_of(device: &str) -> Option<&'static Arch> {
+/// The virtual GPU's table of a device by the name it gives itself, for its peaks: `vgpu:h100`,
+/// `NVIDIA H100 80GB HBM3`, `A100-PCIE-40GB`. `None` where they are not known here.
+#[must_use]
+pub fn arch_of(device: &str) -> Option<&'static Arch> {
     if let Some(name) = device.strip_prefix("vgpu:") {
         return Arch::by_name(name);
     }
@@ -85,7 +86,7 @@ struct Point {
 
 /// The plot and what it says; text alone where the peaks or the work are not known.
 pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
-    let device = &subject.key.device;
+    let device = &subject.board.key.device;
     let Some(kernel) = subject
         .kernel
         .as_ref()

@@ -8,7 +8,7 @@ use tuner_core::record::{ConfigValues, LeaderboardRow};
 
 /// A configuration without the parameters that have no choice.
 pub(super) fn config_text(subject: &Subject, config: &ConfigValues) -> String {
-    code(&subject.definition.varied(config))
+    code(&subject.board.definition.varied(config))
 }
 
 /// The best rows, and bank conflicts by the layout of shared memory.
@@ -16,7 +16,8 @@ pub(super) fn top_rows(subject: &Subject) -> Vec<Block> {
     let optional = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let trial = |row: &LeaderboardRow| subject.candidate(&row.config).map(|judged| &judged.trial);
     let rows: Vec<Vec<String>> = subject
-        .top
+        .board
+        .rows
         .iter()
         .map(|row| {
             let conflicts = trial(row).and_then(|trial| {
@@ -26,7 +27,7 @@ pub(super) fn top_rows(subject: &Subject) -> Vec<Block> {
                 Some(format!("{lost:.0} ({part:.1} %)"))
             });
             let occupancy = trial(row).and_then(|trial| counter(trial, "occupancy"));
-            let tie = if row.tied_with_best && row.rank == 1 && subject.top.len() > 1 {
+            let tie = if row.tied_with_best && row.rank == 1 && subject.board.rows.len() > 1 {
                 "="
             } else {
                 ""
@@ -68,6 +69,7 @@ fn padding(subject: &Subject) -> Option<Block> {
     };
     let mut rows = Vec::new();
     for parameter in subject
+        .board
         .definition
         .parameters
         .iter()

@@ -15,9 +15,9 @@ use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, FromRow, Row as _, SqlSafeStr, Sqlite, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use tuner_core::entry::Entry;
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{
-    ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, TrialRecord, Verdict,
+    ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, Verdict,
 };
 use tuner_core::units::{ContentHash, Seed};
 
@@ -110,15 +110,6 @@ pub struct VerdictCount {
     pub verdict: Verdict,
     /// Candidates.
     pub count: u64,
-}
-
-/// A candidate with the verdict that counts: its best time, or else its latest failure.
-#[derive(Debug, Clone)]
-pub struct StoredCandidate {
-    /// What was stored.
-    pub trial: TrialRecord,
-    /// When, RFC 3339 UTC.
-    pub judged_at: String,
 }
 
 #[derive(sqlx::FromRow)]
@@ -469,7 +460,7 @@ pub(super) async fn verdict_counts(
 pub(super) async fn candidates(
     connection: &mut SqliteConnection,
     board: &Board,
-) -> Result<Vec<StoredCandidate>, sqlx::Error> {
+) -> Result<Vec<StoredTrial>, sqlx::Error> {
     let sql = format!(
         "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
          WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
@@ -488,7 +479,7 @@ pub(super) async fn candidates(
         let (_, trial) = trial_from_row(row)?;
         if seen.insert(trial.candidate_hash.clone()) {
             let judged_at = row.try_get("judged_at")?;
-            candidates.push(StoredCandidate { trial, judged_at });
+            candidates.push(StoredTrial { trial, judged_at });
         }
     }
     Ok(candidates)

@@ -32,7 +32,7 @@ mod writer;
 pub use ack::Ack;
 pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
-pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, StoredCandidate, VerdictCount};
+pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
 pub use related::{Related, RelatedResults};
@@ -50,7 +50,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
-use tuner_core::entry::Entry;
+use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::evidence::Measured;
 use tuner_core::record::{LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
@@ -296,12 +296,12 @@ impl Store {
             .at(&self.path)
     }
 
-    /// Every candidate of a board's kernel, problem and device with its latest verdict, failed ones
-    /// too, for exports that carry them.
+    /// Every candidate of a board's kernel, problem and device with the verdict that counts: its best
+    /// time, or else its latest failure.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn candidates(&self, board: &Board) -> Result<Vec<StoredCandidate>, StoreError> {
+    pub async fn candidates(&self, board: &Board) -> Result<Vec<StoredTrial>, StoreError> {
         let reader = &mut *self.reader().await?;
         leaderboard::candidates(reader, board).await.at(&self.path)
     }

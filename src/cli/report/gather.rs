@@ -4,7 +4,6 @@ use crate::cli::CliError;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
-use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
 use tuner_core::units::Micros;
 use tuner_device::{DeviceSelector, limits};
@@ -54,46 +53,30 @@ async fn subject(
     kernel: Option<&Kernel>,
     wishes: &Wishes,
 ) -> Result<Subject, CliError> {
-    let candidates: Vec<StoredTrial> = store
-        .candidates(&board)
-        .await?
-        .into_iter()
-        .map(|candidate| StoredTrial {
-            trial: candidate.trial,
-            judged_at: candidate.judged_at,
-        })
-        .collect();
-    let runs = store.time_lines(&board).await?;
     let best = board
         .rows
         .first()
         .map(|row| row.config.clone())
         .unwrap_or_default();
     let stale = board.rows.first().and_then(|row| row.stale) == Some(true);
-    let unchanged = kernel.filter(|_| !stale);
     let mut subject = Subject {
         kernel: kernel.and_then(|kernel| facts(kernel, &board, &best, stale)),
         profile: None,
         predicted_changes: Vec::new(),
         warnings: Vec::new(),
         baseline: None,
-        key: board.key.clone(),
-        device_kind: board.device_kind,
-        timing: board.timing,
-        sizes: board.sizes.clone(),
-        definition: board.definition.clone(),
-        default_config: board.default_config.clone(),
-        top: board.rows.clone(),
-        candidates,
-        runs,
+        candidates: store.candidates(&board).await?,
+        runs: store.time_lines(&board).await?,
+        board,
     };
-    if board.timing == TimingKind::Measured {
-        subject.baseline = peer(store, &board).await?;
+    let timing = subject.board.timing;
+    if timing == TimingKind::Measured {
+        subject.baseline = peer(store, &subject.board).await?;
     }
-    subject.profile = stored_profile(store, &board, &subject, &best).await?;
+    subject.profile = stored_profile(store, &subject, &best).await?;
     let wanted = wishes.ablate || (wishes.profile && subject.profile.is_none());
-    if let Some(kernel) = unchanged.filter(|_| wanted && board.timing != TimingKind::Recorded) {
-        predict(&mut subject, kernel, &board, &best, wishes);
+    if let Some(kernel) = kernel.filter(|_| !stale && wanted && timing != TimingKind::Recorded) {
+        predict(&mut subject, kernel, &best, wishes);
     }
     Ok(subject)
 }
@@ -101,13 +84,14 @@ async fn subject(
 /// The peer that the rows are compared with, where one has a figure.
 async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
     let record = store.baseline(board).await?;
-    let ratio = board.rows.first().and_then(|row| row.speedup_vs_baseline);
-    Ok(record.and_then(|record| {
+    Ok(record.zip(board.rows.first()).and_then(|(record, best)| {
+        let p50_us = record.p50_us()?;
+        let alone = p50_us / best.time_us_p50;
         Some(Peer {
-            p50_us: record.p50_us()?,
+            p50_us,
             p90_us: record.p90_us()?,
             name: record.name.unwrap_or_else(|| "baseline".to_owned()),
-            ratio: ratio.map(|ratio| [ratio; 3]),
+            ratio: [best.speedup_vs_baseline.unwrap_or(alone); 3],
         })
     }))
 }
@@ -116,11 +100,10 @@ async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
 /// own judgement.
 async fn stored_profile(
     store: &Store,
-    board: &Board,
     subject: &Subject,
     best: &ConfigValues,
 ) -> Result<Option<WinnerProfile>, CliError> {
-    let mut profiles = store.profiles(board, best).await?;
+    let mut profiles = store.profiles(&subject.board, best).await?;
     profiles.sort_by_key(|profile| profile.source != ProfileSource::Ncu);
     if let Some(profile) = profiles.into_iter().next() {
         let measured = profile.source == ProfileSource::Ncu;
@@ -144,7 +127,7 @@ async fn stored_profile(
 }
 
 /// Limits of a board's device: those of the virtual GPU of that name, or of that model.
-pub(in crate::cli) fn device_limits(board: &Board) -> Option<DeviceLimits> {
+fn device_limits(board: &Board) -> Option<DeviceLimits> {
     let number = |name: &str| {
         let found = board.environment.iter().find(|(known, _)| known == name)?;
         u32::try_from(found.1.as_i64()?).ok()
@@ -214,13 +197,8 @@ fn sources(
 
 /// Runs the winner, and on request its neighbours, on the virtual GPU of the board's device or of
 /// its model. What cannot be predicted is left out with a note: a report needs no compiler.
-fn predict(
-    subject: &mut Subject,
-    kernel: &Kernel,
-    board: &Board,
-    best: &ConfigValues,
-    wishes: &Wishes,
-) {
+fn predict(subject: &mut Subject, kernel: &Kernel, best: &ConfigValues, wishes: &Wishes) {
+    let board = &subject.board;
     let name = &board.key;
     let Some(arch) = arch_of(&name.device) else {
         return;
@@ -291,7 +269,7 @@ fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {
 
 /// What is right but serialised about a subject's winner.
 fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
-    let Some(arch) = arch_of(&subject.key.device) else {
+    let Some(arch) = arch_of(&subject.board.key.device) else {
         return Vec::new();
     };
     let Some(own) = result(subject) else {
@@ -300,10 +278,10 @@ fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
     let others: Vec<TimedProblem> = all
         .iter()
         .filter(|other| {
-            other.key.kernel == subject.key.kernel
-                && other.key.device == subject.key.device
-                && other.timing == subject.timing
-                && other.key.problem != subject.key.problem
+            other.board.key.kernel == subject.board.key.kernel
+                && other.board.key.device == subject.board.key.device
+                && other.board.timing == subject.board.timing
+                && other.board.key.problem != subject.board.key.problem
         })
         .filter_map(result)
         .collect();
@@ -317,13 +295,9 @@ fn result(subject: &Subject) -> Option<TimedProblem> {
         .as_ref()
         .and_then(|profile| profile.metrics.get("blocks")?.as_f64());
     Some(TimedProblem {
-        problem: subject.key.problem.clone(),
-        time_us: subject.top.first()?.time_us_p50,
-        label: match subject.timing {
-            TimingKind::Measured => "measured",
-            TimingKind::Predicted => "predicted",
-            TimingKind::Recorded => "recorded",
-        },
+        problem: subject.board.key.problem.clone(),
+        time_us: subject.board.rows.first()?.time_us_p50,
+        label: subject.board.timing.name(),
         blocks: blocks.map(|blocks| blocks as u64),
         tensor: kernel.tensor,
         flops: kernel.flops,
