@@ -113,24 +113,6 @@ fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
     }
 }
 
-/// Bytes of a number or a vector.
-pub(crate) fn element_bytes(ty: &str) -> i64 {
-    let lanes: i64 = match ty.chars().last() {
-        Some(last @ '2'..='4') if !ty.ends_with("32") && !ty.ends_with("64") => {
-            i64::from(u32::from(last) - u32::from('0'))
-        }
-        _ => 1,
-    };
-    let base = if lanes > 1 { &ty[..ty.len() - 1] } else { ty };
-    let each = match base {
-        "u8" | "i8" | "bool" | "char" | "uchar" | "f8e4m3" | "f8e5m2" => 1,
-        "f16" | "bf16" | "u16" | "i16" | "half" | "short" | "ushort" => 2,
-        "f64" | "i64" | "u64" | "double" | "longlong" | "ulonglong" => 8,
-        _ => 4,
-    };
-    each * lanes
-}
-
 /// Elements of so many bytes.
 fn per_element(whole: Expr, bytes: i64) -> Expr {
     fn without(expr: &Expr, bytes: i64) -> Option<Expr> {

@@ -1,13 +1,14 @@
 //! Types of C++ in the search space's words: numbers, vectors, and structs by their fields.
 
 use super::expr::Expr;
-use super::host::{Host, bytes_of};
+use super::host::Host;
 use super::kernel::node_of;
-use super::sizes::element_bytes;
 use super::tree::{self, Node, Source, each};
 use super::unit::{Item, Kind, Unit};
 use std::fmt::Write as _;
+use tuner_core::element::Element;
 use tuner_core::plan::Role;
+use tuner_space::vector_type;
 
 /// Stands for the argument's own name in a value.
 pub(crate) const OWN: &str = "$";
@@ -23,6 +24,8 @@ pub(crate) struct Described {
     pub(crate) yaml: String,
     /// Bytes of one, as far as they are known here.
     pub(crate) bytes: i64,
+    /// Numbers of a number or vector.
+    lanes: u32,
     /// A guessed value where a plain number is none.
     pub(crate) value: Option<String>,
     /// Fields that point to buffers, with the type and bytes of the elements.
@@ -64,60 +67,69 @@ fn plain(ty: &str) -> String {
     kept.collect::<Vec<_>>().join(" ")
 }
 
-/// The search space's name of a number or vector that the compiler or the source spells.
-pub(crate) fn element(ty: &str) -> Option<String> {
+/// A number or a vector.
+#[derive(Debug)]
+pub(crate) struct Number {
+    /// As the search space writes it.
+    pub(crate) yaml: String,
+    element: Element,
+    lanes: u32,
+}
+
+impl Number {
+    fn bytes(&self) -> i64 {
+        i64::from(self.lanes) * self.element.size() as i64
+    }
+}
+
+/// The number or vector that the compiler or the source spells.
+pub(crate) fn number(ty: &str) -> Option<Number> {
     if ty.matches('*').count() > 1 || ty.contains('&') {
         return None;
     }
-    let known = match plain(ty).as_str() {
-        "float" => "f32",
-        "double" => "f64",
-        "half" | "__half" => "f16",
-        "__nv_bfloat16" | "nv_bfloat16" => "bf16",
-        "bool" => "bool",
-        "char" | "signed char" | "int8_t" => "i8",
-        "unsigned char" | "uint8_t" | "void" => "u8",
-        "short" | "int16_t" => "i16",
-        "unsigned short" | "uint16_t" => "u16",
-        "int" | "int32_t" => "i32",
-        "unsigned int" | "unsigned" | "uint" | "uint32_t" => "u32",
-        "long" | "long long" | "int64_t" => "i64",
-        "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => "u64",
-        "__nv_fp8_e4m3" => "f8e4m3",
-        "__nv_fp8_e5m2" => "f8e5m2",
-        "dim3" => "uint3",
-        "__half2" | "half2" => "half2",
-        "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
+    let element = match plain(ty).as_str() {
+        "float" => Element::F32,
+        "double" => Element::F64,
+        "half" | "__half" => Element::F16,
+        "__nv_bfloat16" | "nv_bfloat16" => Element::Bf16,
+        "bool" => Element::Bool,
+        "char" | "signed char" | "int8_t" => Element::I8,
+        "unsigned char" | "uchar" | "uint8_t" | "void" => Element::U8,
+        "short" | "int16_t" => Element::I16,
+        "unsigned short" | "ushort" | "uint16_t" => Element::U16,
+        "int" | "int32_t" => Element::I32,
+        "unsigned int" | "unsigned" | "uint" | "uint32_t" => Element::U32,
+        "long" | "long long" | "int64_t" => Element::I64,
+        "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => Element::U64,
+        "__nv_fp8_e4m3" => Element::F8e4m3,
+        "__nv_fp8_e5m2" => Element::F8e5m2,
         other => {
-            let bases = [
-                "float",
-                "double",
-                "int",
-                "uint",
-                "short",
-                "ushort",
-                "char",
-                "uchar",
-                "longlong",
-                "ulonglong",
-            ];
-            let (base, lanes) = other.split_at_checked(other.len().checked_sub(1)?)?;
-            return (bases.contains(&base) && matches!(lanes, "1" | "2" | "3" | "4"))
-                .then(|| other.to_owned());
+            let yaml = match other {
+                "dim3" => "uint3",
+                "__half2" => "half2",
+                "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
+                vector => vector,
+            };
+            let (element, lanes) = vector_type(yaml)?;
+            let yaml = yaml.to_owned();
+            return Some(Number {
+                yaml,
+                element,
+                lanes,
+            });
         }
     };
-    Some(known.to_owned())
+    Some(Number {
+        yaml: element.name().to_owned(),
+        element,
+        lanes: 1,
+    })
 }
 
-/// How many numbers an element has.
-fn lanes(element: &str) -> usize {
-    let vector = !element.starts_with(['i', 'u', 'f', 'b']) || element.chars().count() > 4;
-    let last = element.chars().last().and_then(|last| last.to_digit(10));
-    match last {
-        Some(lanes @ 1..=4) if vector || element == "int2" || element == "int3" => lanes as usize,
-        Some(4) if element == "int4" => 4,
-        _ => 1,
-    }
+/// Bytes of a number or vector, and of nothing that is made of them.
+pub(crate) fn bytes_of(ty: &str) -> Option<i64> {
+    let made = ty.contains(['*', '[', '(']);
+    Some(number(ty).filter(|_| !made)?.bytes())
 }
 
 /// Whether a type's text is of a texture or surface.
@@ -151,18 +163,19 @@ pub(crate) fn describe(
         return Ok(Described {
             yaml: "i32".to_owned(),
             bytes: 4,
+            lanes: 1,
             ..Described::default()
         });
     }
     let mut ty = ty.to_owned();
     for _ in 0..MAX_ALIASES {
-        if let Some(yaml) = element(&ty) {
-            let lanes = lanes(&yaml);
-            let ones = vec!["1"; lanes].join(", ");
+        if let Some(number) = number(&ty) {
+            let ones = vec!["1"; number.lanes as usize].join(", ");
             return Ok(Described {
-                bytes: element_bytes(&yaml),
-                value: (lanes > 1 && role == Role::Scalar).then(|| format!("[{ones}]")),
-                yaml,
+                bytes: number.bytes(),
+                lanes: number.lanes,
+                value: (number.lanes > 1 && role == Role::Scalar).then(|| format!("[{ones}]")),
+                yaml: number.yaml,
                 ..Described::default()
             });
         }
@@ -315,7 +328,7 @@ impl Field {
         let align = inner.bytes.clamp(1, 16);
         made.bytes = made.bytes.saturating_add(align - 1) / align * align;
         made.bytes = made.bytes.saturating_add(inner.bytes.saturating_mul(count));
-        let numbers = count.saturating_mul(i64::try_from(lanes(&inner.yaml)).unwrap_or(1));
+        let numbers = count.saturating_mul(i64::from(inner.lanes));
         let mut ty = inner.yaml;
         if self.extents.is_empty() && WHOLE.contains(&ty.as_str()) {
             made.whole.push(self.name.clone());

@@ -3,9 +3,10 @@
 use super::{Known, MAX_PARAMETERS, Plan, Proposed};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
-use crate::host::{Host, bytes_of};
+use crate::host::Host;
 use crate::kernel::{self, TemplateParameter};
 use crate::tree;
+use crate::types::bytes_of;
 use crate::unit::{Around, Kind, Unit};
 
 impl Plan {

@@ -1,4 +1,4 @@
-use super::{describe, element, lanes};
+use super::{bytes_of, describe, number};
 use crate::unit::Unit;
 use tuner_core::plan::Role;
 
@@ -16,15 +16,45 @@ fn types_are_named_as_search_spaces_name_them() {
         ("float [16]", "f32"),
         ("float (*) [3]", "f32"),
     ] {
-        assert_eq!(element(ty).as_deref(), Some(name), "{ty}");
+        assert_eq!(number(ty).map(|it| it.yaml).as_deref(), Some(name), "{ty}");
     }
     for ty in ["float**", "Params", "cudaTextureObject_t3", "float&"] {
-        assert_eq!(element(ty), None, "{ty}");
+        assert!(number(ty).is_none(), "{ty}");
     }
-    let counts: Vec<usize> = ["f32", "float4", "int2", "i32", "half2", "u64", "uchar3"]
-        .map(lanes)
-        .to_vec();
-    assert_eq!(counts, [1, 4, 2, 1, 2, 1, 3]);
+}
+
+#[test]
+fn numbers_and_vectors_have_the_bytes_and_lanes_of_the_declared_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.cu");
+    std::fs::write(&file, "__global__ void k() {}\n").unwrap();
+    let unit = Unit::read(&file, &[]).unwrap();
+    for (ty, bytes, lanes) in [
+        ("float", 4, 1),
+        ("int", 4, 1),
+        ("unsigned long", 8, 1),
+        ("half2", 4, 2),
+        ("__half2", 4, 2),
+        ("nv_bfloat162", 4, 2),
+        ("__nv_bfloat162", 4, 2),
+        ("__nv_fp8_e4m3", 1, 1),
+        ("__nv_fp8_e5m2", 1, 1),
+        ("float4", 16, 4),
+        ("double1", 8, 1),
+        ("int2", 8, 2),
+        ("uchar3", 3, 3),
+        ("ulonglong2", 16, 2),
+        ("dim3", 12, 3),
+    ] {
+        let described = describe(&unit, ty, Role::Scalar, false).unwrap();
+        let values = described
+            .value
+            .as_ref()
+            .map_or(1, |it| it.matches('1').count());
+        assert_eq!((described.bytes, values), (bytes, lanes), "{ty}");
+        assert_eq!(bytes_of(ty), Some(bytes), "{ty}");
+        assert_eq!(bytes_of(&format!("{ty}*")), None, "{ty}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub use bare::BareSpace;
 pub(crate) use origin::Origin;
 pub use origin::{ArgumentPlace, Places};
 pub use schema::json_schema;
+pub use types::vector_type;
 
 use super::{Diagnostics, KernelSpec};
 use std::path::Path;

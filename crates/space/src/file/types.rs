@@ -54,6 +54,12 @@ pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
     if let Ok(element) = name.parse() {
         return Some((element, 1));
     }
+    vector_type(name)
+}
+
+/// A vector of CUDA by its name, such as `float4` or `half2`, with its lanes.
+#[must_use]
+pub fn vector_type(name: &str) -> Option<(Element, u32)> {
     if let Some((_, element)) = PAIRS.into_iter().find(|(pair, _)| *pair == name) {
         return Some((element, 2));
     }
