@@ -77,10 +77,7 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
     else {
         return Vec::new();
     };
-    let mut cursor = list.walk();
-    let all = list
-        .named_children(&mut cursor)
-        .filter(|child| child.kind() != "comment");
+    let all = tree::named(list).into_iter();
     all.map(|child| {
         let text = source.of(child);
         let (head, default) = match text.split_once('=') {
@@ -244,7 +241,7 @@ impl<'u> Access<'u> {
                     at = at.child_by_field_name("argument")?;
                 }
                 "cast_expression" => at = at.child_by_field_name("value")?,
-                "parenthesized_expression" => at = at.named_child(0)?,
+                "parenthesized_expression" => at = tree::first(at)?,
                 "assignment_expression" => at = at.child_by_field_name("left")?,
                 "binary_expression" => {
                     let left = at.child_by_field_name("left")?;
@@ -259,7 +256,7 @@ impl<'u> Access<'u> {
                     if !self.source.of(function).contains("_cast") {
                         return None;
                     }
-                    at = at.child_by_field_name("arguments")?.named_child(0)?;
+                    at = tree::first(at.child_by_field_name("arguments")?)?;
                 }
                 _ => return None,
             }
@@ -352,8 +349,7 @@ impl<'u> Access<'u> {
     fn through_macro(&self, target: Node<'u>) -> Option<String> {
         let call = tree::bare(target)?;
         let arguments = call.child_by_field_name("arguments")?;
-        let mut cursor = arguments.walk();
-        let mut all = arguments.named_children(&mut cursor);
+        let mut all = tree::named(arguments).into_iter();
         all.find_map(|argument| self.base(argument))
     }
 
@@ -384,8 +380,7 @@ impl<'u> Access<'u> {
         }
         let plain = name.split('<').next().unwrap_or(name);
         let plain = plain.rsplit("::").next().unwrap_or(plain).trim();
-        let mut cursor = arguments.walk();
-        for (at, argument) in arguments.named_children(&mut cursor).enumerate() {
+        for (at, argument) in tree::named(arguments).into_iter().enumerate() {
             let is_address = argument.kind() != "subscript_expression"
                 && !(argument.kind() == "pointer_expression"
                     && self.source.of(argument).starts_with('*'));
@@ -439,3 +434,6 @@ impl<'u> Access<'u> {
         if known { found } else { (true, true) }
     }
 }
+
+#[cfg(test)]
+mod tests;

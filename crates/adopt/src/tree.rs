@@ -129,6 +129,19 @@ pub(crate) fn each<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) 
     }
 }
 
+/// The named nodes in a node but for comments.
+pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment")
+        .collect()
+}
+
+/// The first of them.
+pub(crate) fn first(node: Node<'_>) -> Option<Node<'_>> {
+    named(node).into_iter().next()
+}
+
 /// The words of a text that can be names.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -140,12 +153,7 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
 pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
     let mut node = node;
     while node.kind() == "template_declaration" {
-        let count = node.named_child_count();
-        let last = (0..count).rev().find_map(|at| {
-            let child = node.named_child(at)?;
-            (child.kind() != "comment").then_some(child)
-        });
-        match last {
+        match named(node).pop() {
             Some(child) => node = child,
             None => break,
         }
@@ -158,7 +166,7 @@ pub(crate) fn bare(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node;
     loop {
         node = match node.kind() {
-            "parenthesized_expression" => node.named_child(0)?,
+            "parenthesized_expression" => first(node)?,
             "cast_expression" => node.child_by_field_name("value")?,
             _ => return Some(node),
         };

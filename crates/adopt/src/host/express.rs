@@ -2,10 +2,10 @@
 
 use super::launches::{base_name, enclosing};
 use super::values::{number, operation, size_of};
-use super::{Host, MAX_DEPTH, Scope, allocated, find_initialiser, is_dim3, named};
+use super::{Host, MAX_DEPTH, Scope, allocated, find_initialiser, is_dim3};
 use crate::expr::Expr;
 use crate::kernel;
-use crate::tree::{self, Node, Source};
+use crate::tree::{self, Node, Source, named};
 use crate::unit::{Item, Kind};
 
 /// Where an expression stands: its file, the function that knows its names, and the values of names
@@ -333,7 +333,7 @@ impl<'u> Host<'u> {
             return None;
         };
         let value = (only.kind() == "return_statement")
-            .then(|| only.named_child(0))
+            .then(|| tree::first(*only))
             .flatten()?;
         let parameters = kernel::parameters(source, node);
         let names = parameters.into_iter().map(|each| each.name);
@@ -460,7 +460,7 @@ impl<'u> Host<'u> {
         let declaration = scope.source.of(value.parent()?.parent()?);
         let (_, rest) = declaration.split_once("vector<")?;
         let element = rest.split('>').next()?;
-        let count = *named(value).first()?;
+        let count = tree::first(value)?;
         let count = self.express(inner, count, depth + 1)?;
         Some(Expr::binary("*", count, size_of(element)))
     }

@@ -1,7 +1,7 @@
 //! Launches as host code writes them.
 
-use super::{Host, Scope, find_initialiser, named};
-use crate::tree::{self, Node, Source};
+use super::{Host, Scope, find_initialiser};
+use crate::tree::{self, Node, Source, named};
 use tuner_kernel::declarations;
 
 /// Functions of the runtime that launch a kernel: kernel, grid, block, arguments, shared memory.
@@ -48,7 +48,7 @@ impl Launch<'_> {
         }
         let whole = around?;
         let condition = whole.child_by_field_name("condition")?;
-        let condition = named(condition).into_iter().next().unwrap_or(condition);
+        let condition = tree::first(condition).unwrap_or(condition);
         let name = tree::bare(condition).filter(|node| node.kind() == "identifier")?;
         let value = |case: Node<'_>| -> Option<i64> {
             let label = tree::bare(case.child_by_field_name("value")?)?;

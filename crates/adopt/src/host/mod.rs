@@ -6,7 +6,7 @@ mod values;
 
 use super::expr::{Expr, not_reserved};
 use super::kernel;
-use super::tree::{self, Node, Source, each};
+use super::tree::{self, Node, Source, each, named};
 use super::unit::{Item, Kind, Unit};
 use launches::enclosing;
 use std::collections::BTreeMap;
@@ -308,11 +308,4 @@ fn is_dim3(source: &Source, value: Node<'_>) -> bool {
         value.kind(),
         "argument_list" | "initializer_list" | "parameter_list"
     ) || source.of(value).starts_with("dim3")
-}
-
-pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .filter(|child| child.kind() != "comment")
-        .collect()
 }
