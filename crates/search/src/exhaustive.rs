@@ -100,19 +100,16 @@ impl Permutation {
     }
 
     fn at(&self, place: u128) -> u128 {
-        let mut value = place;
-        loop {
-            value = self.forward(value);
-            if value < self.len {
-                return value;
-            }
-        }
+        self.walked(place, Self::forward)
     }
 
     fn place_of(&self, index: u128) -> u128 {
-        let mut value = index;
+        self.walked(index, Self::backward)
+    }
+
+    fn walked(&self, mut value: u128, step: fn(&Self, u128) -> u128) -> u128 {
         loop {
-            value = self.backward(value);
+            value = step(self, value);
             if value < self.len {
                 return value;
             }

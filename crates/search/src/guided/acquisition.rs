@@ -37,7 +37,7 @@ impl Second {
         (scale, signal): (Option<Scale>, f64),
     ) -> Option<Self> {
         let scale = scale?;
-        let front = archive.front();
+        let front = &archive.front;
         let known: Vec<f64> = held.iter().filter_map(|at| archive.other(*at)).collect();
         if front.is_empty() || known.is_empty() {
             return None;
@@ -110,7 +110,7 @@ impl Acquisition {
         let known = targets.iter().flatten().count().max(1);
         let times = process.whiten(&targets);
         // One lucky measurement is no reason to look for something faster still.
-        let beyond = if archive.any_noise() {
+        let beyond = if archive.noisy {
             process.smooth(&targets, &times)
         } else {
             targets
@@ -118,7 +118,7 @@ impl Acquisition {
         let pairs = held.iter().zip(&beyond);
         let best = pairs.filter_map(|(place, beyond)| Some((*beyond)? + archive.mean(*place)));
         let best = best.reduce(f64::min);
-        let health = (settings.failures && archive.any_failed()).then(|| {
+        let health = (settings.failures && archive.any_failed).then(|| {
             let health: Vec<Option<f64>> =
                 held.iter().map(|place| archive.health(*place)).collect();
             process.whiten(&health)
@@ -132,7 +132,7 @@ impl Acquisition {
             best: best.unwrap_or(0.0),
             scale,
             luck: settings.luck * process.noise(),
-            bound: (archive.told() >= settings.bound_from).then_some(settings.deviations),
+            bound: (archive.told >= settings.bound_from).then_some(settings.deviations),
         }
     }
 

@@ -43,21 +43,23 @@ pub(super) struct Archive {
     /// The same of those found without what is known from elsewhere.
     own: Vec<(f64, usize)>,
     /// Results since the last gain, of those found without knowledge and of those with it.
-    idle: [usize; 2],
+    pub(super) idle: [usize; 2],
     /// Places of those that no other beats in both objectives, where a second one counts, in order of
-    /// time.
-    front: Vec<usize>,
+    /// time; empty where only the time counts.
+    pub(super) front: Vec<usize>,
     /// The front and then the fastest, where a second objective counts.
     mixed: Vec<(f64, usize)>,
     /// Results since the last gain.
-    since_gain: usize,
+    pub(super) since_gain: usize,
     /// Whether what was believed beforehand counts.
     pub(super) trusting: bool,
     /// Whether no source orders the results at all: what such proposed is as good as any draw.
     pub(super) uninformed: bool,
-    told: usize,
-    failed: usize,
-    noisy: bool,
+    /// Results in all.
+    pub(super) told: usize,
+    pub(super) any_failed: bool,
+    /// Whether any time came with an error.
+    pub(super) noisy: bool,
 }
 
 /// Times as the model takes them.
@@ -94,11 +96,6 @@ impl Archive {
         }
     }
 
-    /// Begins or ends to believe what is known from elsewhere.
-    pub(super) fn trust(&mut self, trusting: bool) {
-        self.trusting = trusting;
-    }
-
     /// Adds a configuration without a result; returns its place. `lent`: whether it was proposed
     /// because of what is known from elsewhere.
     pub(super) fn push(&mut self, config: Config, lies: Place, lent: bool) -> usize {
@@ -124,7 +121,7 @@ impl Archive {
         *idle += 1;
         self.since_gain += 1;
         let Observation::Time { time, error, other } = told else {
-            self.failed += 1;
+            self.any_failed = true;
             self.entries[place].result = Some(Outcome::Failed);
             return None;
         };
@@ -177,11 +174,6 @@ impl Archive {
         Some([self.log(place)?, self.entries[place].other?])
     }
 
-    /// Places of those that no other beats, in order of time; empty where only the time counts.
-    pub(super) fn front(&self) -> &[usize] {
-        &self.front
-    }
-
     /// Logarithm of the second objective, where it is known.
     pub(super) fn other(&self, place: usize) -> Option<f64> {
         self.entries[place].other
@@ -220,29 +212,6 @@ impl Archive {
         } else {
             &self.elites
         }
-    }
-
-    /// Results since the last gain, of those found without knowledge and of those with it.
-    pub(super) fn idle(&self) -> [usize; 2] {
-        self.idle
-    }
-
-    /// Results since the last gain.
-    pub(super) fn since_gain(&self) -> usize {
-        self.since_gain
-    }
-
-    pub(super) fn told(&self) -> usize {
-        self.told
-    }
-
-    pub(super) fn any_failed(&self) -> bool {
-        self.failed > 0
-    }
-
-    /// Whether any time came with an error.
-    pub(super) fn any_noise(&self) -> bool {
-        self.noisy
     }
 
     /// How many elites there are.

@@ -193,7 +193,7 @@ impl Guided {
     }
 
     fn refit_if_due(&mut self) {
-        if self.archive.told() >= self.next_fit || self.held.len() >= self.settings.model_limit {
+        if self.archive.told >= self.next_fit || self.held.len() >= self.settings.model_limit {
             self.refit();
         }
     }
@@ -315,7 +315,7 @@ impl Guided {
             self.process.widen_last(self.noise_variance(place));
         }
         // One of the front is a best of its own.
-        let ahead = self.archive.front().contains(&place);
+        let ahead = self.archive.front.contains(&place);
         if let Some(rank) = rank.filter(|rank| *rank <= 1 || ahead) {
             self.add_neighbours(rank);
         }
@@ -346,7 +346,7 @@ impl Guided {
             return Some(Wish::fixed(config, "second"));
         }
         // Many in flight: the model knows of no result yet, and would ask for extreme ones alone.
-        if !self.knowing() && self.archive.told() == 0 {
+        if !self.knowing() && self.archive.told == 0 {
             let weighed = true;
             return Some(Wish {
                 weighed,
@@ -446,7 +446,7 @@ impl Strategy for Guided {
 
     fn know(&mut self, knowledge: &Knowledge) {
         self.places = Places::new(knowledge.clone(), self.settings.doubt);
-        self.archive.trust(!knowledge.is_empty());
+        self.archive.trusting = !knowledge.is_empty();
         // Where everything lies depends on the sources, and so do weights and the model.
         self.weights.clear();
         self.known = knowledge
@@ -479,7 +479,7 @@ impl Strategy for Guided {
     }
 
     fn left(&self) -> Option<f64> {
-        self.outlook.left(self.archive.since_gain())
+        self.outlook.left(self.archive.since_gain)
     }
 
     fn name(&self) -> &'static str {

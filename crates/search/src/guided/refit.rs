@@ -49,7 +49,7 @@ impl Guided {
             .collect();
         let noise = sample.iter().map(|place| self.noise_variance(*place));
         let noise: Vec<f64> = noise.collect();
-        let few = 1.0 - self.archive.told() as f64 / self.settings.apart_after as f64;
+        let few = 1.0 - self.archive.told as f64 / self.settings.apart_after as f64;
         let scales = &mut self.scales[usize::from(trusting)];
         scales.believe_longer(self.settings.apart_doubt * few.max(0.0));
         scales.climb(&points, &values, &noise, steps);
@@ -76,10 +76,10 @@ impl Guided {
 
     /// Whether knowledge had its chance: it brings no gain any more.
     pub(super) fn doubts(&self) -> bool {
-        let [_, idle] = self.archive.idle();
+        let [_, idle] = self.archive.idle;
         let settings = &self.settings;
         self.spread_left < settings.spread
-            || self.archive.told() >= settings.doubt_after && idle >= settings.patience
+            || self.archive.told >= settings.doubt_after && idle >= settings.patience
     }
 
     /// The rank correlation of the results with what the best source expected; 0 while nothing is
@@ -119,7 +119,7 @@ impl Guided {
         let Some(without) = without else { return true };
         let settings = &self.settings;
         let limit = settings.most_odds;
-        let [own, lent] = self.archive.idle().map(|idle| idle as f64);
+        let [own, lent] = self.archive.idle.map(|idle| idle as f64);
         // What a source explains of the order is no fault of it.
         let impatience = settings.impatience * (1.0 - self.best_worth().powi(2));
         let vain = impatience * (lent - settings.second_chance * own);
@@ -152,12 +152,12 @@ impl Guided {
             self.process.widen_last(self.noise_variance(*place));
         }
         self.model += 1;
-        if self.archive.any_noise() {
+        if self.archive.noisy {
             self.rank_by_belief(scale);
         }
         self.fill_pool();
         self.look_ahead();
-        let told = self.archive.told();
+        let told = self.archive.told;
         self.next_fit = ((told as f64 * self.settings.fit_growth) as usize).max(told + 3);
     }
 

@@ -33,14 +33,14 @@ impl Guided {
     /// What the second search proposes, where it has its turn.
     pub(super) fn ask_second(&mut self) -> Option<Config> {
         let after = self.settings.second_after;
-        if self.archive.since_gain() < after {
+        if self.archive.since_gain < after {
             return None;
         }
         self.second.turn += 1;
         if !self.second.turn.is_multiple_of(self.settings.second_every) {
             return None;
         }
-        let over = |search: &Guided| search.archive.since_gain() >= after;
+        let over = |search: &Guided| search.archive.since_gain >= after;
         if self.second.search.as_deref().is_none_or(over) {
             self.second.search = Some(Box::new(self.another()));
             self.second.asked.clear();

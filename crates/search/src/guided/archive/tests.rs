@@ -30,7 +30,7 @@ fn what_came_of_knowledge_is_left_out_until_something_faster_is_found_without_it
         let place = archive.push(config, Place::default(), lent);
         let told = Observation::exactly(Micros::new(time).unwrap());
         let rank = archive.learn(place, told, 4);
-        (rank, archive.alone(), archive.elites(), archive.idle())
+        (rank, archive.alone(), archive.elites(), archive.idle)
     };
     assert_eq!(measure(10.0, true), (None, true, 0, [0, 0]));
     assert_eq!(measure(12.0, true), (None, true, 0, [0, 1]));
@@ -55,7 +55,7 @@ fn what_was_not_judged_is_neither_good_nor_bad() {
     });
     assert_eq!(archive.learn(0, Observation::Unknown, 4), None);
     assert_eq!((archive.health(0), archive.log(0)), (None, None));
-    assert_eq!((archive.told(), archive.any_failed()), (0, false));
+    assert_eq!((archive.told, archive.any_failed), (0, false));
     archive.learn(0, Observation::Failed(Verdict::Crashed), 4);
-    assert_eq!((archive.health(0), archive.told()), (Some(-1.0), 1));
+    assert_eq!((archive.health(0), archive.told), (Some(-1.0), 1));
 }
