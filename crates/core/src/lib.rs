@@ -7,6 +7,7 @@ mod argument;
 pub mod baseline_record;
 pub mod cache_mode;
 pub mod data;
+mod defaults;
 pub mod element;
 pub mod entry;
 pub mod escape;

@@ -20,28 +20,19 @@ use tuner_judge::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use tuner_judge::timing::predict::{Forecaster, resident_blocks};
 use tuner_kernel::compile::DiskCache;
 
-/// Limits of one session.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Host memory the device's buffers may take, bytes. The virtual GPU keeps one bit of history
-    /// a byte on top.
-    pub memory_bytes: u64,
-    /// Warp instructions one block may execute before it counts as endless.
-    pub instructions_per_block: u64,
-    /// Wall time of one launch.
-    pub wall: Duration,
-    /// Host threads that execute blocks.
-    pub threads: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            memory_bytes: 6 << 30,
-            instructions_per_block: 400_000_000,
-            wall: Duration::from_secs(60),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-        }
+tuner_core::with_defaults! {
+    /// Limits of one session.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Limits {
+        /// Host memory the device's buffers may take, bytes. The virtual GPU keeps one bit of history
+        /// a byte on top.
+        pub memory_bytes: u64 = 6 << 30,
+        /// Warp instructions one block may execute before it counts as endless.
+        pub instructions_per_block: u64 = 400_000_000,
+        /// Wall time of one launch.
+        pub wall: Duration = Duration::from_secs(60),
+        /// Host threads that execute blocks.
+        pub threads: usize = std::thread::available_parallelism().map_or(1, usize::from),
     }
 }
 

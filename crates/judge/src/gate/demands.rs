@@ -3,46 +3,32 @@
 use super::level::Level;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// What the gate does for one candidate on one problem.
-#[derive(Debug, Clone)]
-pub struct Demands {
-    /// The level that asks for all this.
-    pub level: Level,
-    /// Seeds of the input data; each is a run of its own.
-    pub seeds: Vec<u64>,
-    /// Extra runs with randomised warp order, on the first seed.
-    pub schedules: u32,
-    /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
-    /// device can leave blocks out.
-    pub whole_limit: u64,
-    /// The same for problems of which a sample could not be compared: those of several launches or
-    /// with atomics, whose blocks work on one another's results.
-    pub uncomparable_limit: u64,
-    /// Lane instructions a sample may cost.
-    pub sample_limit: u64,
-    /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
-    pub runs: u32,
-    /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
-    /// either. A device that does not count spends nothing.
-    pub extra_limit: u64,
-    /// Warp instructions that one block of a sample may execute: what takes longer is left where it
-    /// is, for one block may hold the work of a whole problem.
-    pub block_limit: u64,
-}
-
-impl Default for Demands {
-    fn default() -> Self {
-        Self {
-            level: Level::Screening,
-            seeds: vec![0x5eed],
-            schedules: 0,
-            whole_limit: 200_000_000,
-            uncomparable_limit: 200_000_000,
-            sample_limit: 50_000_000,
-            runs: 2,
-            extra_limit: 0,
-            block_limit: 1 << 24,
-        }
+tuner_core::with_defaults! {
+    /// What the gate does for one candidate on one problem.
+    #[derive(Debug, Clone)]
+    pub struct Demands {
+        /// The level that asks for all this.
+        pub level: Level = Level::Screening,
+        /// Seeds of the input data; each is a run of its own.
+        pub seeds: Vec<u64> = vec![0x5eed],
+        /// Extra runs with randomised warp order, on the first seed.
+        pub schedules: u32 = 0,
+        /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
+        /// device can leave blocks out.
+        pub whole_limit: u64 = 200_000_000,
+        /// The same for problems of which a sample could not be compared: those of several launches or
+        /// with atomics, whose blocks work on one another's results.
+        pub uncomparable_limit: u64 = 200_000_000,
+        /// Lane instructions a sample may cost.
+        pub sample_limit: u64 = 50_000_000,
+        /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
+        pub runs: u32 = 2,
+        /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
+        /// either. A device that does not count spends nothing.
+        pub extra_limit: u64 = 0,
+        /// Warp instructions that one block of a sample may execute: what takes longer is left where it
+        /// is, for one block may hold the work of a whole problem.
+        pub block_limit: u64 = 1 << 24,
     }
 }
 

@@ -1,0 +1,23 @@
+//! Structs of constants: what each field is where nothing else is said stands beside it.
+
+/// Declares a public struct, each field with its default value, and implements `Default` for it.
+#[macro_export]
+macro_rules! with_defaults {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* pub $field:ident: $type:ty = $value:expr,)*
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $value,)* }
+            }
+        }
+    };
+}
