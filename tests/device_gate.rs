@@ -10,11 +10,12 @@ use tuner_device::gpu::context::Gpu;
 use tuner_device::gpu::helpers::Helpers;
 use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
+use tuner_judge::gate::compare;
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::oracle::{Expected, Oracle};
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, verify};
-use tuner_judge::gate::{compare, wanted};
+use tuner_judge::gate::wanted::{Rule, wanted};
 use tuner_judge::session::Session;
 use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
 use tuner_testkit::fake::VirtualDriver;
@@ -104,20 +105,12 @@ fn the_devices_comparison_is_the_hosts_bit_for_bit() {
             let slot = session.alloc("y", bytes.len() as u64).unwrap();
             session.upload(slot, &bytes).unwrap();
             let kept = session.keep(slot).expect("it stays on the device");
-            let (from, length) = (70, count - 70);
-            let range = from..count;
+            let range = 70..count;
             let ranges = std::slice::from_ref(&range);
-            let tiles = compare::with_oracle(&oracle, 0, element, &bytes, from, length);
-            let flat = Some((1e-3, 1e-4));
-            let flats = compare::by_elements(&oracle, 0, element, &bytes, &range, flat);
-            for (name, host, expected) in [
-                ("tiles", tiles, wanted::tiles(&oracle, 0, element, ranges)),
-                (
-                    "flat",
-                    flats,
-                    wanted::elements(&oracle, 0, element, ranges, flat),
-                ),
-            ] {
+            let flat = Rule::Elements(Some((1e-3, 1e-4)));
+            for (name, rule) in [("tiles", Rule::Tiles), ("flat", flat)] {
+                let host = compare::with_oracle(&oracle, 0, element, &bytes, ranges, rule);
+                let expected = wanted(&oracle, 0, element, ranges, rule);
                 let key = ContentHash::of([format!("{name} {element:?} {tile}").as_bytes()]);
                 let tally = session.tally(kept, element, &key, &mut || expected.clone());
                 let tally = tally.unwrap().expect("the device compares it");

@@ -1,8 +1,8 @@
 //! Comparing what a kernel wrote with what it should have written.
 
-use super::oracle::{Expected, Oracle};
+use super::oracle::Oracle;
 use super::pattern::WrongElements;
-use super::sampling::PIECE_MAX;
+use super::wanted::{Rule, slabs, wanted};
 use std::ops::Range;
 use tuner_core::element::Element;
 
@@ -54,16 +54,16 @@ impl Comparison {
         }
     }
 
-    fn element(&mut self, index: u64, got: f64, want: Expected) {
+    fn element(&mut self, index: u64, got: f64, [want, tolerance]: [f64; 2]) {
         // Equal infinities agree; NaN agrees with NaN only; anything else not finite is wrong.
-        let difference = if got == want.value || (got.is_nan() && want.value.is_nan()) {
+        let difference = if got == want || (got.is_nan() && want.is_nan()) {
             0.0
-        } else if got.is_finite() && want.value.is_finite() {
-            (got - want.value).abs()
+        } else if got.is_finite() && want.is_finite() {
+            (got - want).abs()
         } else {
             f64::INFINITY
         };
-        self.one(index, difference, (got, want.value, want.tolerance), None);
+        self.one(index, difference, (got, want, tolerance), None);
     }
 
     /// Whole numbers, whose difference is exact.
@@ -142,181 +142,45 @@ fn subscript(index: u64, shape: &[u64]) -> String {
 }
 
 /// The bytes from element `index` on; none where there are none.
-fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
+pub(super) fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
     let start = usize::try_from(index)
         .unwrap_or(usize::MAX)
         .saturating_mul(element.size());
     bytes.get(start..).unwrap_or(&[])
 }
 
-/// What is expected of an output of this type: a whole number is right or wrong.
-pub(super) fn stored(element: Element, want: Expected) -> Expected {
-    if element.is_float() {
-        return want;
-    }
-    Expected {
-        value: element.round(want.value),
-        tolerance: 0.0,
-        rms: 0.0,
-    }
-}
-
-/// Tiles of fewer elements than this are not judged by their norm: too few for a statistic.
-const NORM_MIN_ELEMENTS: u64 = 64;
-
-/// Nor are those of fewer [groups](Oracle::together) of elements whose errors go together: two rows of
-/// attention may both have a weight that rounds badly.
-const NORM_MIN_GROUPS: u64 = 8;
-
-/// Nor are tiles whose bound a few large elements carry, such as a peaked softmax row: one element
-/// may honestly err by more than the rms that the bound is made of. Counted as (Σb)² / Σb². A tile of
-/// 48 is seven standard deviations from its bound when all it does is to round.
-const NORM_MIN_EFFECTIVE: f64 = 48.0;
-
-/// Compares elements `start..start + count` of an output with an oracle, element by element and
-/// by the error norm of each whole tile in the range.
+/// Compares ranges of an output with an oracle by a rule, element by element, and the error norm of
+/// each run that is judged by it.
 #[must_use]
 pub fn with_oracle(
     oracle: &dyn Oracle,
     output: usize,
     element: Element,
     bytes: &[u8],
-    start: u64,
-    count: u64,
+    ranges: &[Range<u64>],
+    rule: Rule,
 ) -> Comparison {
-    let mut result = Comparison::default();
-    let tile = oracle.tile(output).max(1);
-    for slab in slabs(oracle, output, start..start + count) {
-        let all = oracle.span(output, slab.start, slab.end - slab.start);
-        let mut rest = &all[..];
-        let (mut at, end) = (slab.start, slab.end);
-        while at < end {
-            let next = ((at / tile + 1) * tile).min(end);
-            let length = usize::try_from(next - at).unwrap_or(0).min(rest.len());
-            let (expected, behind) = rest.split_at(length);
-            rest = behind;
-            let bound = norm_bound(oracle, element, expected);
-            whole_tile(&mut result, element, bytes, at, expected, bound);
-            at = next;
+    let mut total = Comparison::default();
+    for range in ranges {
+        let mut result = Comparison::default();
+        for slab in slabs(oracle, output, range) {
+            let expected = wanted(oracle, output, element, &[slab], rule);
+            let mut values = expected.values.iter();
+            for unit in &expected.units {
+                let mut error = 0.0;
+                for (index, want) in (unit.start..unit.start + unit.count).zip(&mut values) {
+                    let got = element.decode(from(element, bytes, index));
+                    result.element(index, got, *want);
+                    error += (got - want[0]).powi(2);
+                }
+                if unit.bound > 0.0 && error.is_finite() {
+                    result.max_error = result.max_error.max((error / unit.bound).sqrt());
+                }
+            }
         }
+        total.merge(&result);
     }
-    result
-}
-
-/// Elements that are expected at once: a bound of the memory that this takes, and of the time
-/// between two words of it.
-const SLAB_ELEMENTS: u64 = 1 << 18;
-/// Multiplications of a slab at most, where a tile has no more.
-const SLAB_WORK: u64 = 1 << 32;
-
-/// A range in pieces of whole tiles.
-pub(super) fn slabs(oracle: &dyn Oracle, output: usize, range: Range<u64>) -> Vec<Range<u64>> {
-    let tile = oracle.tile(output).max(1);
-    let most = (SLAB_WORK / oracle.work().max(1)).clamp(1, SLAB_ELEMENTS);
-    let slab = (most / tile).max(1) * tile;
-    let mut slabs = Vec::new();
-    let mut at = range.start;
-    while at < range.end {
-        let next = ((at / slab + 1) * slab).min(range.end);
-        slabs.push(at..next);
-        at = next;
-    }
-    slabs
-}
-
-/// The elements of a tile from `at` on, and the norm of their errors.
-fn whole_tile(
-    result: &mut Comparison,
-    element: Element,
-    bytes: &[u8],
-    at: u64,
-    expected: &[Expected],
-    bound: f64,
-) {
-    let mut error = 0.0;
-    for (index, want) in (at..).zip(expected) {
-        let got = element.decode(from(element, bytes, index));
-        let want = stored(element, *want);
-        result.element(index, got, want);
-        error += (got - want.value).powi(2);
-    }
-    if bound > 0.0 && error.is_finite() {
-        result.max_error = result.max_error.max((error / bound).sqrt());
-    }
-}
-
-/// The largest sum of squared errors of a tile; 0 where it is not judged by its norm.
-pub(super) fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f64 {
-    let (mut bound, mut bound_squares) = (0.0, 0.0);
-    for want in expected {
-        let want = stored(element, *want);
-        let square = want.rms.powi(2) + element.smallest_step().powi(2);
-        bound += square;
-        bound_squares += square * square;
-    }
-    let least = NORM_MIN_ELEMENTS.max(NORM_MIN_GROUPS * oracle.together());
-    let enough = expected.len() as u64 >= least.min(PIECE_MAX)
-        && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
-    if enough { bound } else { 0.0 }
-}
-
-/// The elements of a range with what is expected of each.
-pub(super) fn expectations(
-    oracle: &dyn Oracle,
-    output: usize,
-    range: &Range<u64>,
-) -> impl Iterator<Item = (u64, Expected)> {
-    let slabs = slabs(oracle, output, range.clone()).into_iter();
-    slabs.flat_map(move |slab| {
-        let expected = oracle.span(output, slab.start, slab.end - slab.start);
-        slab.zip(expected)
-    })
-}
-
-/// Compares a range element by element, within the oracle's own tolerance or, where given, under
-/// `|got − want| ≤ atol + rtol · |want|`. The norm of tiles is left out: its bound is a statistic of
-/// random inputs.
-#[must_use]
-pub fn by_elements(
-    oracle: &dyn Oracle,
-    output: usize,
-    element: Element,
-    bytes: &[u8],
-    range: &Range<u64>,
-    flat: Option<(f64, f64)>,
-) -> Comparison {
-    let mut result = Comparison::default();
-    for (index, want) in expectations(oracle, output, range) {
-        let got = element.decode(from(element, bytes, index));
-        let want = stored(element, want);
-        let tolerance = flat.map_or(want.tolerance, |(atol, rtol)| {
-            atol + rtol * want.value.abs()
-        });
-        result.element(index, got, Expected { tolerance, ..want });
-    }
-    result
-}
-
-/// Compares a range bit for bit with an oracle's values rounded to the output's type.
-#[must_use]
-pub fn exactly(
-    oracle: &dyn Oracle,
-    output: usize,
-    element: Element,
-    bytes: &[u8],
-    range: &Range<u64>,
-) -> Comparison {
-    let mut result = Comparison::default();
-    for (index, want) in expectations(oracle, output, range) {
-        let got = element.decode(from(element, bytes, index));
-        let rounded = Expected {
-            value: element.round(want.value),
-            tolerance: 0.0,
-            rms: 0.0,
-        };
-        result.element(index, got, rounded);
-    }
-    result
+    total
 }
 
 /// Compares elements `range` of an output with those of a reference of the same type, each within
@@ -338,12 +202,7 @@ pub fn with_reference(
             result.whole(index, (got, want), tolerance);
             continue;
         }
-        let want = Expected {
-            value,
-            tolerance,
-            rms: 0.0,
-        };
-        result.element(index, element.decode(got), want);
+        result.element(index, element.decode(got), [value, tolerance]);
     }
     result
 }

@@ -2,12 +2,13 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
-use super::naive::{POISON_RUN, Wanted, first_poisoned, without_padding};
+use super::naive::{POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::ranges::{changed, outside};
 use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
+use super::wanted::Rule;
 use crate::session::Contents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +24,9 @@ const UNCOMPARED: &str = "the reference kernel would take too long on the virtua
 /// Said of the results of a sample whose elements depend on blocks that did not run.
 const PARTIAL: &str = "the problem is too large to run whole on the virtual GPU, and what a sample \
     of its blocks writes depends on the others, so the results of this problem were not compared";
+
+/// An oracle, the rule by which it judges, and the parts of an output that it judges.
+type Standard = (Arc<dyn Oracle>, Rule, Vec<Range<u64>>);
 
 impl Gate<'_> {
     /// Written, untouched, right.
@@ -192,13 +196,12 @@ impl Gate<'_> {
     ) -> Result<(Comparison, Option<String>), Stop> {
         let plan = self.plan;
         let (index, ref contents) = pass.outputs[number];
-        let Wanted::Outputs(outputs, known) = self.naive(data, number, written, pass)? else {
+        let Some((outputs, known)) = self.naive(data, number, written, pass)? else {
             self.note = Some(UNCOMPARED.to_owned());
             return Ok((Comparison::default(), None));
         };
         let bytes = &*self.bytes_of(contents)?;
-        let empty = Vec::new();
-        let wanted = outputs.get(number).unwrap_or(&empty);
+        let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
         let (mut total, mut told) = (Comparison::default(), None);
         for (field, column) in layout.fields.iter().zip(plan.arguments[index].columns()) {
             let known = layout.known(field, &known);
@@ -228,86 +231,89 @@ impl Gate<'_> {
             return Ok(found);
         }
         let bytes = &*self.bytes_of(contents)?;
-        let what = Compared {
-            number,
-            element,
-            bytes,
-        };
-        if data.case.is_some()
-            && let Some(name) = oracle_of(plan)
-        {
-            return self.compare_hard(data, name, &what, written);
-        }
-        match &plan.reference {
-            PlanReference::None => Ok(Comparison::default()),
-            PlanReference::Oracle(name) => {
-                let oracle = self.oracle(name, data)?;
-                let flat = self.given();
-                let tile = oracle.tile(number);
-                let work = self.work(oracle.as_ref());
-                let thinned = thin(written, compared_max(work), tile);
-                let parts = affordable(&thinned, tile, work, data.seed);
-                Ok(what.with_oracle(oracle.as_ref(), &parts, flat))
-            }
-            PlanReference::Kernel { oracle, .. } => {
-                match self.naive(data, number, written, pass)? {
-                    Wanted::Outputs(outputs, known) => {
-                        let empty = Vec::new();
-                        let wanted = outputs.get(number).unwrap_or(&empty);
-                        let tolerance = Tolerance::of(plan, &plan.arguments[index]);
-                        Ok(tolerance.compare(bytes, wanted, &known))
-                    }
-                    Wanted::Nothing => match oracle {
-                        Some(name) => self.proven(data, name, &what, written),
-                        None => {
-                            self.note = Some(UNCOMPARED.to_owned());
-                            Ok(Comparison::default())
-                        }
-                    },
+        let hard = data.case.and_then(|_| oracle_of(plan));
+        let name = match (hard, &plan.reference) {
+            (Some(name), _) => name,
+            (None, PlanReference::None) => return Ok(Comparison::default()),
+            (None, PlanReference::Oracle(name)) => name,
+            (None, PlanReference::Kernel { oracle, .. }) => {
+                if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
+                    let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
+                    let tolerance = Tolerance::of(plan, &plan.arguments[index]);
+                    return Ok(tolerance.compare(bytes, wanted, &known));
                 }
+                let Some(name) = oracle else {
+                    self.note = Some(UNCOMPARED.to_owned());
+                    return Ok(Comparison::default());
+                };
+                name
             }
-        }
+        };
+        let (oracle, rule, parts) = self.by_oracle(data, name, number, written)?;
+        Ok(self.by_rule(rule, |rule| {
+            compare::with_oracle(oracle.as_ref(), number, element, bytes, &parts, rule)
+        }))
     }
 
-    /// Where the naive kernel takes too long, the oracle that it is proven by stands in for it.
-    fn proven(
+    /// The oracle that an output is compared with, by which rule, and in which parts of what was
+    /// written. On adversarial inputs float64 decides: bit for bit where the case says so, else by the
+    /// oracle's error model or the space's tolerance, whichever allows more. So it does where it stands
+    /// in for a naive kernel that takes too long.
+    pub(super) fn by_oracle(
         &mut self,
         data: Data,
         name: &str,
-        what: &Compared<'_>,
+        number: usize,
         written: &[Range<u64>],
-    ) -> Result<Comparison, Stop> {
+    ) -> Result<Standard, Stop> {
         let oracle = self.oracle(name, data)?;
-        let tile = oracle.tile(what.number);
+        let tile = oracle.tile(number);
+        if data.case.is_some() {
+            let made = self.references.hard(&self.keyed, data);
+            let made = made.filter(|_| number == 0);
+            let excused = made.as_ref().map_or(&[][..], |made| &made.excused);
+            let judged = without(written, excused);
+            let parts = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
+            let exact = made.is_some_and(|made| made.exact);
+            let rule = if exact {
+                Rule::Exact
+            } else {
+                Rule::Elements(None)
+            };
+            return Ok((oracle, rule, parts));
+        }
         let work = self.work(oracle.as_ref());
         let thinned = thin(written, compared_max(work), tile);
         let parts = affordable(&thinned, tile, work, data.seed);
-        Ok(self.by_either(what, oracle.as_ref(), &parts))
+        let rule = match (&self.plan.reference, self.given()) {
+            (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
+            (_, None) => Rule::Tiles,
+            (_, given) => Rule::Elements(given),
+        };
+        Ok((oracle, rule, parts))
     }
 
-    /// By the oracle's error model, and where that refuses, by the space's tolerance.
-    fn by_either(
-        &self,
-        what: &Compared<'_>,
-        oracle: &dyn Oracle,
-        parts: &[Range<u64>],
-    ) -> Comparison {
-        let model = what.by_elements(oracle, parts, None);
-        match self.given() {
-            Some(flat) if !model.passed() => what.by_elements(oracle, parts, Some(flat)),
+    /// Compares by a rule; where that is the oracle's error model of single elements, and it refuses,
+    /// by the space's tolerance.
+    pub(super) fn by_rule(&self, rule: Rule, compare: impl Fn(Rule) -> Comparison) -> Comparison {
+        let model = compare(rule);
+        match (rule, self.given()) {
+            (Rule::Elements(None), Some(flat)) if !model.passed() => {
+                compare(Rule::Elements(Some(flat)))
+            }
             _ => model,
         }
     }
 
     /// The space's `atol` and `rtol`; what is not given beside the other is zero. `None`: neither.
-    pub(super) fn given(&self) -> Option<(f64, f64)> {
+    fn given(&self) -> Option<(f64, f64)> {
         let (atol, rtol) = (self.plan.gate.atol, self.plan.gate.rtol);
         atol.or(rtol)
             .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
     }
 
     /// What an element of an oracle costs, and what all may cost.
-    pub(super) fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
         let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
         (oracle.work(), work_max(screening))
     }
@@ -315,37 +321,6 @@ impl Gate<'_> {
     pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {
         let oracle = self.references.oracle(name, &self.keyed, data);
         oracle.map_err(Stop::Oracle)
-    }
-
-    /// On adversarial inputs float64 decides: bit for bit where the case says so, else by the
-    /// oracle's error model or the space's tolerance, whichever allows more.
-    fn compare_hard(
-        &mut self,
-        data: Data,
-        name: &str,
-        what: &Compared<'_>,
-        written: &[Range<u64>],
-    ) -> Result<Comparison, Stop> {
-        let oracle = self.oracle(name, data)?;
-        let made = self.references.hard(&self.keyed, data);
-        let first = what.number == 0;
-        let excused = made
-            .as_ref()
-            .filter(|_| first)
-            .map(|made| &made.excused[..]);
-        let judged = without(written, excused.unwrap_or_default());
-        let tile = oracle.tile(what.number);
-        let judged = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
-        if first && made.is_some_and(|made| made.exact) {
-            let mut result = Comparison::default();
-            for range in &judged {
-                let (number, bytes) = (what.number, what.bytes);
-                let part = compare::exactly(oracle.as_ref(), number, what.element, bytes, range);
-                result.merge(&part);
-            }
-            return Ok(result);
-        }
-        Ok(self.by_either(what, oracle.as_ref(), &judged))
     }
 }
 
@@ -355,58 +330,8 @@ fn all_of(argument: &PlanArgument) -> Vec<Range<u64>> {
     std::iter::once(0..count).collect()
 }
 
-/// One output that is compared.
-pub(super) struct Compared<'a> {
-    /// Its number among the outputs.
-    pub(super) number: usize,
-    /// Its type.
-    pub(super) element: Element,
-    /// What it holds.
-    pub(super) bytes: &'a [u8],
-}
-
-impl Compared<'_> {
-    /// Ranges against an oracle by its own error model, or within `flat` (atol and rtol).
-    pub(super) fn with_oracle(
-        &self,
-        oracle: &dyn Oracle,
-        ranges: &[Range<u64>],
-        flat: Option<(f64, f64)>,
-    ) -> Comparison {
-        if flat.is_some() {
-            return self.by_elements(oracle, ranges, flat);
-        }
-        let mut result = Comparison::default();
-        for range in ranges {
-            let (number, element, bytes) = (self.number, self.element, self.bytes);
-            let (start, count) = (range.start, range.end - range.start);
-            result.merge(&compare::with_oracle(
-                oracle, number, element, bytes, start, count,
-            ));
-        }
-        result
-    }
-
-    /// The same without the norm of tiles.
-    pub(super) fn by_elements(
-        &self,
-        oracle: &dyn Oracle,
-        ranges: &[Range<u64>],
-        flat: Option<(f64, f64)>,
-    ) -> Comparison {
-        let mut result = Comparison::default();
-        for range in ranges {
-            let (number, element, bytes) = (self.number, self.element, self.bytes);
-            result.merge(&compare::by_elements(
-                oracle, number, element, bytes, range, flat,
-            ));
-        }
-        result
-    }
-}
-
 /// Ranges without those that are excused.
-pub(super) fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
+fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = ranges.to_vec();
     for hole in excused {
         left = left

@@ -2,12 +2,13 @@
 //! of its blocks as write the elements that are compared.
 
 use super::adversarial::Data;
-use super::judge::Compared;
+use super::compare;
 use super::oracle::OracleError;
 use super::ranges::{changed, outside, overlap, union};
 use super::sampling::{self, COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
+use super::wanted::Rule;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -71,30 +72,26 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// What there is to compare an output with.
-pub(super) enum Wanted {
-    /// The outputs of the reference kernel, and the elements of this one that are known.
-    Outputs(Arc<Vec<Vec<u8>>>, Vec<Range<u64>>),
-    /// Nothing: the reference would take too long on this device.
-    Nothing,
-}
+/// The outputs of the reference kernel, and the elements of one of them that are known.
+type Known = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
 
 impl Gate<'_> {
-    /// What the reference kernel writes to those elements of output `number`.
+    /// What the reference kernel writes to those elements of output `number`; `None` where it would
+    /// take too long on this device.
     pub(super) fn naive(
         &mut self,
         data: Data,
         number: usize,
         written: &[Range<u64>],
         pass: &Pass,
-    ) -> Result<Wanted, Stop> {
-        let all = |outputs| Wanted::Outputs(outputs, written.to_vec());
+    ) -> Result<Option<Known>, Stop> {
+        let all = |outputs| Some((outputs, written.to_vec()));
         if let Some(outputs) = self.references.outputs(&self.keyed, data) {
             return Ok(all(outputs));
         }
         let plan = self.plan;
         let Some(kernel) = Kernel::of(plan) else {
-            return Ok(Wanted::Nothing);
+            return Ok(None);
         };
         if !self.session.can_sample() || kernel.launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
@@ -118,7 +115,7 @@ impl Gate<'_> {
         let (Some(cost), Some(Some(tiling))) = (naive.cost, naive.tilings.get(number).copied())
         else {
             self.references.keep_part(&self.keyed, data, naive);
-            return Ok(Wanted::Nothing);
+            return Ok(None);
         };
         let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
         let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
@@ -129,10 +126,7 @@ impl Gate<'_> {
         let known = overlap(&naive.known[number], written);
         let outputs = Arc::clone(&naive.outputs);
         self.references.keep_part(&self.keyed, data, naive);
-        if known.is_empty() {
-            return Ok(Wanted::Nothing);
-        }
-        Ok(Wanted::Outputs(outputs, known))
+        Ok((!known.is_empty()).then_some((outputs, known)))
     }
 
     fn run_naive(
@@ -165,10 +159,7 @@ impl Gate<'_> {
     /// A reference kernel that ran whole must have written every element of the outputs: what it
     /// leaves holds the poison, which no candidate can match.
     fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
-        let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role.is_compared());
-        for (index, bytes) in indices.zip(outputs) {
-            let argument = &self.plan.arguments[index];
+        for ((index, argument), bytes) in compared(self.plan).zip(outputs) {
             if argument.role == Role::Inout {
                 // What it leaves alone keeps its content.
                 continue;
@@ -220,7 +211,7 @@ impl Gate<'_> {
         };
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
         self.learn(data, &mut naive, &slots)?;
-        for (argument, known) in outputs_of(self.plan.arguments.as_slice()).zip(&naive.known) {
+        for (argument, known) in self.plan.compared().zip(&naive.known) {
             let tiling = Tiling::learn(
                 &argument.shape,
                 kernel.launch.grid.map(u64::from),
@@ -264,17 +255,14 @@ impl Gate<'_> {
         let outputs = self.outputs(slots)?;
         let initial = self.references.inputs(&self.keyed, data);
         let mut known = Vec::with_capacity(outputs.len());
-        let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role.is_compared());
-        for (index, bytes) in indices.zip(&outputs) {
+        for ((index, argument), bytes) in compared(self.plan).zip(&outputs) {
+            let size = argument.element.size();
             if let Some(before) = &initial[index] {
-                let size = self.plan.arguments[index].element.size();
                 known.push(changed(before, bytes, size));
                 continue;
             }
             let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
-            let size = self.plan.arguments[index].element.size() as u64;
-            let count = bytes.len() as u64 / size;
+            let (size, count) = (size as u64, (bytes.len() / size) as u64);
             known.push(outside(&holes.unwrap_or_default(), size, count));
         }
         if naive.known.is_empty() {
@@ -282,7 +270,7 @@ impl Gate<'_> {
             return Ok(());
         }
         let kept = Arc::make_mut(&mut naive.outputs);
-        for (number, argument) in outputs_of(&self.plan.arguments).enumerate() {
+        for (number, argument) in self.plan.compared().enumerate() {
             let size = argument.element.size();
             for range in &known[number] {
                 let bounds = [range.start, range.end].map(|at| {
@@ -299,12 +287,10 @@ impl Gate<'_> {
     }
 
     /// The bytes of all outputs.
-    pub(super) fn outputs(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Vec<u8>>, Stop> {
+    fn outputs(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Vec<u8>>, Stop> {
         let mut outputs = Vec::new();
-        for (index, argument) in self.plan.arguments.iter().enumerate() {
-            if argument.role.is_compared()
-                && let Some(slot) = slots[index]
-            {
+        for (index, _) in compared(self.plan) {
+            if let Some(slot) = slots[index] {
                 outputs.push(self.session.download(slot)?);
             }
         }
@@ -321,23 +307,16 @@ impl Gate<'_> {
         known: Option<&[Vec<Range<u64>>]>,
     ) -> Result<(), Stop> {
         let oracle = self.oracle(name, data)?;
-        for (number, (argument, bytes)) in outputs_of(&self.plan.arguments).zip(outputs).enumerate()
-        {
-            let what = Compared {
-                number,
-                element: argument.element,
-                bytes,
-            };
+        for (number, (argument, bytes)) in self.plan.compared().zip(outputs).enumerate() {
             let mut parts = places(argument.count());
             if let Some(known) = known {
                 parts = overlap(&known[number], &union(&parts, &[]));
             }
-            let model = what.by_elements(oracle.as_ref(), &parts, None);
-            let result = match self.given() {
-                None => model.clone(),
-                flat => what.by_elements(oracle.as_ref(), &parts, flat),
-            };
-            if !model.passed() && !result.passed() {
+            let result = self.by_rule(Rule::Elements(None), |rule| {
+                let element = argument.element;
+                compare::with_oracle(oracle.as_ref(), number, element, bytes, &parts, rule)
+            });
+            if !result.passed() {
                 return Err(Stop::Oracle(OracleError::Disagrees {
                     oracle: name.to_owned(),
                     detail: result.describe(&argument.name, &argument.shape),
@@ -385,7 +364,8 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
     None
 }
 
-fn outputs_of(arguments: &[PlanArgument]) -> impl Iterator<Item = &PlanArgument> {
-    let outputs = arguments.iter();
-    outputs.filter(|argument| argument.role.is_compared())
+/// The arguments that are compared, with their places in the plan.
+pub(super) fn compared(plan: &Plan) -> impl Iterator<Item = (usize, &PlanArgument)> {
+    let arguments = plan.arguments.iter().enumerate();
+    arguments.filter(|(_, argument)| argument.role.is_compared())
 }

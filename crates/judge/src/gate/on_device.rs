@@ -3,27 +3,14 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::Comparison;
-use super::judge::without;
-use super::naive;
-use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin};
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
-use super::wanted;
+use super::wanted::wanted;
 use crate::session::{Kept, Wanted};
 use std::ops::Range;
+use tuner_core::element::Element;
 use tuner_core::plan::PlanReference;
 use tuner_core::units::ContentHash;
-
-/// By which rule elements are compared.
-#[derive(Debug, Clone, Copy)]
-enum Rule {
-    /// The oracle's error model, tiles by their norm too.
-    Tiles,
-    /// The oracle's error model, or the space's tolerance.
-    Elements(Option<(f64, f64)>),
-    /// Bit for bit.
-    Exact,
-}
 
 impl Gate<'_> {
     /// The comparison of an output by the device; `None` where the host must compare.
@@ -34,55 +21,20 @@ impl Gate<'_> {
         written: &[Range<u64>],
         pass: &Pass,
     ) -> Result<Option<Comparison>, Stop> {
-        let hard = data.case.and_then(|_| oracle_of(self.plan));
-        let name = match (hard, &self.plan.reference) {
-            (Some(name), _) => name.to_owned(),
+        let plan = self.plan;
+        let name = match (data.case.and_then(|_| oracle_of(plan)), &plan.reference) {
+            (Some(name), _) => name,
             (None, PlanReference::None) => return Ok(Some(Comparison::default())),
-            (None, PlanReference::Oracle(name)) => name.clone(),
+            (None, PlanReference::Oracle(name)) => name,
             (None, PlanReference::Kernel { .. }) => {
                 return self.by_reference(data, (number, kept), written, pass);
             }
         };
-        let oracle = self.oracle(&name, data)?;
-        let tile = oracle.tile(number);
-        let (rule, parts) = if hard.is_some() {
-            let made = self.references.hard(&self.keyed, data);
-            let made = made.filter(|_| number == 0);
-            let excused = made.as_ref().map(|made| &made.excused[..]);
-            let judged = without(written, excused.unwrap_or_default());
-            let parts = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
-            let exact = made.is_some_and(|made| made.exact);
-            (
-                if exact {
-                    Rule::Exact
-                } else {
-                    Rule::Elements(None)
-                },
-                parts,
-            )
-        } else {
-            let work = self.work(oracle.as_ref());
-            let parts = affordable(
-                &thin(written, compared_max(work), tile),
-                tile,
-                work,
-                data.seed,
-            );
-            let flat = self.given();
-            (
-                flat.map_or(Rule::Tiles, |flat| Rule::Elements(Some(flat))),
-                parts,
-            )
-        };
-        let element = self.element_of(number);
-        let make = || match rule {
-            Rule::Tiles => wanted::tiles(oracle.as_ref(), number, element, &parts),
-            Rule::Elements(flat) => {
-                wanted::elements(oracle.as_ref(), number, element, &parts, flat)
-            }
-            Rule::Exact => wanted::exact(oracle.as_ref(), number, element, &parts),
-        };
-        self.tally(data, (number, kept), (&format!("{rule:?}"), &parts), make)
+        let (oracle, rule, parts) = self.by_oracle(data, name, number, written)?;
+        let element = plan.arguments[pass.outputs[number].0].element;
+        let make = || wanted(oracle.as_ref(), number, element, &parts, rule);
+        let rule = format!("{rule:?}");
+        self.tally(data, (number, element, kept), (&rule, &parts), make)
     }
 
     /// The same against what a reference kernel wrote.
@@ -93,36 +45,26 @@ impl Gate<'_> {
         written: &[Range<u64>],
         pass: &Pass,
     ) -> Result<Option<Comparison>, Stop> {
-        let naive::Wanted::Outputs(outputs, known) = self.naive(data, number, written, pass)?
-        else {
+        let Some((outputs, known)) = self.naive(data, number, written, pass)? else {
             return Ok(None);
         };
         let plan = self.plan;
         let argument = &plan.arguments[pass.outputs[number].0];
         let tolerance = Tolerance::of(plan, argument);
-        let empty = Vec::new();
-        let reference = outputs.get(number).unwrap_or(&empty);
+        let reference = outputs.get(number).map_or(&[][..], Vec::as_slice);
+        // Float64 may not tell whole numbers apart.
         if !argument.element.is_float() {
             return Ok(None);
         }
-        let make = || tolerance.wanted(reference, &known).unwrap_or_default();
-        self.tally(data, (number, kept), ("reference", &known), make)
-    }
-
-    fn element_of(&self, number: usize) -> tuner_core::element::Element {
-        let arguments = self.plan.arguments.iter();
-        let mut outputs = arguments.filter(|argument| argument.role.is_compared());
-        outputs
-            .nth(number)
-            .map_or(tuner_core::element::Element::F64, |argument| {
-                argument.element
-            })
+        let make = || tolerance.wanted(reference, &known);
+        let output = (number, argument.element, kept);
+        self.tally(data, output, ("reference", &known), make)
     }
 
     fn tally(
         &mut self,
         data: Data,
-        (number, kept): (usize, Kept),
+        (number, element, kept): (usize, Element, Kept),
         (rule, parts): (&str, &[Range<u64>]),
         mut make: impl FnMut() -> Wanted,
     ) -> Result<Option<Comparison>, Stop> {
@@ -138,7 +80,6 @@ impl Gate<'_> {
             .collect();
         let expected = self.keyed.reference().as_str().as_bytes();
         let key = ContentHash::of([expected, rules.as_bytes(), &places]);
-        let element = self.element_of(number);
         let Some(tally) = self.session.tally(kept, element, &key, &mut make)? else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@
 //! values around the element: where a sum cancels, its error is that of the terms, not of what is
 //! left of them. docs/verdicts.md derives the factors.
 
-use super::compare::{self, Comparison};
+use super::compare::{self, Comparison, from};
 use super::oracle::eighths;
 use super::wanted;
 use crate::session::Wanted;
@@ -100,25 +100,13 @@ impl Tolerance {
         result
     }
 
-    /// The same for a device: value and tolerance of each known element. `None` for whole numbers,
-    /// which float64 may not tell apart.
-    pub(super) fn wanted(&self, reference: &[u8], known: &[Range<u64>]) -> Option<Wanted> {
-        if !self.element.is_float() {
-            return None;
-        }
+    /// The same for a device: value and tolerance of each known element of a floating-point type.
+    pub(super) fn wanted(&self, reference: &[u8], known: &[Range<u64>]) -> Wanted {
         let scales = Scales::of(self, reference, known);
-        let size = self.element.size();
-        Some(wanted::in_runs(known, |range| {
-            range
-                .clone()
-                .map(|index| {
-                    let start = usize::try_from(index).unwrap_or(usize::MAX);
-                    let rest = reference.get(start.saturating_mul(size)..);
-                    let value = self.element.decode(rest.unwrap_or(&[]));
-                    [value, self.at(value, scales.at(index))]
-                })
-                .collect()
-        }))
+        wanted::in_runs(known, |index| {
+            let value = self.element.decode(from(self.element, reference, index));
+            [value, self.at(value, scales.at(index))]
+        })
     }
 
     /// The tolerance of one value among values of this rms.
@@ -171,13 +159,11 @@ impl Sum {
 
 impl Scales {
     fn of(tolerance: &Tolerance, reference: &[u8], known: &[Range<u64>]) -> Self {
-        let (run, size) = (tolerance.run(), tolerance.element.size());
+        let (run, element) = (tolerance.run(), tolerance.element);
         let (mut runs, mut all) = (HashMap::<u64, Sum>::new(), Sum::default());
         for range in known {
             for index in range.clone() {
-                let start = usize::try_from(index).unwrap_or(usize::MAX);
-                let rest = reference.get(start.saturating_mul(size)..);
-                let value = tolerance.element.decode(rest.unwrap_or(&[]));
+                let value = element.decode(from(element, reference, index));
                 if value.is_finite() {
                     let mine = runs.entry(index / run).or_default();
                     for sum in [mine, &mut all] {

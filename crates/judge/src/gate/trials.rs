@@ -2,8 +2,10 @@
 
 use super::adversarial::{Case, Data, oracle_of};
 use super::level::Level;
+use super::naive::compared;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::{Contents, Order, Slot};
+use crate::stopwatch::OutputSet;
 use std::borrow::Cow;
 use std::ops::Range;
 use tuner_core::layout::Layout;
@@ -122,14 +124,15 @@ impl Gate<'_> {
     }
 
     /// The outputs as they lie on the device, or their bytes where it keeps none.
-    pub(super) fn contents(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Contents>, Stop> {
-        let mut all = Vec::new();
-        for (argument, slot) in self.plan.arguments.iter().zip(slots) {
-            if let (true, Some(slot)) = (argument.role.is_compared(), slot) {
-                all.push(match self.session.keep(*slot) {
+    pub(super) fn contents(&mut self, slots: &[Option<Slot>]) -> Result<OutputSet, Stop> {
+        let mut all = OutputSet::new();
+        for (index, _) in compared(self.plan) {
+            if let Some(slot) = slots[index] {
+                let contents = match self.session.keep(slot) {
                     Some(kept) => Contents::Device(kept),
-                    None => Contents::Host(self.session.download(*slot)?),
-                });
+                    None => Contents::Host(self.session.download(slot)?),
+                };
+                all.push((index, contents));
             }
         }
         Ok(all)

@@ -15,7 +15,8 @@ use super::keys::KeyedPlan;
 use super::oracle::OracleError;
 use super::references::References;
 use super::sampling;
-use crate::session::{Blocks, Contents, Order, Run, RunReport, Session, Slot, Work};
+use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
+use crate::stopwatch::OutputSet;
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};
@@ -81,7 +82,7 @@ impl From<Judgement> for Stop {
 /// What one pass over the launches left.
 pub(super) struct Pass {
     pub(super) work: Vec<Work>,
-    pub(super) outputs: Vec<(usize, Contents)>,
+    pub(super) outputs: OutputSet,
     pub(super) slots: Vec<Option<Slot>>,
     pub(super) sampled: bool,
     /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
@@ -263,9 +264,7 @@ impl Gate<'_> {
         if !sampled {
             self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
-        let indices = (0..self.plan.arguments.len())
-            .filter(|index| self.plan.arguments[*index].role.is_compared());
-        let outputs = indices.zip(self.contents(&slots)?).collect();
+        let outputs = self.contents(&slots)?;
         let atomics = work.iter().any(uses_atomics);
         Ok(Pass {
             work,

@@ -1,103 +1,146 @@
 //! What elements are compared with, in the form in which a device compares them.
 
-use super::compare::{expectations, norm_bound, slabs, stored};
-use super::oracle::Oracle;
+use super::oracle::{Expected, Oracle};
+use super::sampling::PIECE_MAX;
 use crate::session::{Unit, Wanted};
 use std::ops::Range;
 use tuner_core::element::Element;
 
-/// Elements of a run that one thread of a device compares.
+/// By which rule elements are compared with an oracle.
+#[derive(Debug, Clone, Copy)]
+pub enum Rule {
+    /// Within the oracle's own tolerance, and whole tiles by the norm of their errors too.
+    Tiles,
+    /// Within the oracle's own tolerance or, where given, under `|got − want| ≤ atol + rtol · |want|`.
+    /// The norm of tiles is left out: its bound is a statistic of random inputs.
+    Elements(Option<(f64, f64)>),
+    /// Bit for bit, the oracle's values rounded to the output's type.
+    Exact,
+}
+
+/// Elements of a run that one thread of a device compares, where none is judged by its norm.
 const UNIT_ELEMENTS: u64 = 256;
 
-/// What [`super::compare::with_oracle`] compares ranges with, for a device.
-pub fn tiles(
+/// Tiles of fewer elements than this are not judged by their norm: too few for a statistic.
+const NORM_MIN_ELEMENTS: u64 = 64;
+
+/// Nor are those of fewer [groups](Oracle::together) of elements whose errors go together: two rows of
+/// attention may both have a weight that rounds badly.
+const NORM_MIN_GROUPS: u64 = 8;
+
+/// Nor are tiles whose bound a few large elements carry, such as a peaked softmax row: one element
+/// may honestly err by more than the rms that the bound is made of. Counted as (Σb)² / Σb². A tile of
+/// 48 is seven standard deviations from its bound when all it does is to round.
+const NORM_MIN_EFFECTIVE: f64 = 48.0;
+
+/// Elements that are expected at once: a bound of the memory that this takes, and of the time
+/// between two words of it.
+const SLAB_ELEMENTS: u64 = 1 << 18;
+/// Multiplications of a slab at most, where a tile has no more.
+const SLAB_WORK: u64 = 1 << 32;
+
+/// A range in pieces of whole tiles.
+pub(super) fn slabs(oracle: &dyn Oracle, output: usize, range: &Range<u64>) -> Vec<Range<u64>> {
+    let tile = oracle.tile(output).max(1);
+    let most = (SLAB_WORK / oracle.work().max(1)).clamp(1, SLAB_ELEMENTS);
+    pieces(range, (most / tile).max(1) * tile).collect()
+}
+
+/// A range cut at the multiples of a length.
+fn pieces(range: &Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
+    let (mut at, end) = (range.start, range.end);
+    std::iter::from_fn(move || {
+        let start = at;
+        at = ((at / length + 1) * length).min(end);
+        (start < end).then_some(start..at)
+    })
+}
+
+/// What ranges of an output are compared with by a rule.
+#[must_use]
+pub fn wanted(
     oracle: &dyn Oracle,
     output: usize,
     element: Element,
     ranges: &[Range<u64>],
+    rule: Rule,
 ) -> Wanted {
+    let (by_norm, length) = match rule {
+        Rule::Tiles => (true, oracle.tile(output).max(1)),
+        _ => (false, UNIT_ELEMENTS),
+    };
+    let bounds = |want: &Expected| {
+        let want = match rule {
+            Rule::Exact => return [element.round(want.value), 0.0],
+            _ => stored(element, *want),
+        };
+        match rule {
+            Rule::Elements(Some((atol, rtol))) => [want.value, atol + rtol * want.value.abs()],
+            _ => [want.value, want.tolerance],
+        }
+    };
     let mut wanted = Wanted::default();
-    let tile = oracle.tile(output).max(1);
-    for range in ranges {
-        let mut at = range.start;
-        for slab in slabs(oracle, output, range.clone()) {
-            let all = oracle.span(output, slab.start, slab.end - slab.start);
-            let mut rest = &all[..];
-            while at < slab.end {
-                let next = ((at / tile + 1) * tile).min(slab.end);
-                let length = usize::try_from(next - at).unwrap_or(0).min(rest.len());
-                let (expected, behind) = rest.split_at(length);
-                rest = behind;
-                wanted.units.push(Unit {
-                    start: at,
-                    at: wanted.values.len() as u64,
-                    count: length as u64,
-                    bound: norm_bound(oracle, element, expected),
-                });
-                let stored = expected.iter().map(|want| stored(element, *want));
-                wanted.values.extend(stored.map(|w| [w.value, w.tolerance]));
-                at = next;
-            }
+    for slab in ranges.iter().flat_map(|range| slabs(oracle, output, range)) {
+        let all = oracle.span(output, slab.start, slab.end - slab.start);
+        let mut rest = &all[..];
+        for piece in pieces(&slab, length) {
+            let count = usize::try_from(piece.end - piece.start).unwrap_or(0);
+            let (expected, behind) = rest.split_at(count.min(rest.len()));
+            rest = behind;
+            wanted.units.push(Unit {
+                start: piece.start,
+                at: wanted.values.len() as u64,
+                count: expected.len() as u64,
+                bound: if by_norm {
+                    norm_bound(oracle, element, expected)
+                } else {
+                    0.0
+                },
+            });
+            wanted.values.extend(expected.iter().map(bounds));
         }
     }
     wanted
 }
 
-/// What [`super::compare::by_elements`] compares ranges with, for a device.
-pub fn elements(
-    oracle: &dyn Oracle,
-    output: usize,
-    element: Element,
-    ranges: &[Range<u64>],
-    flat: Option<(f64, f64)>,
-) -> Wanted {
-    in_runs(ranges, |range| {
-        expectations(oracle, output, range)
-            .map(|(_, want)| {
-                let want = stored(element, want);
-                let tolerance = flat.map_or(want.tolerance, |(atol, rtol)| {
-                    atol + rtol * want.value.abs()
-                });
-                [want.value, tolerance]
-            })
-            .collect()
-    })
+/// What is expected of an output of this type: a whole number is right or wrong.
+fn stored(element: Element, want: Expected) -> Expected {
+    if element.is_float() {
+        return want;
+    }
+    Expected {
+        value: element.round(want.value),
+        tolerance: 0.0,
+        rms: 0.0,
+    }
 }
 
-/// What [`super::compare::exactly`] compares ranges with, for a device.
-pub(super) fn exact(
-    oracle: &dyn Oracle,
-    output: usize,
-    element: Element,
-    ranges: &[Range<u64>],
-) -> Wanted {
-    in_runs(ranges, |range| {
-        expectations(oracle, output, range)
-            .map(|(_, want)| [element.round(want.value), 0.0])
-            .collect()
-    })
+/// The largest sum of squared errors of a tile; 0 where it is not judged by its norm.
+fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f64 {
+    let (mut bound, mut bound_squares) = (0.0, 0.0);
+    for want in expected {
+        let want = stored(element, *want);
+        let square = want.rms.powi(2) + element.smallest_step().powi(2);
+        bound += square;
+        bound_squares += square * square;
+    }
+    let least = NORM_MIN_ELEMENTS.max(NORM_MIN_GROUPS * oracle.together());
+    let enough = expected.len() as u64 >= least.min(PIECE_MAX)
+        && bound * bound >= NORM_MIN_EFFECTIVE * bound_squares;
+    if enough { bound } else { 0.0 }
 }
 
 /// Ranges in short runs, each element with value and tolerance, and no norm.
-pub(super) fn in_runs(
-    ranges: &[Range<u64>],
-    mut values: impl FnMut(&Range<u64>) -> Vec<[f64; 2]>,
-) -> Wanted {
+pub(super) fn in_runs(ranges: &[Range<u64>], mut value: impl FnMut(u64) -> [f64; 2]) -> Wanted {
     let mut wanted = Wanted::default();
-    for range in ranges {
-        let mut start = range.start;
-        let first = wanted.values.len() as u64;
-        wanted.values.extend(values(range));
-        while start < range.end {
-            let count = UNIT_ELEMENTS.min(range.end - start);
-            wanted.units.push(Unit {
-                start,
-                at: first + start - range.start,
-                count,
-                bound: 0.0,
-            });
-            start += count;
-        }
+    for piece in ranges.iter().flat_map(|range| pieces(range, UNIT_ELEMENTS)) {
+        wanted.units.push(Unit {
+            start: piece.start,
+            at: wanted.values.len() as u64,
+            count: piece.end - piece.start,
+            bound: 0.0,
+        });
+        wanted.values.extend(piece.map(&mut value));
     }
     wanted
 }

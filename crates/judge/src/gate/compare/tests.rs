@@ -1,4 +1,5 @@
 use super::*;
+use crate::gate::oracle::Expected;
 use proptest::prelude::*;
 
 fn bytes(values: &[f32]) -> Vec<u8> {
@@ -60,6 +61,18 @@ fn whole_numbers_that_float64_cannot_tell_apart_differ() {
     assert!(!far.passed(), "the difference does not overflow");
 }
 
+/// 100 elements against an oracle.
+fn against(oracle: &dyn Oracle, element: Element, got: &[u8], rule: Rule) -> Comparison {
+    with_oracle(
+        oracle,
+        0,
+        element,
+        got,
+        std::slice::from_ref(&(0..100)),
+        rule,
+    )
+}
+
 /// One element of a whole number, expected by an oracle that allows ten.
 struct Ten;
 
@@ -82,17 +95,14 @@ impl Oracle for Ten {
 fn an_oracle_allows_whole_numbers_nothing() {
     let of = |value: i32| value.to_le_bytes().repeat(100);
     for (value, right) in [(1_000_000, true), (1_000_001, false), (999_999, false)] {
-        let (whole, part) = (of(value), 0..100);
-        let model = with_oracle(&Ten, 0, Element::I32, &whole, 0, 100);
-        let elements = by_elements(&Ten, 0, Element::I32, &whole, &part, None);
-        assert_eq!(
-            (model.passed(), elements.passed()),
-            (right, right),
-            "{value}"
-        );
-        assert!(by_elements(&Ten, 0, Element::I32, &whole, &part, Some((1.0, 0.0))).passed());
+        let passes = |rule| against(&Ten, Element::I32, &of(value), rule).passed();
+        for rule in [Rule::Tiles, Rule::Elements(None), Rule::Exact] {
+            assert_eq!(passes(rule), right, "{value} {rule:?}");
+        }
+        assert!(passes(Rule::Elements(Some((1.0, 0.0)))));
     }
-    assert!(with_oracle(&Ten, 0, Element::F32, &bytes(&[1_000_001.0; 100]), 0, 100).passed());
+    let near = bytes(&[1_000_001.0; 100]);
+    assert!(against(&Ten, Element::F32, &near, Rule::Tiles).passed());
 }
 
 /// One tile of 100 float32 elements of which the first is `first` and the others are 1e-6.
@@ -124,7 +134,7 @@ fn a_tile_that_one_element_dominates_is_judged_by_its_elements_alone() {
             .map(|i| (if i == 0 { first } else { 1e-6 } * 1.008) as f32)
             .collect();
         let oracle = Peaked { first };
-        with_oracle(&oracle, 0, Element::F32, &bytes(&values), 0, 100).passed()
+        against(&oracle, Element::F32, &bytes(&values), Rule::Tiles).passed()
     };
     assert!(check(1.0), "0.8 of its tolerance");
     assert!(!check(1e-6), "every element is off by 0.8 of its tolerance");

@@ -66,13 +66,18 @@ fn subnormal_weights_may_lose_half_a_step() {
 #[test]
 fn a_norm_needs_more_rows_than_may_round_badly_by_chance() {
     use crate::gate::compare::with_oracle;
+    use crate::gate::wanted::Rule;
     let oracle = Attention::new(&problem(0.0, 64, 64)).unwrap();
     let u = Element::F16.unit_roundoff();
     let mut bytes = Vec::new();
     for want in oracle.span(0, 0, 256) {
         Element::F16.encode(want.value * (1.0 + 1.9 * u), &mut bytes);
     }
-    let of = |count: u64| with_oracle(&oracle, 0, Element::F16, &bytes, 0, count);
+    let of = |count: u64| {
+        let all = 0..count;
+        let all = std::slice::from_ref(&all);
+        with_oracle(&oracle, 0, Element::F16, &bytes, all, Rule::Tiles)
+    };
     assert!(of(2 * 16).passed());
     let whole = of(256);
     assert!(
