@@ -6,7 +6,7 @@
 
 use super::cases::keep;
 use super::kept::Kept;
-use super::{DOUBTFUL, Explanation, LaunchWork, Prediction, interval, resident_blocks};
+use super::{DOUBTFUL, Explanation, interval, resident_blocks};
 use crate::gate::generate;
 use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
@@ -18,7 +18,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
-use vgpu::{Arch, Arg, BufferId, GlobalMemory, Launch, Module};
+use vgpu::{Arch, Arg, BufferId, Counters, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
 const SEED: u64 = 0x5eed;
@@ -70,11 +70,11 @@ impl Prepared {
 
 /// One launch, predicted.
 struct Piece {
-    work: LaunchWork,
-    /// Microseconds without the launch overhead.
-    us: f64,
+    /// Blocks of the whole grid.
+    blocks: u64,
+    /// What those that ran did.
+    counters: Counters,
     estimate: Estimate,
-    doubts: Vec<String>,
 }
 
 /// What a block of a launch takes of a multiprocessor.
@@ -173,7 +173,7 @@ impl Forecaster {
             };
             let invented = invented(prepared, &traces);
             let mut found = piece(arch, &machine, launch, (traces, room))?;
-            found.doubts.extend(invented);
+            found.estimate.doubts.extend(invented);
             pieces.push(found);
         }
         summary(arch, &pieces)
@@ -380,15 +380,7 @@ fn piece(
     launch: &PlanLaunch,
     (traces, room): (Traces, Room),
 ) -> Result<Piece, Judgement> {
-    let shared_bytes = room.shared_bytes;
-    let work = LaunchWork {
-        threads: launch.threads(),
-        grid_blocks: launch.blocks(),
-        registers: room.registers,
-        shared_bytes,
-        counted_blocks: traces.counters.blocks,
-        counters: traces.counters,
-    };
+    let (blocks, counters) = (launch.blocks(), traces.counters);
     if room.resident == 0 {
         return Err(refused(
             "too many resources requested for launch: not one block fits on a multiprocessor"
@@ -397,50 +389,48 @@ fn piece(
     }
     let shape = Shape {
         grid: launch.grid,
-        threads: work.threads as u32,
-        registers: work.registers,
-        shared_bytes,
+        threads: launch.threads() as u32,
+        registers: room.registers,
+        shared_bytes: room.shared_bytes,
     };
     // The model replays single blocks; what a whole grid waits for is not in their time.
     let together = launch
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
     let estimate = gpu_model::estimate(arch, machine, traces, &shape);
-    let estimate = estimate.ok_or_else(|| refused("nothing was executed".to_owned()))?;
+    let mut estimate = estimate.ok_or_else(|| refused("nothing was executed".to_owned()))?;
+    estimate.doubts.extend(together);
     Ok(Piece {
-        work,
-        us: estimate.us,
-        doubts: estimate.doubts.iter().cloned().chain(together).collect(),
+        blocks,
+        counters,
         estimate,
     })
 }
 
 /// All launches together; ratios and shares are those of the longest.
 fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
-    let total: f64 = pieces.iter().map(|piece| piece.us + arch.launch_us).sum();
-    let longest = pieces.iter().max_by(|a, b| a.us.total_cmp(&b.us));
+    let us = |piece: &Piece| piece.estimate.us;
+    let total: f64 = pieces.iter().map(|piece| us(piece) + arch.launch_us).sum();
+    let longest = pieces.iter().max_by(|a, b| us(a).total_cmp(&us(b)));
     let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {
         return Err(refused("there is no launch to predict".to_owned()));
     };
-    let work: Vec<LaunchWork> = pieces.iter().map(|piece| piece.work).collect();
+    let work = pieces.iter().map(|piece| (piece.blocks, piece.counters));
     let estimate = &longest.estimate;
-    let prediction = Prediction {
-        time,
+    let mut explanation = Explanation {
+        bound: estimate.bound.to_owned(),
         occupancy: estimate.occupancy,
         waves: estimate.waves,
-        blocks: longest.work.grid_blocks,
-        bound: estimate.bound,
+        blocks: longest.blocks,
+        ..Explanation::of_work(&work.collect::<Vec<_>>())
     };
-    let mut explanation = Explanation::new(&prediction, &work);
-    for piece in pieces {
-        for doubt in &piece.doubts {
-            if !explanation.doubts.contains(doubt) {
-                explanation.doubts.push(doubt.clone());
-            }
+    for doubt in pieces.iter().flat_map(|piece| &piece.estimate.doubts) {
+        if !explanation.doubts.contains(doubt) {
+            explanation.doubts.push(doubt.clone());
         }
     }
     let factors = if explanation.doubts.is_empty() {
-        interval(prediction.bound)
+        interval(estimate.bound)
     } else {
         DOUBTFUL
     };

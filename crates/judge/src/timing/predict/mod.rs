@@ -14,7 +14,6 @@ pub use forecast::{Forecast, Forecaster};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tuner_core::units::Micros;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
@@ -35,50 +34,18 @@ fn interval(bound: &str) -> [f64; 2] {
 /// The same where the model has doubts.
 const DOUBTFUL: [f64; 2] = [0.25, 4.0];
 
-/// One launch, as far as its time depends on it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct LaunchWork {
-    /// Threads a block.
-    pub threads: u64,
-    /// Blocks of the whole grid.
-    pub grid_blocks: u64,
-    /// Registers a thread.
-    pub registers: u32,
-    /// Shared memory a block, static and dynamic, bytes.
-    pub shared_bytes: u64,
-    /// Blocks that ran.
-    pub counted_blocks: u64,
-    /// What they did.
-    pub counters: Counters,
-}
-
-/// A predicted time and what limits it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Prediction {
-    /// Time of all launches.
-    pub time: Micros,
+/// What explains a predicted time; work is that of all launches and all of their blocks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The limit of the longest launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`,
+    /// `shared` (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or
+    /// `latency`.
+    pub bound: String,
     /// Resident warps of the longest launch over the multiprocessor's maximum, 0 to 1.
     pub occupancy: f64,
     /// Rounds in which the blocks of the longest launch fill the device.
     pub waves: f64,
     /// Blocks of the longest launch.
-    pub blocks: u64,
-    /// The limit of the longest launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`,
-    /// `shared` (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or
-    /// `latency`.
-    pub bound: &'static str,
-}
-
-/// What explains a predicted time; work is that of all launches and all of their blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Explanation {
-    /// See `Prediction::bound`.
-    pub bound: String,
-    /// See `Prediction::occupancy`.
-    pub occupancy: f64,
-    /// See `Prediction::waves`.
-    pub waves: f64,
-    /// See `Prediction::blocks`.
     pub blocks: u64,
     /// Instructions issued by warps.
     pub warp_instructions: f64,
@@ -123,21 +90,16 @@ impl Explanation {
         format!("{NOT_RELIABLE}: {}", self.doubts.join("; "))
     }
 
-    /// Scales what the sampled blocks did to whole grids.
-    #[must_use]
-    pub(crate) fn new(prediction: &Prediction, launches: &[LaunchWork]) -> Self {
+    /// Scales what the sampled blocks did to whole grids: the blocks of each launch, and what those
+    /// that ran did.
+    fn of_work(launches: &[(u64, Counters)]) -> Self {
         let sum = |count: fn(&Counters) -> u64| -> f64 {
-            let scaled = launches.iter().map(|launch| {
-                let blocks = launch.counted_blocks.max(1) as f64;
-                count(&launch.counters) as f64 * launch.grid_blocks as f64 / blocks
+            let scaled = launches.iter().map(|(blocks, counters)| {
+                count(counters) as f64 * *blocks as f64 / counters.blocks.max(1) as f64
             });
             scaled.sum()
         };
         Self {
-            bound: prediction.bound.to_owned(),
-            occupancy: prediction.occupancy,
-            waves: prediction.waves,
-            blocks: prediction.blocks,
             warp_instructions: sum(|c| c.warp_instructions),
             global_load_bytes: sum(|c| c.global_load_bytes),
             global_store_bytes: sum(|c| c.global_store_bytes),
@@ -149,9 +111,7 @@ impl Explanation {
             fp32_flops: sum(|c| c.fp32_flops),
             tensor_flops: sum(|c| c.tensor_flops),
             barriers: sum(|c| c.barriers),
-            interval_us: DOUBTFUL.map(|factor| prediction.time.get() * factor),
-            doubts: Vec::new(),
-            metrics: BTreeMap::new(),
+            ..Self::default()
         }
     }
 }
