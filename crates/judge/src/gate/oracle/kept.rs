@@ -1,11 +1,12 @@
 //! An oracle that works on all cores and remembers its answers: candidates of one problem are
 //! compared with the same elements over and over.
 
-use super::store::Folder;
 use super::{Expected, Oracle};
+use crate::folder::Folder;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::units::ContentHash;
 
 /// Told now and then while something takes long.
 pub type Progress = Arc<dyn Fn() + Send + Sync>;
@@ -137,14 +138,17 @@ impl Oracle for Kept {
         }
         let costly = count.saturating_mul(self.oracle.work()) >= DISK_WORK;
         let folder = self.means.folder.as_ref().filter(|_| costly);
-        let name = || format!("{} {output} {start} {count}", self.identity);
-        let stored = folder.and_then(|folder| folder.read(&name(), count));
+        let key = || {
+            let name = format!("{} {output} {start} {count}", self.identity);
+            ContentHash::of([name.as_bytes()])
+        };
+        let stored = folder.and_then(|folder| decoded(&folder.read(&key())?, count));
         let all = match stored {
             Some(stored) => stored,
             None => {
                 let all = self.work_out(output, start, count);
                 if let Some(folder) = folder {
-                    folder.write(&name(), &all);
+                    folder.write(&key(), &encoded(&all));
                 }
                 all
             }
@@ -164,6 +168,27 @@ impl Oracle for Kept {
     fn bytes(&self) -> u64 {
         self.oracle.bytes() + self.bytes.load(Ordering::Relaxed)
     }
+}
+
+/// Bytes of an element on disk: value, tolerance and rms.
+const ELEMENT_BYTES: usize = 24;
+
+fn encoded(all: &[Expected]) -> Vec<u8> {
+    let numbers = all.iter().flat_map(|it| [it.value, it.tolerance, it.rms]);
+    numbers.flat_map(f64::to_le_bytes).collect()
+}
+
+/// So many elements; `None` where these are others.
+fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
+    let (elements, _) = content.as_chunks::<ELEMENT_BYTES>();
+    let number = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
+    let element = |bytes: &[u8; ELEMENT_BYTES]| Expected {
+        value: number(&bytes[..8]),
+        tolerance: number(&bytes[8..16]),
+        rms: number(&bytes[16..]),
+    };
+    let right = content.len() as u64 == count.checked_mul(ELEMENT_BYTES as u64)?;
+    right.then(|| elements.iter().map(element).collect())
 }
 
 /// The oracle with these means; `identity` is what its answers depend on.

@@ -11,7 +11,6 @@ mod gemm;
 pub(super) mod kept;
 pub(super) mod panels;
 mod row;
-pub(super) mod store;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

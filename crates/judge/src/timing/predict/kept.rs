@@ -2,19 +2,15 @@
 //! GPU's table, and the build of this program that made them.
 
 use super::{Forecast, PROTOCOL};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::folder::Folder;
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 use tuner_core::plan::Plan;
 use tuner_core::units::ContentHash;
 use vgpu::Arch;
 
-/// Hexadecimal digits of the hash before each entry.
-const HASH_BYTES: usize = 64;
-/// Largest entry, bytes.
-const MAX_BYTES: u64 = 1 << 20;
-/// Most entries of each of the 256 folders: 80 MB in all.
-const MAX_ENTRIES: usize = 128;
+/// Bytes of each of the 256 folders: 80 MB in all.
+const SHARD_BYTES: u64 = 320 << 10;
 
 /// A folder of predictions.
 #[derive(Debug, Clone)]
@@ -51,60 +47,22 @@ impl Kept {
         ]))
     }
 
-    fn path(&self, key: &ContentHash) -> PathBuf {
-        let (shard, rest) = key.as_str().split_at(2);
-        self.folder.join(shard).join(rest)
+    fn shard(&self, key: &ContentHash) -> Folder {
+        let (shard, _) = key.as_str().split_at(2);
+        Folder::new(self.folder.join(shard), SHARD_BYTES)
     }
 
     /// The prediction kept under `key`; `None` where there is none, or a damaged one.
     pub(super) fn read(&self, key: &ContentHash) -> Option<Forecast> {
-        let path = self.path(key);
-        if std::fs::symlink_metadata(&path).ok()?.len() > MAX_BYTES {
-            return None;
-        }
-        let bytes = std::fs::read(&path).ok()?;
-        let (hash, content) = bytes.split_at_checked(HASH_BYTES)?;
-        if ContentHash::of([content]).as_str().as_bytes() != hash {
-            return None;
-        }
-        rmp_serde::from_slice(content).ok()
+        rmp_serde::from_slice(&self.shard(key).read(key)?).ok()
     }
 
-    /// Keeps a prediction. A disk that is full or read-only costs time and nothing else.
+    /// Keeps a prediction.
     pub(super) fn write(&self, key: &ContentHash, forecast: &Forecast) {
-        let path = self.path(key);
-        let written = path.parent().map(|shard| self.put(shard, &path, forecast));
-        drop(written);
+        if let Ok(content) = rmp_serde::to_vec(forecast) {
+            self.shard(key).write(key, &content);
+        }
     }
-
-    fn put(&self, shard: &Path, path: &Path, forecast: &Forecast) -> io::Result<()> {
-        let content = rmp_serde::to_vec(forecast).map_err(io::Error::other)?;
-        std::fs::create_dir_all(shard)?;
-        let mut bytes = ContentHash::of([&content[..]]).as_str().as_bytes().to_vec();
-        bytes.extend(content);
-        let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-        std::fs::write(&temporary, bytes)?;
-        std::fs::rename(&temporary, path)?;
-        make_room(shard)
-    }
-}
-
-/// Removes the older half of a folder that holds too many entries.
-fn make_room(shard: &Path) -> io::Result<()> {
-    let mut entries: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(shard)?
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
-        })
-        .collect();
-    if entries.len() <= MAX_ENTRIES {
-        return Ok(());
-    }
-    entries.sort();
-    for (_, path) in entries.iter().take(MAX_ENTRIES / 2) {
-        std::fs::remove_file(path)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

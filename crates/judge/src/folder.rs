@@ -1,19 +1,16 @@
-//! Answers of oracles on disk, by their content: a fresh worker process need not work them out again.
+//! What took long to work out, on disk by the content that it follows from: a fresh process need not
+//! work it out again.
 
-use super::Expected;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tuner_core::files;
 use tuner_core::units::ContentHash;
 
-/// First bytes of a file; the digit is the format's.
-const MAGIC: &[u8; 8] = b"tuner-o1";
-/// Bytes of an element: value, tolerance and rms.
-const ELEMENT_BYTES: usize = 24;
-/// Hexadecimal digits of the hash of the content.
+/// Hexadecimal digits of the hash before each entry.
 const HASH_BYTES: usize = 64;
 
-/// A folder of answers, up to so many bytes.
+/// A folder of entries, up to so many bytes.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
@@ -27,44 +24,28 @@ impl Folder {
         Self { path, most }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(ContentHash::of([name.as_bytes()]).as_str())
+    fn file(&self, key: &ContentHash) -> PathBuf {
+        self.path.join(key.as_str())
     }
 
-    /// The answer of that name with so many elements; `None` where there is none, or a damaged one.
-    pub(super) fn read(&self, name: &str, count: u64) -> Option<Vec<Expected>> {
-        let path = self.file(name);
-        let bytes = std::fs::read(&path).ok()?;
-        let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
-        let (hash, content) = rest.split_at_checked(HASH_BYTES)?;
-        let right = magic == MAGIC
-            && content.len() as u64 == count.checked_mul(ELEMENT_BYTES as u64)?
-            && ContentHash::of([content]).as_str().as_bytes() == hash;
-        if !right {
+    /// The entry of that key; `None` where there is none, or a damaged one.
+    pub(crate) fn read(&self, key: &ContentHash) -> Option<Vec<u8>> {
+        let path = self.file(key);
+        let bytes = files::read(&path, self.most).ok()?;
+        let (hash, content) = bytes.split_at_checked(HASH_BYTES)?;
+        if ContentHash::of([content]).as_str().as_bytes() != hash {
             return None;
         }
         // Used lately: others make room first.
         if let Ok(file) = std::fs::File::open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
-        let number = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
-        let element = |bytes: &[u8]| Expected {
-            value: number(&bytes[..8]),
-            tolerance: number(&bytes[8..16]),
-            rms: number(&bytes[16..]),
-        };
-        Some(content.chunks_exact(ELEMENT_BYTES).map(element).collect())
+        Some(content.to_vec())
     }
 
-    /// Keeps an answer. A disk that is full or read-only costs time and nothing else.
-    pub(super) fn write(&self, name: &str, all: &[Expected]) {
-        let mut content = Vec::with_capacity(all.len() * ELEMENT_BYTES);
-        for expected in all {
-            for number in [expected.value, expected.tolerance, expected.rms] {
-                content.extend_from_slice(&number.to_le_bytes());
-            }
-        }
-        let _ = self.store(&self.file(name), &content);
+    /// Keeps an entry. A disk that is full or read-only costs time and nothing else.
+    pub(crate) fn write(&self, key: &ContentHash, content: &[u8]) {
+        let _ = self.store(&self.file(key), content);
     }
 
     fn store(&self, path: &Path, content: &[u8]) -> std::io::Result<()> {
@@ -72,7 +53,6 @@ impl Folder {
         self.make_room(content.len() as u64)?;
         let new = path.with_extension(format!("new-{}", std::process::id()));
         let mut file = std::fs::File::create(&new)?;
-        file.write_all(MAGIC)?;
         file.write_all(ContentHash::of([content]).as_str().as_bytes())?;
         file.write_all(content)?;
         std::fs::rename(&new, path)
