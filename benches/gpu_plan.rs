@@ -145,7 +145,7 @@ impl Bench {
             &mut |watch, subject| again(plan, (watch, subject), &mut self.references),
         )?;
         if timed.replaces_incumbent {
-            timing.set_incumbent(Some(timed.as_incumbent()));
+            timing.incumbent = Some(timed.as_incumbent());
         } else {
             self.session.drop_subject(candidate);
         }

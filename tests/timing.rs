@@ -9,7 +9,9 @@ use tuner_judge::session::Contents;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
 use tuner_judge::timing::executor;
-use tuner_judge::timing::executor::{Incumbent, Recheck, Timed, TimingSession, time_candidate};
+use tuner_judge::timing::executor::{
+    Incumbent, Recheck, Timed, TimingSession, race_candidate, settle,
+};
 use tuner_judge::timing::paired::{Decision, Duel};
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_testkit::synthetic::{CLOCKS, Noise, SyntheticClock};
@@ -107,11 +109,19 @@ fn session(clock: &mut SyntheticClock, calibration: Option<Calibration>) -> Timi
     TimingSession::begin(clock, REFERENCE, None, calibration, brief()).expect("it warms up")
 }
 
+/// Times the challenger, from its race to the cold mode.
+fn time_challenger(
+    clock: &mut dyn Stopwatch,
+    session: &mut TimingSession,
+    work: &NeededWork,
+    look: &mut Recheck<'_>,
+) -> Result<Timed, Judgement> {
+    let raced = race_candidate(clock, session, CHALLENGER, look)?;
+    settle(&Given, clock, session, raced, work, look)
+}
+
 fn time(clock: &mut dyn Stopwatch, session: &mut TimingSession) -> executor::Timed {
-    time_candidate(&Given, clock, session, CHALLENGER, &NO_WORK, &mut |_, _| {
-        Ok(())
-    })
-    .expect("not refused")
+    time_challenger(clock, session, &NO_WORK, &mut |_, _| Ok(())).expect("not refused")
 }
 
 #[test]
@@ -120,7 +130,7 @@ fn the_reported_time_is_the_true_one_whatever_the_clock_does() {
         for seed in 0..10 {
             let mut clock = SyntheticClock::new(noise, vec![12.0, 10.0, 30.0], seed);
             let mut session = session(&mut clock, None);
-            let unit = session.reference().session_us;
+            let unit = session.warm.session_us;
             let timed = time(&mut clock, &mut session);
             assert!(
                 (timed.ratio / 0.4 - 1.0).abs() < 0.02,
@@ -170,7 +180,7 @@ fn two_modes_are_flagged_and_get_more_samples() {
 fn a_clear_loser_is_dropped_after_three_samples() {
     let mut clock = SyntheticClock::new(CLOCKS[1].1, vec![12.0, 10.0, 30.0], 1);
     let mut session = session(&mut clock, None);
-    session.set_incumbent(Some(INCUMBENT_RUNNER));
+    session.incumbent = Some(INCUMBENT_RUNNER);
     let timed = time(&mut clock, &mut session);
     let record = timed.measured.record();
     assert_eq!(record.samples.len(), 3);
@@ -181,7 +191,7 @@ fn a_clear_loser_is_dropped_after_three_samples() {
 fn against(truth: f64, change: impl FnOnce(&mut SyntheticClock)) -> executor::Timed {
     let mut clock = SyntheticClock::new(CLOCKS[0].1, vec![truth, 10.0, 30.0], 5);
     let mut session = session(&mut clock, None);
-    session.set_incumbent(Some(INCUMBENT_RUNNER));
+    session.incumbent = Some(INCUMBENT_RUNNER);
     change(&mut clock);
     time(&mut clock, &mut session)
 }
@@ -228,15 +238,8 @@ fn a_time_below_the_floor_of_physics_is_refused() {
         (0.5, 1.0, Some("arithmetic peak")),
     ] {
         let mut clock = SyntheticClock::new(CLOCKS[0].1, vec![truth, 10.0, 30.0], 2);
-        let mut session = session(&mut clock, Some(calibration()));
-        let timed = time_candidate(
-            &Given,
-            &mut clock,
-            &mut session,
-            CHALLENGER,
-            &work(bytes),
-            &mut |_, _| Ok(()),
-        );
+        let (work, mut session) = (work(bytes), session(&mut clock, Some(calibration())));
+        let timed = time_challenger(&mut clock, &mut session, &work, &mut |_, _| Ok(()));
         match (timed, expected) {
             (Ok(_), None) => {}
             (Err(refused), Some(limit)) => {
@@ -270,7 +273,7 @@ impl Odd {
     fn time(&mut self, look: &mut Recheck<'_>) -> Result<Timed, Judgement> {
         let mut session =
             TimingSession::begin(self, REFERENCE, None, None, brief()).expect("it warms up");
-        time_candidate(&Given, self, &mut session, CHALLENGER, &NO_WORK, look)
+        time_challenger(self, &mut session, &NO_WORK, look)
     }
 }
 
@@ -351,7 +354,7 @@ fn the_finale_ranks_by_the_truth_and_knows_its_ties() {
             "{name}"
         );
         let measured = finale.measured(&Given, 0, CacheMode::Warm).unwrap();
-        let ratio = measured.p50().get() / session.reference().session_us;
+        let ratio = measured.p50().get() / session.warm.session_us;
         // The session's reference follows the clock: what it drifts during the finale stands between.
         assert!(
             (ratio / (10.6 / 30.0) - 1.0).abs() < 0.03,

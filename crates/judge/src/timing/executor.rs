@@ -68,9 +68,12 @@ pub struct Incumbent {
 pub struct TimingSession {
     settings: Settings,
     calibration: Option<Calibration>,
-    warm: Reference,
+    /// The reference of the headline mode.
+    pub warm: Reference,
     cold: Option<Reference>,
-    incumbent: Option<Incumbent>,
+    /// The candidate that challengers must beat; `None` where the device no longer has it. After a
+    /// [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
+    pub incumbent: Option<Incumbent>,
     /// Latest samples of the reference between candidates: time and clock.
     latest: VecDeque<Sample>,
 }
@@ -102,24 +105,6 @@ impl TimingSession {
             incumbent: None,
             latest: VecDeque::new(),
         })
-    }
-
-    /// The reference of the headline mode.
-    #[must_use]
-    pub fn reference(&self) -> &Reference {
-        &self.warm
-    }
-
-    /// What challengers are compared with.
-    #[must_use]
-    pub fn incumbent(&self) -> Option<&Incumbent> {
-        self.incumbent.as_ref()
-    }
-
-    /// Names the candidate that challengers must beat; `None` where the device no longer has it.
-    /// After a [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
-    pub fn set_incumbent(&mut self, incumbent: Option<Incumbent>) {
-        self.incumbent = incumbent;
     }
 
     /// Follows the device: heat and power limits move its clock for good, and what the reference takes
@@ -224,26 +209,8 @@ impl Raced {
     }
 }
 
-/// Times one candidate: race, floors, duel with the incumbent where it may win, the cold mode
-/// where it did, and a second look at what the timed launches wrote.
-///
-/// # Errors
-/// Why it has no time: the device failed, its outputs are wrong after all, or the time is
-/// `implausible`.
-pub fn time_candidate(
-    proof: &dyn Proof,
-    watch: &mut dyn Stopwatch,
-    session: &mut TimingSession,
-    candidate: Subject,
-    work: &NeededWork,
-    recheck: &mut Recheck<'_>,
-) -> Result<Timed, Judgement> {
-    let raced = race_candidate(watch, session, candidate, recheck)?;
-    settle(proof, watch, session, raced, work, recheck)
-}
-
-/// The first part of [`time_candidate`]: the race with the reference, and a second look at what it
-/// wrote.
+/// Begins to time one candidate: the race with the reference, and a second look at what it wrote.
+/// [`settle`] goes on.
 ///
 /// # Errors
 /// The device failed, or its outputs are wrong after all.
@@ -281,8 +248,9 @@ pub fn race_candidate(
     })
 }
 
-/// The second part of [`time_candidate`]: floors, the duel with the incumbent, and the cold mode.
-/// `proof` is what the gate has found by now.
+/// Ends what [`race_candidate`] began: floors, the duel with the incumbent where the candidate may win,
+/// the cold mode where it did, and a second look at what that wrote. `proof` is what the gate has found
+/// by now.
 ///
 /// # Errors
 /// The device failed, the outputs are wrong after all, or the time is `implausible`.

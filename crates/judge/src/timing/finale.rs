@@ -8,6 +8,7 @@
     reason = "finalists are numbered by the list that every round has a sample of each of"
 )]
 
+use super::found::Found;
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::Reference;
 use crate::stopwatch::Sample;
@@ -15,9 +16,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};
-use tuner_core::record::{Measurement, TimingEvidence, TimingKind};
 use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
-use tuner_core::units::Micros;
 
 /// Name of this protocol, stored with each time.
 pub const PROTOCOL: &str = "final comparison in shuffled rounds, version 1";
@@ -129,46 +128,17 @@ impl Finale {
         let taken: Vec<f64> = self.rounds.iter().map(|r| r.reference_us).collect();
         let unit = median(&taken)?;
         let samples: Vec<Sample> = self.rounds.iter().map(|r| r.samples[finalist]).collect();
-        let [low, high] = interval_of_median(&ratios)?;
-        let p50 = median(&ratios)?;
-        let p90 = quantile_of(&ratios, 0.9)?.max(p50);
-        let time = |ratio: f64| Micros::new(ratio * unit);
-        let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
-            let values: Option<Vec<f64>> = samples.iter().map(field).collect();
-            values.unwrap_or_default()
-        };
         let flags = [
             (bimodal(&ratios), "bimodal"),
             (self.unsteady, "unsteady"),
             (samples.iter().any(|s| s.throttled), "throttled"),
             (samples.iter().any(|s| s.late), "late"),
         ];
-        let named = flags.into_iter().filter(|(holds, _)| *holds);
-        Some(Measured::new(
-            proof,
-            Measurement {
-                kind: TimingKind::Measured,
-                p50: time(p50)?,
-                p90: time(p90)?,
-                ci95: [time(low)?, time(high)?],
-                samples: samples.iter().map(|sample| sample.micros).collect(),
-                protocol: PROTOCOL.to_owned(),
-                reused: false,
-                evidence: Some(Box::new(TimingEvidence {
-                    cache,
-                    launches: self.finalists.get(finalist)?.launches,
-                    cycles: all(|sample| sample.cycles),
-                    clock_mhz: all(|sample| sample.clock_mhz),
-                    reference: self.reference.identity.clone(),
-                    reference_us: Some(unit),
-                    flags: named.map(|(_, name)| name.to_owned()).collect(),
-                    gate: None,
-                    other: None,
-                    energy: None,
-                    reference_ratios: ratios,
-                })),
-            },
-        ))
+        let p90 = quantile_of(&ratios, 0.9)? * unit;
+        let launches = self.finalists.get(finalist)?.launches;
+        let taken = (PROTOCOL, cache, launches, &self.reference);
+        let found = Found::new(ratios, unit, p90, samples)?;
+        Some(found.measured(proof, taken, &flags))
     }
 
     fn runner(&self) -> Option<Runner> {

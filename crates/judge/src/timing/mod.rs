@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod energy;
 pub mod executor;
 pub mod finale;
+mod found;
 pub mod paired;
 pub mod plan;
 pub mod predict;

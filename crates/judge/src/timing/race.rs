@@ -7,13 +7,14 @@
 )]
 
 use super::blocks::{Block, Blocks, Trouble};
+use super::found::Found;
 use super::plan::{Plan, Runner, Settings, Step};
 use crate::stopwatch::{Sample, Subject};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};
-use tuner_core::record::{Measurement, OtherMode, TimingEvidence, TimingKind};
+use tuner_core::record::OtherMode;
 use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
-use tuner_core::units::{ContentHash, Micros};
+use tuner_core::units::ContentHash;
 
 /// Name of this protocol, stored with each time.
 pub const PROTOCOL: &str = "interleaved with a fixed reference, version 1";
@@ -129,64 +130,39 @@ impl Race {
         }
     }
 
+    /// What its samples say.
+    fn found(&self) -> Option<Found> {
+        let unit = self.reference.session_us;
+        let p90 = quantile_of(&self.corrected(), 0.9)?;
+        Found::new(self.ratios(), unit, p90, self.samples().copied().collect())
+    }
+
     /// The time, as ratio to the reference times the reference's session median, with all
     /// evidence. `None` before the first block.
     #[must_use]
     pub fn measured(&self, proof: &dyn Proof, cache: CacheMode) -> Option<Measured> {
-        let ratios = self.ratios();
-        let unit = self.reference.session_us;
-        let ratio = median(&ratios)?;
-        let interval = interval_of_median(&ratios)?;
-        let corrected = self.corrected();
-        let p50 = ratio * unit;
-        let p90 = quantile_of(&corrected, 0.9)?.max(p50);
-        let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
-            let values: Option<Vec<f64>> = self.samples().map(field).collect();
-            values.unwrap_or_default()
-        };
-        Some(Measured::new(
-            proof,
-            Measurement {
-                kind: TimingKind::Measured,
-                p50: Micros::new(p50)?,
-                p90: Micros::new(p90)?,
-                ci95: [
-                    Micros::new(interval[0] * unit)?,
-                    Micros::new(interval[1] * unit)?,
-                ],
-                samples: self.samples().map(|sample| sample.micros).collect(),
-                protocol: PROTOCOL.to_owned(),
-                reused: false,
-                evidence: Some(Box::new(TimingEvidence {
-                    cache,
-                    launches: self.launches,
-                    cycles: all(|sample| sample.cycles),
-                    clock_mhz: all(|sample| sample.clock_mhz),
-                    reference: self.reference.identity.clone(),
-                    reference_ratios: ratios,
-                    reference_us: Some(unit),
-                    flags: self.flags(),
-                    gate: None,
-                    other: None,
-                    energy: None,
-                })),
-            },
-        ))
+        let trouble = self.trouble();
+        let flags = [
+            (self.two_modes(), "bimodal"),
+            (trouble.unsteady, "unsteady"),
+            (trouble.slowed, "throttled"),
+            (trouble.late, "late"),
+            (self.raced, "raced"),
+        ];
+        let taken = (PROTOCOL, cache, self.launches, &self.reference);
+        Some(self.found()?.measured(proof, taken, &flags))
     }
 
     /// The time as that of a mode that does not rank.
     #[must_use]
     pub(crate) fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
-        let ratios = self.ratios();
-        let unit = self.reference.session_us;
-        let [low, high] = interval_of_median(&ratios)?;
-        let p50 = median(&ratios)? * unit;
+        let found = self.found()?;
         Some(OtherMode {
             cache,
-            p50: Micros::new(p50)?,
-            p90: Micros::new(quantile_of(&self.corrected(), 0.9)?.max(p50))?,
-            ci95: [Micros::new(low * unit)?, Micros::new(high * unit)?],
-            samples: self.samples().map(|sample| sample.micros).collect(),
+            p50: found.p50,
+            p90: found.p90,
+            ci95: found.ci95,
+            samples: found.samples.iter().map(|sample| sample.micros).collect(),
         })
     }
 
@@ -195,21 +171,6 @@ impl Race {
     fn two_modes(&self) -> bool {
         let cycles: Option<Vec<f64>> = self.samples().map(|sample| sample.cycles).collect();
         bimodal(&cycles.unwrap_or_else(|| self.corrected()))
-    }
-
-    fn flags(&self) -> Vec<String> {
-        let trouble = self.trouble();
-        [
-            (self.two_modes(), "bimodal"),
-            (trouble.unsteady, "unsteady"),
-            (trouble.slowed, "throttled"),
-            (trouble.late, "late"),
-            (self.raced, "raced"),
-        ]
-        .into_iter()
-        .filter(|(holds, _)| *holds)
-        .map(|(_, name)| name.to_owned())
-        .collect()
     }
 
     fn begin(&mut self, micros: f64) {

@@ -42,7 +42,7 @@ impl OpenGpu {
             {
                 self.session.drop_subject(old);
             }
-            task.timing.set_incumbent(Some(timed.as_incumbent()));
+            task.timing.incumbent = Some(timed.as_incumbent());
         } else {
             self.session.drop_subject(candidate);
         }
@@ -113,20 +113,20 @@ impl OpenGpu {
         if let Some((_, old)) = self.timed[task].incumbent.take() {
             self.session.drop_subject(old);
         }
-        self.timed[task].timing.set_incumbent(None);
+        self.timed[task].timing.incumbent = None;
         let (Some(rival), Some(key)) = (rival, key) else {
             return Ok(());
         };
         let subject = self.session.load_subject(&rival.plan, seed)?;
         let task = &mut self.timed[task];
-        let unit = task.timing.reference().session_us;
-        task.timing.set_incumbent(Some(Incumbent {
+        let unit = task.timing.warm.session_us;
+        task.timing.incumbent = Some(Incumbent {
             runner: Runner {
                 subject,
                 launches: settings().launches(rival.ratio * unit),
             },
             ratio: rival.ratio,
-        }));
+        });
         task.incumbent = Some((key, subject));
         Ok(())
     }
