@@ -301,7 +301,7 @@ fn a_worker_in_the_middle_of_a_compile_ends_with_its_parent() {
     let frame = |number: u32, json: serde_json::Value| {
         tuner_process::encode(number, &[json.to_string().as_bytes()]).unwrap()
     };
-    let library = compiler(None).nvrtc().library().to_owned();
+    let library = compiler(None).nvrtc().library.clone();
     let mut child = Command::new(crate::rig::program())
         .arg(tuner_kernel::compile::WORKER_COMMAND)
         .env("TUNER_COMPILE_FAULT", "hang")

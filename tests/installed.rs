@@ -27,7 +27,7 @@ fn library_folder() -> PathBuf {
     }
     let found =
         tuner_kernel::compile::Nvrtc::find(&tuner_kernel::compile::Surroundings::from_env());
-    found.unwrap().library().parent().unwrap().to_owned()
+    found.unwrap().library.parent().unwrap().to_owned()
 }
 
 fn tuner(home: &Path, folder: &Path, arguments: &[&str]) -> Output {

@@ -197,7 +197,7 @@ fn source(
 /// Whether a header can be included.
 fn available(compiler: &Compiler, name: &str) -> bool {
     let nvrtc = compiler.nvrtc();
-    let folders = [nvrtc.include(), nvrtc.libraries()];
+    let folders = [&nvrtc.include, &nvrtc.libraries];
     is_host_header(name)
         || folders
             .into_iter()

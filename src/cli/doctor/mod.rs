@@ -182,15 +182,15 @@ fn nvrtc() -> Vec<Finding> {
             format!(
                 "{} at {} ({}), {range}",
                 nvrtc.version(),
-                nvrtc.library().display(),
-                nvrtc.origin()
+                nvrtc.library.display(),
+                nvrtc.origin
             ),
         ),
-        match nvrtc.builtins() {
+        match &nvrtc.builtins {
             Some(path) => Finding::ok("nvrtc built-ins", path.display().to_string()),
             None => Finding::missing(
                 "nvrtc built-ins",
-                format!("no libnvrtc-builtins beside {}", nvrtc.library().display()),
+                format!("no libnvrtc-builtins beside {}", nvrtc.library.display()),
                 install_command(),
             ),
         },
@@ -201,7 +201,7 @@ fn nvrtc() -> Vec<Finding> {
 }
 
 fn headers(nvrtc: &Nvrtc) -> Finding {
-    let Some(folder) = nvrtc.include() else {
+    let Some(folder) = &nvrtc.include else {
         return Finding::absent(
             "cuda headers",
             "no cuda_fp16.h; templates without headers compile",

@@ -106,7 +106,7 @@ impl Compiler {
             Isolation::Workers { program } => {
                 let pool = PoolSettings {
                     program,
-                    library: nvrtc.library().to_owned(),
+                    library: nvrtc.library.clone(),
                     deadline: settings.deadline,
                     memory_bytes: settings.memory_bytes,
                 };
@@ -191,12 +191,8 @@ impl Compiler {
 
     fn request(&self, source: &Source) -> Request {
         let mut options = source.options.clone();
-        let folders = source
-            .include_dirs
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(self.nvrtc.include())
-            .chain(self.nvrtc.libraries());
+        let own = self.nvrtc.include.iter().chain(&self.nvrtc.libraries);
+        let folders = source.include_dirs.iter().chain(own);
         options.extend(folders.map(|folder| format!("-I{}", folder.display())));
         let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
         let mut names = vec![source.name.clone()];
@@ -216,7 +212,7 @@ impl Compiler {
     /// apart.
     fn cache_key(&self, source: &Source, request: &Request) -> ContentHash {
         let options = request.options.join("\n");
-        let bytes = std::fs::metadata(self.nvrtc.library()).map_or(0, |file| file.len());
+        let bytes = std::fs::metadata(&self.nvrtc.library).map_or(0, |file| file.len());
         ContentHash::of([
             request.text.as_bytes(),
             source.template_hash.as_str().as_bytes(),

@@ -80,11 +80,16 @@ pub enum NvrtcError {
 
 /// A loaded NVRTC. Its functions may be called from several threads.
 pub struct Nvrtc {
-    library: PathBuf,
-    builtins: Option<PathBuf>,
-    include: Option<PathBuf>,
-    libraries: Option<PathBuf>,
-    origin: String,
+    /// The library's path, links resolved.
+    pub library: PathBuf,
+    /// The built-ins library that was loaded with it.
+    pub builtins: Option<PathBuf>,
+    /// The folder of the CUDA headers that belong to it, passed by `-I`.
+    pub include: Option<PathBuf>,
+    /// The folder of the core libraries' headers (`cuda/`, `cub/`), where it is another one.
+    pub libraries: Option<PathBuf>,
+    /// Which rule of the search found it.
+    pub origin: String,
     version: (u32, u32),
     create: Create,
     compile: Compile,
@@ -178,36 +183,6 @@ impl Nvrtc {
             },
         };
         Ok(loaded)
-    }
-
-    /// The library's path, links resolved.
-    #[must_use]
-    pub fn library(&self) -> &std::path::Path {
-        &self.library
-    }
-
-    /// The built-ins library that was loaded with it.
-    #[must_use]
-    pub fn builtins(&self) -> Option<&std::path::Path> {
-        self.builtins.as_deref()
-    }
-
-    /// The folder of the CUDA headers that belong to it, passed by `-I`.
-    #[must_use]
-    pub fn include(&self) -> Option<&std::path::Path> {
-        self.include.as_deref()
-    }
-
-    /// The folder of the core libraries' headers (`cuda/`, `cub/`), where it is another one.
-    #[must_use]
-    pub fn libraries(&self) -> Option<&std::path::Path> {
-        self.libraries.as_deref()
-    }
-
-    /// Which rule of the search found it.
-    #[must_use]
-    pub fn origin(&self) -> &str {
-        &self.origin
     }
 
     /// `major.minor`.
