@@ -5,6 +5,7 @@
 //! another user or that others may write to is not used: its entries become code that runs. The cache is an optimisation: where it cannot be
 //! read or written, compiling goes on without it after one warning.
 
+use super::discover::variable;
 use super::image::{RawResult, RawStatus};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -55,14 +56,9 @@ impl DiskCache {
     /// where none of them is set.
     #[must_use]
     pub fn default_folder() -> Option<PathBuf> {
-        let set = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        set("TUNER_CACHE")
-            .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("tuner")))
-            .or_else(|| set("HOME").map(|folder| folder.join(".cache/tuner")))
+        variable("TUNER_CACHE")
+            .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("tuner")))
+            .or_else(|| variable("HOME").map(|folder| folder.join(".cache/tuner")))
     }
 
     /// The folder in use.

@@ -35,16 +35,19 @@ pub struct Surroundings {
     pub user: Option<PathBuf>,
 }
 
+/// The path in a variable of the environment; `None` where it is not set, or empty.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
 /// Where `make nvrtc` puts NVRTC, and where a program finds it that was installed away from the
 /// project: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` where
 /// neither `XDG_DATA_HOME` nor `HOME` says where that is.
 #[must_use]
 fn user_folder() -> Option<PathBuf> {
-    let set = |name: &str| {
-        let value = std::env::var_os(name).map(PathBuf::from);
-        // The specification has relative paths ignored.
-        value.filter(|path| path.is_absolute())
-    };
+    // The specification has relative paths ignored.
+    let set = |name: &str| variable(name).filter(|path| path.is_absolute());
     let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
     data.map(|data| data.join("tuner/cuda"))
 }
@@ -64,21 +67,14 @@ impl Surroundings {
     /// Reads the process's environment.
     #[must_use]
     pub fn from_env() -> Self {
-        let path = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let toolkits = ["CUDA_PATH", "CUDA_HOME"].into_iter();
         Self {
-            explicit: path("TUNER_NVRTC"),
-            include: path("TUNER_CUDA_INCLUDE"),
-            toolkits: ["CUDA_PATH", "CUDA_HOME"]
-                .into_iter()
-                .filter_map(path)
-                .collect(),
+            explicit: variable("TUNER_NVRTC"),
+            include: variable("TUNER_CUDA_INCLUDE"),
+            toolkits: toolkits.filter_map(variable).collect(),
             linker_path: linker_path(std::env::var_os("LD_LIBRARY_PATH")),
             local: PathBuf::from("/usr/local"),
-            site_packages: site_packages(path("VIRTUAL_ENV"), path("CONDA_PREFIX"), path("HOME")),
+            site_packages: site_packages(["VIRTUAL_ENV", "CONDA_PREFIX", "HOME"].map(variable)),
             project: project_folders(),
             user: user_folder(),
         }
@@ -304,11 +300,7 @@ fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
 }
 
 /// The `site-packages` of the active environments, then of the user.
-fn site_packages(
-    venv: Option<PathBuf>,
-    conda: Option<PathBuf>,
-    home: Option<PathBuf>,
-) -> Vec<PathBuf> {
+fn site_packages([venv, conda, home]: [Option<PathBuf>; 3]) -> Vec<PathBuf> {
     let roots = [venv, conda, home.map(|home| home.join(".local"))];
     let mut found = Vec::new();
     for root in roots.into_iter().flatten() {
