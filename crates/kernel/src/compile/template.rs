@@ -1,5 +1,10 @@
 //! A kernel template as read from disk: its text, the files it includes, and their hash.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::units::ContentHash;
@@ -64,7 +69,7 @@ impl Template {
     pub fn mentions(&self, identifier: &str) -> bool {
         let texts = self.headers.iter().map(|header| header.text.as_str());
         std::iter::once(&*self.text).chain(texts).any(|text| {
-            let stripped = strip_comments(text);
+            let stripped = blanked(text, false);
             let is_word = |c: char| c.is_alphanumeric() || c == '_';
             stripped
                 .split(|c| !is_word(c))
@@ -76,7 +81,7 @@ impl Template {
     /// line of each `#ifndef NAME` directly followed by `#define NAME value`.
     #[must_use]
     pub fn defaults(&self) -> Vec<MacroDefault> {
-        let stripped = strip_comments(&self.text);
+        let stripped = blanked(&self.text, false);
         let mut directives = stripped
             .lines()
             .enumerate()
@@ -124,7 +129,7 @@ pub struct MacroDefault {
 /// are quoted. Conditional compilation is not evaluated: a file that might be included counts.
 #[must_use]
 pub fn included_names(text: &str) -> Vec<(String, bool)> {
-    let stripped = strip_comments(text);
+    let stripped = blanked(text, false);
     stripped
         .lines()
         .filter_map(|line| {
@@ -146,47 +151,76 @@ fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then(|| rest.trim())
 }
 
-/// The text with comments blanked out, line structure kept. String literals are respected, so
-/// that `"//"` does not start a comment.
-fn strip_comments(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('/', Some('/')) => {
-                while chars.peek().is_some_and(|&next| next != '\n') {
-                    chars.next();
-                }
+/// Whether a byte is part of a name or a number.
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// The text with comments, and where `literals` says so strings and character literals, replaced by
+/// blanks, length and lines kept.
+pub(crate) fn blanked(text: &str, literals: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        // `1'000` is a number.
+        let begins = at == 0 || !is_word(bytes[at - 1]);
+        let (end, is_blank) = match (bytes[at], bytes.get(at + 1)) {
+            (b'/', Some(b'/')) => (line_end(bytes, at), true),
+            (b'/', Some(b'*')) => (find(bytes, at + 2, b"*/"), true),
+            (b'R', Some(b'"')) if begins => (raw_end(bytes, at + 2), literals),
+            (b'"', _) => (literal_end(bytes, at), literals),
+            (b'\'', _) if begins => (literal_end(bytes, at), literals),
+            _ => (at + 1, false),
+        };
+        for byte in &mut out[at..end] {
+            if is_blank && *byte != b'\n' {
+                *byte = b' ';
             }
-            ('/', Some('*')) => {
-                chars.next();
-                out.push(' ');
-                let mut last = ' ';
-                for inner in chars.by_ref() {
-                    if inner == '\n' {
-                        out.push('\n');
-                    }
-                    if last == '*' && inner == '/' {
-                        break;
-                    }
-                    last = inner;
-                }
-            }
-            ('"', _) => {
-                out.push('"');
-                while let Some(inner) = chars.next() {
-                    out.push(inner);
-                    match inner {
-                        '\\' => out.extend(chars.next()),
-                        '"' | '\n' => break,
-                        _ => {}
-                    }
-                }
-            }
-            _ => out.push(c),
+        }
+        at = end;
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.windows(pattern.len())
+        .position(|window| window == pattern)
+        .map_or(bytes.len(), |found| from + found + pattern.len())
+}
+
+/// A comment goes on where its line ends with a backslash.
+fn line_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\n' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
-    out
+    bytes.len()
+}
+
+fn literal_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'\n' => return at,
+            byte if byte == bytes[from] => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn raw_end(bytes: &[u8], from: usize) -> usize {
+    let open = find(bytes, from, b"(");
+    let delimiter = bytes.get(from..open.saturating_sub(1)).unwrap_or_default();
+    let close = [b")", delimiter, b"\""].concat();
+    find(bytes, open, &close)
 }
 
 #[cfg(test)]

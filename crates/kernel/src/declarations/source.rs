@@ -7,7 +7,7 @@
     reason = "every place is checked against the length by the loop around it, or was found in the same text"
 )]
 
-use crate::compile::Template;
+use crate::compile::{Template, blanked, is_word};
 use std::ops::Range;
 use std::path::Path;
 use tuner_core::files;
@@ -42,7 +42,7 @@ pub(super) struct Directive {
 
 impl File {
     fn new(name: &str, spelled: Option<&str>, text: &str) -> Self {
-        let code = blanked(text);
+        let code = blanked(text, true);
         let mut directives = Vec::new();
         let mut plain = code.clone().into_bytes();
         for at in directive_lines(&code) {
@@ -114,10 +114,6 @@ impl File {
     }
 }
 
-pub(super) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
-}
-
 /// Whether a token is a name.
 pub(super) fn is_name(word: &str) -> bool {
     word.bytes()
@@ -166,75 +162,6 @@ fn tokens_of(code: &str, within: Range<usize>) -> Vec<Range<usize>> {
         tokens.push(start..at);
     }
     tokens
-}
-
-/// The text with comments, strings and character literals replaced by blanks, length and lines
-/// kept.
-fn blanked(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = match (bytes[at], bytes.get(at + 1)) {
-            (b'/', Some(b'/')) => line_end(bytes, at),
-            (b'/', Some(b'*')) => find(bytes, at + 2, b"*/"),
-            (b'R', Some(b'"')) if at == 0 || !is_word(bytes[at - 1]) => raw_end(bytes, at + 2),
-            (b'"', _) => literal_end(bytes, at),
-            // `1'000` is a number.
-            (b'\'', _) if at == 0 || !is_word(bytes[at - 1]) => literal_end(bytes, at),
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        for byte in &mut out[at..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
-        at = end;
-    }
-    String::from_utf8(out).unwrap_or_default()
-}
-
-fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    rest.windows(pattern.len())
-        .position(|window| window == pattern)
-        .map_or(bytes.len(), |found| from + found + pattern.len())
-}
-
-/// A comment goes on where its line ends with a backslash.
-fn line_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\n' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-fn literal_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            b'\n' => return at,
-            byte if byte == bytes[from] => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-fn raw_end(bytes: &[u8], from: usize) -> usize {
-    let open = find(bytes, from, b"(");
-    let delimiter = bytes.get(from..open.saturating_sub(1)).unwrap_or_default();
-    let close = [b")", delimiter, b"\""].concat();
-    find(bytes, open, &close)
 }
 
 #[cfg(test)]

@@ -1,14 +1,4 @@
-use super::{File, blanked};
-
-#[test]
-fn comments_and_literals_are_blanked_and_everything_keeps_its_place() {
-    let text = "int a = 1'000; // N\n/* N\nN */ f(\"N \\\" N\", 'N', R\"x(N \" )\" N)x\");\n";
-    let code = blanked(text);
-    assert_eq!(code.len(), text.len());
-    assert_eq!(code.matches('\n').count(), text.matches('\n').count());
-    assert!(!code.contains('N'), "{code}");
-    assert!(code.contains("1'000;") && code.contains(");"), "{code}");
-}
+use super::File;
 
 #[test]
 fn directives_go_over_continued_lines_and_are_no_code() {
