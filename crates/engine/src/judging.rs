@@ -109,7 +109,7 @@ impl KernelTask {
         match error.downcast::<WorkerError>() {
             Ok(error) => match *error {
                 WorkerError::Unusable(why) => {
-                    let file = catalog::shown(self.timed.space_file());
+                    let file = catalog::shown(&self.timed.source().path);
                     WorkerError::Unusable(format!("{file}: {why}")).into()
                 }
                 other => other.into(),

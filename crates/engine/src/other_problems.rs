@@ -140,7 +140,7 @@ fn on_scaled(
     (builder, compiler): (&PlanBuilder, &Compiler),
     config: &Config,
 ) -> Result<TimedJudgement, BoxError> {
-    let default = builder.default_config();
+    let default = builder.source().spec.default_config();
     let probe = if builder.admits(&default) {
         &default
     } else {

@@ -3,7 +3,6 @@
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};
 use crate::compile::{CompileError, CompileOutcome, Compiler, Image, Source, render, render_bound};
-use std::path::Path;
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
@@ -68,13 +67,8 @@ impl PlanBuilder {
                 .filter_map(|(name, v)| Some((name.clone(), number(v)?)))
                 .collect()
         });
-        let choices = kernel
-            .spec
-            .parameters
-            .iter()
-            .map(|parameter| parameter.default);
         let default_bound = binder
-            .bind(&Config::new(choices.collect::<Vec<_>>()))
+            .bind(&kernel.spec.default_config())
             .map_err(|error| kernel.spec.explain_unbound(&error, problem).to_string());
         Ok(Self {
             default_bound,
@@ -113,28 +107,11 @@ impl PlanBuilder {
         Self::new(Arc::new(kernel), &problem.name, &self.limits, &self.arch).ok()
     }
 
-    /// The search space's file.
-    #[must_use]
-    pub fn space_file(&self) -> &Path {
-        &self.kernel.path
-    }
-
     /// The problem's sizes, in declared order.
     #[must_use]
     pub(crate) fn problem_sizes(&self) -> Vec<(String, Value)> {
         let problem = self.kernel.spec.problem(&self.problem);
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
-    }
-
-    /// The configuration of all defaults, valid or not.
-    #[must_use]
-    pub fn default_config(&self) -> Config {
-        let parameters = self.kernel.spec.parameters.iter();
-        Config::new(
-            parameters
-                .map(|parameter| parameter.default)
-                .collect::<Vec<_>>(),
-        )
     }
 
     /// Everything that the space says of a configuration; `None` where an expression has no usable

@@ -5,8 +5,8 @@
 )]
 
 use super::compose::argument;
-use super::construct::{Resolved, resolve};
-use super::expr::{Expr, Program, TermId, Val};
+use super::construct::resolve;
+use super::expr::{Expr, Program, Val};
 use super::{
     Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Space, SpaceError,
 };
@@ -145,9 +145,9 @@ impl KernelSpec {
         Ok(Binder {
             spec: Arc::new(self.clone()),
             sizes: problem.sizes.clone(),
-            program: compile(&mut resolved, &roots),
+            program: Program::over_config(&mut resolved.terms, &roots),
             parts,
-            rules: compile(&mut resolved, &rules),
+            rules: Program::over_config(&mut resolved.terms, &rules),
         })
     }
 
@@ -163,10 +163,6 @@ impl KernelSpec {
     ) -> Result<Bound, BindError> {
         self.binder(problem, limits)?.bind(config)
     }
-}
-
-fn compile(resolved: &mut Resolved, roots: &[TermId]) -> Program {
-    Program::over_config(&mut resolved.terms, roots)
 }
 
 /// Every expression outside `derived` and `constraints`, in the order in which [`assemble`] takes
@@ -285,15 +281,13 @@ fn assemble(
     macros: Vec<(String, Value)>,
     rest: Rest<'_, '_>,
 ) -> Result<Bound, BindError> {
-    let mut arguments = Vec::new();
-    for each in &spec.arguments {
-        arguments.push(argument(each, rest)?);
-    }
-    let mut variables = Vec::new();
-    for each in &spec.variables {
+    let arguments = spec.arguments.iter().map(|each| argument(each, rest));
+    let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+    let variables = spec.variables.iter().map(|each| {
         let holds = argument(each, rest)?;
-        variables.push(PlanVariable { holds });
-    }
+        Ok(PlanVariable { holds })
+    });
+    let variables = variables.collect::<Result<Vec<_>, BindError>>()?;
     let mut launches = Vec::new();
     for each in &spec.launches {
         launches.extend(launch(each, &macros, rest)?);

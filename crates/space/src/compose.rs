@@ -1,7 +1,7 @@
 //! Arguments and variables with one configuration put in.
 
 use super::bind::{BindError, Rest, extent, number};
-use super::{Argument, PieceValue, Record, RecordField};
+use super::{Argument, Expr, PieceValue, Record, RecordField};
 use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
 use tuner_core::plan::{Passed, PlanArgument, Role};
@@ -9,14 +9,9 @@ use tuner_core::value::Value;
 
 /// An argument or a variable.
 pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanArgument, BindError> {
-    let mut shape = Vec::new();
-    for _ in &argument.shape {
-        shape.push(extent(rest)?);
-    }
-    let mut sizes = Vec::new();
-    for _ in &argument.fill_sizes {
-        sizes.push(extent(rest)?);
-    }
+    let mut extents =
+        |of: &[Expr]| -> Result<Vec<u64>, BindError> { of.iter().map(|_| extent(rest)).collect() };
+    let (shape, sizes) = (extents(&argument.shape)?, extents(&argument.fill_sizes)?);
     let value = match argument.value {
         Some(_) => Some(number(rest)?),
         None => None,

@@ -85,6 +85,11 @@ impl Config {
         Self(choices.into())
     }
 
+    /// The defaults of these parameters.
+    pub(super) fn of_defaults(parameters: &[Parameter]) -> Self {
+        Self(parameters.iter().map(|each| each.default).collect())
+    }
+
     /// The choices, in the order of the parameters.
     #[must_use]
     pub fn choices(&self) -> &[u32] {

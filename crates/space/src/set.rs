@@ -291,7 +291,9 @@ impl Space {
             }
             let why = rule.why.as_ref().unwrap_or(&rule.text);
             return Some(match verdict {
-                Val::Fault(fault) => fault_text(fault, &rule.text, why),
+                Val::Fault(fault) => {
+                    format!("{why} ({fault} in `{}`, which counts as false)", rule.text)
+                }
                 _ => why.clone(),
             });
         }
@@ -402,13 +404,8 @@ impl Space {
     /// The configuration of all defaults. It may be invalid: ask `contains`.
     #[must_use]
     pub fn default_config(&self) -> Config {
-        let choices: Vec<u32> = self.0.parameters.iter().map(|each| each.default).collect();
-        Config::new(choices)
+        Config::of_defaults(&self.0.parameters)
     }
-}
-
-fn fault_text(fault: Fault, rule: &str, why: &str) -> String {
-    format!("{why} ({fault} in `{rule}`, which counts as false)")
 }
 
 /// The values for a message, the first dozen of many.

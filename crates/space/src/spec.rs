@@ -1,7 +1,7 @@
 //! A kernel's search space file, read and checked.
 
 use super::file::Origin;
-use super::{Constraint, Environment, Expr, Parameter};
+use super::{Config, Constraint, Environment, Expr, Parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -270,6 +270,12 @@ impl KernelSpec {
                 self.path.display()
             )
         })
+    }
+
+    /// The configuration of all defaults, valid or not.
+    #[must_use]
+    pub fn default_config(&self) -> Config {
+        Config::of_defaults(&self.parameters)
     }
 
     /// The problem of that name, tuned or for checks only.
