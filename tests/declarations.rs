@@ -207,7 +207,7 @@ fn the_compiler_is_asked_once_for_all_candidates_and_problems() {
         files.count()
     };
     for _ in 0..2 {
-        let subject = kernel.declared();
+        let subject = &kernel;
         tuner_kernel::declarations::check(subject, &problems, &limits, "sm_90", &compiler)
             .expect("declared right");
         // One for each set of launches: with and without the sum of parts.
@@ -403,7 +403,7 @@ fn all_shipped_spaces_declare_what_their_kernels_take() {
             .unwrap_or(&spec.problems[0])
             .name;
         let space = spec.space(problem, &limits).expect("a space");
-        let subject = kernel.declared();
+        let subject = &kernel;
         let problems = [(&**problem, &space)];
         let warnings =
             tuner_kernel::declarations::check(subject, &problems, &limits, "sm_90", &compiler);

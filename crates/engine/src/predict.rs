@@ -112,7 +112,7 @@ impl Predictor {
         let settings = CompilerSettings::with_jobs(threads);
         let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
         let problems = [(&*problem, &space)];
-        declarations::check(kernel.declared(), &problems, &device, &arch, &compiler)?;
+        declarations::check(&kernel, &problems, &device, &arch, &compiler)?;
         Ok(Self {
             arch: imitated,
             selector: DeviceSelector::Vgpu(name.to_owned()),

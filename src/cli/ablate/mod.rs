@@ -181,7 +181,7 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let arch = gpu.arch();
     let compiler = Compiler::new(CompilerSettings::with_jobs(1))?;
     let problems = [(&*problem, &space)];
-    declarations::check(kernel.declared(), &problems, &limits, &arch, &compiler)?;
+    declarations::check(&kernel, &problems, &limits, &arch, &compiler)?;
     let task = KernelTask::new(&kernel, &problem, &limits, &arch).map_err(wrong)?;
     let mut spills = |config: &Config| {
         let built = task.timed.build(&compiler, config);

@@ -232,7 +232,7 @@ fn report_declarations(
     let each = tasks.iter().map(|task| (&*task.problem, &task.space));
     let problems: Vec<_> = each.collect();
     let (limits, arch) = (&target.limits, &target.arch);
-    for warning in declarations::check(kernel.declared(), &problems, limits, arch, compiler)? {
+    for warning in declarations::check(kernel, &problems, limits, arch, compiler)? {
         say!("{warning}");
     }
     Ok(())

@@ -162,7 +162,7 @@ impl Planned {
             let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));
             let problems: Vec<_> = tasks.collect();
             let arch = &facts.arch;
-            declarations::check(kernel.declared(), &problems, &limits, arch, compiler)?;
+            declarations::check(kernel, &problems, &limits, arch, compiler)?;
         }
         let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();
         let prior = prior(request, facts, &limits)?;

@@ -93,6 +93,12 @@ pub enum CatalogError {
     },
 }
 
+impl From<Diagnostics> for CatalogError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Invalid(Box::new(diagnostics))
+    }
+}
+
 /// What to say of the known name that is nearest to a misspelt one.
 pub fn near_text(near: &Option<impl std::fmt::Display>) -> String {
     near.as_ref()
@@ -147,11 +153,9 @@ impl Kernel {
                 Some(read.map_err(|error| at_name(error, &spec, source, at))?)
             }
         };
-        declarations::variables(&spec, &template)
-            .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+        declarations::variables(&spec, &template)?;
         for text in std::iter::once(&template).chain(&reference) {
-            declarations::overrides(&spec, text)
-                .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))?;
+            declarations::overrides(&spec, text)?;
         }
         Ok(Self {
             path: path.to_owned(),
@@ -159,16 +163,6 @@ impl Kernel {
             template,
             reference,
         })
-    }
-
-    /// What is compared with the kernels' own types.
-    #[must_use]
-    pub fn declared(&self) -> declarations::Subject<'_> {
-        declarations::Subject {
-            spec: &self.spec,
-            template: &self.template,
-            reference: self.reference.as_ref(),
-        }
     }
 }
 
@@ -192,7 +186,7 @@ fn at_name(
                 }),
                 at,
             };
-            CatalogError::Invalid(Box::new(spec.faults(vec![item])))
+            spec.faults(vec![item]).into()
         }
         other => other,
     }
@@ -360,8 +354,7 @@ fn parsed(path: &Path) -> Result<KernelSpec, CatalogError> {
         }
         other => other,
     })?;
-    KernelSpec::parse(&text, Path::new(&shown(path)))
-        .map_err(|diagnostics| CatalogError::Invalid(Box::new(diagnostics)))
+    Ok(KernelSpec::parse(&text, Path::new(&shown(path)))?)
 }
 
 /// The names of files in a file's folder that may have been meant.

@@ -46,16 +46,14 @@ pub(super) struct Findings {
 }
 
 impl Launched<'_> {
-    pub(super) fn compare(&self) -> Findings {
-        let mut findings = Findings::default();
+    pub(super) fn compare(&self, findings: &mut Findings) {
         if self.args.len() != self.parameters.len() {
             findings.errors.push(self.count());
-            return findings;
+            return;
         }
         for (number, (index, parameter)) in self.args.iter().zip(self.parameters).enumerate() {
-            self.one(number, *index, parameter, &mut findings);
+            self.one(number, *index, parameter, findings);
         }
-        findings
     }
 
     fn one(&self, number: usize, index: usize, parameter: &Parameter, findings: &mut Findings) {

@@ -27,6 +27,7 @@ pub use question::split;
 pub use types::Parameter;
 pub use variables::variables;
 
+use crate::catalog::Kernel;
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
 use compare::{Findings, Launched};
 use cover::Influences;
@@ -42,17 +43,6 @@ use tuner_core::value::Value;
 use tuner_space::{
     BindError, Bound, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference, Space,
 };
-
-/// A search space with the texts of its kernels.
-#[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    /// The search space.
-    pub spec: &'a KernelSpec,
-    /// The template.
-    pub template: &'a Template,
-    /// The reference kernel's source, where the reference is one.
-    pub reference: Option<&'a Template>,
-}
 
 /// Why the declarations were not found right.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +67,7 @@ pub enum DeclarationError {
 /// Declarations that are not the kernels' types, or macros that are overridden, with both places;
 /// a compiler that cannot work.
 pub fn check(
-    subject: Subject<'_>,
+    subject: &Kernel,
     problems: &[(&str, &Space)],
     limits: &DeviceLimits,
     arch: &str,
@@ -85,14 +75,13 @@ pub fn check(
 ) -> Result<Vec<String>, DeclarationError> {
     let _doing = activity::begin("reading", format!("the types of {}", subject.spec.kernel));
     let mut warnings = Vec::new();
-    let mut kernel = Side::new(subject.spec, subject.template, "kernel");
-    let reference = subject.reference;
-    let mut reference = reference.map(|it| Side::new(subject.spec, it, "reference kernel"));
+    let spec = &subject.spec;
+    let mut kernel = Side::new(spec, &subject.template, "kernel");
+    let reference = subject.reference.as_ref();
+    let mut reference = reference.map(|it| Side::new(spec, it, "reference kernel"));
     for (problem, space) in problems {
-        let binder = subject.spec.binder(problem, limits)?;
-        let all = kernel
-            .influences
-            .configurations(subject.spec, space, &binder);
+        let binder = spec.binder(problem, limits)?;
+        let all = kernel.influences.configurations(spec, space, &binder);
         // The default alone: it is what must compile.
         let mut all = all.into_iter();
         if let Some(default) = all.next() {
@@ -103,12 +92,10 @@ pub fn check(
         let Some(reference) = &mut reference else {
             continue;
         };
-        let default = subject.spec.parameters.iter().map(|each| each.default);
-        let default = tuner_space::Config::new(default.collect::<Vec<_>>());
-        if let Ok(bound) = binder.bind(&default)
+        if let Ok(bound) = binder.bind(&spec.default_config())
             && let Some(launch) = bound.reference.clone()
         {
-            let at = subject.spec.places().reference.clone().unwrap_or(0..1);
+            let at = spec.places().reference.clone().unwrap_or(0..1);
             reference.ask(&bound, &[(launch, at)], arch, compiler)?;
         }
     }
@@ -169,7 +156,7 @@ type Key = (Vec<(String, String)>, Vec<String>, Vec<String>);
 impl<'a> Side<'a> {
     fn new(spec: &'a KernelSpec, template: &'a Template, what: &'static str) -> Self {
         let files = File::of(template);
-        let mut suspects = overrides::find(spec, &files);
+        let (mut suspects, _) = overrides::walked(spec, &files);
         suspects.retain(|each| !each.certain);
         let mut declared = BTreeMap::new();
         for entry in entries(spec, what) {
@@ -437,10 +424,7 @@ impl<'a> Side<'a> {
             place: place.map(|(file, line)| format!("{file}:{line}")),
             parameters: &parameters,
         };
-        let found = launched.compare();
-        self.findings.errors.extend(found.errors);
-        self.findings.warnings.extend(found.warnings);
-        self.findings.buffers.extend(found.buffers);
+        launched.compare(&mut self.findings);
         self.known.insert(base_name(&launch.entry).to_owned());
     }
 }

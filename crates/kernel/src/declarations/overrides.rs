@@ -152,14 +152,12 @@ pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     parameters.chain(derived).chain(sizes).collect()
 }
 
-/// Every definition that overrides a macro of the tuner, or may.
-pub(super) fn find(spec: &KernelSpec, files: &[File]) -> Vec<Override> {
-    walked(spec, files).0
-}
-
-/// Definitions that override a macro, and names of the source that are macros: the index of the
-/// file and the place.
-fn walked(spec: &KernelSpec, files: &[File]) -> (Vec<Override>, Vec<(usize, Range<usize>)>) {
+/// Definitions that override a macro of the tuner or may, and names of the source that are macros:
+/// the index of the file and the place.
+pub(super) fn walked(
+    spec: &KernelSpec,
+    files: &[File],
+) -> (Vec<Override>, Vec<(usize, Range<usize>)>) {
     let own = macros(spec);
     let device = DEVICE_NAMES.iter().map(|name| (*name).to_owned());
     let all: BTreeSet<String> = own.into_iter().chain(device).collect();

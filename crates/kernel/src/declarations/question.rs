@@ -101,58 +101,53 @@ pub(super) fn ask(
 
 /// The parameters of kernel number `index` of the question.
 pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Parameter>> {
-    answer.iter().find_map(|kernel| {
-        let arguments = arguments_of(&kernel.name, "tuner_signature")?;
-        let [number, function, sizes] = arguments.as_slice() else {
-            return None;
-        };
-        if number.parse() != Ok(index) {
-            return None;
-        }
-        let types = parameter_types(function)?;
-        let (_, sizes) = sizes.split_once('<')?;
-        let sizes = split(sizes.trim().strip_suffix('>')?);
-        if sizes.len() != types.len() {
-            return None;
-        }
-        let each = types.into_iter().zip(sizes);
-        each.map(|(ty, size)| {
-            // `(unsigned long long)16`
-            let fact: u64 = size.rsplit(')').next()?.trim().parse().ok()?;
-            Some(Parameter {
-                ty,
-                bytes: fact / 4,
-                is_enum: fact % 4 == 1,
-            })
+    let arguments = instance(answer, "tuner_signature", index)?;
+    let [function, sizes] = arguments.as_slice() else {
+        return None;
+    };
+    let types = parameter_types(function)?;
+    let (_, sizes) = sizes.split_once('<')?;
+    let sizes = split(sizes.trim().strip_suffix('>')?);
+    if sizes.len() != types.len() {
+        return None;
+    }
+    let each = types.into_iter().zip(sizes);
+    each.map(|(ty, size)| {
+        let fact = number(&size)?;
+        Some(Parameter {
+            ty,
+            bytes: fact / 4,
+            is_enum: fact % 4 == 1,
         })
-        .collect()
     })
+    .collect()
 }
 
 /// Where a member of a struct begins and its size, bytes; `None` inside where the struct has none of
 /// that name.
 pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u64, u64)>> {
-    answer.iter().find_map(|kernel| {
-        let arguments = arguments_of(&kernel.name, "tuner_member")?;
-        match arguments.as_slice() {
-            [number, value] if number.parse() == Ok(index) => {
-                let value: u64 = value.rsplit(')').next()?.trim().parse().ok()?;
-                Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
-            }
-            _ => None,
-        }
-    })
+    let value = number(instance(answer, "tuner_member", index)?.first()?)?;
+    Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
 }
 
 /// Whether macro number `index` of the question still has its value.
 pub(super) fn unchanged(answer: &[ProbedKernel], index: usize) -> Option<bool> {
+    let arguments = instance(answer, "tuner_macro", index)?;
+    arguments.first()?.parse().ok()
+}
+
+/// The arguments of the instance of a template whose first one is `index`, behind that.
+fn instance(answer: &[ProbedKernel], template: &str, index: usize) -> Option<Vec<String>> {
     answer.iter().find_map(|kernel| {
-        let arguments = arguments_of(&kernel.name, "tuner_macro")?;
-        match arguments.as_slice() {
-            [number, same] if number.parse() == Ok(index) => same.parse().ok(),
-            _ => None,
-        }
+        let mut arguments = arguments_of(&kernel.name, template)?;
+        let is_it = arguments.first()?.parse() == Ok(index);
+        is_it.then(|| arguments.split_off(1))
     })
+}
+
+/// The number in an argument such as `(unsigned long long)16`.
+fn number(argument: &str) -> Option<u64> {
+    argument.rsplit(')').next()?.trim().parse().ok()
 }
 
 /// The arguments of a template's instance, from its mangled name.
