@@ -57,9 +57,9 @@ impl Group<'_> {
         let mut bytes = 0;
         for var in &order {
             let layer = self.layer(*var, &mut fixed, &slots);
-            let rows = self.expand(&layer, &states, &mut bytes)?;
-            layers.push(rows.children);
-            states = rows.states;
+            let (children, next) = self.expand(&layer, &states, &mut bytes)?;
+            layers.push(children);
+            states = next;
             slots = layer.slots;
         }
         self.reduce(&order, &layers)
@@ -98,7 +98,13 @@ impl Group<'_> {
         }
     }
 
-    fn expand(&self, layer: &Layer, from: &States, bytes: &mut usize) -> Result<Expanded, Failure> {
+    /// For each state and choice the state that they lead to, and those states.
+    fn expand(
+        &self,
+        layer: &Layer,
+        from: &States,
+        bytes: &mut usize,
+    ) -> Result<(Vec<u32>, States), Failure> {
         let allowed = &self.allowed[layer.var as usize];
         let domain = &self.domains[layer.var as usize];
         let too_large = || Failure::TooLarge {
@@ -127,10 +133,7 @@ impl Group<'_> {
                 return Err(too_large());
             }
         }
-        Ok(Expanded {
-            children,
-            states: next.states,
-        })
+        Ok((children, next.states))
     }
 
     /// Merges nodes with equal children, from the last layer to the first.
@@ -156,11 +159,6 @@ impl Group<'_> {
         let root = nodes.first().copied().flatten();
         Ok(reducer.finish(root))
     }
-}
-
-struct Expanded {
-    children: Vec<u32>,
-    states: States,
 }
 
 /// One parameter's choice: what to compute, check and remember.

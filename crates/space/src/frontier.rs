@@ -178,9 +178,7 @@ impl Estimator<'_> {
         }
         (work, order)
     }
-}
 
-impl Estimator<'_> {
     /// The estimated work of building in this order: the sum of all layers' transitions.
     fn work(&mut self, order: &[u32]) -> f64 {
         let mut fixed = Bits::default();

@@ -7,7 +7,6 @@ use super::schema::{Formula, Key};
 use crate::Expr;
 use serde::de::{self, Deserialize};
 use std::path::Path;
-use std::sync::Arc;
 use tuner_core::data::DataFile;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
@@ -17,18 +16,12 @@ use tuner_core::fill::Fill;
 pub(super) enum FillText {
     /// One that is complete as it stands.
     Plain(Fill),
-    /// Ascending values; without bounds those of the default fill.
-    Sorted(Option<Bounds>),
-    /// Mostly zeros; without a rate one in ten is not.
-    Sparse(Option<Rate>),
-    /// Boxes; without bounds from 0 to 100.
-    Boxes(Option<Bounds>),
+    /// Ascending values within the bounds of the default fill, which the element's type decides.
+    Sorted,
     /// Parts of a sparse matrix.
     Csr(Box<Csr>),
     /// A file, relative to the space.
     File(String),
-    /// A kernel of the template.
-    Kernel(String),
 }
 
 /// Names of fills.
@@ -49,7 +42,7 @@ enum Word {
     Kernel,
 }
 
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Normal {
     mean: f64,
@@ -57,17 +50,17 @@ struct Normal {
 }
 
 /// Smallest and largest value.
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Bounds {
+struct Bounds {
     min: f64,
     max: f64,
 }
 
 /// Share of the elements that are not zero.
-#[derive(Debug, Clone, serde::Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rate {
+struct Rate {
     rate: f64,
 }
 
@@ -89,9 +82,9 @@ impl Forms for FillText {
             Word::Arange => Self::Plain(Fill::Arange),
             Word::Zeros => Self::Plain(Fill::Zeros),
             Word::Permutation => Self::Plain(Fill::Permutation),
-            Word::Sorted => Self::Sorted(None),
-            Word::Sparse => Self::Sparse(None),
-            Word::Boxes => Self::Boxes(None),
+            Word::Sorted => Self::Sorted,
+            Word::Sparse => Self::Plain(Fill::Sparse { rate: 0.1 }),
+            Word::Boxes => boxes(0.0, 100.0),
             Word::Normal => return Err(bare(text, "{ mean: 0, std: 1 }")),
             Word::Uniform => return Err(bare(text, "{ min: 0, max: 1 }")),
             Word::Constant => return Err(bare(text, "1")),
@@ -119,12 +112,21 @@ impl Forms for FillText {
                 let message = "this takes no value: write its name alone";
                 return Err(de::Error::custom(message));
             }
-            Word::Sorted => Self::Sorted(Some(map.next_value()?)),
-            Word::Sparse => Self::Sparse(Some(map.next_value()?)),
-            Word::Boxes => Self::Boxes(Some(map.next_value()?)),
+            Word::Sorted => {
+                let Bounds { min, max } = map.next_value()?;
+                Self::Plain(Fill::Sorted { min, max })
+            }
+            Word::Sparse => {
+                let Rate { rate } = map.next_value()?;
+                Self::Plain(Fill::Sparse { rate })
+            }
+            Word::Boxes => {
+                let Bounds { min, max } = map.next_value()?;
+                boxes(min, max)
+            }
             Word::Csr => Self::Csr(Box::new(map.next_value()?)),
             Word::File => Self::File(map.next_value()?),
-            Word::Kernel => Self::Kernel(map.next_value()?),
+            Word::Kernel => Self::Plain(Fill::Kernel(map.next_value::<String>()?.into())),
         };
         match map.next_key::<Key>()? {
             None => Ok(fill),
@@ -134,6 +136,11 @@ impl Forms for FillText {
 }
 
 forms!(FillText);
+
+/// The number of axes is half the last extent, which the problem knows.
+fn boxes(min: f64, max: f64) -> FillText {
+    FillText::Plain(Fill::Boxes { min, max, axes: 0 })
+}
 
 fn bare<E: de::Error>(word: &str, example: &str) -> E {
     E::custom(format!(
@@ -152,31 +159,18 @@ impl Checker<'_> {
         folder: &Path,
     ) -> Option<(Fill, Vec<Expr>)> {
         let at = fill.at.clone();
-        let bounds = |given: &Option<Bounds>, otherwise: (f64, f64)| {
-            given.as_ref().map_or(otherwise, |it| (it.min, it.max))
-        };
         let plain = |fill| Some((fill, Vec::new()));
         let found = match &fill.value {
             FillText::Plain(fill) => plain(fill.clone()),
-            FillText::Sorted(given) => {
-                let usual = if element.is_float() {
+            FillText::Sorted => {
+                let (min, max) = if element.is_float() {
                     (-1.0, 1.0)
                 } else {
                     (0.0, 100.0)
                 };
-                let (min, max) = bounds(given, usual);
                 plain(Fill::Sorted { min, max })
             }
-            FillText::Boxes(given) => {
-                let (min, max) = bounds(given, (0.0, 100.0));
-                // The number of axes is half the last extent, which the problem knows.
-                plain(Fill::Boxes { min, max, axes: 0 })
-            }
-            FillText::Sparse(given) => plain(Fill::Sparse {
-                rate: given.as_ref().map_or(0.1, |given| given.rate),
-            }),
             FillText::File(path) => plain(Fill::File(DataFile::new(&folder.join(path)))),
-            FillText::Kernel(entry) => plain(Fill::Kernel(Arc::from(entry.as_str()))),
             FillText::Csr(csr) => self.csr(name, csr, fill),
         };
         let (message, help) = match found.as_ref().map(|(fill, _)| fill) {
