@@ -14,51 +14,69 @@ const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 
 /// What is asked for, in the words of `tuner run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     /// Kernels by name, or files; empty: all in `search_spaces/`.
+    #[serde(default)]
     pub kernels: Vec<String>,
     /// `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`.
+    #[serde(default = "auto")]
     pub device: String,
     /// Only these problems; empty: all.
+    #[serde(default)]
     pub problems: Vec<String>,
     /// Time to spend, such as `90s` or `1h30m`.
+    #[serde(default)]
     pub budget: Option<String>,
     /// Unique valid configurations to judge.
+    #[serde(default)]
     pub evals: Option<u64>,
     /// Stop once further trials bring no more than this share of the best time, such as `1%`, with a
     /// chance of nine in ten; `budget` and `evals` are then upper limits.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_converged: Option<String>,
     /// Two objectives, the time and one of `p90`, `registers`, `code_size` and `energy`
     /// (GPUs that count it), such as `time,registers`: the search looks for the front of both.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// The search strategy.
+    #[serde(default)]
     pub strategy: Option<String>,
     /// A model that says beforehand what candidates may take: `vgpu`.
+    #[serde(default)]
     pub prior: Option<String>,
     /// Seed of everything random.
+    #[serde(default = "one")]
     pub seed: u64,
     /// Candidates prepared at once; default: number of cores.
+    #[serde(default)]
     #[schema(value_type = Option<u16>, minimum = 1, maximum = 1024)]
     pub jobs: Option<Jobs>,
     /// Leaves the baselines' commands of the spaces out.
+    #[serde(default)]
     pub no_baseline: bool,
     /// Files whose results the search knows beforehand, beside those of the database.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub knowledge: Vec<PathBuf>,
     /// The search knows nothing beforehand.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_knowledge: bool,
+}
+
+fn auto() -> String {
+    "auto".to_owned()
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl Default for Request {
     fn default() -> Self {
         Self {
             kernels: Vec::new(),
-            device: "auto".to_owned(),
+            device: auto(),
             problems: Vec::new(),
             budget: None,
             evals: None,
@@ -66,7 +84,7 @@ impl Default for Request {
             objective: None,
             strategy: None,
             prior: None,
-            seed: 1,
+            seed: one(),
             jobs: None,
             no_baseline: false,
             knowledge: Vec::new(),
