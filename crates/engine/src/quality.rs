@@ -5,12 +5,12 @@
     reason = "recordings, strategies and steps are numbered by the study itself"
 )]
 
+use super::parallel::in_order;
 use super::window::Window;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Normal};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tuner_core::recorded::Outcome;
 use tuner_core::units::{Micros, Seed};
@@ -192,48 +192,28 @@ pub fn measure<E: Send>(
 ) -> Result<Vec<Series>, E> {
     let seeds = usize::try_from(study.seeds).unwrap_or(usize::MAX);
     let pairs = recordings.len() * study.strategies.len();
-    let total = pairs * seeds;
-    let runs: Mutex<Vec<Option<Result<Run, E>>>> = Mutex::new((0..total).map(|_| None).collect());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= total {
-                return;
-            }
-            let (pair, seed) = (at / seeds, Seed(1 + (at % seeds) as u64));
-            let file = pair / study.strategies.len();
-            let recording = &recordings[file];
-            let strategy = &study.strategies[pair % study.strategies.len()];
-            let run = make(strategy, file, seed).map(|search| one(recording, search, seed, study));
-            runs.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(run);
-            progress(1 + done.fetch_add(1, Ordering::Relaxed));
+    let done = AtomicUsize::new(0);
+    let of_pair = |pair: usize| (pair / study.strategies.len(), pair % study.strategies.len());
+    let run = |at: &usize, (): &mut ()| {
+        let (file, strategy) = of_pair(at / seeds);
+        let seed = Seed(1 + (at % seeds) as u64);
+        let search = make(&study.strategies[strategy], file, seed)?;
+        let run = one(&recordings[file], search, seed, study);
+        progress(1 + done.fetch_add(1, Ordering::Relaxed));
+        Ok(run)
+    };
+    let places: Vec<usize> = (0..pairs * seeds).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut runs = in_order(&places, threads, || (), run)?.into_iter();
+    let series = |pair| {
+        let (file, strategy) = of_pair(pair);
+        Series {
+            file,
+            strategy: study.strategies[strategy].clone(),
+            runs: runs.by_ref().take(seeds).collect(),
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        // Where the system gives no more threads, those that are there do all the work.
-        for _ in 1..threads {
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, work)
-                .is_err()
-            {
-                break;
-            }
-        }
-        work();
-    });
-    let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut runs = runs.into_iter().flatten();
-    (0..pairs)
-        .map(|pair| {
-            Ok(Series {
-                file: pair / study.strategies.len(),
-                strategy: study.strategies[pair % study.strategies.len()].clone(),
-                runs: runs.by_ref().take(seeds).collect::<Result<_, E>>()?,
-            })
-        })
-        .collect()
+    Ok((0..pairs).map(series).collect())
 }
 
 fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: &Study) -> Run {
