@@ -4,19 +4,17 @@ use super::error::broken;
 use super::owner;
 use super::rows::{TRIAL_COLUMNS, config_text, trial_from_row};
 use super::run::{RunId, RunStart, StoredRun, StoredTask, TaskStart};
-use sqlx::types::{Json, Text};
+use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 use std::collections::BTreeSet;
 
 #[derive(sqlx::FromRow)]
 struct RunRow {
     id: i64,
-    name: String,
-    strategy: String,
-    settings: Json<serde_json::Value>,
+    #[sqlx(flatten)]
+    run: StoredRun,
     state: String,
     owner: Option<String>,
-    started_at: String,
 }
 
 /// Kernel, version, problem, sizes and reference: what must agree for old results to hold. A stored
@@ -119,17 +117,16 @@ pub(super) async fn named(
 
 async fn load(
     connection: &mut SqliteConnection,
-    run: RunRow,
+    RunRow { id, mut run, .. }: RunRow,
     start: &RunStart,
 ) -> Result<StoredRun, sqlx::Error> {
-    let mut tasks = Vec::new();
     for task in &start.tasks {
         let sql = format!(
             "{TRIAL_COLUMNS} WHERE t.run = ? AND k.name = ? AND p.name = ?
              ORDER BY v.sequence, v.id"
         );
         let rows = sqlx::query(AssertSqlSafe(sql))
-            .bind(run.id)
+            .bind(id)
             .bind(&task.kernel)
             .bind(&task.problem)
             .fetch_all(&mut *connection)
@@ -145,13 +142,7 @@ async fn load(
                 (None, trial) => stored.never_came_back.push(trial),
             }
         }
-        tasks.push(stored);
+        run.tasks.push(stored);
     }
-    Ok(StoredRun {
-        id: RunId(run.name),
-        strategy: run.strategy,
-        settings: run.settings.0,
-        started_at: run.started_at,
-        tasks,
-    })
+    Ok(run)
 }

@@ -150,17 +150,20 @@ pub enum RunEnd {
 }
 
 /// An unfinished run, with all that was stored of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct StoredRun {
     /// Its name; a resumed run keeps it.
+    #[sqlx(rename = "name")]
     pub id: RunId,
     /// The strategy it used.
     pub strategy: String,
     /// Its settings.
+    #[sqlx(json)]
     pub settings: serde_json::Value,
     /// When it began, RFC 3339 UTC.
     pub started_at: String,
     /// Its tasks, in the order of the asking [`RunStart`].
+    #[sqlx(skip)]
     pub tasks: Vec<StoredTask>,
 }
 
