@@ -1,7 +1,7 @@
 //! Predicted times of configurations on a virtual GPU: what `predict` and `ablate` ask for.
 
 use super::evaluator::{BoxError, Judged, Preparation};
-use super::job::{JobError, device_error, usage};
+use super::job::{JobError, compiler_with, device_error, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
 use super::parallel::in_order_each;
 use anyhow::Context as _;
@@ -18,7 +18,7 @@ use tuner_judge::timing::predict::Forecaster;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::{Compiler, CompilerSettings, DiskCache};
+use tuner_kernel::compile::{Compiler, DiskCache};
 use tuner_kernel::declarations;
 use tuner_space::{Config, Space};
 use vgpu::Arch;
@@ -109,8 +109,7 @@ impl Predictor {
         // Nothing is timed here: every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
-        let settings = CompilerSettings::with_jobs(threads);
-        let compiler = Compiler::new(settings).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let compiler = compiler_with(threads)?;
         let problems = [(&*problem, &space)];
         declarations::check(&kernel, &problems, &device, &arch, &compiler)?;
         Ok(Self {

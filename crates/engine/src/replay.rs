@@ -1,16 +1,18 @@
 //! Recorded measurements as a device.
 
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
+use super::schedule::Task;
 use std::sync::Arc;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::provenance;
-use tuner_core::record::DeviceKind;
+use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::replay::Recording;
 use tuner_judge::judgement::TimedJudgement;
+use tuner_search::Knowledge;
 use tuner_space::Config;
 use tuner_store::TaskStart;
 
@@ -42,6 +44,20 @@ impl ReplayEvaluator {
             default_config: None,
             space_path: None,
             provenance: provenance::of_recording(),
+        }
+    }
+
+    /// What is searched of a recording.
+    pub(super) fn searched(recording: &Recording) -> Task {
+        Task {
+            key: TaskKey {
+                kernel: recording.kernel().to_owned(),
+                problem: recording.problem().to_owned(),
+                device: recording.device().to_owned(),
+            },
+            space: recording.space().clone(),
+            start: Vec::new(),
+            knowledge: Knowledge::default(),
         }
     }
 

@@ -24,7 +24,6 @@ use tuner_core::units::ContentHash;
 use tuner_device::gpu::GpuFacts;
 use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_judge::judgement::TimedJudgement;
-use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_space::Config;
 use vgpu::Arch;
 
@@ -71,8 +70,7 @@ impl Ablation {
         // Nothing is timed while it compiles: every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
-        let compiler = Compiler::new(CompilerSettings::with_jobs(threads))
-            .map_err(|error| anyhow::anyhow!("{error}"))?;
+        let compiler = job::compiler_with(threads)?;
         let facts = job::facts_of(gpu);
         let helpers = job::helpers(&compiler, &facts.arch)?;
         let settings =

@@ -3,12 +3,11 @@
 
 use crate::evaluator::Order;
 use crate::lanes::Ticket;
-use crate::schedule::{Finished, Schedule, State, Task};
+use crate::schedule::{Finished, Schedule, State};
 use crate::window::Window;
 use crate::{DEVICE_QUEUE, ReplayEvaluator};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use tuner_core::record::TaskKey;
 use tuner_core::units::Micros;
 use tuner_device::replay::Recording;
 use tuner_search::{Strategy, UnknownStrategy};
@@ -132,16 +131,7 @@ pub fn simulate(
 }
 
 fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
-    let task = Task {
-        knowledge: tuner_search::Knowledge::default(),
-        key: TaskKey {
-            kernel: recording.kernel().to_owned(),
-            problem: recording.problem().to_owned(),
-            device: recording.device().to_owned(),
-        },
-        space: recording.space().clone(),
-        start: Vec::new(),
-    };
+    let task = ReplayEvaluator::searched(recording);
     let mut machines = Machines::of(gpus);
     let window = Window::pool(machines.compilers + DEVICE_QUEUE + gpus - 1);
     let limit = Some(EVALS_MAX);

@@ -22,6 +22,7 @@ mod tasks;
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
 pub(crate) use failure::{device_error, engine_error};
+pub(crate) use setup::compiler_with;
 pub use setup::{absolute, virtual_facts};
 pub use tasks::reference_hash;
 

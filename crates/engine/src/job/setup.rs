@@ -10,7 +10,7 @@ use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::record::DeviceKind;
 use tuner_core::units::Seed;
 use tuner_core::units::counted;
 use tuner_device::replay::Recording;
@@ -225,7 +225,7 @@ pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
 }
 
 /// The same with so many compiles at a time.
-fn compiler_with(jobs: usize) -> Result<Compiler, JobError> {
+pub(crate) fn compiler_with(jobs: usize) -> Result<Compiler, JobError> {
     let settings = CompilerSettings::with_jobs(jobs);
     Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
 }
@@ -252,11 +252,6 @@ pub(super) fn replay(
         }),
         ..device_start(evaluator.facts(), &DeviceSelector::Replay(path.to_owned()))
     };
-    let key = TaskKey {
-        kernel: recording.kernel().to_owned(),
-        problem: recording.problem().to_owned(),
-        device: recording.device().to_owned(),
-    };
     let task = ReplayEvaluator::task(&recording);
     let mut notes = Vec::new();
     if recording.excluded_rows() > 0 {
@@ -272,12 +267,7 @@ pub(super) fn replay(
                 .to_owned(),
         );
     }
-    let tasks = vec![Task {
-        key,
-        space: recording.space().clone(),
-        start: Vec::new(),
-        knowledge: tuner_search::Knowledge::default(),
-    }];
+    let tasks = vec![ReplayEvaluator::searched(&recording)];
     let device_kind = match fleet {
         None => Device::Replay(evaluator),
         Some(fleet) => super::on_fleet::recorded(request, fleet, &recording, &tasks[0]),
