@@ -1,4 +1,4 @@
-//! What a panic leaves behind: a file that can be sent with a report of the defect.
+//! What a panic leaves behind: a file that can be sent with a report of the defect, and locks.
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
@@ -11,13 +11,13 @@ static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// From now on each panic writes a report to this file alone, and is told as before.
 pub fn report_to(path: PathBuf) {
-    let before = place().replace(path);
+    let before = lock(&PLACE).replace(path);
     if before.is_some() {
         return;
     }
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let path = place().clone();
+        let path = lock(&PLACE).clone();
         if let Some(path) = path {
             // A report that cannot be written must not hide the panic.
             let _ = std::fs::write(path, report(panic));
@@ -26,8 +26,9 @@ pub fn report_to(path: PathBuf) {
     }));
 }
 
-fn place() -> MutexGuard<'static, Option<PathBuf>> {
-    PLACE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks, whoever panicked while holding the lock: what it guards is whole at every moment.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Version, time, arguments, message, place and stack of a panic.

@@ -13,8 +13,9 @@ use super::foresight::Look;
 use super::judging::{KernelTask, Known, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
+use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
 use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
@@ -71,10 +72,6 @@ struct GpuSlot {
     rivals: HashMap<usize, (ContentHash, IncumbentPlan)>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl CudaEvaluator {
     /// What the priors of the tasks say before the run begins.
     ///
@@ -118,7 +115,7 @@ impl CudaEvaluator {
 
     /// The first GPU that is open and does not count its energy.
     pub(crate) fn uncounted(&self) -> Option<String> {
-        let idle = locked(&self.idle);
+        let idle = lock(&self.idle);
         let mut opened = idle.iter().filter_map(|bench| bench.worker.opened());
         let without = opened.find(|opened| !opened.counts_energy)?;
         let facts = &without.facts;
@@ -128,14 +125,14 @@ impl CudaEvaluator {
     /// How busy the GPUs were from the first candidate to the last, and where the rest of the time
     /// went; `None` before there was one.
     pub(crate) fn usage(&self) -> Option<String> {
-        let usage = locked(&self.usage).clone();
+        let usage = lock(&self.usage).clone();
         let all = usage.ended?.duration_since(usage.began?) * u32::try_from(self.devices).ok()?;
         Some(usage_line(&usage.spent, usage.candidates, all))
     }
 
     /// Does something with a worker that nobody else uses.
     fn with_bench<T>(&self, work: impl FnOnce(&mut GpuSlot) -> T) -> T {
-        let mut idle = locked(&self.idle);
+        let mut idle = lock(&self.idle);
         let mut bench = loop {
             match idle.pop() {
                 Some(bench) => break bench,
@@ -149,7 +146,7 @@ impl CudaEvaluator {
         };
         drop(idle);
         let result = work(&mut bench);
-        locked(&self.idle).push(bench);
+        lock(&self.idle).push(bench);
         self.freed.notify_one();
         result
     }
@@ -157,7 +154,7 @@ impl CudaEvaluator {
     /// The task's fixed reference: the default configuration where it passes the gate, so that the
     /// ratios of different runs are to the same kernel.
     fn reference(&self, task: usize, bench: &mut GpuSlot) -> Result<Option<Plan>, BoxError> {
-        let mut fixed = locked(&self.references[task]);
+        let mut fixed = lock(&self.references[task]);
         if matches!(*fixed, Fixed::Unknown) {
             *fixed = match self.default_plan(task, &mut bench.worker)? {
                 Some(plan) => Fixed::Known(Box::new(plan)),
@@ -208,9 +205,7 @@ impl CudaEvaluator {
     /// The best candidate of a task on a GPU, unless it turned out to be wrong since.
     fn rival(&self, task: usize, bench: &GpuSlot) -> Option<IncumbentPlan> {
         let (candidate, rival) = bench.rivals.get(&task)?;
-        let right = locked(&self.proven)
-            .get(&(task, candidate.clone()))
-            .copied();
+        let right = lock(&self.proven).get(&(task, candidate.clone())).copied();
         (right != Some(false)).then(|| rival.clone())
     }
 
@@ -229,19 +224,19 @@ impl CudaEvaluator {
             incumbent: self.rival(task, bench),
             energy: self.energy.load(Ordering::Relaxed),
         };
-        locked(&self.usage).began.get_or_insert_with(Instant::now);
+        lock(&self.usage).began.get_or_insert_with(Instant::now);
         let measured = bench.worker.measure(measuring);
         let (judgement, standing, spent) =
             measured.map_err(|error| self.tasks[task].task.blame(error.into()))?;
         {
-            let mut usage = locked(&self.usage);
+            let mut usage = lock(&self.usage);
             usage.spent.add(&spent);
             usage.candidates += 1;
             usage.ended = Some(Instant::now());
         }
         if let (Some(plan), Some(standing)) = (plan, standing) {
             if own {
-                let mut fixed = locked(&self.references[task]);
+                let mut fixed = lock(&self.references[task]);
                 if !matches!(*fixed, Fixed::Known(_)) {
                     *fixed = Fixed::Known(Box::new(plan.clone()));
                 }
@@ -278,7 +273,7 @@ impl Evaluator for CudaEvaluator {
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
         let judged = self.tasks[task].task.timed.describe(config);
         let _doing = tuner_core::activity::begin("judging", judged);
-        let found = self.known.or_judge(&work.same, || {
+        let (found, again) = self.known.or_judge(&work.same, || {
             let job = Job {
                 level: Level::Timing,
                 ..work.job.clone()
@@ -287,7 +282,7 @@ impl Evaluator for CudaEvaluator {
                 self.with_bench(|bench| self.measure((task, &work.candidate), job, bench))?;
             Ok(found)
         })?;
-        Ok(work.judged(found))
+        Ok(work.judged(if again { found.reused() } else { found }))
     }
 
     fn prove(&self, task: usize, config: &Config, judged: Judged) -> Result<Judged, BoxError> {
@@ -302,7 +297,7 @@ impl Evaluator for CudaEvaluator {
                 .map_err(|error| kernel.blame(error.into()))
         })?;
         if judged.verdict() != Verdict::NotJudged {
-            locked(&self.proven).insert(key, judged.found.judgement.is_ok());
+            lock(&self.proven).insert(key, judged.found.judgement.is_ok());
         }
         Ok(judged)
     }
@@ -315,7 +310,7 @@ impl CudaEvaluator {
     /// One cannot be opened.
     pub(crate) fn open(&self) -> Result<Vec<String>, WorkerError> {
         let mut notes = Vec::new();
-        for bench in &mut *locked(&self.idle) {
+        for bench in &mut *lock(&self.idle) {
             let opened = bench.worker.open()?;
             let place = format!("cuda:{} {}", opened.facts.ordinal, opened.facts.name);
             let Some(health) = &opened.health else {

@@ -6,8 +6,9 @@ use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use tokio::sync::mpsc as results;
+use tuner_core::panics::lock;
 use tuner_space::Config;
 
 /// Names a candidate in flight.
@@ -58,7 +59,7 @@ impl<T: Send + 'static> Queue<T> {
         let queue = Arc::clone(&self.receiver);
         let work = move || {
             loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let next = lock(&queue).recv();
                 let Some(report) = next.ok().and_then(&answer) else {
                     break;
                 };

@@ -4,7 +4,8 @@
 //! trust it, and by it chooses which of the compiled candidates are evaluated and which are given
 //! up. It is never a result: what is stored and ranked was measured.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
 use tuner_core::units::Micros;
 use tuner_judge::timing::predict::Forecaster;
@@ -38,7 +39,7 @@ impl Prior {
 
     /// The predicted time of a plan; `None` where there is none that can be relied on.
     pub(crate) fn predicted(&self, plan: &Plan) -> Option<Micros> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = || lock(&self.idle);
         let taken = idle().pop();
         let fresh =
             || Forecaster::new(self.arch, self.memory_bytes).keeping(DiskCache::default_folder());

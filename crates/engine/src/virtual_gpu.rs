@@ -8,7 +8,8 @@ use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, Work};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
 use tuner_device::worker::host::{Settings, Worker};
@@ -34,10 +35,6 @@ pub(crate) struct VirtualEvaluator {
     same: Mutex<HashMap<ContentHash, ContentHash>>,
     /// That of the candidates whose results were told.
     told: Mutex<HashSet<ContentHash>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl VirtualEvaluator {
@@ -127,7 +124,7 @@ impl Evaluator for VirtualEvaluator {
             (&self.known, Level::Check, &self.worker)
         };
         lock(&self.same).insert(work.candidate.clone(), work.same.clone());
-        let found = known.or_judge_unmarked(&work.same, || {
+        let (found, _) = known.or_judge(&work.same, || {
             let job = Job {
                 level,
                 ..work.job.clone()

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
+use tuner_core::panics::lock;
 use tuner_core::record::DeviceKind;
 use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 
@@ -139,7 +140,7 @@ impl App {
     ) -> Result<Response, Problem> {
         let response = |json| ([(CONTENT_TYPE, "application/json")], json).into_response();
         let slot = {
-            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cache = lock(&self.cache);
             if cache.len() >= CACHED && !cache.contains_key(&name) {
                 cache.clear();
             }

@@ -3,8 +3,9 @@
 use super::app::App;
 use super::view::{ConditionView, Health};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
+use tuner_core::panics::lock;
 use tuner_kernel::compile::Surroundings;
 use tuner_store::MAX_QUEUED_RUNS;
 
@@ -33,25 +34,22 @@ impl Conditions {
     /// Notes that a real GPU or its driver ended a run.
     pub(super) fn device_fails(&self, device: &str, reason: String) {
         if device.starts_with("cuda") {
-            let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-            devices.insert(device.to_owned(), reason);
+            lock(&self.devices).insert(device.to_owned(), reason);
         }
     }
 
     /// Notes that a run on it came to its end.
     pub(super) fn device_works(&self, device: &str) {
-        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
-        devices.remove(device);
+        lock(&self.devices).remove(device);
     }
 
     /// What the last examination found.
     pub(super) fn present(&self) -> Vec<ConditionView> {
-        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        present.values().cloned().collect()
+        lock(&self.present).values().cloned().collect()
     }
 
     fn update(&self, found: &[(&'static str, String)]) -> Vec<ConditionView> {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = lock(&self.present);
         present.retain(|name, _| found.iter().any(|(other, _)| other == name));
         for (name, detail) in found {
             let condition = present.entry(name).or_insert_with(|| {
@@ -102,9 +100,7 @@ pub(super) async fn examine(app: &App) -> Health {
             where it was looked for";
         found.push(("compiler_missing", detail.to_owned()));
     }
-    let devices = app.conditions.devices.lock();
-    let failing: Vec<String> = devices
-        .unwrap_or_else(PoisonError::into_inner)
+    let failing: Vec<String> = lock(&app.conditions.devices)
         .iter()
         .map(|(device, reason)| format!("{device}: {reason}"))
         .collect();

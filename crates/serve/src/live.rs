@@ -7,9 +7,10 @@
 use super::view::RunView;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{broadcast, watch};
+use tuner_core::panics::lock;
 use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
 
@@ -53,10 +54,6 @@ struct LiveState {
     started: Option<Arc<str>>,
     began: Instant,
     fresh: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LiveRun {

@@ -1,12 +1,13 @@
 //! Right configurations timed beside each other on one GPU: the fixed reference, a duel, and the final
 //! comparison that decides what is published.
 
-use super::{CudaEvaluator, GpuSlot, locked};
+use super::{CudaEvaluator, GpuSlot};
 use crate::evaluator::{BoxError, Evaluator as _, Judged};
 use crate::fleet::{SiblingTimes, TimeRange, reference_of};
 use crate::judging::{PutOff, SEEDS};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
+use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
 use tuner_core::units::ContentHash;
 use tuner_device::worker::host::WorkerError;
@@ -147,7 +148,7 @@ impl CudaEvaluator {
         }
         let nvrtc = self.compiler.nvrtc().version();
         let candidate = self.tasks[task].task.identity(config, &nvrtc);
-        if locked(&self.proven).get(&(task, candidate.clone())) == Some(&true) {
+        if lock(&self.proven).get(&(task, candidate.clone())) == Some(&true) {
             return Ok(right.into());
         }
         let unproven = Judged::without_device(candidate, right);

@@ -12,8 +12,9 @@ use crate::judging::KernelTask;
 use crate::record::stats;
 use crate::{ReplayEvaluator, WINDOW};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use tuner_core::judgement::Judgement;
+use tuner_core::panics::lock;
 use tuner_core::record::{ConfigValues, DeviceKind, TaskKey, TimingKind, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
@@ -202,10 +203,7 @@ impl FleetEvaluator {
             judged.found.measured = Some(measured);
             return Ok(judged);
         };
-        let mut standards = self
-            .standards
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut standards = lock(&self.standards);
         let standard = standards.entry(task).or_insert_with(|| Standard {
             reference: (reference.clone(), reference_us),
             best_us: f64::INFINITY,
@@ -290,10 +288,7 @@ impl FleetEvaluator {
         compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
         // The lock ends here: what follows takes it again.
-        let known = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(&compiled.same).cloned()
-        };
+        let known = lock(&self.known).get(&compiled.same).cloned();
         if let Some(judged) = known {
             return Ok(Judged {
                 candidate: compiled.candidate,
@@ -306,8 +301,7 @@ impl FleetEvaluator {
         let same = compiled.same.clone();
         let judged = self.sent(task, config, compiled)?;
         if judged.found.is_lasting() {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(same, judged.clone());
+            lock(&self.known).insert(same, judged.clone());
         }
         Ok(judged)
     }

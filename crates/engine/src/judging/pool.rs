@@ -4,9 +4,10 @@ use super::{Demand, KernelTask};
 use crate::evaluator::{BoxError, Judged, Preparation};
 use crate::job::{JobError, device_error, helpers};
 use crate::parallel::in_order_each;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tuner_core::activity;
 use tuner_core::judgement::Judgement;
+use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
 use tuner_device::DeviceSelector;
 use tuner_device::worker::host::{Settings, Worker};
@@ -95,7 +96,7 @@ impl JudgePool<'_> {
             return Ok((work.judged(Judgement::ok(None).into()), seen));
         };
         let job = work.job(&self.demand);
-        let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worker = lock(worker);
         let found = match self.device {
             Some((DeviceSelector::Cuda(_), _)) => {
                 let _doing = activity::begin("judging", task.timed.describe(config));

@@ -13,9 +13,10 @@ use super::view;
 pub(crate) use run::siblings_key;
 use run::{Run, RunParts};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 use tuner_engine::BoxError;
 use tuner_engine::fleet::{
@@ -98,7 +99,7 @@ impl Hub {
         runtime.spawn(async move {
             while let Some(place) = kept.upgrade() {
                 let now = view::read(&looking, &server).await;
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                *lock(&place) = now;
                 drop(place);
                 tokio::time::sleep(LOOK).await;
             }
@@ -199,8 +200,7 @@ impl Fleet for Hub {
     }
 
     fn view(&self) -> FleetView {
-        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut view = view.clone();
+        let mut view = lock(&self.view).clone();
         view.malformed = self.counters.malformed.load(Ordering::Relaxed);
         view.duplicates = self.counters.duplicates.load(Ordering::Relaxed);
         view.refused = self.counters.refused.load(Ordering::Relaxed);

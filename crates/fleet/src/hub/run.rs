@@ -8,10 +8,11 @@ use crate::presence;
 use async_nats::jetstream::Message;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tuner_core::panics::lock;
 use tuner_core::provenance;
 use tuner_core::units::ContentHash;
 use tuner_engine::BoxError;
@@ -152,7 +153,7 @@ impl Run {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Makes the queues where they are missing.
@@ -411,8 +412,7 @@ impl Session for Run {
     }
 
     fn capacity(&self) -> Capacity {
-        let view = self.parts.view.lock();
-        let view = view.unwrap_or_else(PoisonError::into_inner);
+        let view = lock(&self.parts.view);
         let ours = view
             .workers
             .iter()

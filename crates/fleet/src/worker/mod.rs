@@ -16,9 +16,10 @@ use machine::Machine;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tuner_core::panics::lock;
 use tuner_core::provenance;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{PROTOCOL, WorkerView};
@@ -143,11 +144,11 @@ async fn agrees(hubs: &async_nats::jetstream::kv::Store) -> Result<(), FleetErro
 
 impl Worker {
     fn record(&self) -> MutexGuard<'_, WorkerView> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.record)
     }
 
     fn compared(&self) -> MutexGuard<'_, HashSet<(String, usize)>> {
-        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.compared)
     }
 
     /// Whether the worker leaves.
