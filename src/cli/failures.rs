@@ -1,7 +1,7 @@
 //! Failed candidates of a run, equal ones counted together.
 
-use super::results::quoted;
 use std::fmt::Write as _;
+use tuner_core::escape::shell as quoted;
 use tuner_core::record::{ConfigValues, Verdict, assignments};
 use tuner_engine::TrialEvent;
 

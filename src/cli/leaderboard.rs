@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::objective::{Objectives, front};
 use tuner_core::record::{LeaderboardRow, TaskKey};
+use tuner_report::us as digits;
 use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
 /// Show the best configurations, ranked
@@ -260,12 +261,6 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
     } else {
         "-".to_owned()
     }
-}
-
-/// Five significant digits: a time is not known better.
-fn digits(us: f64) -> String {
-    let whole = us.abs().log10().floor().max(0.0) as usize;
-    format!("{us:.*}", 4_usize.saturating_sub(whole))
 }
 
 /// The JSON's keys as columns, the interval as two.

@@ -1,9 +1,9 @@
 //! `tuner new`: a kernel to start from.
 
-use super::results::quoted;
 use super::{CliError, CommandResult, usage};
 use crate::{atomic, exit};
 use std::path::{Path, PathBuf};
+use tuner_core::escape::shell as quoted;
 use tuner_kernel::catalog::{Catalog, shown};
 
 /// Create a template, a search space and a reference to start from

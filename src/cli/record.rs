@@ -1,11 +1,12 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, default_database, kernels_named, quoted};
+use super::results::{Selection, block_on, default_database, kernels_named};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_core::entry::Entry;
+use tuner_core::escape::shell as quoted;
 use tuner_core::record::TimingKind;
 use tuner_report::export;
 use tuner_store::Board;

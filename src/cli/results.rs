@@ -67,16 +67,6 @@ pub(super) fn kernels_named(arguments: &[String]) -> Result<Vec<Option<String>>,
     named.collect()
 }
 
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 impl Selection {
     /// The boards of these kernels, each with its best rows; where one has none, what there is
     /// instead is an error.
@@ -102,13 +92,11 @@ impl Selection {
     /// The question as the store takes it.
     pub(super) fn query(&self, kernel: Option<&str>, top: Option<usize>) -> LeaderboardQuery {
         LeaderboardQuery {
-            code_sizes: false,
             kernel: kernel.map(str::to_owned),
             device: self.device.as_deref().and_then(device_filter),
             problem: self.problem.clone(),
             top,
-            timings: Vec::new(),
-            commits: None,
+            ..LeaderboardQuery::default()
         }
     }
 
@@ -169,14 +157,7 @@ fn device_filter(text: &str) -> Option<DeviceFilter> {
     if text == "auto" {
         return None;
     }
-    let kind = [
-        ("cuda", DeviceKind::Cuda),
-        ("vgpu", DeviceKind::Vgpu),
-        ("replay", DeviceKind::Replay),
-    ]
-    .into_iter()
-    .find(|(name, _)| *name == text);
-    if let Some((_, kind)) = kind {
+    if let Ok(kind) = text.parse::<DeviceKind>() {
         return Some(DeviceFilter::Kind(kind));
     }
     if let Some(file) = text.strip_prefix("replay:") {

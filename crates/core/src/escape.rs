@@ -26,6 +26,17 @@ pub fn line(text: &str) -> String {
     lines(text).replace(['\n', '\t'], " ")
 }
 
+/// A word as a shell takes it.
+#[must_use]
+pub fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// Text in HTML, SVG and XML, in elements and in attributes between double quotes.
 #[must_use]
 pub fn markup(text: &str) -> String {

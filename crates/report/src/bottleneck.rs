@@ -5,24 +5,15 @@ use super::model::{Subject, WinnerProfile, number};
 use vgpu::Arch;
 
 /// A limit of the winner.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bottleneck {
-    pub(super) name: String,
+pub(super) struct Limit {
+    pub(super) name: &'static str,
     /// The figures behind it.
     pub(super) evidence: String,
-    /// Share of the time that it costs or fills, 0 to 1.
-    pub(super) weight: f64,
-    /// The parameter, and how that is known.
-    pub(super) parameter: Option<(String, String)>,
-}
-
-/// A limit before its parameter is found: the counter that follows it, and words that names and
-/// descriptions of parameters against it have in common.
-struct Limit {
-    name: &'static str,
-    evidence: String,
+    /// Share of the time that it costs or fills.
     weight: f64,
+    /// The counter that follows it.
     counter: &'static str,
+    /// What names and descriptions of parameters against it have in common.
     words: &'static [&'static str],
 }
 
@@ -65,7 +56,7 @@ const PRESSURE: &[&str] = &[
 const INSTRUCTIONS: &[&str] = &["unroll", "vec", "exp", "tile", "thread"];
 
 /// The three that weigh most; fewer where fewer are known.
-pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Bottleneck> {
+pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Limit> {
     let (Some(best), Some(profile)) = (subject.best(), &subject.profile) else {
         return Vec::new();
     };
@@ -79,16 +70,8 @@ pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Bottlene
     };
     limits.retain(|limit| limit.weight >= 0.01);
     limits.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    limits.truncate(3);
     limits
-        .into_iter()
-        .take(3)
-        .map(|limit| Bottleneck {
-            parameter: parameter(subject, &limit),
-            name: limit.name.to_owned(),
-            evidence: limit.evidence,
-            weight: limit.weight.min(1.0),
-        })
-        .collect()
 }
 
 /// What the counters are read against.
@@ -424,8 +407,8 @@ fn stall(reason: &str, percent: f64) -> Limit {
 }
 
 /// The parameter whose values explain the counter best; without enough counters, one whose name or
-/// description speaks of it, the most effective first.
-fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, String)> {
+/// description speaks of it, the most effective first. With how that is known.
+pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, String)> {
     let best = subject.best()?;
     let counted = subject
         .candidates

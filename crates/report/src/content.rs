@@ -1,7 +1,7 @@
 //! What a report says, in which order.
 
 use super::analysis::{self, ablation, effects, failures};
-use super::bottleneck::main_three;
+use super::bottleneck::{main_three, parameter};
 use super::document::{Block, code, plain};
 use super::knowledge;
 use super::model::{Input, Subject, WinnerProfile};
@@ -384,14 +384,15 @@ fn bottleneck_blocks(subject: &Subject) -> Vec<Block> {
     let rows = three
         .iter()
         .map(|limit| {
-            let (parameter, how) = match &limit.parameter {
-                Some((name, how)) => (code(name), how.clone()),
+            let (parameter, how) = match parameter(subject, limit) {
+                Some((name, how)) => (code(&name), how),
                 None => (
                     "none".to_owned(),
                     "no parameter of this space follows it".to_owned(),
                 ),
             };
-            vec![limit.name.clone(), limit.evidence.clone(), parameter, how]
+            let cells = [limit.name, &limit.evidence, &parameter, &how];
+            cells.map(str::to_owned).to_vec()
         })
         .collect();
     let mut blocks = vec![

@@ -24,6 +24,7 @@ pub mod svg;
 mod winners;
 
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};
+pub use overview::us;
 pub use roofline::arch_of;
 
 use document::Block;

@@ -9,6 +9,7 @@ use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use tuner_core::escape::shell as quoted;
 use tuner_core::record::{LeaderboardRow, TimingKind, assignments};
 
 /// What the winner changes, in its configuration and in the source.
@@ -77,16 +78,6 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
         )),
     }
     blocks
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// The tree that the winner was measured on.

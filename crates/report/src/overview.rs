@@ -7,8 +7,9 @@ use super::plots;
 use tuner_core::record::{TimingKind, assignments};
 use tuner_core::statistics::ratio_of_medians;
 
-/// Five significant digits: a time is not known better.
-pub(super) fn us(us: f64) -> String {
+/// Five significant digits of a figure: a time is not known better.
+#[must_use]
+pub fn us(us: f64) -> String {
     let whole = us.abs().max(1e-9).log10().floor().max(0.0) as usize;
     format!("{us:.*}", 4_usize.saturating_sub(whole))
 }

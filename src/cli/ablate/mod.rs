@@ -281,13 +281,12 @@ impl Subject<'_> {
     /// The best stored result of this kind of time.
     fn best(&self, args: &Args) -> Result<Option<LeaderboardRow>, CliError> {
         let query = LeaderboardQuery {
-            code_sizes: false,
             kernel: Some(self.kernel.to_owned()),
             device: Some(DeviceFilter::Name(self.device.to_owned())),
             problem: Some(self.problem.to_owned()),
             top: Some(1),
             timings: vec![self.timing],
-            commits: None,
+            ..LeaderboardQuery::default()
         };
         block_on(async {
             let store = Store::open_read(&args.db).await?;

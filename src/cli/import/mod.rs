@@ -12,7 +12,8 @@ use crate::exit;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_core::units::counted;
-use tuner_space::{BareSpace, DeviceLimits, KernelSpec};
+use tuner_device::limits;
+use tuner_space::{BareSpace, KernelSpec};
 use tuner_store as store;
 
 /// Import search spaces, recorded results and baseline times of other tools
@@ -101,21 +102,14 @@ fn again(yaml: &str, name: &Path) -> Result<String, String> {
         return Ok(space.count().to_string());
     }
     let spec = KernelSpec::parse(yaml, name).map_err(|error| error.to_string())?;
-    let limits = DeviceLimits {
-        sm_count: 132,
-        shared_bytes: 232_448,
-        cc: 90,
-        max_threads: 1024,
-    };
-    let problem = spec
-        .problems
-        .first()
-        .map(|problem| problem.name.clone())
-        .unwrap_or_default();
-    let space = spec
-        .space(&problem, &limits)
-        .map_err(|error| error.to_string())?;
-    Ok(space.count().to_string())
+    let limits = limits::by_name(limits::DEFAULT).ok_or("no limits of a device are known")?;
+    let problem = spec.problems.first();
+    let problem = problem.map(|problem| &*problem.name).unwrap_or_default();
+    let space = spec.space(problem, &limits);
+    Ok(space
+        .map_err(|error| error.to_string())?
+        .count()
+        .to_string())
 }
 
 fn space(args: &Args, text: &str) -> CommandResult {

@@ -146,6 +146,6 @@ fn scalar(value: &Value) -> String {
 }
 
 /// A double-quoted YAML scalar: JSON's form is one.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     Json::from(text).to_string()
 }

@@ -1,5 +1,6 @@
 //! A T1 problem as a whole search space: source, grid and arguments besides the parameters.
 
+use super::space::quoted;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -219,9 +220,4 @@ fn launch(
     }
     text.push_str(" }\n");
     Ok(())
-}
-
-/// A double-quoted YAML scalar: JSON's form is one.
-fn quoted(text: &str) -> String {
-    Json::from(text).to_string()
 }

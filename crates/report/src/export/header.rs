@@ -57,7 +57,11 @@ pub(super) struct Family<'e> {
     pub(super) helpers: cexpr::Helpers,
 }
 
-pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+/// The header that the contract describes.
+///
+/// # Errors
+/// Nothing to export, or a parameter whose name C does not take.
+pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     let entries = most_trusted(entries);
     let plan = Plan::new(kernel, &entries)?;
     let mut text = String::new();
@@ -76,7 +80,12 @@ pub(super) fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
     Ok(text)
 }
 
-pub(super) fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
+/// The rules that C cannot state for other sizes than an entry's own, a line each: the header
+/// returns that entry only where the sizes in the rule are its own.
+///
+/// # Errors
+/// As [`header()`].
+pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, ExportError> {
     let entries = most_trusted(entries);
     let plan = Plan::new(kernel, &entries)?;
     let mut lines = Vec::new();

@@ -23,7 +23,11 @@ struct JsonEntry<'e> {
     row: &'e LeaderboardRow,
 }
 
-pub(super) fn json(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+/// The best rows with the sizes, as JSON.
+///
+/// # Errors
+/// Nothing to export.
+pub fn json(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     if entries.is_empty() {
         return Err(ExportError::Empty);
     }

@@ -3,13 +3,16 @@
 //! Its reader works on text, so three things are fixed: `cache` is the last key, every entry stands
 //! on a line of its own, and the file ends in `}`, newline, `}` with nothing behind.
 
-use super::ExportError;
-use super::python;
+use super::{ExportError, object, python};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{TrialRecord, Verdict};
 
-pub(super) fn cache(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
+/// A closed Kernel Tuner cache file, which Kernel Tuner simulates from and resumes.
+///
+/// # Errors
+/// Nothing to export.
+pub fn kernel_tuner(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     if judged.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -81,10 +84,7 @@ fn provenance(entry: &Entry) -> Json {
 /// One entry, all times in milliseconds.
 fn line(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
-    let mut line = Map::new();
-    for (name, value) in &trial.config {
-        line.insert(name.clone(), json!(value));
-    }
+    let mut line = object(&trial.config);
     match &trial.measurement {
         Some(time) => {
             line.insert("time".to_owned(), json!(mean_ms(trial)));

@@ -4,12 +4,16 @@
 //! `runtime` is the mean, -1 where there is none. Problems go by `kernel/problem/device`, samples by
 //! number in the order of judging.
 
-use super::ExportError;
+use super::{ExportError, object};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
 
-pub(super) fn results(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, ExportError> {
+/// KernelBench's evaluation results (`eval_results.json`): a problem each, its candidates as samples.
+///
+/// # Errors
+/// Nothing to export.
+pub fn kernelbench(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, ExportError> {
     if problems.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -33,10 +37,6 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
         trial.judgement.verdict,
         Verdict::Rejected | Verdict::CompileFailed
     );
-    let mut config = Map::new();
-    for (name, value) in &trial.config {
-        config.insert(name.clone(), json!(value));
-    }
     let reference = entry
         .best
         .speedup_vs_default
@@ -54,7 +54,7 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
             "timing": entry.best.timing,
             "verdict": trial.judgement.verdict,
             "detail": trial.judgement.detail,
-            "config": config,
+            "config": object(&trial.config),
             "max_error": trial.judgement.max_error,
             "judged_at": candidate.judged_at,
         },

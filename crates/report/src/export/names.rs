@@ -65,8 +65,10 @@ const KEYWORDS: [&str; 58] = [
     "void",
 ];
 
-/// Kernel Tuner's way of making a macro of a device's name: every run of other characters is `_`.
-pub(super) fn target(device: &str) -> String {
+/// A device's or kernel's name as a macro or a file name, in Kernel Tuner's way: every run of other
+/// characters than letters and digits is one `_`.
+#[must_use]
+pub fn target(device: &str) -> String {
     let mut name = String::new();
     for c in device.trim().chars() {
         if c.is_ascii_alphanumeric() {

@@ -6,8 +6,11 @@ use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
-/// One header line, then one line a result (Kernel Launcher, `wisdom.cpp`).
-pub(super) fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
+/// A Kernel Launcher wisdom file (`wisdom.cpp`): one header line, then one line a device and problem.
+///
+/// # Errors
+/// Nothing to export.
+pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     let first = entries.first().ok_or(ExportError::Empty)?;
     let names: Vec<&str> = first.best.config.iter().map(|(n, _)| n.as_str()).collect();
     let head = json!({
@@ -41,7 +44,10 @@ pub(super) fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportEr
 
 /// `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration with its
 /// median, 20th and 80th percentile in milliseconds, fastest first.
-pub(super) fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
+///
+/// # Errors
+/// Nothing to export.
+pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     let mut timed: Vec<(&ConfigValues, [f64; 3])> = judged
         .iter()
         .filter_map(|candidate| {

@@ -81,16 +81,10 @@ const MARK: &str = "/* tuner-entry ";
 /// An entry as a comment of a header. JSON has another spelling of `*`, so nothing in it ends the
 /// comment.
 pub(super) fn as_comment(entry: &Entry) -> String {
-    let config: serde_json::Map<String, Json> = entry
-        .best
-        .config
-        .iter()
-        .map(|(name, value)| (name.clone(), json!(value)))
-        .collect();
     let json = json!({
         "device": entry.best.device,
         "problem": entry.best.problem,
-        "config": config,
+        "config": super::object(&entry.best.config),
         "time_us_p50": entry.best.time_us_p50,
     });
     format!("{MARK}{} */\n", json.to_string().replace('*', "\\u002a"))

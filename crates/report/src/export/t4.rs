@@ -1,12 +1,16 @@
 //! T4 results, schema 1.0.0 (Kernel Tuner's `file_utils.py`, `get_t4_results`).
 
-use super::ExportError;
 use super::kernel_tuner::mean_ms;
-use serde_json::{Map, Value as Json, json};
+use super::{ExportError, object};
+use serde_json::{Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
 
-pub(super) fn results(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
+/// T4 results, version 1.0.0.
+///
+/// # Errors
+/// Nothing to export.
+pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> {
     if judged.is_empty() {
         return Err(ExportError::Empty);
     }
@@ -28,10 +32,6 @@ pub(super) fn results(entry: &Entry, judged: &[StoredTrial]) -> Result<String, E
 
 fn result(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
-    let mut configuration = Map::new();
-    for (name, value) in &trial.config {
-        configuration.insert(name.clone(), json!(value));
-    }
     let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
     let benchmark_us = trial.charged_us.saturating_sub(compile_us);
     let samples = trial
@@ -50,7 +50,7 @@ fn result(candidate: &StoredTrial) -> Json {
     let invalidity = invalidity(trial.judgement.verdict);
     json!({
         "timestamp": candidate.judged_at,
-        "configuration": configuration,
+        "configuration": object(&trial.config),
         "times": {
             // Names as the writer has them; the schema's own differ and allow more.
             "compilation": compile_us as f64 / 1e3,
