@@ -32,20 +32,15 @@ pub(super) fn run(
         );
     }
     say!("the fleet lends {}", describe(&offers));
-    let prepare = |device: &str| {
-        let request = Request {
-            device: device.to_owned(),
-            ..request.clone()
-        };
-        Prepared::on_fleet(&request, folder, Arc::clone(fleet))
-    };
     let mut all = Vec::with_capacity(offers.len());
     for offer in &offers {
-        all.push((offer.facts.name.clone(), prepare(&offer.facts.name)?));
+        let device = offer.facts.name.clone();
+        let mut request = request.clone();
+        request.device.clone_from(&device);
+        let prepared = Prepared::on_fleet(&request, folder, Arc::clone(fleet))?;
+        all.push((device, prepared));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let reports = runtime.block_on(async {
         let shutdown = watch_signals(stopping)?;
         let store = Store::open(db).await?;

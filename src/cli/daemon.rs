@@ -40,9 +40,16 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The daemon, where one runs.
+    /// A client of the daemon behind `--server`, or of the one that owns the database.
     pub(super) async fn daemon(&self) -> Result<Option<Client>, CliError> {
-        find(self.server.as_deref(), &self.db, &self.token).await
+        let token = read_token(&self.token)?;
+        if let Some(server) = &self.server {
+            return Ok(Some(Client::new(server, token)));
+        }
+        match owner(&self.db).await? {
+            Some(row) => reach(&row, &self.db, token).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 
@@ -119,22 +126,6 @@ pub(super) async fn reach(
         row.address,
         row.owner
     ))?
-}
-
-/// A client of the daemon behind `--server`, or of the one that owns the database.
-pub(super) async fn find(
-    server: Option<&str>,
-    db: &Path,
-    token: &TokenFile,
-) -> Result<Option<Client>, CliError> {
-    let token = read_token(token)?;
-    if let Some(server) = server {
-        return Ok(Some(Client::new(server, token)));
-    }
-    match owner(db).await? {
-        Some(row) => reach(&row, db, token).await.map(Some),
-        None => Ok(None),
-    }
 }
 
 /// Shows a run's progress until it is over, and gives its end. Ctrl-C stops the run.

@@ -164,12 +164,7 @@ async fn front_boards(
             .filter_map(|(at, row)| Some((at, point(row)?)))
             .collect();
         if known.is_empty() && !board.rows.is_empty() {
-            say!(
-                "{} {} on {}: no result has both {objectives}",
-                board.key.kernel,
-                board.key.problem,
-                board.key.device
-            );
+            say!("{}: no result has both {objectives}", board.key);
         }
         let points: Vec<[f64; 2]> = known.iter().map(|(_, point)| *point).collect();
         let kept = front(&points).into_iter().take(top);
@@ -185,13 +180,9 @@ fn tables(boards: &[Board]) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        let timing = board.timing;
-        let TaskKey {
-            kernel,
-            problem,
-            device,
-        } = &board.key;
-        let _ = writeln!(text, "{kernel}  {problem}  on {device}, {timing}\n");
+        let (key, timing) = (&board.key, board.timing);
+        let name = format!("{}  {}  on {}", key.kernel, key.problem, key.device);
+        let _ = writeln!(text, "{name}, {timing}\n");
         text.push_str(&table(board));
     }
     if text.is_empty() {
@@ -313,17 +304,12 @@ fn flat(format: Format, boards: &[Board]) -> String {
         .map(|row| {
             // The same serialization as JSON, so that a value reads the same in every format.
             let row = serde_json::to_value(row).unwrap_or_default();
-            columns
-                .iter()
-                .map(|column| match *column {
-                    "ci95_us_low" => cell(&row["ci95_us"][0]),
-                    "ci95_us_high" => cell(&row["ci95_us"][1]),
-                    "energy_ci95_mj_low" => cell(&row["energy_ci95_mj"][0]),
-                    "energy_ci95_mj_high" => cell(&row["energy_ci95_mj"][1]),
-                    "config" => row["config"].to_string(),
-                    other => cell(&row[other]),
-                })
-                .collect()
+            let value = |column: &&str| match column.rsplit_once('_') {
+                Some((interval, "low")) => cell(&row[interval][0]),
+                Some((interval, "high")) => cell(&row[interval][1]),
+                _ => cell(&row[*column]),
+            };
+            columns.iter().map(value).collect()
         })
         .collect();
     output::rows(format, &columns, &rows)
@@ -346,14 +332,7 @@ fn summary(counts: &[VerdictCount]) -> String {
     }
     groups
         .into_iter()
-        .map(|(key, parts)| {
-            let TaskKey {
-                kernel,
-                problem,
-                device,
-            } = key;
-            format!("{kernel} {problem} on {device}: {}\n", parts.join(", "))
-        })
+        .map(|(key, parts)| format!("{key}: {}\n", parts.join(", ")))
         .collect()
 }
 

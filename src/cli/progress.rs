@@ -96,7 +96,8 @@ impl Progress {
                     );
                 }
                 let limit = evals.map(|limit| format!("{resumed}/{limit}"));
-                terminal::status(limit.unwrap_or_default(), limit_part(*evals));
+                // A bar at its beginning, where the end is known.
+                terminal::status(limit.unwrap_or_default(), evals.map(|_| 0.0));
                 if *resumed > 0 {
                     say!("  goes on after {resumed} stored results");
                 }
@@ -166,28 +167,12 @@ impl Progress {
 
     /// One line: done of limit, best and speed-up, outcomes, rate, time left.
     fn status(&self, trial: &TrialEvent) -> String {
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let mut parts = vec![match self.limit {
-            Some(limit) => format!("{}/{limit}", self.evals),
-            None => format!("{} done", self.evals),
-        }];
-        for task in &self.tasks {
-            let name = if self.tasks.len() > 1 {
-                format!("{} ", task.name)
-            } else {
-                String::new()
-            };
-            parts.push(match task.best_us {
-                Some(best) => format!("{name}best {}{}", time(best), task.speedup()),
-                None => format!("{name}none passed yet"),
-            });
-        }
+        let mut parts = vec![self.done()];
+        parts.extend(self.tasks.iter().map(|task| self.best(task)));
         parts.push(counts(&self.verdicts));
-        if let Some(left) = trial.left {
-            parts.push(left_at_most(left));
-        }
-        parts.push(format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3)));
-        if let Some(left) = self.left(elapsed, self.used(trial)) {
+        parts.extend(trial.left.map(left_at_most));
+        parts.push(self.rate());
+        if let Some(left) = self.left(self.used(trial)) {
             parts.push(format!("{} left", format_duration(left)));
         }
         if self.charged {
@@ -199,36 +184,39 @@ impl Progress {
 
     /// The same where there is little room: what is known best comes first.
     fn short_status(&self, trial: &TrialEvent) -> String {
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let mut done = match self.limit {
-            Some(limit) => format!("{}/{limit}", self.evals),
-            None => format!("{} done", self.evals),
-        };
-        if let Some(left) = self.left(elapsed, self.used(trial)) {
+        let mut done = self.done();
+        if let Some(left) = self.left(self.used(trial)) {
             let left = Duration::from_secs(left.as_secs());
             done = format!("{done}, {} left", format_duration(left));
         }
-        let task = &self.tasks[trial.task];
-        let name = if self.tasks.len() > 1 {
-            format!("{} ", task.name)
-        } else {
-            String::new()
-        };
+        let mut parts = vec![done, self.best(&self.tasks[trial.task])];
+        parts.extend(trial.left.map(left_at_most));
+        parts.extend([counts(&self.verdicts), self.rate()]);
+        parts.join(" | ")
+    }
+
+    fn done(&self) -> String {
+        match self.limit {
+            Some(limit) => format!("{}/{limit}", self.evals),
+            None => format!("{} done", self.evals),
+        }
+    }
+
+    /// The best of a task, which is named where there are several.
+    fn best(&self, task: &TaskLine) -> String {
         let best = match task.best_us {
-            Some(best) => format!("{name}best {}{}", time(best), task.speedup()),
-            None => format!("{name}none passed yet"),
+            Some(best) => format!("best {}{}", time(best), task.speedup()),
+            None => "none passed yet".to_owned(),
         };
-        let rate = self.fresh as f64 / elapsed.max(1e-3);
-        let bring = trial.left.map(left_at_most).unwrap_or_default();
-        let bring = if bring.is_empty() {
-            bring
-        } else {
-            format!(" | {bring}")
-        };
-        format!(
-            "{done} | {best}{bring} | {} | {rate:.1}/s",
-            counts(&self.verdicts)
-        )
+        match self.tasks.len() {
+            1 => best,
+            _ => format!("{} {best}", task.name),
+        }
+    }
+
+    fn rate(&self) -> String {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3))
     }
 
     /// Seconds of the budget that are used.
@@ -255,7 +243,8 @@ impl Progress {
     }
 
     /// Wall time until the nearer of the two limits, at the pace so far.
-    fn left(&self, elapsed: f64, used: f64) -> Option<Duration> {
+    fn left(&self, used: f64) -> Option<Duration> {
+        let elapsed = self.began.elapsed().as_secs_f64();
         let by_evals = self
             .limit
             .filter(|_| self.fresh > 0)
@@ -279,11 +268,6 @@ impl TaskLine {
             _ => String::new(),
         }
     }
-}
-
-/// A bar at its beginning, where the end is known.
-fn limit_part(evals: Option<u64>) -> Option<f64> {
-    evals.map(|_| 0.0)
 }
 
 /// `ok 12, compile_failed 3`.

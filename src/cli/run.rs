@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tuner_core::escape::shell as quoted;
-use tuner_core::record::{DeviceKind, TaskKey, assignments};
+use tuner_core::record::{DeviceKind, assignments};
 use tuner_core::units::counted;
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
@@ -205,12 +205,8 @@ fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<Devic
 }
 
 pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
-    let TaskKey {
-        kernel,
-        problem,
-        device,
-    } = &task.key;
-    let _ = writeln!(text, "{kernel} | {problem} | {device}");
+    let key = &task.key;
+    let _ = writeln!(text, "{} | {} | {}", key.kernel, key.problem, key.device);
     match &task.best {
         Some(best) => {
             let _ = writeln!(text, "  best     {}", progress::time(best.time_us));

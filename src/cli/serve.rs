@@ -93,9 +93,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         engines,
         fleet: args.fleet.connect()?,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
         let tell =

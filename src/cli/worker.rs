@@ -65,9 +65,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         lent,
         say: Arc::new(|text| say!("{text}")),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let ended = runtime.block_on(async {
         let tell = || say!("leaving; what is in hand goes back (once more: at once)");
         let stop = super::events::watch_signals(tell)?;

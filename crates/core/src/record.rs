@@ -308,6 +308,12 @@ pub struct TaskKey {
     pub device: String,
 }
 
+impl std::fmt::Display for TaskKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} on {}", self.kernel, self.problem, self.device)
+    }
+}
+
 /// Where a result comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {

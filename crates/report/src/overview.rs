@@ -77,11 +77,7 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
             versus.as_ref().map_or_else(dash, |v| speedup(v.ratio)),
         ]);
         if let Some(versus) = versus {
-            let name = format!(
-                "{} {} on {}",
-                subject.board.key.kernel, subject.board.key.problem, subject.board.key.device
-            );
-            bars.push((name, versus.ratio));
+            bars.push((subject.board.key.to_string(), versus.ratio));
         }
     }
     let head = [

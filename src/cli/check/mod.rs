@@ -27,7 +27,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
-use tuner_space::{Config, suggest};
+use tuner_space::{Config, Problem, suggest};
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
 const FLOPS_WHOLE: f64 = 2e7;
@@ -244,12 +244,8 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     let yaml = catalog::shown(&kernel.path);
     let mut names: Vec<&str> = args.problem.iter().map(String::as_str).collect();
     if let Some(unknown) = names.iter().find(|name| spec.problem(name).is_none()) {
-        let known: Vec<&str> = spec
-            .problems
-            .iter()
-            .chain(&spec.check_problems)
-            .map(|problem| problem.name.as_str())
-            .collect();
+        let all = spec.problems.iter().chain(&spec.check_problems);
+        let known: Vec<&str> = all.map(|problem| &*problem.name).collect();
         refuse!(
             "{yaml} has no problem `{unknown}`{}; it has {}",
             catalog::near_text(&suggest(unknown, known.iter().copied())),
@@ -257,17 +253,10 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         );
     }
     if names.is_empty() {
-        names.extend(
-            spec.check_problems
-                .iter()
-                .map(|problem| problem.name.as_str()),
-        );
-        names.extend(
-            spec.problems
-                .iter()
-                .map(|problem| problem.name.as_str())
-                .filter(|problem| small_enough(kernel, problem, target)),
-        );
+        let small = |problem: &&Problem| small_enough(kernel, &problem.name, target);
+        let timed = spec.problems.iter().filter(small);
+        let all = spec.check_problems.iter().chain(timed);
+        names.extend(all.map(|problem| &*problem.name));
     }
     if names.is_empty() {
         // Nothing small: the first problem still shows whether the kernel compiles.
@@ -300,11 +289,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
 /// Whether a timed problem can be run whole within a moment, judged by its default configuration.
 fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let spec = &kernel.spec;
-    let choices: Vec<u32> = spec
-        .parameters
-        .iter()
-        .map(|parameter| parameter.default)
-        .collect();
+    let choices: Vec<u32> = spec.parameters.iter().map(|each| each.default).collect();
     let Ok(bound) = spec.bind(problem, &target.limits, &Config::new(choices)) else {
         return false;
     };
@@ -361,20 +346,12 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
 
 /// One line on standard error about a kernel's rows.
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
-    let mut counts: Vec<(Verdict, usize)> = Vec::new();
-    for verdict in Verdict::ALL.iter().copied() {
-        let count = rows
-            .iter()
-            .filter(|row| row.judgement.verdict == verdict)
-            .count();
-        if count > 0 {
-            counts.push((verdict, count));
-        }
-    }
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|(verdict, count)| format!("{count} {verdict}"))
-        .collect();
+    let counts = Verdict::ALL.iter().filter_map(|verdict| {
+        let same = rows.iter().filter(|row| row.judgement.verdict == *verdict);
+        let count = same.count();
+        (count > 0).then(|| format!("{count} {verdict}"))
+    });
+    let counts: Vec<String> = counts.collect();
     let registers = rows.iter().filter_map(|row| row.registers);
     let range = match (registers.clone().min(), registers.max()) {
         (Some(least), Some(most)) => format!("; {least} to {most} registers"),

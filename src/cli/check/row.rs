@@ -1,7 +1,6 @@
 //! One line of the answer, in the contract's form.
 
-use crate::cli::output;
-use crate::cli::output::Format;
+use crate::cli::output::{self, Format, or};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
@@ -127,9 +126,9 @@ pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, s
 /// The cells of a table, with one row for all configurations that fail in the same way.
 fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
     let failure = |row: &CheckRow| {
-        let first = row.judgement.detail.lines().next().unwrap_or_default();
         let failed = row.judgement.verdict != Verdict::Ok;
-        failed.then(|| (row.problem.clone(), row.judgement.verdict, first.to_owned()))
+        let first = first_line(row).to_owned();
+        failed.then(|| (row.problem.clone(), row.judgement.verdict, first))
     };
     let mut shown: Vec<(&CheckRow, usize)> = Vec::new();
     for row in rows {
@@ -155,7 +154,6 @@ fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
 }
 
 fn cells(format: Format, row: &CheckRow) -> Vec<String> {
-    let optional = |value: Option<String>| value.unwrap_or_default();
     // A table shows what is special about a configuration; a file keeps all of it.
     let config = match format {
         Format::Csv | Format::Json => assignments(&row.config, ","),
@@ -164,25 +162,19 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
     };
     let detail = match format {
         Format::Csv | Format::Json => row.judgement.detail.clone(),
-        Format::Table | Format::Md => row
-            .judgement
-            .detail
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
+        Format::Table | Format::Md => first_line(row).to_owned(),
     };
     vec![
         row.kernel.clone(),
         row.problem.clone(),
         row.device.clone(),
         row.judgement.verdict.to_string(),
-        optional(row.registers.map(|count| count.to_string())),
-        optional(row.spill_bytes.map(|bytes| bytes.to_string())),
-        optional(row.shared_bytes.map(|bytes| bytes.to_string())),
-        optional(row.max_error.map(margin)),
-        optional(row.seen.as_ref().map(|seen| seen.blocks.to_string())),
-        optional(row.seen.as_ref().map(conflicts)),
+        or("", row.registers),
+        or("", row.spill_bytes),
+        or("", row.shared_bytes),
+        or("", row.max_error.map(margin)),
+        or("", row.seen.as_ref().map(|seen| seen.blocks)),
+        or("", row.seen.as_ref().map(conflicts)),
         config,
         detail,
         // Below a table each warning is told once.
@@ -191,6 +183,10 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
             _ => row.warnings.join("; "),
         },
     ]
+}
+
+fn first_line(row: &CheckRow) -> &str {
+    row.judgement.detail.lines().next().unwrap_or_default()
 }
 
 /// An error as a part of what is allowed; one far beyond is no figure to be exact about.

@@ -5,7 +5,7 @@ use crate::cli::check::select::parse_config;
 use crate::cli::{CliError, usage};
 use anyhow::Context as _;
 use std::sync::Arc;
-use tuner_core::plan::{Code, CodeFormat, Plan};
+use tuner_core::plan::{CodeFormat, Plan};
 use tuner_device::DeviceSelector;
 use tuner_device::gpu;
 use tuner_device::gpu::GpuFacts;
@@ -22,7 +22,8 @@ pub(super) struct Bench {
     builder: PlanBuilder,
     compiler: Compiler,
     pub(super) worker: Worker,
-    carry: CodeFormat,
+    /// The form of code that the GPU runs.
+    pub(super) carry: CodeFormat,
 }
 
 /// The GPU and a compiler for it.
@@ -32,15 +33,14 @@ pub(super) fn gpu(ordinal: u32) -> Result<(GpuFacts, Compiler), CliError> {
     Ok((facts, Compiler::new(CompilerSettings::default())?))
 }
 
-fn settings(facts: &GpuFacts, helpers: Code) -> Result<Settings, CliError> {
+fn settings(facts: &GpuFacts, compiler: &Compiler) -> Result<Settings, CliError> {
+    let helpers = job::helpers(compiler, &facts.arch())?;
     Ok(Settings::for_gpu(facts.ordinal, helpers).context("cannot find this program")?)
 }
 
 /// A worker for the GPU.
-pub(super) fn worker(facts: &GpuFacts, compiler: &Compiler) -> Result<Worker, CliError> {
-    let helpers = job::helpers(compiler, &facts.arch())?;
-    let settings = Settings::for_gpu(facts.ordinal, helpers).context("cannot find this program")?;
-    Ok(Worker::new(settings))
+pub(in crate::cli) fn worker(facts: &GpuFacts, compiler: &Compiler) -> Result<Worker, CliError> {
+    Ok(Worker::new(settings(facts, compiler)?))
 }
 
 impl Bench {
@@ -56,7 +56,7 @@ impl Bench {
         let space = kernel.spec.space(&problem, &limits).map_err(wrong)?;
         let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &limits, &facts.arch())
             .map_err(wrong)?;
-        let settings = settings(&facts, job::helpers(&compiler, &facts.arch())?)?;
+        let settings = settings(&facts, &compiler)?;
         Ok(Self {
             space,
             builder,
@@ -64,11 +64,6 @@ impl Bench {
             worker: Worker::new(settings),
             compiler,
         })
-    }
-
-    /// The form of code that the GPU runs.
-    pub(super) fn carry(&self) -> CodeFormat {
-        self.carry
     }
 
     /// The plan of a configuration, `K=V,…`; what is not named takes its default.

@@ -4,7 +4,7 @@
     reason = "the plans of this examination are its own, with the launches and arguments that it names"
 )]
 
-mod bench;
+pub(super) mod bench;
 mod once;
 mod paths;
 mod recovery;

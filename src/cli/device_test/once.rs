@@ -28,7 +28,7 @@ pub(super) fn run(ordinal: u32, args: &OnceArgs) -> Result<(Value, bool), CliErr
     let bench = Bench::open(ordinal, &args.subject)?;
     let (facts, compiler) = gpu(ordinal)?;
     let helpers = tuner_engine::job::helpers(&compiler, &facts.arch())?;
-    let carry = bench.carry();
+    let carry = bench.carry;
     let driver = open_driver().map_err(usage)?;
     let gpu = Gpu::open(driver, ordinal)?;
     let helpers = Helpers::new(helpers.packed(carry));

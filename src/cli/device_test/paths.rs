@@ -317,39 +317,37 @@ fn opt_in(tried: &mut Tried) -> Result<String, String> {
 }
 
 fn too_much_shared(tried: &mut Tried) -> Result<String, String> {
-    let mut plan = triple(&tried.code, 0.0);
-    plan.launches[0].shared_bytes = tried.facts.shared_bytes_optin + 4;
-    let result = run(&mut tried.session, &plan);
-    refused(tried, result, Verdict::LaunchFailed)
+    let bytes = tried.facts.shared_bytes_optin + 4;
+    not_launched(tried, |plan| plan.launches[0].shared_bytes = bytes)
 }
 
 fn too_many_threads(tried: &mut Tried) -> Result<String, String> {
-    let mut plan = triple(&tried.code, 0.0);
-    plan.launches[0].block = [2048, 1, 1];
-    let result = run(&mut tried.session, &plan);
-    refused(tried, result, Verdict::LaunchFailed)
+    not_launched(tried, |plan| plan.launches[0].block = [2048, 1, 1])
 }
 
 fn garbage(tried: &mut Tried) -> Result<String, String> {
-    let mut plan = triple(&tried.code, 0.0);
-    plan.code.cubin = (*b"no machine code at all").into();
-    let result = run(&mut tried.session, &plan);
-    refused(tried, result, Verdict::LaunchFailed)
+    not_launched(tried, |plan| {
+        plan.code.cubin = (*b"no machine code at all").into()
+    })
 }
 
 fn missing_entry(tried: &mut Tried) -> Result<String, String> {
-    let mut plan = triple(&tried.code, 0.0);
-    plan.launches[0].entry = "quadruple".to_owned();
-    let result = run(&mut tried.session, &plan);
-    refused(tried, result, Verdict::LaunchFailed)
+    not_launched(tried, |plan| {
+        plan.launches[0].entry = "quadruple".to_owned()
+    })
 }
 
 fn wrong_parameters(tried: &mut Tried) -> Result<String, String> {
-    let mut plan = triple(&tried.code, 0.0);
-    plan.launches[0].arguments = vec![0, 1];
     if tried.facts.cuda < (12, 4) {
         return Ok("the driver does not tell parameters before CUDA 12.4".to_owned());
     }
+    not_launched(tried, |plan| plan.launches[0].arguments = vec![0, 1])
+}
+
+/// A plan that is wrong in this way must be refused.
+fn not_launched(tried: &mut Tried, spoil: impl FnOnce(&mut Plan)) -> Result<String, String> {
+    let mut plan = triple(&tried.code, 0.0);
+    spoil(&mut plan);
     let result = run(&mut tried.session, &plan);
     refused(tried, result, Verdict::LaunchFailed)
 }

@@ -1,7 +1,9 @@
 //! `tuner doctor --device cuda:N`: one GPU examined as a run would use it, in a minute.
 
 use super::Finding;
+use super::gpu::{clocks, figure, worker};
 use crate::cli::CliError;
+use crate::cli::output::{number, or};
 use crate::cli::profile::ncu;
 use std::path::Path;
 use std::time::Duration;
@@ -9,9 +11,6 @@ use tuner_device::DeviceSelector;
 use tuner_device::gpu::examine::Examination;
 use tuner_device::gpu::nvml::{Health, Monitor, Process};
 use tuner_device::gpu::{self, GpuFacts, stand_in};
-use tuner_device::worker::host::{Settings, Worker};
-use tuner_engine::job;
-use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// How long the GPU is loaded: heat and power limits show after some seconds.
 const LOAD: Duration = Duration::from_secs(10);
@@ -51,7 +50,7 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
         Ok(found) => findings.extend(behaviour(&facts, &found)),
         Err(why) => findings.push(Finding::fail(
             "worker",
-            why.lines().next().unwrap_or_default(),
+            why.to_string().lines().next().unwrap_or_default(),
             "`tuner doctor` shows the compiler, `nvidia-smi` who holds the GPU",
         )),
     }
@@ -59,14 +58,10 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
     Ok(findings)
 }
 
-fn examined(facts: &GpuFacts) -> Result<Examination, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let compiler = Compiler::new(CompilerSettings::default()).map_err(|e| text(&e))?;
-    let helpers = job::helpers(&compiler, &facts.arch()).map_err(|e| text(&e))?;
-    let settings = Settings::for_gpu(facts.ordinal, helpers).map_err(|e| text(&e))?;
+fn examined(facts: &GpuFacts) -> Result<Examination, CliError> {
     // The stand-in of the tests does not heat up.
     let load = stand_in::installed().map_or(LOAD, |_| Duration::ZERO);
-    Worker::new(settings).examine(load).map_err(|e| text(&e))
+    Ok(worker(facts)?.examine(load)?)
 }
 
 fn driver(facts: &GpuFacts) -> Finding {
@@ -83,20 +78,7 @@ fn driver(facts: &GpuFacts) -> Finding {
 
 fn nvml(health: Option<&Health>) -> Finding {
     match health {
-        Some(health) => {
-            let number =
-                |value: Option<u32>| value.map_or("?".to_owned(), |value| value.to_string());
-            Finding::ok(
-                "nvml",
-                format!(
-                    "{} of {} MHz, memory {} MHz, {} °C",
-                    number(health.clock_mhz),
-                    number(health.max_clock_mhz),
-                    number(health.memory_clock_mhz),
-                    number(health.temperature_c)
-                ),
-            )
-        }
+        Some(health) => Finding::ok("nvml", clocks(health)),
         None => Finding::warn(
             "nvml",
             "libnvidia-ml.so.1 does not answer: heat, power and other processes are not watched",
@@ -165,17 +147,14 @@ fn behaviour(facts: &GpuFacts, found: &Examination) -> Vec<Finding> {
 
 fn probes(facts: &GpuFacts, found: &Examination) -> Finding {
     let rates = &found.calibration;
-    let show = |value: Option<f64>, unit: &str| {
-        value.map_or("?".to_owned(), |value| format!("{value:.1} {unit}"))
-    };
     let promised = facts.promise().dram_gb_s;
     let detail = format!(
         "copy {} (promised {}), cache {}, single {}, tensor {}",
-        show(rates.dram_gb_s, "GB/s"),
-        show(promised, "GB/s"),
-        show(rates.cache_gb_s, "GB/s"),
-        show(rates.single_tflops, "TFLOP/s"),
-        show(rates.tensor_tflops, "TFLOP/s"),
+        figure(rates.dram_gb_s, "GB/s"),
+        figure(promised, "GB/s"),
+        figure(rates.cache_gb_s, "GB/s"),
+        figure(rates.single_tflops, "TFLOP/s"),
+        figure(rates.tensor_tflops, "TFLOP/s"),
     );
     let share = rates.dram_gb_s.zip(promised).map(|(got, all)| got / all);
     match share {
@@ -211,7 +190,7 @@ fn clock(found: &Examination) -> Finding {
     let detail = format!(
         "{} MHz idle, {:.0} at the beginning of a load, then {:.0} ({:.0} to {:.0}) for {:.0} s; equal \
          times spread by {:.1} %",
-        idle.map_or("?".to_owned(), |mhz| format!("{mhz:.0}")),
+        number("?", idle, 0),
         clock.first,
         clock.median,
         clock.lowest,
@@ -234,11 +213,10 @@ fn power(found: &Examination) -> Finding {
     let Some(health) = &found.loaded else {
         return Finding::warn("power", "unknown without NVML", "see the row of nvml");
     };
-    let watts = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.0}"));
     let detail = format!(
         "{} of {} W under load",
-        watts(health.power_w),
-        watts(health.power_limit_w)
+        number("?", health.power_w, 0),
+        number("?", health.power_limit_w, 0)
     );
     if health.power_capped {
         return Finding::warn(
@@ -255,9 +233,7 @@ fn heat(found: &Examination) -> Finding {
     let Some(health) = &found.loaded else {
         return Finding::warn("heat", "unknown without NVML", "see the row of nvml");
     };
-    let degrees = health
-        .temperature_c
-        .map_or("?".to_owned(), |degrees| degrees.to_string());
+    let degrees = or("?", health.temperature_c);
     if !health.slowed.is_empty() {
         return Finding::fail(
             "heat",

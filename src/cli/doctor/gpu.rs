@@ -1,12 +1,13 @@
 //! What `doctor` says of GPUs.
 
 use super::Finding;
+use crate::cli::CliError;
+use crate::cli::device_test::bench;
+use crate::cli::output::{number, or};
 use tuner_device::gpu;
 use tuner_device::gpu::GpuFacts;
 use tuner_device::gpu::nvml::{Health, Monitor, Process};
-use tuner_device::worker::host::{Settings, Worker};
-use tuner_engine::job;
-use tuner_judge::timing::calibration::Calibration;
+use tuner_device::worker::host::Worker;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// A line for the driver, and several for each GPU.
@@ -49,41 +50,35 @@ pub(super) fn findings() -> Vec<Finding> {
     findings
 }
 
+/// A worker process on the GPU, as runs use one.
+pub(super) fn worker(facts: &GpuFacts) -> Result<Worker, CliError> {
+    bench::worker(facts, &Compiler::new(CompilerSettings::default())?)
+}
+
 /// What the GPU can do at best, measured in a worker process as a run does.
 fn calibration(facts: &GpuFacts) -> Finding {
-    let measured = || -> Result<Calibration, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let compiler = Compiler::new(CompilerSettings::default()).map_err(|e| text(&e))?;
-        let helpers = job::helpers(&compiler, &facts.arch()).map_err(|e| text(&e))?;
-        let settings = Settings::for_gpu(facts.ordinal, helpers).map_err(|e| text(&e))?;
-        Worker::new(settings).calibrate().map_err(|e| text(&e))
-    };
-    match measured() {
-        Ok(rates) => {
-            let show = |value: Option<f64>, unit: &str| {
-                value.map_or("?".to_owned(), |value| format!("{value:.1} {unit}"))
-            };
-            Finding::ok(
-                "gpu calibration",
-                format!(
-                    "cuda:{}: empty kernel {}, copy {}, cache {}, single {}, tensor {}, clock {} idle, {} loaded",
-                    facts.ordinal,
-                    show(rates.null_us, "µs"),
-                    show(rates.dram_gb_s, "GB/s"),
-                    show(rates.cache_gb_s, "GB/s"),
-                    show(rates.single_tflops, "TFLOP/s"),
-                    show(rates.tensor_tflops, "TFLOP/s"),
-                    show(rates.idle_clock_mhz, "MHz"),
-                    show(rates.loaded_clock_mhz, "MHz"),
-                ),
-            )
-        }
+    let measured = worker(facts).and_then(|mut worker| Ok(worker.calibrate()?));
+    match measured {
+        Ok(rates) => Finding::ok(
+            "gpu calibration",
+            format!(
+                "cuda:{}: empty kernel {}, copy {}, cache {}, single {}, tensor {}, clock {} idle, {} loaded",
+                facts.ordinal,
+                figure(rates.null_us, "µs"),
+                figure(rates.dram_gb_s, "GB/s"),
+                figure(rates.cache_gb_s, "GB/s"),
+                figure(rates.single_tflops, "TFLOP/s"),
+                figure(rates.tensor_tflops, "TFLOP/s"),
+                figure(rates.idle_clock_mhz, "MHz"),
+                figure(rates.loaded_clock_mhz, "MHz"),
+            ),
+        ),
         Err(why) => Finding::missing(
             "gpu calibration",
             format!(
                 "cuda:{} cannot be used: {}",
                 facts.ordinal,
-                why.lines().next().unwrap_or_default()
+                why.to_string().lines().next().unwrap_or_default()
             ),
             "nvidia-smi shows whether another process holds the GPU",
         ),
@@ -117,22 +112,27 @@ pub(super) fn describe(facts: &GpuFacts) -> String {
     )
 }
 
+/// Clocks and temperature.
+pub(super) fn clocks(health: &Health) -> String {
+    format!(
+        "{} of {} MHz, memory {} MHz, {} °C",
+        or("?", health.clock_mhz),
+        or("?", health.max_clock_mhz),
+        or("?", health.memory_clock_mhz),
+        or("?", health.temperature_c)
+    )
+}
+
+/// A figure with its unit.
+pub(super) fn figure(value: Option<f64>, unit: &str) -> String {
+    or("?", value.map(|value| format!("{value:.1} {unit}")))
+}
+
 /// Clocks and heat, and a warning for what makes times worse.
 fn state(health: &Health) -> Vec<Finding> {
-    let number = |value: Option<u32>| value.map_or("?".to_owned(), |value| value.to_string());
-    let mut findings = vec![Finding::ok(
-        "gpu state",
-        format!(
-            "{} of {} MHz, memory {} MHz, {} °C, {} W",
-            number(health.clock_mhz),
-            number(health.max_clock_mhz),
-            number(health.memory_clock_mhz),
-            number(health.temperature_c),
-            health
-                .power_w
-                .map_or("?".to_owned(), |watts| format!("{watts:.0}")),
-        ),
-    )];
+    let watts = number("?", health.power_w, 0);
+    let detail = format!("{}, {watts} W", clocks(health));
+    let mut findings = vec![Finding::ok("gpu state", detail)];
     if !health.slowed.is_empty() {
         findings.push(Finding::absent(
             "gpu clocks",

@@ -3,9 +3,9 @@
 mod device;
 mod gpu;
 
-use super::CommandResult;
 use super::output::{self, Column, Format};
-use super::results::db_parser;
+use super::results::{block_on, db_parser};
+use super::{CliError, CommandResult};
 use crate::exit;
 use anyhow::Context as _;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use tuner_kernel::compile::{
     install_command, render,
 };
 use tuner_store as store;
-use tuner_store::Store;
+use tuner_store::{Store, StoreError};
 
 /// Show what is installed, what is missing, and how to get it
 #[derive(Debug, clap::Args)]
@@ -84,27 +84,20 @@ impl Finding {
         }
     }
 
+    fn missing(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::absent(check, detail, fix).but(Status::Missing)
+    }
+
     fn warn(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Warn,
-            ..Self::missing(check, detail, fix)
-        }
+        Self::absent(check, detail, fix).but(Status::Warn)
     }
 
     fn fail(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Fail,
-            ..Self::missing(check, detail, fix)
-        }
+        Self::absent(check, detail, fix).but(Status::Fail)
     }
 
-    fn missing(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            check,
-            status: Status::Missing,
-            detail: detail.into(),
-            fix: Some(fix.into()),
-        }
+    fn but(self, status: Status) -> Self {
+        Self { status, ..self }
     }
 }
 
@@ -286,7 +279,7 @@ fn program(name: &'static str, purpose: &str, fix: &str) -> Finding {
     }
 }
 
-fn database(path: &Path) -> anyhow::Result<Finding> {
+fn database(path: &Path) -> Result<Finding, CliError> {
     if !path.exists() {
         let detail = format!("{} does not exist yet", path.display());
         return Ok(Finding::absent(
@@ -295,17 +288,13 @@ fn database(path: &Path) -> anyhow::Result<Finding> {
             "the first `tuner run` makes it",
         ));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the database's runtime")?;
-    let kernels = runtime.block_on(async {
+    let kernels = async || -> Result<_, StoreError> {
         let store = Store::open_read(path).await?;
         let kernels = store.kernels().await?;
         store.close().await?;
-        Ok::<_, tuner_store::StoreError>(kernels)
-    });
-    Ok(match kernels {
+        Ok(kernels)
+    };
+    Ok(match block_on(async { Ok(kernels().await) })? {
         Ok(kernels) => {
             let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
             Finding::ok(

@@ -35,6 +35,16 @@ pub(super) struct Found {
     pub(super) shipped_us: Option<f64>,
 }
 
+impl Found {
+    fn untimed(config: ConfigValues, from: &str) -> Self {
+        Self {
+            config,
+            from: from.to_owned(),
+            shipped_us: None,
+        }
+    }
+}
+
 /// Reads the database, where there is one, and the shipped file.
 pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, CliError> {
     let device = prepared.facts().name.clone();
@@ -147,12 +157,7 @@ impl Known {
             if let Some(why) = space.reject_reason(&config) {
                 refuse!("--config: not in the space of problem {problem}: {why}");
             }
-            let config = space.values(&config);
-            return Ok(Some(Found {
-                config,
-                from: "--config".to_owned(),
-                shipped_us: None,
-            }));
+            return Ok(Some(Found::untimed(space.values(&config), "--config")));
         }
         if let Some((path, entries)) = &self.file {
             let entry = entries.iter().find(|entry| entry.problem == problem);
@@ -165,17 +170,9 @@ impl Known {
             }
         }
         if let Some(row) = self.at_head.get(problem) {
-            return Ok(Some(Found {
-                config: row.config.clone(),
-                from: "best at HEAD".to_owned(),
-                shipped_us: None,
-            }));
+            return Ok(Some(Found::untimed(row.config.clone(), "best at HEAD")));
         }
-        let default = space.default_config();
-        Ok(Some(Found {
-            config: space.values(&default),
-            from: "default configuration".to_owned(),
-            shipped_us: None,
-        }))
+        let default = space.values(&space.default_config());
+        Ok(Some(Found::untimed(default, "default configuration")))
     }
 }

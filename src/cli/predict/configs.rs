@@ -1,11 +1,11 @@
 //! The configurations that `tuner predict` is asked about.
 
 use super::Args;
-use crate::cli::check::select::parse_config;
 use crate::cli::{CliError, usage};
 use std::io::Read as _;
 use std::path::Path;
 use tuner_core::record::{ConfigValues, assignments};
+use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
@@ -304,18 +304,13 @@ fn further_columns(
 
 /// The configuration of a row, or the field that is wrong and why.
 fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config, (usize, String)> {
-    let mut pairs = Vec::with_capacity(fields.len());
-    for (index, (name, value)) in fields {
-        let value = value_of(space, name, value).map_err(|why| (*index, why))?;
-        pairs.push(format!("{name}={value}"));
+    let mut values = ConfigValues::with_capacity(fields.len());
+    for (index, (name, text)) in fields {
+        let value = value_of(space, name, text).map_err(|why| (*index, why))?;
+        values.push(((*name).clone(), value));
     }
-    if pairs.is_empty() {
-        return Ok(space.default_config());
-    }
-    let config = parse_config(space, &pairs.join(",")).map_err(|error| {
-        let text = error.to_string();
-        (0, text.trim_start_matches("error: --config: ").to_owned())
-    })?;
+    let config = space.config_from_values(&values);
+    let config = config.map_err(|error| (0, error.to_string()))?;
     match space.reject_reason(&config) {
         Some(why) => Err((0, format!("not in the space: {why}"))),
         None => Ok(config),
@@ -324,22 +319,21 @@ fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config,
 
 /// The parameter's value that prints like the text; numbers and booleans as other programs write
 /// them (`16.0`, `True`) count too.
-fn value_of(space: &Space, name: &str, text: &str) -> Result<String, String> {
+fn value_of(space: &Space, name: &str, text: &str) -> Result<Value, String> {
     let parameter = space.parameters().iter().find(|p| p.name == name);
-    let values: Vec<String> = parameter
-        .map(|p| p.values.iter().map(ToString::to_string).collect())
-        .unwrap_or_default();
-    let same = |value: &&String| {
+    let values = parameter.map(|p| &*p.values).unwrap_or_default();
+    let same = |value: &&Value| {
+        let value = value.to_string();
         let numbers = (value.parse::<f64>(), text.parse::<f64>());
-        **value == text
+        value == text
             || value.eq_ignore_ascii_case(text) && matches!(value.as_str(), "true" | "false")
             || matches!(numbers, (Ok(one), Ok(other)) if one == other)
     };
-    if let Some(value) = values.iter().find(same) {
-        return Ok(value.clone());
-    }
-    Err(format!(
-        "`{name}` cannot be `{text}`; it is one of {}",
-        values.join(", ")
-    ))
+    values.iter().find(same).cloned().ok_or_else(|| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!(
+            "`{name}` cannot be `{text}`; it is one of {}",
+            values.join(", ")
+        )
+    })
 }

@@ -141,15 +141,7 @@ async fn one(
     let Some(best) = board.rows.first() else {
         return Ok(None);
     };
-    let skip = |why: &str| {
-        let key = &board.key;
-        say!(
-            "left out: {} {} on {}: {why}",
-            key.kernel,
-            key.problem,
-            key.device
-        );
-    };
+    let skip = |why: &str| say!("left out: {}: {why}", board.key);
     if board.timing == TimingKind::Recorded {
         skip("a recorded file has no kernel to run");
         return Ok(None);

@@ -1,12 +1,12 @@
 //! What runs under the profiler: one candidate on one GPU, its timed problem and nothing else.
 
 use crate::cli::check::select::parse_config;
+use crate::cli::device_test::bench::worker;
 use crate::cli::{CommandResult, usage};
 use crate::exit;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_device::gpu;
-use tuner_device::worker::host::{Settings, Worker};
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::level::Level;
 use tuner_kernel::build::PlanBuilder;
@@ -53,17 +53,14 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
     };
     let kernel = Kernel::load(&args.file)?;
     let limits = facts.limits();
-    let device = tuner_engine::job::facts_of(&facts);
     let space = kernel.spec.space(&args.problem, &limits).map_err(usage)?;
     let config = parse_config(&space, &args.config)?;
     let builder =
-        PlanBuilder::new(Arc::new(kernel), &args.problem, &limits, &device.arch).map_err(usage)?;
+        PlanBuilder::new(Arc::new(kernel), &args.problem, &limits, &facts.arch()).map_err(usage)?;
     let compiler = Compiler::new(CompilerSettings::default())?;
     let built = builder.build(&compiler, &config)?;
     let built = built.map_err(|unbuilt| usage(unbuilt.judgement))?;
-    let helpers = tuner_engine::job::helpers(&compiler, &device.arch)?;
-    let settings = Settings::for_gpu(facts.ordinal, helpers)?;
-    let judgement = Worker::new(settings).judge(Job {
+    let judgement = worker(&facts, &compiler)?.judge(Job {
         checks: Vec::new(),
         timed: Some(built.plan),
         seeds: vec![SEED],
